@@ -92,13 +92,14 @@ test-python: build $(VENV)/.dev
 	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) $(ARGS)
 	$(BIN)/python -m pytest benches -n $(PYTEST_WORKERS)
 
-lint: build $(VENV)/.dev ## Check format, clippy, ruff, mypy and the stub of the core
+lint: build $(VENV)/.dev ## Check format, clippy, ruff, mypy, the stub of the core and the language of comments and docs
 	cargo fmt --all --check
 	cargo clippy --release --workspace --all-targets -- -D warnings
 	$(BIN)/ruff check $(PYTHON_SOURCES)
 	$(BIN)/ruff format --check $(PYTHON_SOURCES)
 	$(BIN)/mypy
 	$(BIN)/python -m mypy.stubtest --mypy-config-file pyproject.toml foreseal._core
+	PYTHONPATH=tests $(BIN)/python -m language
 
 format: $(VENV)/.dev ## Format Rust and Python sources
 	cargo fmt --all

@@ -1,4 +1,4 @@
-"""What pytest finds here are the pytest-benchmark suites alone."""
+"""Pytest collects only the pytest-benchmark suites here."""
 
-# A project of its own, which `python -m benches.testing_suite` runs.
+# A separate project, which `python -m benches.testing_suite` runs.
 collect_ignore = ["testing_suite"]

@@ -1,4 +1,4 @@
-//! Benchmarks of the core, each a criterion suite of its own. Figures that are published lie in `results/`.
+//! Benchmarks of the core, each a separate criterion suite. Published figures are in `results/`.
 
 mod size;
 

@@ -1,6 +1,6 @@
-"""Writes the parts of docs/ that are made from the code; `--check` only says which are not as the code has them.
+"""Generator of the parts of docs/ that are rendered from the code; `--check` only lists stale pages.
 
-A part stands between `<!-- made by NAME -->` and `<!-- end -->`; everything around it is written by hand.
+A generated part is between `<!-- made by NAME -->` and `<!-- end -->`. The text around it is not changed.
 """
 
 import re
@@ -24,7 +24,7 @@ _METHOD = re.compile(r"\b((?:eth|txpool|foreseal)_\w+)")
 
 
 def settings() -> str:
-    """The tables of settings, one for each section of a file."""
+    """Return the tables of settings, one for each section of the configuration file."""
     return "\n".join(line for section, about in SECTIONS.items() for line in _section(section, about))
 
 
@@ -62,7 +62,7 @@ def _meaning(setting: Setting) -> str:
 
 
 def metrics() -> str:
-    """The table of metrics."""
+    """Return the table of metrics."""
     lines = ["| name | kind | labels | is |", "|---|---|---|---|"]
     for family in FAMILIES:
         labels = ", ".join(f"`{label}`" for label in family.labels)
@@ -71,7 +71,7 @@ def metrics() -> str:
 
 
 def costs() -> str:
-    """What calls take out of a bucket."""
+    """Return the table of rate-limiter costs per method."""
     by_cost: dict[int, list[str]] = {}
     for method, cost in COSTS.items():
         by_cost.setdefault(cost, []).append(f"`{method}`")
@@ -87,7 +87,7 @@ _FOR = {
 
 
 def methods() -> str:
-    """The tables of methods, one for each kind of caller, and the types of parameters."""
+    """Return the tables of methods, one for each kind of caller, and the table of parameter types."""
     document = orjson.loads(openrpc())
     lines = []
     for access, title in _FOR.items():
@@ -117,7 +117,7 @@ def _method(method: dict[str, Any]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-# Told once for all methods, above the tables.
+# Codes of the errors that any method may return. The page lists them once, above the tables.
 _GENERAL = {-32002, -32005, -32601, -32602, -32603}
 
 
@@ -130,7 +130,7 @@ def _parameter(parameter: dict[str, Any]) -> str:
 
 
 def subscriptions() -> str:
-    """The table of streams."""
+    """Return the table of the streams of `eth_subscribe`."""
     (method,) = (each for each in orjson.loads(openrpc())["methods"] if each["name"] == "eth_subscribe")
     lines = ["| stream | options | one message for each |", "|---|---|---|"]
     for row in method["x-subscriptions"]:
@@ -146,11 +146,11 @@ PARTS: dict[str, Callable[[], str]] = {
     "methods": methods,
     "subscriptions": subscriptions,
 }
-"""What makes each part."""
+"""Renderer of each part, by the name of the part."""
 
 
 def rendered(text: str) -> str:
-    """A page with all its parts made anew."""
+    """Return a page with all its parts rendered from the code."""
 
     def made(match: re.Match[str]) -> str:
         return f"{match[1]}\n\n{PARTS[match[2]]().strip()}\n\n{match[3]}"
@@ -159,7 +159,7 @@ def rendered(text: str) -> str:
 
 
 def main() -> int:
-    """Render every page; 1 if `--check` finds one that is not as it should be."""
+    """Render every page. Return 1 if `--check` finds a stale one, otherwise 0."""
     stale = []
     for page in sorted(DOCS.glob("*.md")):
         text = page.read_text()

@@ -1,4 +1,4 @@
-"""Keys, a clock and an application for tests of who may call what."""
+"""Keys, a clock and an application for tests of access control."""
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -15,7 +15,7 @@ NOW = 1_700_000_000
 
 
 class Clock:
-    """us, moved by tests."""
+    """A clock in microseconds that tests advance."""
 
     def __init__(self) -> None:
         self.now = 5_000_000
@@ -25,7 +25,7 @@ class Clock:
 
 
 class FakeCaller:
-    """A caller of the scheduler whose budget is exhausted for 1.5 s once anything was charged."""
+    """A caller of the scheduler whose budget is exhausted for 1.5 s after any charge."""
 
     def __init__(self) -> None:
         self.used = 0
@@ -43,21 +43,21 @@ class KeyRing:
         self.keys: dict[str, keys.Key] = {}
 
     def add(self, name: str, **more: Any) -> str:
-        """The text of a new key."""
+        """Return the text of a new key."""
         key, text = keys.make(name, NOW, **more)
         self.keys[key.id] = key
         self.save()
         return text
 
     def save(self) -> None:
-        """Write the file, in the place of the one before."""
+        """Write the file, replacing the previous one."""
         new = self.path.with_suffix(".new")
         new.write_bytes(keys.encode(self.keys))
         new.replace(self.path)
 
 
 def rated(public: str | int = 0, dedicated: str | int = 0, **more: Any) -> Access:
-    """Access with rates such as 10, with bursts of as many calls."""
+    """Return access settings with these rates, such as 10, and bursts of as many calls."""
     return Access(
         public_rate=Rate(int(public)),
         public_burst=int(public) or None,

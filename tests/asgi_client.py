@@ -15,13 +15,13 @@ from fake_core import FakeNode
 
 
 class Answer(NamedTuple):
-    """What a client gets."""
+    """A client's response."""
 
     status: int
     headers: dict[bytes, bytes]
     body: bytes
     unread: int
-    """Chunks of the request that were not asked for."""
+    """Chunks of the request that were not read."""
 
     @property
     def json(self) -> Any:
@@ -35,7 +35,7 @@ async def request(
     chunks: Iterable[bytes] = (b"",),
     headers: dict[str, str] | None = None,
 ) -> Answer:
-    """One HTTP request, its body in the given chunks."""
+    """Send one HTTP request with its body in the given chunks."""
     pending = list(chunks)
     lines = {"host": "localhost:8545", "content-type": "application/json"} | (headers or {})
     sent: list[dict[str, Any]] = []
@@ -78,17 +78,17 @@ class Closed(Exception):
 
 
 class Socket:
-    """The client's side of a WebSocket. Closed at once, it reads and says nothing more."""
+    """The client's side of a WebSocket. Once closed, it neither reads nor sends."""
 
     def __init__(self, app: App, path: str, headers: dict[str, str], *, denial: bool) -> None:
         self.denied: tuple[int, bytes] | None = None
-        """Status and body of the response that came in place of a connection; 403 without one for a plain close."""
+        """Status and body of the response to a denied handshake; 403 without a body for a plain close."""
         self.reading = asyncio.Event()
-        """Whether the client reads: while it is not set, the server's `send` waits, as one with a full socket does."""
+        """Set while the client reads; while it is not set, the server's `send` blocks like with a full socket."""
         self.reading.set()
         self.accepted = asyncio.Event()
         self.sent = 0
-        """Messages that the server handed over."""
+        """Number of messages that the server sent."""
         self._to_server: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
         self._to_client: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
         self._to_server.put_nowait({"type": "websocket.connect"})
@@ -101,7 +101,7 @@ class Socket:
         }
         self._status = 403
         self.served = asyncio.ensure_future(app(scope, self._to_server.get, self._send))
-        """The server's own task for it."""
+        """The server's task for this connection."""
 
     async def _send(self, message: Any) -> None:
         match message["type"]:
@@ -119,7 +119,7 @@ class Socket:
                 self._to_client.put_nowait(message)
 
     def tell(self, message: Any) -> None:
-        """Send what JSON can carry; bytes go as they are, in a binary frame, and text in a text frame."""
+        """Send a value as JSON; bytes are sent unchanged in a binary frame, and text in a text frame."""
         if isinstance(message, bytes):
             self._to_server.put_nowait({"type": "websocket.receive", "bytes": message, "text": None})
         else:
@@ -131,21 +131,21 @@ class Socket:
         self.tell({"jsonrpc": "2.0", "id": ident, "method": method, "params": params})
 
     async def hear(self) -> Any:
-        """The next message, parsed. Raises `Closed`."""
+        """Return the next message, parsed. Raise `Closed`."""
         message = await self._to_client.get()
         if message["type"] == "websocket.close":
             raise Closed(message["code"], message["reason"])
         return orjson.loads(message["text"])
 
     async def ask(self, method: str, *params: Any) -> Any:
-        """Send a request; the next message must be its answer, whose result or error is given."""
+        """Send a request and return its result or error; the next message must be the response."""
         self.call(method, *params)
         answer = await self.hear()
         assert answer["id"] == 1
         return answer["result"] if "result" in answer else answer["error"]
 
     async def subscribe(self, *params: Any) -> str:
-        """The id of a new subscription."""
+        """Return the ID of a new subscription."""
         ident = await self.ask("eth_subscribe", *params)
         assert isinstance(ident, str), ident
         return ident
@@ -159,9 +159,9 @@ class Socket:
 async def connect(
     app: App, path: str = "/", headers: dict[str, str] | None = None, *, denial: bool = True
 ) -> AsyncIterator[Socket]:
-    """A WebSocket to an application that was started; it must end by itself once the client has left.
+    """Open a WebSocket to a started application; it must end on its own once the client has left.
 
-    `denial`: whether the server in front can answer a handshake with an HTTP response.
+    With `denial` the server in front can deny a handshake with an HTTP response.
     """
     socket = Socket(app, path, headers or {}, denial=denial)
     opened = asyncio.ensure_future(socket.accepted.wait())
@@ -175,13 +175,13 @@ async def connect(
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    """Let the application run until `condition` holds."""
-    while not condition():  # noqa: ASYNC110 - nothing tells of it
+    """Run the application until `condition` holds."""
+    while not condition():  # noqa: ASYNC110 - no event reports it
         await asyncio.sleep(0)
 
 
 async def ending_of(socket: Socket) -> Closed:
-    """Read on to the end: how the server closed it."""
+    """Read to the end and return the server's close."""
     try:
         while True:
             await socket.hear()
@@ -192,7 +192,7 @@ async def ending_of(socket: Socket) -> Closed:
 def served(
     use: Callable[[App, FakeNode], Awaitable[None]], *, limits: Limits | None = None, **settings: Any
 ) -> FakeNode:
-    """Run `use` against a started application; the node's double is left without a channel that anybody hears."""
+    """Run `use` against a started application; no subscribed channel may remain in the node's double."""
     node = FakeNode()
     chosen = Settings(datadir=Path("unused"), limits=limits or Limits(), **settings)
     started(App(chosen, make_node=lambda _: node), lambda app: use(app, node))
@@ -218,7 +218,7 @@ def call(method: str, *params: Any, **more: Any) -> dict[str, Any]:
 
 
 async def metrics(app: App) -> dict[str, float]:
-    """The samples of /metrics, by name and labels."""
+    """Return the samples of /metrics, by name and labels."""
     page = (await request(app, "GET", "/metrics")).body.decode()
     samples = (line.rpartition(" ") for line in page.splitlines() if not line.startswith("#"))
     return {name: float(value) for name, _, value in samples}

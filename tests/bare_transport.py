@@ -1,4 +1,4 @@
-"""The transport of a connection without a socket: keeps what is written."""
+"""The transport of a connection without a socket, which records writes."""
 
 import asyncio
 import re
@@ -6,7 +6,7 @@ from typing import Any
 
 
 class BareTransport(asyncio.Transport):
-    """Keeps what is written."""
+    """A transport that records writes."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -15,7 +15,7 @@ class BareTransport(asyncio.Transport):
         self.reading = True
         self.ended = False
         self.protocol: Any = None
-        """What took the place of the first one."""
+        """The protocol that replaced the first one."""
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
         return ("127.0.0.1", 1) if name == "peername" else default
@@ -55,5 +55,5 @@ class BareTransport(asyncio.Transport):
 
 
 def statuses_in(written: bytes) -> list[int]:
-    """The statuses of responses, in their order."""
+    """Return the statuses of responses, in order."""
     return [int(status) for status in re.findall(rb"HTTP/1\.1 (\d{3}) [A-Z]", written)]

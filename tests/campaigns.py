@@ -1,4 +1,4 @@
-"""What the long forms of tests have in common: their options, and what becomes of what they found."""
+"""Common options of the long test forms, and output of their results."""
 
 import argparse
 from collections.abc import Sequence
@@ -8,12 +8,12 @@ from typing import Any, TypeVar
 from foreseal.bench.origin import origin, save
 
 T = TypeVar("T", int, float)
-# Faults that are shown; all of them count.
+# Number of faults that are printed; all of them count.
 SHOWN = 50
 
 
 def options(program: str) -> argparse.ArgumentParser:
-    """A parser of the options that each has: `--seed` and `--save`."""
+    """Return a parser with the common options `--seed` and `--save`."""
     parser = argparse.ArgumentParser(prog=f"python -m {program}")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--save", type=Path, help="file for what was found and where it comes from, JSON")
@@ -28,15 +28,15 @@ def show(summary: object, faults: Sequence[object]) -> None:
 
 
 def quantile(times: Sequence[T], part: float) -> T:
-    """The time that so large a part of them does not exceed."""
+    """Return the time that this share of the times does not exceed."""
     ordered = sorted(times)
     return ordered[min(int(len(ordered) * part), len(ordered) - 1)]
 
 
 def conclude(found: Any, faults: Sequence[object], file: Path | None, origins: tuple[str, tuple[str, ...]]) -> int:
-    """The exit code, once `found`, a summary that is a dataclass or a list of them, is kept where that is wanted.
+    """Save `found`, a summary dataclass or a list of them, if requested, and return the exit code.
 
-    `origins`: the command that made it, and the packages whose versions matter.
+    `origins` is the command that made it, and the packages whose versions matter.
     """
     if file is not None:
         text = [str(each) for each in found] if isinstance(found, list) else str(found)

@@ -1,4 +1,4 @@
-"""Certificates that tests make for themselves, in files."""
+"""Certificates for tests, in files."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -11,7 +11,7 @@ from foreseal.server.tls import Tls
 
 @dataclass(frozen=True)
 class Certificates:
-    """An authority, and what it signed: PEM files in one folder."""
+    """An authority and its issued certificates: PEM files in one folder."""
 
     folder: Path
     authority: trustme.CA
@@ -22,7 +22,7 @@ class Certificates:
         return self.folder / "ca.pem"
 
     def issue(self, name: str = "server", until: datetime | None = None) -> Tls:
-        """A certificate for this machine and its key."""
+        """Issue a certificate for this machine, with its key."""
         made = self.authority.issue_cert("localhost", "127.0.0.1", "::1", not_after=until)
         found = Tls(self.folder / f"{name}.pem", self.folder / f"{name}.key")
         found.cert.write_bytes(b"".join(blob.bytes() for blob in made.cert_chain_pems))
@@ -31,7 +31,7 @@ class Certificates:
 
 
 def certificates(folder: Path) -> Certificates:
-    """A new authority whose files are in `folder`."""
+    """Return a new authority whose files are in `folder`."""
     made = Certificates(folder, trustme.CA())
     made.authority.cert_pem.write_to_path(str(made.ca))
     return made

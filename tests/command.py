@@ -9,7 +9,7 @@ SECONDS = 60
 
 
 def foreseal(*arguments: object, **more: Any) -> subprocess.CompletedProcess[str]:
-    """Run one command; its exit code, standard output and standard error."""
+    """Run one command; return its exit code, standard output and standard error."""
     return subprocess.run(
         [foreseal_command(), *map(str, arguments)],
         capture_output=True,

@@ -1,4 +1,4 @@
-"""Fixtures that the tests with a real node share."""
+"""Common fixtures of the tests with a real node."""
 
 import signal
 from collections.abc import Iterator
@@ -9,34 +9,34 @@ from hypothesis import settings
 from foreseal.server.listening import TRANSPORTS
 from live import LiveNode, Rpc, live_node
 
-# A project of its own, which test_example_project.py runs.
+# A separate project, which test_example_project.py runs.
 collect_ignore = ["example_project"]
 
-# The gate draws the same cases every time, so that a red one speaks of the change in front of it; `make properties`
-# draws others.
+# The default profile is deterministic, so that a failure points to the current change; `make properties` draws random
+# cases.
 settings.register_profile("gate", deadline=None, derandomize=True)
 settings.register_profile("properties", max_examples=5000, deadline=None, derandomize=False, print_blob=True)
 settings.load_profile("gate")
 
-# A shell that starts this in the background lets it ignore SIGINT, and every command under test would inherit that.
+# A shell that starts this in the background ignores SIGINT, and every command under test would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="module", params=TRANSPORTS)
 def front(request: pytest.FixtureRequest) -> str:
-    """Each of the transports."""
+    """Return each of the transports."""
     found: str = request.param
     return found
 
 
 @pytest.fixture(scope="module")
 def node() -> Iterator[LiveNode]:
-    """A development node with fast steps, for one module; it must stop with exit code 0."""
+    """Run a development node with fast steps, for one module; it must stop with exit code 0."""
     with live_node() as node:
         yield node
 
 
 @pytest.fixture(scope="module")
 def rpc(node: LiveNode) -> Rpc:
-    """Raw JSON-RPC to that node."""
+    """Return a raw JSON-RPC client of that node."""
     return node.rpc

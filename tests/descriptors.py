@@ -1,4 +1,4 @@
-"""What this process has open."""
+"""Open descriptors of this process."""
 
 import os
 from collections import Counter
@@ -6,10 +6,10 @@ from contextlib import suppress
 
 
 def descriptors() -> Counter[str]:
-    """What the descriptors of this process stand for, such as `socket:[4711]`, and how many of them each."""
+    """Return the targets of this process's descriptors, such as `socket:[4711]`, with their counts."""
     found: Counter[str] = Counter()
     for number in os.listdir("/proc/self/fd"):
-        # The listing's own is closed by now.
+        # The listing's own descriptor is closed by now.
         with suppress(FileNotFoundError):
             found[os.readlink(f"/proc/self/fd/{number}")] += 1
     return found

@@ -1,4 +1,4 @@
-"""A double of `foreseal._core.Node` with a handful of methods, for tests of the edge alone."""
+"""A double of `foreseal._core.Node` with a few methods, for tests of the Python layer alone."""
 
 import os
 from collections.abc import Callable
@@ -13,17 +13,17 @@ KINDS = {"newHeads", "logs", "newPendingTransactions"}
 
 
 def step_hash(index: int) -> str:
-    """The hash of a step of the fake chain."""
+    """Return the hash of a step of the fake chain."""
     return f"0x{index:064x}"
 
 
 def cursor_of(place: Place) -> dict[str, str]:
-    """A place as JSON has it."""
+    """Return a cursor as JSON."""
     return {"block": hex(place[0]), "index": hex(place[1]), "hash": place[2]}
 
 
 class FakeView:
-    """Answers as the node did when the view was pinned."""
+    """Returns results of the node at the time when the view was pinned."""
 
     def __init__(self, node: "FakeNode", block: int) -> None:
         self._node = node
@@ -34,7 +34,7 @@ class FakeView:
 
 
 class FakeInline:
-    """Has no short way to anything."""
+    """A fast path that serves no call."""
 
     def answer(self, data: bytes, start: int = 0, head: bytes | None = None) -> None:
         return None
@@ -50,7 +50,7 @@ class FakeInline:
 
 
 class FakeNode:
-    """Every inline call raises the block number by one, so that two reads from one view can be told from two views."""
+    """A double of the node. Every inline call increments the block number, so that reads of two views differ."""
 
     def __init__(self, settings: bytes = b"{}") -> None:
         self.settings = orjson.loads(settings)
@@ -59,17 +59,17 @@ class FakeNode:
         self.held: list[tuple[int, Callable[[], bytes | RpcError]]] = []
         self.hold = False
         self.log: list[str] = []
-        """What it was told to do."""
+        """Operations called on it."""
         self.healthy = (True, "")
         self.channels: dict[bytes, tuple[int, int]] = {}
-        """Number and subscribers of each channel that somebody hears, by the params that name it."""
+        """Number and subscribers of each subscribed channel, by its params."""
         self.steps: list[Place] = [(1, 0, step_hash(0))]
-        """The steps that the feed keeps."""
+        """The steps that the feed stores."""
         self.most_steps_of_a_page = 2
         self.tiers: list[dict[str, int]] = []
-        """Limits of the tiers that were asked for."""
+        """Limits of the requested tiers."""
         self.cancelled: list[int] = []
-        """Tickets of calls that were cancelled."""
+        """Tickets of cancelled calls."""
         self._done: list[tuple[int, bytes | RpcError]] = []
         self._notices: list[Notice] = []
         self._channel = self._sequence = 0
@@ -160,7 +160,7 @@ class FakeNode:
             self.release()
 
     def release(self, count: int | None = None) -> None:
-        """Finish the newest `count` calls that wait, or all: outcomes need not come in the order of the calls."""
+        """Finish the newest `count` waiting calls, or all: outcomes may come in another order than the calls."""
         for _ in range(len(self.held) if count is None else count):
             ticket, outcome = self.held.pop()
             self._done.append((ticket, outcome()))
@@ -231,7 +231,7 @@ class FakeNode:
             del self.channels[params]
 
     def publish(self, kind: str, *messages: str, lost: bool = False) -> None:
-        """Send messages, or news of a loss, to every channel of a kind."""
+        """Send messages, or a notice of a loss, to every channel of a kind."""
         for params, (channel, _) in self.channels.items():
             if orjson.loads(params)[0] == kind:
                 told = None if lost else list(messages)
@@ -240,14 +240,14 @@ class FakeNode:
         os.eventfd_write(self._event, 1)
 
     def step(self, size: int = 0) -> Place:
-        """Make a step whose message is longer by `size`, and tell the feed; its place."""
+        """Make a step whose message is longer by `size`, notify the feed, and return its cursor."""
         count = len(self.steps)
         self.steps.append((1, count, step_hash(count)))
         self.publish("foreseal_feed", orjson.dumps(self._flashblock(self.steps[-1], size)).decode())
         return self.steps[-1]
 
     def beat(self) -> None:
-        """Tell the feed that there was a tick without a step."""
+        """Send a heartbeat to the feed: a tick without a step."""
         self.publish("foreseal_feed", orjson.dumps({"heartbeat": cursor_of(self.steps[-1])}).decode())
 
     def _page(self, cursor: dict[str, str] | None, limit: str) -> bytes | RpcError:

@@ -1,4 +1,4 @@
-"""Development nodes in this process, and waiting for them."""
+"""Development nodes in this process, and waits for them."""
 
 import os
 import select
@@ -19,13 +19,13 @@ DEV_CHAIN = {"kind": "dev", "chain_id": 31337, "mnemonic": JUNK, "accounts": 3, 
 
 
 def settings(datadir: Path, **changes: Any) -> bytes:
-    """Settings of a development chain in `datadir`, with the shortest block time."""
+    """Return settings of a development chain in `datadir`, with the shortest block time."""
     given = {"datadir": str(datadir), "chain": DEV_CHAIN, "block_time": 1000, "step": 50}
     return orjson.dumps(given | changes)
 
 
 def wait_until(condition: Callable[[], bool], seconds: float = 30) -> None:
-    """Polls until `condition` holds."""
+    """Poll until `condition` holds."""
     end = monotonic() + seconds
     while not condition():
         assert monotonic() < end, "waited in vain"
@@ -33,7 +33,7 @@ def wait_until(condition: Callable[[], bool], seconds: float = 30) -> None:
 
 
 def produce(datadir: Path, blocks: int) -> None:
-    """Lets a node seal so many blocks in `datadir` and leaves it at rest."""
+    """Let a node seal this many blocks in `datadir`, and stop it."""
     node = Node(settings(datadir))
     node.start()
     wait_until(lambda: node.freshness()[0] > blocks)
@@ -41,7 +41,7 @@ def produce(datadir: Path, blocks: int) -> None:
 
 
 def outcomes(node: Node, count: int, seconds: float = 30) -> dict[int, bytes | RpcError]:
-    """Waits for `count` outcomes from core threads, by ticket."""
+    """Wait for `count` outcomes from the worker pool and return them by ticket."""
     found: dict[int, bytes | RpcError] = {}
     while len(found) < count:
         readable, _, _ = select.select([node.event_fd()], [], [], seconds)
@@ -51,7 +51,7 @@ def outcomes(node: Node, count: int, seconds: float = 30) -> dict[int, bytes | R
 
 
 def shared(name: str) -> Path:
-    """A file or folder of the shared vectors; skips the test where they are absent."""
+    """Return a file or folder of the shared vectors; skip the test if they are absent."""
     path = Path(os.environ.get("FORESEAL_SHARED", "../shared")) / "vectors" / name
     if not path.exists():
         pytest.skip(f"{path} is not here: set FORESEAL_SHARED to the folder that holds vectors/")

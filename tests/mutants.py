@@ -1,7 +1,7 @@
-"""Breaks each invariant on purpose and sees that a test notices (`make mutants`).
+"""Mutation tests of each invariant (`make mutants`).
 
-One build with the feature `mutants`, then for every entry of `mutants.toml` its test twice: with the switch off it
-must pass, with the switch on it must fail. Names given as arguments choose entries. Exit 1 if a mutant survives.
+One build with the feature `mutants`, then for every entry of `mutants.toml` its test twice: with the switch off it must
+pass, with the switch on it must fail. Names given as arguments select entries. Exit 1 if a mutant survives.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ SECONDS_PER_TEST = 300
 
 @dataclass(frozen=True)
 class Fault:
-    """What every mutant is."""
+    """Common fields of a mutant."""
 
     name: str
     breaks: str
-    """The promise that is broken."""
+    """The guarantee that it breaks."""
 
 
 M = TypeVar("M", bound=Fault)
@@ -38,7 +38,7 @@ M = TypeVar("M", bound=Fault)
 
 @dataclass(frozen=True)
 class Mutant(Fault):
-    """One switch and the test that must notice it."""
+    """One switch, and the test that must fail with it."""
 
     package: str
     target: str
@@ -61,7 +61,7 @@ def load() -> list[Mutant]:
 
 
 def build(packages: set[str]) -> dict[tuple[str, str], str]:
-    """Build the tests of the packages once; the executable by package and target."""
+    """Build the tests of the packages once; return the executables by package and target."""
     # Dependencies are selected too, so that the feature can be named.
     selected = [argument for package in sorted(packages | {"foreseal-types"}) for argument in ("-p", package)]
     command = ["cargo", "test", "--release", "--no-run", "--features", FEATURE, *selected]
@@ -86,7 +86,7 @@ def passes(executable: str, test: str, mutant: str | None) -> bool:
     environment = {
         **os.environ,
         "RUST_BACKTRACE": "0",
-        # A failure is expected: neither shrink it nor remember it.
+        # A failure is expected: neither shrink nor persist it.
         "PROPTEST_MAX_SHRINK_ITERS": "0",
         "PROPTEST_DISABLE_FAILURE_PERSISTENCE": "1",
     }
@@ -108,7 +108,7 @@ def passes(executable: str, test: str, mutant: str | None) -> bool:
 
 
 def asked_for(mutants: Sequence[M]) -> list[M]:
-    """Those whose names are arguments of the command; without any, all. Exits for a name that there is not."""
+    """Return the mutants named as arguments of the command, by default all. Exit for an unknown name."""
     chosen = set(sys.argv[1:]) or {mutant.name for mutant in mutants}
     if unknown := sorted(chosen - {mutant.name for mutant in mutants}):
         sys.exit(f"mutants: unknown: {unknown}")
@@ -116,7 +116,7 @@ def asked_for(mutants: Sequence[M]) -> list[M]:
 
 
 def report(mutants: Sequence[M], healthy: Callable[[M], bool], survives: Callable[[M], bool]) -> int:
-    """Try each, and say what became of it; 1 if one survives, or its tests fail without it."""
+    """Test each mutant and print its outcome; return 1 if one survives, or its tests fail without it."""
     bad = 0
     for mutant in mutants:
         if not healthy(mutant):
@@ -130,7 +130,7 @@ def report(mutants: Sequence[M], healthy: Callable[[M], bool], survives: Callabl
 
 
 def main() -> int:
-    """Run the mutants that were asked for; 1 if one survives or a test fails without one."""
+    """Run the selected mutants; return 1 if one survives or a test fails without one."""
     mutants = asked_for(load())
     executables = build({mutant.package for mutant in mutants})
 

@@ -1,4 +1,4 @@
-"""The native transport on a double of the node, and connections to it that have no socket."""
+"""The native transport on a double of the node, and connections without sockets."""
 
 import asyncio
 import contextlib
@@ -29,13 +29,13 @@ HANDSHAKE = (
 
 
 def post(method: str, *params: Any, lines: bytes = b"") -> bytes:
-    """A call; `lines` are further header lines."""
+    """Return a call; `lines` are additional header lines."""
     body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()
     return HEAD + lines + b"Content-Length: %d\r\n\r\n" % len(body) + body
 
 
 class Wire(BareTransport):
-    """A transport whose client reads only what it is let to."""
+    """A transport whose client reads only on command."""
 
     def __init__(self, address: str = "192.0.2.1") -> None:
         super().__init__()
@@ -63,7 +63,7 @@ class Served:
 
     @property
     def port(self) -> int:
-        """Port of the listener, which answers there after its `start`."""
+        """Port of the listener, which accepts connections after its `start`."""
         return int(self.listener._listening.getsockname()[1])
 
     async def websocket(self, address: str = "192.0.2.1", lines: bytes = b"") -> tuple[Any, Wire]:
@@ -84,8 +84,8 @@ def serving(
 ) -> None:
     """Run `use` against the native transport on a double of the node.
 
-    `iteration` is the time of one connection, and of all together, in an iteration of the event loop, seconds: by
-    default a busy machine changes nothing.
+    `iteration` is the time in seconds of one connection, and of all together, in an iteration of the event loop. By
+    default it is infinite, so that a busy machine changes nothing.
     """
 
     async def run() -> None:

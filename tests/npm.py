@@ -15,7 +15,7 @@ _VERSION = re.compile(r"v(\d+)\.")
 
 
 def find_node() -> str:
-    """The node command; skips the test that asks where there is none that can be used."""
+    """Return the node command; skip the calling test if there is no usable one."""
     node = shutil.which("node")
     if node is None or shutil.which("npm") is None:
         pytest.skip(f"Node.js and npm are not on the PATH: this test needs Node {LEAST_NODE} or newer")
@@ -27,9 +27,9 @@ def find_node() -> str:
 
 
 def install(folder: Path) -> None:
-    """`npm ci` in `folder` where the installed packages are not those of its package-lock.json; one process at a time.
+    """Run `npm ci` in `folder` if the installed packages differ from package-lock.json; one process at a time.
 
-    No package runs a script of its own.
+    Packages must not run their own scripts.
     """
     with (folder / "package-lock.json").open("rb") as exclusive:
         fcntl.flock(exclusive, fcntl.LOCK_EX)

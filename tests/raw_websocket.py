@@ -1,4 +1,4 @@
-"""A WebSocket client on a bare socket, which reads when it is told to and never otherwise."""
+"""A WebSocket client on a raw socket, which reads only on command."""
 
 import os
 import socket
@@ -12,7 +12,7 @@ TIMEOUT = 30.0
 
 
 class Refused(Exception):
-    """The handshake was answered with this status and body."""
+    """The server denied the handshake with this status and body."""
 
 
 class Ended(Exception):
@@ -23,7 +23,7 @@ class RawWebSocket:
     """One connection to a server on this machine."""
 
     def __init__(self, port: int, path: str = "/", *, buffer: int | None = None, **headers: str) -> None:
-        """`buffer`: bytes that the kernel keeps of what was not read. Raises `Refused`."""
+        """`buffer` limits the unread bytes in the kernel. Raise `Refused`."""
         self._socket = socket.socket()
         self._socket.settimeout(TIMEOUT)
         if buffer is not None:
@@ -50,7 +50,7 @@ class RawWebSocket:
         self.close()
 
     def close(self) -> None:
-        """Close the socket without a word."""
+        """Close the socket without a close frame."""
         self._socket.close()
 
     def send(self, payload: bytes, kind: int = TEXT) -> None:
@@ -72,7 +72,7 @@ class RawWebSocket:
         self.send(orjson.dumps({"jsonrpc": "2.0", "id": ident, "method": method, "params": params}))
 
     def hear(self) -> Any:
-        """The next message, parsed; pings are passed over. Raises `Ended`."""
+        """Return the next message, parsed; pings are skipped. Raise `Ended`."""
         while True:
             kind, payload = self._frame()
             if kind == CLOSE:
@@ -81,14 +81,14 @@ class RawWebSocket:
                 return orjson.loads(payload)
 
     def ask(self, method: str, *params: Any) -> Any:
-        """The result of a call, or its error; the next message must be its answer."""
+        """Return the result of a call, or its error; the next message must be the response."""
         self.call(method, *params)
         answer = self.hear()
         assert "id" in answer, answer
         return answer["result"] if "result" in answer else answer["error"]
 
     def ending(self) -> tuple[int, str]:
-        """Read on to the end: the code and reason of the close."""
+        """Read to the end and return code and reason of the close."""
         try:
             while True:
                 self.hear()

@@ -1,6 +1,6 @@
-"""The long form of the simulation, and its result as a file: `make simulate`.
+"""The long form of the simulation, with its result in a file: `make simulate`.
 
-With one seed it shows what each act led to, and saves nothing.
+With one seed it prints the effect of each action, and saves nothing.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def main() -> int:
-    """Play the seeds; 0 if nothing was broken."""
+    """Run the seeds and return 0 if no invariant failed."""
     parser = argparse.ArgumentParser(prog="tests/simulation.py")
     parser.add_argument("--seeds", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=1)

@@ -1,4 +1,4 @@
-"""Checksums of the pages of a store's file, for tests that change what is in them."""
+"""Checksums of the pages of a store's file, for tests that modify pages."""
 
 from pathlib import Path
 
@@ -28,7 +28,7 @@ def crc32c(data: bytes, seed: int = 0) -> int:
 
 
 def replace(datadir: Path, old: bytes, new: bytes, *, sealed: bool) -> None:
-    """Replace bytes of the store's file in every page that has them; `sealed` gives these pages their checksums."""
+    """Replace bytes in every page of the store's file that has them; with `sealed`, update these pages' checksums."""
     data = datadir / "store" / "data.mdb"
     before = data.read_bytes()
     assert old in before

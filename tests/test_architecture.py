@@ -1,4 +1,4 @@
-"""The layers: imports and crate dependencies point down only, and no file or function grows past its bound."""
+"""The layers: imports and crate dependencies point down only, and files and functions stay below their size limits."""
 
 import ast
 import json
@@ -8,7 +8,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 
-# Crates by layer; one may depend on lower layers only.
+# Crates by layer; a crate may depend on lower layers only.
 CRATES = {
     "buckets": 0,
     "load": 0,
@@ -29,7 +29,7 @@ CRATES = {
 # Crates that only tests and benchmarks may use.
 TEST_CRATES = {"testkit", "simulation", "benches", "fuzz"}
 
-# Modules under python/foreseal by layer; one may import its own package and lower layers.
+# Modules under python/foreseal by layer; a module may import its own package and lower layers.
 PYTHON = {
     "_core": 0,
     "errors": 0,
@@ -51,7 +51,7 @@ LONGEST_FUNCTION = 70
 
 
 def crates() -> dict[str, list[tuple[str, bool]]]:
-    """Workspace crates by short name, each with the workspace crates it depends on and whether for tests only."""
+    """Return workspace crates by short name, each with its workspace dependencies, True for test-only ones."""
     command = ["cargo", "metadata", "--format-version", "1", "--no-deps", "--offline"]
     output = subprocess.run(command, cwd=ROOT, capture_output=True, check=True).stdout
     return {
@@ -81,7 +81,7 @@ def test_crates_depend_on_lower_layers_only() -> None:
 
 
 def modules() -> dict[str, Path]:
-    """Python modules of the package by dotted name."""
+    """Return Python modules of the package by dotted name."""
     base = ROOT / "python"
     names = {}
     for path in (base / "foreseal").rglob("*.py"):
@@ -91,7 +91,7 @@ def modules() -> dict[str, Path]:
 
 
 def imports(path: Path, known: set[str]) -> Iterator[str]:
-    """Modules of the package that a file imports, also inside functions; `_core` counts as one."""
+    """Yield modules of the package that a file imports, also inside functions; `_core` counts as one."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name.split(".")[0] == "foreseal")
@@ -106,13 +106,13 @@ def imports(path: Path, known: set[str]) -> Iterator[str]:
 
 
 def layer(module: str) -> int:
-    """Layer of a module of the package; the package itself is below all."""
+    """Return the layer of a module of the package; the package itself is below all."""
     parts = module.split(".")
     return PYTHON[parts[1]] if len(parts) > 1 else -1
 
 
 def import_graph() -> dict[str, set[str]]:
-    """Which module imports which."""
+    """Return the imports of each module."""
     known = modules()
     return {name: set(imports(path, {*known, "foreseal._core"})) - {name} for name, path in known.items()}
 
@@ -132,8 +132,7 @@ def test_python_imports_point_down_only() -> None:
 
 
 def test_python_modules_import_in_no_cycle() -> None:
-    # A package is its `__init__`, which imports its modules to re-export them: an edge to it is one only where
-    # something outside asks for it.
+    # The `__init__` of a package imports its modules to re-export them: an edge to it counts only from outside.
     graph = import_graph()
     done: set[str] = set()
 
@@ -150,7 +149,7 @@ def test_python_modules_import_in_no_cycle() -> None:
 
 
 def sources() -> list[Path]:
-    """Every Rust and Python file that git tracks."""
+    """Return every Rust and Python file that git tracks."""
     output = subprocess.run(["git", "ls-files", "*.rs", "*.py"], cwd=ROOT, capture_output=True, check=True).stdout
     return [ROOT / line for line in output.decode().splitlines()]
 

@@ -1,4 +1,4 @@
-"""What becomes of what a campaign found."""
+"""Output and exit code of a campaign's results."""
 
 from collections import Counter
 from dataclasses import dataclass, field

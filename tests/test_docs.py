@@ -1,4 +1,4 @@
-"""The pages in docs/ have what the code has."""
+"""The pages in docs/ match the code."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Receipts of pre-confirmations beside libraries that others wrote, and what the module says of them."""
+"""Receipts of pre-confirmations against independent libraries, and the module's own results for them."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -41,7 +41,7 @@ def chain() -> Iterator[Chain]:
 
 
 def pay(chain: Chain, value: int, sender: int = 0) -> str:
-    """Send to the second account, in no step yet; the hash."""
+    """Send to the second account, outside of any step yet; return the hash."""
     account = chain.accounts[sender]
     transfer = {
         "to": chain.accounts[1].address,
@@ -56,7 +56,7 @@ def pay(chain: Chain, value: int, sender: int = 0) -> str:
 
 
 def promised(chain: Chain, steps: int = 4) -> list[dict[str, Any]]:
-    """Receipts of several steps, the later ones of more transactions than one."""
+    """Return receipts of several steps, the later ones with several transactions."""
     sent = []
     for step in range(steps):
         sent += [pay(chain, value, sender) for value in range(step + 1) for sender in (0, 2)]
@@ -65,7 +65,7 @@ def promised(chain: Chain, steps: int = 4) -> list[dict[str, Any]]:
 
 
 def recovered(chain_id: int, number: str, index: str, hash_: str, previous: str, time: str, signature: str) -> str:
-    """Who signed a step, by eth-account."""
+    """Return the signer of a step, by eth-account."""
     domain = {"name": "Foreseal", "version": "1", "chainId": chain_id}
     message = {
         "number": int(number, 16),

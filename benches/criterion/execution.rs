@@ -1,5 +1,6 @@
-//! Execution of one step: plain and token transfers between a million accounts, and taking the diff. Beside it plain revm
-//! over its own database in memory, which keeps what changed as well. Neither makes a root.
+//! Execution of one step: plain and token transfers between a million accounts, and extraction of the diff.
+//! The peer is plain revm over its own in-memory database, which records changes as well. Neither computes a
+//! root.
 
 use std::hint::black_box;
 
@@ -25,7 +26,7 @@ use revm::{
 };
 
 const TRANSACTIONS: u64 = 1_000;
-/// As the builder does.
+/// The look-ahead of the builder.
 const LOOK_AHEAD: usize = 64;
 const TOKENS: U256 = U256::from_limbs([1_000_000, 0, 0, 0]);
 
@@ -53,7 +54,7 @@ fn slot(seed: u64) -> U256 {
     U256::from_be_bytes(erc20_balance_slot(address(seed)).0)
 }
 
-/// Accounts with ether and tokens.
+/// Returns accounts with ether and tokens.
 fn world() -> State {
     let rich = Account { balance: ether(), ..Account::default() };
     let code = Contract::Erc20.code();
@@ -82,7 +83,7 @@ fn transaction(sender: Address, to: Address, value: u64, input: Bytes) -> Transa
         access_list: AccessList::default(),
         input,
     };
-    // The sender is given, nobody looks at the signature.
+    // The sender is given, so the signature is never checked.
     let signed = transaction.into_signed(Signature::new(U256::ONE, U256::ONE, false));
     Transaction::new(signed.into(), sender)
 }
@@ -98,7 +99,7 @@ fn spec() -> ChainSpec {
     ChainSpec::new(dev_genesis(&settings)).expect("the development genesis is valid")
 }
 
-/// What a step did: gas of each transaction, and what changed.
+/// Result of a step: gas of each transaction, and the changes.
 type Done = (Vec<u64>, StateDiff);
 
 fn ours(spec: &ChainSpec, state: &State, header: &Header, transactions: &[Transaction]) -> Done {
@@ -118,7 +119,7 @@ fn ours(spec: &ChainSpec, state: &State, header: &Header, transactions: &[Transa
 
 type Plain = CacheDB<EmptyDB>;
 
-/// The accounts of [`world`].
+/// Returns the accounts of [`world`].
 fn plain_world() -> Plain {
     let mut world = Plain::default();
     for seed in 0..accounts() {
@@ -178,7 +179,7 @@ fn plain_transaction(transaction: &Transaction) -> TxEnv {
     }
 }
 
-/// The accounts and slots that changed are the same in both, and so is the gas.
+/// Asserts that changed accounts, changed slots and gas are the same on both sides.
 fn agree(ours: &Done, theirs: &(Vec<u64>, CacheDB<&Plain>)) {
     assert_eq!(ours.0, theirs.0);
     for changed in &ours.1.accounts {

@@ -1,5 +1,5 @@
-//! One append of 50 KB, written and synced, beside the same bytes written and synced with nothing around them;
-//! and reading a journal back.
+//! One append of 50 KB, written and synced, and as its peer a bare write and sync of the same bytes; and
+//! replay of a journal.
 
 use std::{
     hint::black_box,
@@ -12,9 +12,9 @@ use alloy_primitives::B256;
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use foreseal_journal::{Disk, DiskFile, Identity, Journal, Options, RealDisk, Record};
 
-/// A step of about a hundred token transfers.
+/// Bytes of a step of about a hundred token transfers.
 const APPEND: usize = 50_000;
-/// Appends before a bench starts over in a new folder: a little less than a segment.
+/// Appends before a bench starts over in a new folder: slightly less than a segment.
 const APPENDS: usize = 1_000;
 
 fn open(dir: &Path) -> Journal {
@@ -32,7 +32,7 @@ fn folder() -> tempfile::TempDir {
     tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder on the disk that is measured")
 }
 
-/// Files preallocated like segments, filled one after the other.
+/// Preallocated files like segments, filled one after the other.
 struct Bare {
     path: PathBuf,
     file: Box<dyn DiskFile>,

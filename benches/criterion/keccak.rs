@@ -1,4 +1,4 @@
-//! keccak-256: one at a time (the scalar peer) and in batches.
+//! keccak-256: single hashes (the scalar peer) and batches.
 
 use std::{hint::black_box, time::Duration};
 
@@ -9,7 +9,7 @@ use foreseal_types::{keccak_batch, logs_bloom};
 const BATCH: usize = 256;
 
 fn keccak(c: &mut Criterion) {
-    // An address, a slot, a leaf of an account, a full branch.
+    // Lengths of an address, a slot, a leaf of an account, a full branch.
     for length in [20, 32, 110, 532] {
         let inputs: Vec<Vec<u8>> = (0..BATCH).map(|at| vec![at.to_le_bytes()[0]; length]).collect();
         let slices: Vec<&[u8]> = inputs.iter().map(Vec::as_slice).collect();
@@ -30,7 +30,7 @@ fn keccak(c: &mut Criterion) {
     }
 }
 
-/// The logs of a hundred token transfers.
+/// Measures the bloom filter of the logs of a hundred token transfers.
 fn bloom(c: &mut Criterion) {
     let word = |at: u8| keccak256([at]);
     let log = |at: u8| {

@@ -1,4 +1,4 @@
-//! Searches for logs in a store of 200,000 blocks and 1,000,000 logs: ten hits each, whatever the range.
+//! Log searches in a store of 200,000 blocks and 1,000,000 logs: ten hits each, for ranges of any length.
 
 use std::{hint::black_box, ops::ControlFlow, slice::from_ref, sync::Arc};
 
@@ -16,32 +16,32 @@ const LOGS_PER_BLOCK: u64 = 5;
 /// Blocks written in one transaction.
 const BATCH: usize = 2_000;
 const HITS: u64 = 10;
-/// Contracts with numbers of their own, beyond those of the other logs: one per range.
+/// First number of the rare contracts, one per range, above the numbers in all other logs.
 const RARE: u64 = 1 << 32;
 
-/// A filter that has its hits in a range of so many blocks.
+/// Builds a filter whose hits lie in a range of this many blocks.
 type MakeFilter = fn(u64) -> LogFilter;
 
 fn blocks() -> u64 {
     sized(200_000, 6_000)
 }
 
-/// Ranges in blocks, each in the middle of the chain.
+/// Returns range lengths in blocks; each range lies in the middle of the chain.
 fn ranges() -> [u64; 5] {
     [1, 100, 2_000, blocks() / 2, blocks()]
 }
 
-/// First block of a range.
+/// Returns the first block of a range.
 fn start(range: u64) -> u64 {
     (blocks() - range) / 2
 }
 
-/// The blocks of the hits of a range, evenly spread.
+/// Returns the blocks of the hits of a range, evenly spread.
 fn hits(range: u64) -> impl Iterator<Item = u64> {
     (0..HITS).map(move |hit| start(range) + hit * range / HITS)
 }
 
-/// The event that half of all logs are.
+/// Returns the event of half of all logs.
 fn common() -> B256 {
     numbered_topic(1, 0)
 }
@@ -114,7 +114,7 @@ fn searches(criterion: &mut Criterion) {
     let (reader, _folder) = stored();
     let filters: [(&str, MakeFilter); 2] = [
         ("address", |range| LogFilter::new(vec![numbered_contract(RARE + range)], vec![])),
-        // What is rare together with what half of the logs have, and something else.
+        // A rare address, the topic that half of the logs have, and another topic.
         ("address and topics", |range| {
             let topics = vec![vec![common()], vec![numbered_topic(2, 7)]];
             LogFilter::new(vec![numbered_contract(RARE + range)], topics)

@@ -1,4 +1,4 @@
-//! The pool with 100,000 transactions of as many senders in it: what a step and a burst of submissions cost.
+//! Cost of a step and of a burst of submissions with 100,000 transactions of as many senders in the pool.
 
 use std::{collections::HashMap, hint::black_box, sync::Arc};
 
@@ -57,7 +57,7 @@ impl PendingHead for Accounts {
     }
 }
 
-/// A transfer with fees that differ from seed to seed.
+/// Returns a transfer with fees that differ from seed to seed.
 fn transfer(seed: u64, nonce: u64) -> Vec<u8> {
     let tip = u128::from(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) % 5_000) * 1_000_000;
     let transaction = TxEip1559 {
@@ -82,7 +82,7 @@ fn address(seed: u64) -> Address {
     recover_signer(&signature, B256::ZERO).expect("a valid signature")
 }
 
-/// Everything that is prepared once.
+/// State that is prepared once.
 struct World {
     accounts: Accounts,
     rules: Rules,

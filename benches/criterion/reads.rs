@@ -1,7 +1,8 @@
-//! Reads of a chain of 10,000 blocks at random heights, JSON in and JSON out: blocks in memory, in the store, and in a store
-//! that the kernel has nothing of. And how fast the same chain is imported.
+//! Reads of a chain of 10,000 blocks at random heights, JSON in and JSON out: from blocks in memory, from the
+//! store, and from a store outside the page cache. Also the speed of an import of the same chain.
 //!
-//! `FORESEAL_READS` says how many blocks. What is measured in one pass, without criterion, goes to `target/tmp/reads.json`.
+//! `FORESEAL_READS` sets the number of blocks. Single-pass measurements without criterion go to
+//! `target/tmp/reads.json`.
 
 use std::{
     fs,
@@ -30,15 +31,15 @@ const TRANSACTIONS_PER_BLOCK: u64 = 5;
 /// The first block with transactions: those submitted before a tick are in the block that the next one seals.
 const FIRST: u64 = 2;
 const SENDERS: u64 = 100;
-/// Accounts that tokens go to.
+/// Accounts that receive tokens.
 const RECEIVERS: u64 = 2_000;
-/// Blocks of one search for logs.
+/// Blocks of one log search.
 const RANGE: u64 = 100;
-/// Requests that criterion's iterations go through in turn.
+/// Requests that criterion's iterations cycle through.
 const REQUESTS: usize = 4_096;
-/// Requests to a cold store, each about another height.
+/// Requests to a cold store, each for a different height.
 const COLD_REQUESTS: usize = 500;
-/// Blocks that stay in memory: all.
+/// All blocks stay in memory.
 const ALL: Recent = Recent { blocks: usize::MAX, transactions: usize::MAX };
 
 /// A chain in a folder.
@@ -51,7 +52,8 @@ struct Site {
 impl Site {
     fn settings(&self, folder: &Path, recent: Recent) -> Settings {
         let production = Production { block_time: 1, step: Duration::from_secs(1), ..Production::default() };
-        // The blocks come faster than any store takes them: without this, the builder would take less.
+        // The blocks arrive faster than any store can write them: without these limits the builder would
+        // throttle.
         let store =
             StoreSettings { recent, backlog: usize::MAX, proofs: u64::MAX, ..StoreSettings::default() };
         let genesis = Some(self.genesis.clone());
@@ -71,7 +73,7 @@ impl Site {
         Opened { api: Api::new(Arc::new(node), Limits::default(), B256::ZERO), producer }
     }
 
-    /// The kernel forgets the store's file, which nobody has open.
+    /// Drops the store's file, which is not open, from the page cache.
     fn cool(&self) {
         let input = format!("if={}", self.store_file().display());
         let output = format!("of={}", self.store_file().display());
@@ -79,7 +81,7 @@ impl Site {
             let done = Command::new("dd").args(arguments).arg("status=none").status();
             assert!(done.expect("dd starts").success(), "dd {arguments:?}");
         };
-        // Only pages that are on the disk can be dropped.
+        // Only pages that are on disk can be dropped.
         drop_cache(&[&output, "count=0", "conv=notrunc,fdatasync"]);
         drop_cache(&[&input, "count=0", "iflag=nocache"]);
     }
@@ -102,7 +104,8 @@ struct Opened {
 }
 
 impl Opened {
-    /// Makes the chain: transfers of tokens, each with a log and two slots written, in so many blocks after an empty one.
+    /// Makes the chain: an empty block, then this many blocks of token transfers, each with a log and two
+    /// slots written.
     fn grow(&mut self, blocks: u64, wallets: &[Wallet], clock: &SteppedClock) {
         let node = self.api.node().clone();
         for at in 0..blocks * TRANSACTIONS_PER_BLOCK {
@@ -138,11 +141,11 @@ fn receiver(at: u64) -> Address {
     Address::from_word(keccak256((at % RECEIVERS).to_be_bytes()))
 }
 
-/// What is asked about one height.
+/// A request for one height.
 struct Question {
     method: &'static str,
     params: fn(u64, &mut StdRng) -> Value,
-    /// Blocks between two heights that share none.
+    /// Blocks that one request covers, the minimum distance between heights without overlap.
     blocks: u64,
 }
 
@@ -180,7 +183,7 @@ fn transfer(at: u64, random: &mut StdRng) -> Value {
 }
 
 impl Question {
-    /// Requests about heights of the chain, no two of which share a block while there are such.
+    /// Returns requests for heights of the chain that share no block, as long as there are such heights.
     fn requests(&self, blocks: u64, count: usize) -> Vec<String> {
         let mut random = StdRng::seed_from_u64(7);
         let mut heights: Vec<u64> = (0..blocks / self.blocks).map(|at| FIRST + at * self.blocks).collect();
@@ -209,7 +212,7 @@ fn warm(criterion: &mut Criterion, setting: &str, opened: &Opened, blocks: u64) 
     group.finish();
 }
 
-/// One pass through requests to a node that was just opened on a store that the kernel had nothing of.
+/// Sends all requests once to a node freshly opened on a store outside the page cache.
 fn cold(site: &Site, question: &Question, blocks: u64) -> Value {
     site.cool();
     let opened = site.open(Recent::default());
@@ -234,7 +237,7 @@ fn cold(site: &Site, question: &Question, blocks: u64) -> Value {
     })
 }
 
-/// Bytes that this process had fetched from disks.
+/// Returns the bytes that this process read from disks.
 fn disk_bytes() -> u64 {
     let counts = fs::read_to_string("/proc/self/io").unwrap_or_default();
     let line = counts.lines().find_map(|line| line.strip_prefix("read_bytes: "));
@@ -249,7 +252,7 @@ fn round(number: f64) -> f64 {
     (number * 10.0).round() / 10.0
 }
 
-/// The chain as a file, and that file imported into an empty folder.
+/// Exports the chain to a file and imports that file into an empty folder.
 fn import(site: &Site, blocks: u64) -> Value {
     let (other, disk) = (tempfile::tempdir().expect("a temporary folder"), Arc::new(RealDisk));
     let file = other.path().join("chain.rlp");

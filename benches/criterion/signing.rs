@@ -1,4 +1,4 @@
-//! What it costs that steps are signed: the signature alone, and the append of a step with it and without.
+//! Cost of signed steps: the signature alone, and the append of a step with and without it.
 
 use std::sync::Arc;
 

@@ -1,7 +1,8 @@
-//! One step of ERC-20 transfers over a million accounts: pool order, execution, all roots, journal append and sync.
+//! One step of ERC-20 transfers over a million accounts: pool order, execution, all roots, journal append and
+//! sync.
 //!
-//! The block is a value, so the same step is made again and again from the same state; each iteration appends it
-//! to a real journal on the disk under the temporary folder.
+//! The block is a value, so every iteration makes the same step from the same state. Each iteration appends
+//! it to a real journal on the disk under the temporary folder.
 
 use std::{sync::Arc, time::Duration};
 
@@ -45,7 +46,7 @@ fn stranger(index: u64) -> Address {
     Address::from_word(keccak256(index.to_be_bytes()))
 }
 
-/// A genesis of a million accounts, all of which hold ether and tokens.
+/// Returns a genesis of a million accounts that all have ether and tokens.
 fn million(wallets: &[Wallet]) -> ChainSpec {
     let mut genesis = test_genesis(wallets);
     let tokens = genesis.alloc.get_mut(&Contract::Erc20.address()).expect("the test genesis has it");

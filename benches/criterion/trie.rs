@@ -1,4 +1,4 @@
-//! The state trie: changed accounts of a million, list roots, and alloy-trie beside them.
+//! The state trie: changed accounts of a million and list roots, with alloy-trie as the peer.
 
 use std::{hint::black_box, time::Duration};
 
@@ -18,7 +18,7 @@ fn address(seed: u64) -> Address {
     Address::from_slice(&keccak256(seed.to_be_bytes())[12..])
 }
 
-/// A diff that gives `count` accounts, spread over all of them, a new balance.
+/// Returns a diff that sets the balance of `count` accounts, spread over all of them.
 fn diff(count: u64, balance: u64) -> StateDiff {
     let account = |at: u64| {
         let account = Account { nonce: at % 7, balance: U256::from(balance + at), ..Account::default() };
@@ -52,7 +52,7 @@ fn pairs(count: u64) -> Vec<(B256, Vec<u8>)> {
     pairs
 }
 
-/// The peer builds from sorted leaves and keeps nothing, so the comparison is from nothing.
+/// The peer builds from sorted leaves and retains nothing, so both sides start from an empty trie.
 fn from_nothing(c: &mut Criterion) {
     let pairs = pairs(10_000);
     let changes = || -> Vec<Change<Vec<u8>>> {

@@ -1,1 +1,1 @@
-"""Requests a second under granian, in one interleaved run with a bare application."""
+"""Requests per second under granian, in one interleaved run with a bare application."""

@@ -1,4 +1,4 @@
-"""Compare a development node with a bare application under granian, on either front, and save the figures."""
+"""Compare a development node with a bare application under granian, on either transport, and save the figures."""
 
 import argparse
 import re
@@ -32,7 +32,7 @@ BODIES = {
 
 @contextmanager
 def served(*arguments: str) -> Iterator[int]:
-    """A server process on a free port that answers calls, until the block ends; its port."""
+    """Run a server process on a free port for the context, and yield its port once it responds."""
     with subprocess.Popen([sys.executable, *arguments], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         port = next((int(found[1]) for line in process.stdout if (found := re.search(r"127\.0\.0\.1:(\d+)", line))), 0)
@@ -47,14 +47,14 @@ def served(*arguments: str) -> Iterator[int]:
 
 
 async def measure(bare: int, nodes: dict[str, int], rounds: int, seconds: float) -> dict[str, list[Figures]]:
-    """Rounds of every side, taken in turn so that whatever the machine does meets all of them."""
+    """Run rounds of every side, interleaved so that disturbances of the machine affect all of them."""
     sides = {"bare": (bare, BODIES["eth_blockNumber"])}
     sides |= {f"{name} {front}": (port, body) for front, port in nodes.items() for name, body in BODIES.items()}
     measured: dict[str, list[Figures]] = {side: [] for side in sides}
     for number in range(rounds + 1):
         for side, (port, body) in sides.items():
             one = await run(port, body, seconds)
-            # The first round warms up.
+            # The first round is the warm-up.
             if number:
                 measured[side].append(one)
                 print(f"{side:24} {one.rate:>9,.0f} requests/s", flush=True)
@@ -62,7 +62,7 @@ async def measure(bare: int, nodes: dict[str, int], rounds: int, seconds: float)
 
 
 def summary(measured: dict[str, list[Figures]]) -> list[dict[str, object]]:
-    """Medians over the rounds; the ratio is the median of the rounds' own ratios to the bare application."""
+    """Return medians over the rounds; the ratio is the median of the rounds' own ratios to the bare application."""
     results: list[dict[str, object]] = []
     for side, rounds in measured.items():
         ratios = [ours.rate / bare.rate for ours, bare in zip(rounds, measured["bare"], strict=True)]

@@ -1,4 +1,4 @@
-"""The peer: an ASGI application that reads the body and answers a constant by orjson, behind the same granian."""
+"""The peer: an ASGI application that reads the body and returns a constant through orjson, behind the same granian."""
 
 import sys
 from collections.abc import Awaitable
@@ -14,41 +14,41 @@ HEADERS = [(b"content-type", b"application/json")]
 
 
 class Bare:
-    """Nothing but the front."""
+    """An application with no work of its own."""
 
     open = 1024
-    """Connections at once."""
+    """Maximum concurrent connections."""
 
     async def startup(self) -> None:
-        """Nothing to start."""
+        """Do nothing."""
 
     async def started(self) -> None:
-        """Nothing to wait for."""
+        """Do nothing."""
 
     def hurry(self) -> None:
-        """Nothing to hurry."""
+        """Do nothing."""
 
     async def begin_stop(self) -> None:
-        """Nothing is under way."""
+        """Do nothing: no call is in flight."""
 
     async def disconnect(self) -> None:
-        """Nobody is told."""
+        """Do nothing: there are no subscribers to notify."""
 
     async def patiently(self, work: Awaitable[object], grace: float = 0.0) -> None:
-        """Nothing takes long."""
+        """Await the work without a time limit."""
         await work
 
     @property
     def stop_time(self) -> float:
-        """Seconds from a signal to stop to the end of the process."""
+        """Return the seconds from a stop signal to the end of the process."""
         return 10.0
 
     def time_left(self) -> float:
-        """Seconds that calls under way have."""
+        """Return the seconds that calls in flight have."""
         return 1.0
 
     async def shutdown(self) -> None:
-        """Nothing to stop."""
+        """Do nothing."""
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         message = await receive()

@@ -1,4 +1,4 @@
-"""The closed loop of these runs: the core's load generator, as `foreseal bench` uses it."""
+"""The closed loop of these runs: the core's load generator, with the parameters of `foreseal bench`."""
 
 import asyncio
 import time
@@ -12,7 +12,7 @@ _LOOK = 0.002
 
 
 def http_request(port: int, body: bytes) -> bytes:
-    """The bytes of a POST as an ordinary client sends it."""
+    """Return the bytes of a POST by an ordinary client."""
     return (
         b"POST / HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nContent-Type: application/json\r\n"
         b"User-Agent: foreseal-load\r\nAccept: */*\r\nContent-Length: %d\r\n\r\n%b" % (port, len(body), body)
@@ -20,7 +20,7 @@ def http_request(port: int, body: bytes) -> bytes:
 
 
 def wait_until_it_answers(port: int) -> None:
-    """Return when the server answers: it listens while its journal is replayed. Raises BenchError on other errors."""
+    """Return when the server responds: it listens while its journal is replayed. Raise BenchError on other errors."""
     node = Node(f"port {port}", f"http://127.0.0.1:{port}")
     try:
         while True:
@@ -37,6 +37,6 @@ def wait_until_it_answers(port: int) -> None:
 
 
 async def run(port: int, body: bytes, seconds: float) -> Figures:
-    """Load the server on `port` for a while. Raises BenchError with the first wrong answer."""
+    """Load the server on `port` for some seconds. Raise BenchError at the first wrong response."""
     node = Node(f"port {port}", f"http://127.0.0.1:{port}")
     return await asyncio.to_thread(node.load, [body], CONNECTIONS, seconds)

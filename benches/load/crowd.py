@@ -1,7 +1,7 @@
-"""Many subscribers in one process, as cheap as Python allows: sockets, one epoll, and a look at each frame's step.
+"""Many subscribers in one process, as cheap as Python allows: sockets, one epoll, and a check of each frame's step.
 
 `python -m benches.load.crowd PORT COUNT PARAMS` subscribes COUNT connections to PARAMS (JSON, those of eth_subscribe),
-prints `ready`, listens until its standard input ends, and prints what it saw as JSON.
+prints `ready`, listens until its standard input ends, and prints the results as JSON.
 """
 
 import argparse
@@ -19,7 +19,7 @@ from benches.load.websocket import CLOSE, PING, PONG, TEXT, after_head, frame, o
 _READ = 1 << 20
 _KEY, _HASH = b'"blockHash":"', 66
 _OPENING_TIME = 10.0
-# Bytes that may lie unparsed before they are parsed although more is there to be read.
+# Maximum unparsed bytes: above it the process parses although more data is readable.
 _UNPARSED = 64 << 20
 
 
@@ -30,12 +30,12 @@ class Member:
     socket: socket.socket
     rest: bytes = b""
     arrived: list[tuple[float, bytes, int]] = field(default_factory=list)
-    """Unix time, hash of a step, and how many of its messages came at that time."""
+    """Unix time, hash of a step, and the number of its messages that arrived at that time."""
     closed: str | None = None
-    """Code and reason, if the server closed it."""
+    """Code and reason, if the server closed the connection."""
 
     def take(self, data: bytes, at: float) -> None:
-        """Count what came at this time."""
+        """Count the messages that arrived at this time."""
         data = self.rest + data if self.rest else data
         start, size = 0, len(data)
         while start + 2 <= size:
@@ -72,7 +72,7 @@ class Member:
 
 
 def subscribe(port: int, params: list[object]) -> Member:
-    """One open connection whose subscription is answered."""
+    """Return one open connection whose subscription is confirmed."""
     member = Member(socket.create_connection(("127.0.0.1", port), _OPENING_TIME))
     member.socket.sendall(opening(port))
     data = b""
@@ -97,7 +97,7 @@ def _received(connection: socket.socket) -> bytes:
 
 
 def listen(members: list[Member]) -> float:
-    """Take all that comes until standard input ends; the share of the time that this process was busy."""
+    """Receive messages until standard input ends; return the share of time that this process was busy."""
     poll = select.epoll()
     by_number = {member.socket.fileno(): member for member in members}
     for number in by_number:
@@ -106,7 +106,7 @@ def listen(members: list[Member]) -> float:
     began, busy_before = time.perf_counter(), time.process_time()
     unparsed: list[tuple[Member, bytes, float]] = []
     size, ended = 0, False
-    # What is there is read first, so that moments are right; it is looked at when nothing more is there.
+    # Available data is read first, for exact arrival times; it is parsed when no more is available.
     while not ended:
         for number, _ in poll.poll(0 if unparsed else -1):
             member = by_number.get(number)
@@ -132,7 +132,7 @@ def listen(members: list[Member]) -> float:
 
 
 def limit(seconds: float = 0.5) -> float:
-    """Notifications a second that one subscriber of this process can take: what no measurement here can exceed."""
+    """Return the notifications per second that one subscriber of this process can handle, the measurement's limit."""
     here, there = socket.socketpair()
     member = Member(here)
     text = (
@@ -165,7 +165,7 @@ def main() -> None:
         "busy": busy,
         "limit_per_second": round(most),
         "closed": dict(Counter(member.closed for member in members if member.closed)),
-        # For each member: moment, step and count.
+        # For each member: arrival time, step and count.
         "arrived": [[(at, step.decode(), count) for at, step, count in member.arrived] for member in members],
         "open": [member.closed is None for member in members],
     }

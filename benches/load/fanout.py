@@ -1,9 +1,9 @@
-"""Ten logs a step to many subscribers of `pendingLogs`: delay, CPU and memory, under granian and under uvicorn.
+"""Ten logs per step to many subscribers of `pendingLogs`: delay, CPU and memory, under granian and under uvicorn.
 
 A delay runs from the moment at which the core had synced the step to its journal (its log line) to the moment at which
-the subscriber's process had the bytes. The subscribers are one other process on the same machine (`crowd.py`), whose
-own limit and share of a core are given beside. CPU is that of the whole server process, all threads, less what it
-needs for the same steps without subscribers. A run ends when the server has sent all: where it takes longer than the
+the subscriber's process had the bytes. The subscribers are one other process on the same machine (`crowd.py`); the
+result includes its own limit and its share of a core. CPU is that of the whole server process, all threads, minus the
+CPU of the same steps without subscribers. A run ends when the server has sent all messages: if it takes longer than the
 load, the server could not keep up.
 """
 
@@ -38,11 +38,11 @@ RESULT = Path(__file__).parents[1] / "results" / "fanout.json"
 PACKAGES = ("granian", "uvicorn", "websockets", "orjson", "uvloop")
 LOGS, STEP_MS = 10, 200
 SERVERS = ("granian", "uvicorn")
-# Far above the default, so that what gives way is not the limit.
+# The limit is far above the default, so that it does not affect the result.
 CONNECTIONS = 10_000
 FILES = 16_384
 PATIENCE = 60
-# Seconds between looks whether the server is done, and the share of a core below which it is.
+# Seconds between checks that the server is idle, and the share of a core below which it is.
 LOOK, IDLE = 0.5, 0.06
 _DURABLE = re.compile(r"^(\S+Z) +DEBUG .*step is durable .*?hash=(0x[0-9a-f]{64})")
 _LISTENS = re.compile(r"http://127\.0\.0\.1:(\d+)")
@@ -50,7 +50,7 @@ _LISTENS = re.compile(r"http://127\.0\.0\.1:(\d+)")
 
 @dataclass
 class Server:
-    """A node behind a WebSocket server, as its own process."""
+    """A node behind a WebSocket server, in its own process."""
 
     process: subprocess.Popen[str]
     port: int = 0
@@ -59,11 +59,11 @@ class Server:
 
     @property
     def used(self) -> Processes:
-        """What it takes of the machine."""
+        """The processes of the server."""
         return Processes(self.process.pid)
 
     def read(self) -> None:
-        """Follow its output to the end."""
+        """Read its output to the end."""
         assert self.process.stdout is not None
         for line in self.process.stdout:
             if found := _DURABLE.match(line):
@@ -73,7 +73,7 @@ class Server:
 
 
 def command(server: str) -> list[str]:
-    """How it is started; settings are in the environment."""
+    """Return the command that starts the server; settings are in the environment."""
     if server == "granian":
         limit = ["--max-connections", str(CONNECTIONS)]
         return [sys.executable, "-m", "foreseal", "dev", "--port", "0", "--step", f"{STEP_MS}ms", *limit]
@@ -83,7 +83,7 @@ def command(server: str) -> list[str]:
 
 @contextmanager
 def served(server: str) -> Iterator[Server]:
-    """A development node behind the server, until the block ends."""
+    """Run a development node behind the server for the context."""
     with tempfile.TemporaryDirectory() as datadir:
         environment = {
             **os.environ,
@@ -93,7 +93,7 @@ def served(server: str) -> Iterator[Server]:
             "FORESEAL_MAX_CONNECTIONS": str(CONNECTIONS),
         }
         if server != "granian":
-            # The command's own name says it.
+            # The name of the command implies it.
             environment["FORESEAL_DEV"] = "1"
         run = subprocess.Popen(
             command(server), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment
@@ -132,13 +132,13 @@ class Crowd:
             raise RuntimeError("the subscribers did not get in")
 
     def end(self) -> dict[str, Any]:
-        """What they saw."""
+        """End the process and return its results."""
         seen, _ = self._process.communicate()
         return json.loads(seen)
 
 
 async def load(port: int, seconds: float, create: bool) -> str:
-    """One transaction of ten logs a step for a while; the contract, which is created where it is not there yet."""
+    """Send one transaction with ten logs per step for some seconds. Return the contract; `create` creates it."""
     fail_with(asyncio.current_task())
     sender, lane = wallets(1)[0], await Lane(port).open()
     creation, contract = sender.create_logger(LOGS)
@@ -165,7 +165,7 @@ async def load(port: int, seconds: float, create: bool) -> str:
 
 
 def loaded(server: Server, seconds: float, create: bool = False) -> tuple[str, float, float]:
-    """Do `load`, and wait until the server has nothing left to do: the contract, seconds of its CPU, seconds in all."""
+    """Run `load`, and wait until the server is idle. Return the contract, seconds of its CPU, and seconds in total."""
     cpu, began = server.used.cpu(), time.monotonic()
     contract = uvloop.run(load(server.port, seconds, create))
     deadline = time.monotonic() + PATIENCE
@@ -177,14 +177,14 @@ def loaded(server: Server, seconds: float, create: bool = False) -> tuple[str, f
 
 
 def delays(arrived: list[list[Any]], synced: dict[str, float]) -> dict[str, Any]:
-    """Quantiles over all notifications, and how many there were."""
+    """Return quantiles over all notifications, and their number."""
     found = [(at - synced[step], count) for member in arrived for at, step, count in member]
     each = [delay for delay, count in found for _ in range(count)]
     return {"notifications": len(each), "delay": quantiles(each) if each else None}
 
 
 def measure(kind: str, count: int, seconds: float) -> dict[str, Any]:
-    """The figures of one server with so many subscribers."""
+    """Return the figures of one server with this many subscribers."""
     with served(kind) as server:
         contract, *_ = loaded(server, 1.0, create=True)
         _, without, alone_for = loaded(server, seconds / 2)
@@ -216,7 +216,7 @@ def measure(kind: str, count: int, seconds: float) -> dict[str, Any]:
 
 
 def show(figures: dict[str, Any]) -> None:
-    """One line."""
+    """Print one line."""
     delay = figures["delay"] or {"p50_ms": float("nan"), "p99_ms": float("nan")}
     print(
         f"{figures['server']:8} {figures['subscribers']:>5}"

@@ -1,4 +1,4 @@
-"""An open-loop generator: calls at their own moments over many connections, whatever the answers take."""
+"""An open-loop generator: calls at fixed times over many connections, regardless of response times."""
 
 import asyncio
 import time
@@ -10,7 +10,7 @@ import orjson
 from benches.load.client import http_request
 
 Answered = Callable[[bytes], None]
-"""Takes the body of an answer."""
+"""Callback that receives the body of a response."""
 
 _HEAD_END = b"\r\n\r\n"
 _LENGTH = b"content-length: "
@@ -19,7 +19,7 @@ _LOOK = 0.004
 
 
 class Lane(asyncio.Protocol):
-    """One keep-alive connection, one call at a time; further calls wait for their turn, in order."""
+    """One keep-alive connection with one call in flight; further calls queue in order."""
 
     def __init__(self, port: int) -> None:
         self._port = port
@@ -42,14 +42,14 @@ class Lane(asyncio.Protocol):
         self._transport = transport
 
     def call(self, body: bytes, answered: Answered) -> None:
-        """Send a body as soon as the answers before it are there."""
+        """Send a body once the responses to earlier calls have arrived."""
         if self._answered is None:
             self._send(body, answered)
         else:
             self._waiting.append((body, answered))
 
     async def ask(self, method: str, *params: object) -> Any:
-        """The result of a call. Raises RuntimeError on an error."""
+        """Return the result of a call. Raise RuntimeError on an error."""
         future: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
         self.call(orjson.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}), future.set_result)
         answer = orjson.loads(await future)
@@ -81,7 +81,7 @@ class Lane(asyncio.Protocol):
 
 
 def _body(data: bytes) -> tuple[int, int]:
-    """Where the body of an answer begins, and where the answer ends, by its length or as one chunk; zero if unknown."""
+    """Return the offsets of a response's body and end, by its length or as one chunk; zero if unknown."""
     head = data.find(_HEAD_END)
     if head < 0:
         return 0, 0
@@ -96,7 +96,7 @@ def _body(data: bytes) -> tuple[int, int]:
 
 
 async def pace(rate: float, send: Sequence[Callable[[], None]]) -> tuple[list[float], list[float]]:
-    """Do one after the other, `rate` a second. The moments at which each was due, and how late it was, in seconds."""
+    """Call the functions one after the other, `rate` per second. Return due times and delays in seconds."""
     start = time.perf_counter() + 0.1
     due = [start + number / rate for number in range(len(send))]
     late = []
@@ -110,7 +110,7 @@ async def pace(rate: float, send: Sequence[Callable[[], None]]) -> tuple[list[fl
 
 
 def quantiles(seconds: Sequence[float]) -> dict[str, float]:
-    """p50, p99, p999 and the greatest, in milliseconds."""
+    """Return p50, p99, p999 and the maximum, in milliseconds."""
     ordered = sorted(seconds)
 
     def at(part: float) -> float:
@@ -120,7 +120,7 @@ def quantiles(seconds: Sequence[float]) -> dict[str, float]:
 
 
 def fail_with(task: asyncio.Task[object] | None) -> None:
-    """Let the failure of a connection end the task: it would otherwise wait for what never comes."""
+    """Fail the task when a connection fails: it would otherwise wait forever."""
     assert task is not None, "it is called from a task"
 
     def fail(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
@@ -131,8 +131,8 @@ def fail_with(task: asyncio.Task[object] | None) -> None:
 
 
 async def until(condition: Callable[[], bool], seconds: float) -> bool:
-    """Look every few milliseconds whether a condition holds, at most for so long; whether it does."""
+    """Poll a condition every few milliseconds until it holds or the time is up; return if it holds."""
     deadline = time.perf_counter() + seconds
-    while not condition() and time.perf_counter() < deadline:  # noqa: ASYNC110 (what it looks at is no event)
+    while not condition() and time.perf_counter() < deadline:  # noqa: ASYNC110 (the condition is no event)
         await asyncio.sleep(_LOOK)
     return condition()

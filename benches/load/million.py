@@ -17,12 +17,12 @@ PLOT = ROOT / "docs" / "million.svg"
 
 WIDTH, HEIGHT, MARGIN = 760, 320, 56
 MEGA = 1_000_000
-# Growth of the process's own memory from the middle of the run to its end that still counts as flat.
+# Maximum growth of the process's own memory, from the middle of the run to its end, that counts as flat.
 FLAT = 1.1
 
 
 def run(transactions: int, accounts: int) -> list[dict[str, Any]]:
-    """One run; its samples, oldest first, printed as they come."""
+    """Run once and return the samples, oldest first; print each as it arrives."""
     command = ["cargo", "run", "--release", "--quiet", "-p", "foreseal-benches", "--example", "million", "--"]
     samples = []
     with subprocess.Popen([*command, str(transactions), str(accounts)], cwd=ROOT, stdout=subprocess.PIPE) as process:
@@ -36,7 +36,7 @@ def run(transactions: int, accounts: int) -> list[dict[str, Any]]:
 
 
 def plot(samples: list[dict[str, Any]]) -> str:
-    """Resident megabytes over transactions, as SVG."""
+    """Plot resident megabytes over transactions, as SVG."""
     most = max(sample["anonymous_bytes"] + sample["file_bytes"] for sample in samples) / MEGA
     top = max(100, -(-most // 100) * 100)
     last = samples[-1]["transactions"]

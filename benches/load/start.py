@@ -1,4 +1,4 @@
-"""How long a development node takes from the command to its first answer, and what it holds in memory when idle."""
+"""Time of a development node from the command to its first response, and its memory when idle."""
 
 import statistics
 import time

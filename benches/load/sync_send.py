@@ -1,7 +1,7 @@
-"""`eth_sendRawTransactionSync` at a steady rate: is every submission answered, once, with its own receipt, and when.
+"""`eth_sendRawTransactionSync` at a steady rate: correctness and latency of the receipts.
 
-The step a transaction is in comes half a step after its submission on average and one step at the latest; what is above
-that is the node's.
+Every submission must get exactly one response, with its own receipt. On average, a transaction's step comes half a step
+interval after its submission, at the latest one interval; the rest is the node's latency.
 """
 
 import argparse
@@ -32,7 +32,8 @@ class Measurement:
 
     def __init__(self, port: int, rate: int, transactions: int) -> None:
         self.port, self.rate = port, rate
-        # One connection an account. A nonce gap is refused, so the one before must be answered, or on its way in front.
+        # One connection per account. The node rejects nonce gaps, so earlier transactions must precede on the same
+        # connection.
         senders = wallets(rate)
         turns = itertools.islice(itertools.cycle(senders), transactions)
         self.signed: list[Signed] = [sender.sign() for sender in turns]
@@ -49,7 +50,7 @@ class Measurement:
         return lambda: lane.call(body, answered)
 
     async def measure(self) -> dict[str, Any]:
-        """Submit all, wait for all answers, and compare each with the chain."""
+        """Submit all transactions, wait for all responses, and compare each with the chain."""
         fail_with(asyncio.current_task())
         lanes = [await Lane(self.port).open() for _ in range(self.rate)]
         send = [self._submission(lanes[number % self.rate], number) for number in range(len(self.signed))]
@@ -60,10 +61,10 @@ class Measurement:
         return {"generator_late": quantiles(late), "answer": quantiles(delays), **wrong}
 
     async def _compare(self, lane: Lane) -> dict[str, int]:
-        """How many answers are missing, come twice, are errors, or are not the receipt that the chain has."""
-        # A number names sealed blocks only.
+        """Count responses that are missing, duplicate, errors, or different from the chain's receipt."""
+        # Block numbers refer to sealed blocks only.
         last = await lane.ask("eth_getBlockByNumber", "pending", False)
-        while int(await lane.ask("eth_blockNumber"), 16) < int(last["number"], 16):  # noqa: ASYNC110 (asked afar)
+        while int(await lane.ask("eth_blockNumber"), 16) < int(last["number"], 16):  # noqa: ASYNC110 (remote)
             await asyncio.sleep(0.05)
         counts: Counter[str] = Counter(dict.fromkeys(("missing", "twice", "errors", "wrong"), 0))
         places = set()
@@ -78,7 +79,8 @@ class Measurement:
                 receipt = answer["result"]
                 place = (receipt["blockNumber"], receipt["transactionIndex"])
                 expected = await lane.ask("eth_getTransactionByBlockNumberAndIndex", *place)
-                # The hash of a step that was not the block's last is not the block's: all else is the same for ever.
+                # The hash of a step other than the block's last differs from the block's hash; all other fields are
+                # final.
                 kept = await lane.ask("eth_getTransactionReceipt", self.signed[number].hash)
                 kept = {**kept, "blockHash": receipt["blockHash"]} if isinstance(kept, dict) else kept
                 right = receipt == kept and receipt["transactionHash"] == self.signed[number].hash
@@ -89,7 +91,7 @@ class Measurement:
 
 
 def measure(rate: int, step: int, transactions: int) -> dict[str, Any]:
-    """The figures of one step (ms)."""
+    """Return the figures of one step interval (ms)."""
     options = ("--accounts", str(rate), "--step", f"{step}ms")
     with served("-m", "foreseal", "dev", "--port", "0", *options) as port:
         figures = uvloop.run(Measurement(port, rate, transactions).measure())

@@ -1,11 +1,11 @@
-"""How long a transaction takes from its submission until others see it, in three ways, at several rates and steps.
+"""Delay from a transaction's submission until others can see it, by three methods, at several rates and step intervals.
 
-`nonce`: the sender's pending nonce, polled; it counts the pool, so it shows that the submission was taken.
+`nonce`: the sender's pending nonce, polled; it counts the pool, so it shows that the submission was accepted.
 `receipt`: the receipt, polled: the transaction is pre-confirmed.
 `log`: its log, pushed to a subscription to `pendingLogs`.
 
 Every delay begins when the transaction was due, so that a submission that had to wait counts in full. Polled figures
-include the polling: half an interval on average. Transactions that are polled for are spread evenly over all of them.
+include the polling: half an interval on average. Polled transactions are spread evenly over the run.
 """
 
 import argparse
@@ -29,40 +29,40 @@ from foreseal.bench.origin import origin, save
 RESULT = Path(__file__).parents[1] / "results" / "visible.json"
 PACKAGES = ("granian", "orjson", "uvloop")
 ACCOUNTS = 100
-# What is aimed at: one step and this much at the greatest rate and the usual step.
+# Target: one step plus this slack, at the highest rate and the default step.
 AIM_RATE, AIM_STEP, SLACK_MS = 2_000, 200, 20
-# Seconds between two looks, and transactions a second that are looked for.
+# Seconds between two polls, and polled transactions per second.
 LOOK, SAMPLES = 0.004, 200
 PATIENCE = 30
 
 
 @dataclass
 class Run:
-    """What one run saw; all times in seconds of one clock."""
+    """Observations of one run; all times are in seconds of one clock."""
 
     due: list[float] = field(default_factory=list)
     late: list[float] = field(default_factory=list)
     taken: dict[int, float] = field(default_factory=dict)
-    """When the submission was answered, by number of the transaction."""
+    """Time of the response to the submission, by number of the transaction."""
     seen: dict[str, dict[int, float]] = field(default_factory=lambda: {"nonce": {}, "receipt": {}, "log": {}})
-    """When each way showed it."""
+    """Time at which each method showed the transaction."""
 
 
 class Poller:
-    """Looks for a few transactions at once, all of them in one batch, until each is seen."""
+    """Polls for a few transactions at once, all of them in one batch, until each is seen."""
 
     def __init__(self, lane: Lane, ask: Callable[[int], bytes], shows: Callable[[int, object], bool]) -> None:
-        """`ask` gives the call that looks for a transaction, `shows` whether its result shows it."""
+        """`ask` returns the poll call of a transaction; `shows` returns True if its result has the transaction."""
         self._lane, self._ask, self._shows = lane, ask, shows
         self._waiting: list[int] = []
         self.seen: dict[int, float] = {}
 
     def look_for(self, number: int) -> None:
-        """One more."""
+        """Add a transaction."""
         self._waiting.append(number)
 
     async def run(self) -> None:
-        """Look until cancelled."""
+        """Poll until cancelled."""
         while True:
             began = time.perf_counter()
             if self._waiting:
@@ -81,7 +81,7 @@ class Poller:
 
 
 def call(method: str, *params: object) -> bytes:
-    """The body of a call."""
+    """Return the body of a call."""
     return orjson.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
 
 
@@ -93,7 +93,7 @@ async def deploy(lane: Lane, creation: Signed) -> None:
 
 
 class Measurement:
-    """One rate at one step."""
+    """One rate at one step interval."""
 
     def __init__(self, port: int, rate: int, seconds: float) -> None:
         *self.senders, owner = wallets(ACCOUNTS + 1)
@@ -138,7 +138,7 @@ class Measurement:
         return send
 
     async def measure(self) -> Run:
-        """Submit all and wait until all is seen."""
+        """Submit all transactions and wait until all are seen."""
         fail_with(asyncio.current_task())
         first = await Lane(self.port).open()
         await deploy(first, self.creation)
@@ -167,7 +167,7 @@ class Measurement:
 
 
 def measure(rate: int, step: int, seconds: float) -> dict[str, Any]:
-    """The figures of one rate (a second) at one step (ms), on a node of its own."""
+    """Return the figures of one rate (per second) at one step interval (ms), on a new node."""
     options = ("--accounts", str(ACCOUNTS + 1), "--step", f"{step}ms")
     with served("-m", "foreseal", "dev", "--port", "0", *options) as port:
         run = uvloop.run(Measurement(port, rate, seconds).measure())
@@ -190,7 +190,7 @@ def measure(rate: int, step: int, seconds: float) -> dict[str, Any]:
 
 
 def show(figures: dict[str, Any]) -> None:
-    """One line."""
+    """Print one line."""
     ways = " ".join(
         "{}: {p50_ms:.0f}/{p99_ms:.0f}/{p999_ms:.0f}".format(way, **figures[way])
         for way in ("generator_late", "submission_answered", "nonce", "receipt", "log")

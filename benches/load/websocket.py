@@ -1,4 +1,4 @@
-"""The least of a WebSocket client (RFC 6455): the opening, frames of text, and nothing that costs time."""
+"""A minimal, fast WebSocket client (RFC 6455): the opening handshake and text frames."""
 
 import asyncio
 import base64
@@ -13,7 +13,7 @@ _HEAD_END = b"\r\n\r\n"
 
 
 def opening(port: int) -> bytes:
-    """The bytes that ask for a WebSocket."""
+    """Return the bytes of an opening handshake."""
     key = base64.b64encode(os.urandom(16))
     return (
         b"GET / HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
@@ -22,7 +22,7 @@ def opening(port: int) -> bytes:
 
 
 def frame(payload: bytes, opcode: int = TEXT) -> bytes:
-    """A frame from a client, masked with zeros: what arrives is what was written."""
+    """Return a client frame, masked with zeros: the payload stays readable."""
     length = len(payload)
     if length < 126:
         head = struct.pack(">BB", 0x80 | opcode, 0x80 | length)
@@ -34,12 +34,12 @@ def frame(payload: bytes, opcode: int = TEXT) -> bytes:
 
 
 def request(method: str, *params: object) -> bytes:
-    """A frame that calls a method with the id 1."""
+    """Return a frame that calls a method with the id 1."""
     return frame(orjson.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}))
 
 
 def frames(data: bytes) -> tuple[list[tuple[int, bytes]], bytes]:
-    """The whole frames in bytes from a server, each opcode and payload, and the rest."""
+    """Return the complete frames in bytes from a server, each with opcode and payload, and the remaining bytes."""
     found, at, size = [], 0, len(data)
     while at + 2 <= size:
         length, start = data[at + 1], at + 2
@@ -58,7 +58,7 @@ def frames(data: bytes) -> tuple[list[tuple[int, bytes]], bytes]:
 
 
 def after_head(data: bytes) -> bytes | None:
-    """What follows the server's answer to the opening; None while it is not whole. Raises RuntimeError on a refusal."""
+    """Return the bytes after the handshake response; None while it is incomplete. Raise RuntimeError on a rejection."""
     head, end, rest = data.partition(_HEAD_END)
     if not end:
         return None
@@ -68,7 +68,7 @@ def after_head(data: bytes) -> bytes | None:
 
 
 class Subscriber(asyncio.Protocol):
-    """One connection with one subscription; every notification's text goes to `notified`."""
+    """One connection with one subscription; `notified` receives the text of every notification."""
 
     def __init__(self, port: int, params: tuple[object, ...], notified: Callable[[bytes], None]) -> None:
         """`params` are those of eth_subscribe."""
@@ -78,7 +78,7 @@ class Subscriber(asyncio.Protocol):
         self.subscribed: asyncio.Future[object] = asyncio.get_running_loop().create_future()
 
     async def open(self) -> "Subscriber":
-        """Connect and subscribe. Raises RuntimeError."""
+        """Connect and subscribe. Raise RuntimeError."""
         await asyncio.get_running_loop().create_connection(lambda: self, "127.0.0.1", self._port)
         answer = orjson.loads(await asyncio.wait_for(self.subscribed, 10))  # type: ignore[arg-type]
         if "error" in answer:

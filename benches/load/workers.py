@@ -1,4 +1,4 @@
-"""Reads a second through one process and through workers, and how soon one worker shows what another one took."""
+"""Reads per second through one process and through workers, and the delay until one worker shows changes of another."""
 
 import argparse
 import asyncio
@@ -34,7 +34,7 @@ CALLS: dict[str, tuple[str, list[Any]]] = {
     "eth_getBalance": ("eth_getBalance", [ACCOUNT, "pending"]),
     "eth_getBlockByNumber": ("eth_getBlockByNumber", ["pending", True]),
 }
-# The supervisor says when a process is ready.
+# The supervisor logs when a process is ready.
 LOGGED = ("--log-level", "warn,foreseal.supervisor=info")
 _READY = re.compile(r"a process is ready")
 _URL = re.compile(r"127\.0\.0\.1:(\d+)")
@@ -43,7 +43,7 @@ _SECONDS = 60.0
 
 @contextmanager
 def served(*arguments: str, workers: int = 1) -> Iterator[int]:
-    """A node on a free port, with so many workers that are all ready; its port."""
+    """Run a node on a free port with this many ready workers; yield its port."""
     command = [sys.executable, "-m", "foreseal", *arguments, "--port", "0"]
     log = tempfile.NamedTemporaryFile("w+", prefix="foreseal-load-")  # noqa: SIM115 (closed below)
     with log, subprocess.Popen(command, stdout=log, stderr=log) as process:
@@ -72,7 +72,7 @@ def _is_ready(port: int) -> bool:
 
 
 def make_chain(folder: Path) -> None:
-    """A chain of a few blocks that hold transactions, to be copied for each side."""
+    """Make a chain of a few blocks with transactions, to be copied for each side."""
     with served("dev", "--datadir", str(folder), "--block-time", "1s", "--step", "50ms") as port:
         uvloop.run(_fill(port))
 
@@ -89,14 +89,14 @@ async def _fill(port: int) -> None:
 
 
 async def measure(ports: dict[int, int], rounds: int, seconds: float) -> dict[tuple[str, int], list[Figures]]:
-    """Rounds of every side and call, in turn so that whatever the machine does meets all of them."""
+    """Run rounds of every side and call, interleaved so that disturbances of the machine affect all of them."""
     measured: dict[tuple[str, int], list[Figures]] = {(name, workers): [] for name in CALLS for workers in ports}
     for number in range(rounds + 1):
         for name, (method, params) in CALLS.items():
             body = orjson.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
             for workers, port in ports.items():
                 one = await run(port, body, seconds)
-                # The first round warms up.
+                # The first round is the warm-up.
                 if number:
                     measured[name, workers].append(one)
                     print(f"{name:24} {workers} {one.rate:>9,.0f} requests/s", flush=True)
@@ -104,7 +104,7 @@ async def measure(ports: dict[int, int], rounds: int, seconds: float) -> dict[tu
 
 
 def summary(measured: dict[tuple[str, int], list[Figures]]) -> list[dict[str, object]]:
-    """Medians over the rounds; the ratio is the median of the rounds' own ratios to one process."""
+    """Return medians over the rounds; the ratio is the median of the rounds' own ratios to one process."""
     results: list[dict[str, object]] = []
     for (name, workers), rounds in measured.items():
         ratios = [ours.rate / one.rate for ours, one in zip(rounds, measured[name, 1], strict=True)]
@@ -124,7 +124,7 @@ def summary(measured: dict[tuple[str, int], list[Figures]]) -> list[dict[str, ob
 
 
 async def follow(port: int, count: int) -> dict[str, object]:
-    """Send over one connection and look over many others: how long after the answer each had the nonce."""
+    """Send over one connection and poll over many others. Measure the delay until each has the nonce."""
     sending = await Lane(port).open()
     looking = [await Lane(port).open() for _ in range(CONNECTIONS)]
     (wallet,) = wallets(1)
@@ -145,7 +145,7 @@ async def follow(port: int, count: int) -> dict[str, object]:
 
 
 async def _seen(lane: Lane, address: str, due: int, since: float) -> tuple[bool, float]:
-    """Whether the first look saw the nonce, and how many seconds after `since` one did."""
+    """Return True if the first poll saw the nonce, and the seconds after `since` until one did."""
     at_once = True
     while await _nonce(lane, address) < due:
         at_once = False

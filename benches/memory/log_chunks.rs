@@ -1,5 +1,5 @@
-//! Sizes of the log index's chunks: what each costs in bytes, in time to append and in time to search.
-//! `cargo run --release -p foreseal-benches --example log_chunks`. A JSON line per size.
+//! Sizes of the log index's chunks: the cost of each in bytes, append time and search time. `cargo run
+//! --release -p foreseal-benches --example log_chunks`. A JSON line per size.
 
 use std::{fs, hint::black_box, time::Instant};
 
@@ -13,10 +13,10 @@ use rand::{SeedableRng, rngs::StdRng};
 const LOGS: u64 = 2_000_000;
 /// Logs of a block, which is one transaction.
 const BLOCK: u64 = 200;
-/// As many as there are logs for.
+/// Blocks that contain all logs.
 const BLOCKS: u32 = 10_000;
 const BITS: [u32; 5] = [12, 13, 14, 15, 16];
-/// A contract that ten logs have, evenly spread.
+/// A contract with ten logs, evenly spread.
 const RARE: u64 = 1 << 32;
 const HITS: u64 = 10;
 const ROUNDS: u32 = 200;
@@ -33,7 +33,7 @@ fn log(ordinal: u64, random: &mut StdRng) -> Log {
 fn open(folder: &std::path::Path) -> (Env, Database<'static, types::Bytes, types::Bytes>) {
     let mut options = EnvOpenOptions::new();
     options.map_size(1 << 34).max_dbs(1);
-    // SAFETY: nobody needs the file after a crash; what is measured is the work, not the disk.
+    // SAFETY: the file is not needed after a crash; the benchmark measures computation, not the disk.
     unsafe { options.flags(EnvFlags::NO_SYNC) };
     // SAFETY: the folder is new and nothing else opens it.
     let env = unsafe { options.open(folder) }.expect("an environment can be made");
@@ -47,7 +47,7 @@ fn open(folder: &std::path::Path) -> (Env, Database<'static, types::Bytes, types
     (env, table)
 }
 
-/// Microseconds of one search, the best of many, and how many logs it finds.
+/// Returns microseconds of one search, the best of many, and the number of logs that it finds.
 fn search(env: &Env, index: &LogIndex, filter: &LogFilter) -> (f64, u64) {
     let (mut best, mut found) = (f64::MAX, 0);
     for _ in 0..ROUNDS {

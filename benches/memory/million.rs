@@ -1,5 +1,6 @@
-//! A million token transfers through one node, as fast as it takes them, and what the process holds meanwhile:
-//! `cargo run --release -p foreseal-benches --example million -- [transactions] [accounts]`. A JSON line per sample.
+//! A million token transfers through one node at its maximum rate, and the memory of the process meanwhile:
+//! `cargo run --release -p foreseal-benches --example million -- [transactions] [accounts]`. A JSON line per
+//! sample.
 
 use std::{
     sync::Arc,
@@ -61,7 +62,7 @@ impl Run {
         let mut sampled = 0;
         let mut taken = 0;
         while taken < total {
-            // Clients that wait for the node, as far as it is behind.
+            // The clients wait while the node is behind.
             if self.sent - taken < 2 * STEP as u64 {
                 self.submit();
             }
@@ -75,7 +76,7 @@ impl Run {
         }
     }
 
-    /// Submits the transactions of one step. Signing is part of the run: it stands for the clients.
+    /// Submits the transactions of one step. Signing is part of the run, in place of the clients.
     fn submit(&mut self) {
         let raw: Vec<Bytes> =
             (self.sent..self.sent + STEP as u64).into_par_iter().map(|at| self.transfer(at)).collect();
@@ -116,7 +117,8 @@ impl Run {
     }
 }
 
-/// Resident bytes of this process: its own memory, and pages of files (the store's map, which the kernel takes back).
+/// Returns resident bytes of this process: its own memory, and file pages (the store's map, which the kernel
+/// can reclaim).
 fn resident() -> (u64, u64) {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let bytes = |name: &str| {

@@ -1,6 +1,7 @@
-//! Steps of a hundred transfers over 10,000, 100,000 and a million accounts, on a node each, in turn: what a step, root and
-//! journal and all, takes while the whole state is in memory, and once what did not change is in the store alone.
-//! `cargo run --release -p foreseal-benches --example step_sizes -- [steps]`. A JSON line per setting and size.
+//! Steps of a hundred transfers over 10,000, 100,000 and a million accounts, interleaved on one node each:
+//! the time of a step, root and journal included, with the whole state in memory, and with unchanged state
+//! only in the store. `cargo run --release -p foreseal-benches --example step_sizes -- [steps]`. A JSON line
+//! per setting and size.
 
 use std::{
     sync::Arc,
@@ -17,10 +18,10 @@ const SENDERS: u64 = 500;
 const TRANSFERS: u64 = 100;
 const STEP: Duration = Duration::from_millis(200);
 const BLOCK: Duration = Duration::from_secs(2);
-/// A portion of what has not changed leaves memory with each block: after so many all of it has.
+/// Blocks until all unchanged state has left memory; each block evicts a part of it.
 const UNLOADING: u64 = 600;
 
-/// A node over so many accounts.
+/// A node over this many accounts.
 struct Site {
     accounts: u64,
     node: Arc<Node>,
@@ -70,14 +71,14 @@ impl Site {
             self.node.submit(&raw).expect("a valid transaction is admitted");
         }
         self.sent += TRANSFERS;
-        // By a clock of its own: the node's stands still meanwhile.
+        // Measured by the real clock: the node's clock stands still meanwhile.
         let begun = Instant::now();
         self.tick(STEP);
         self.taken.push(begun.elapsed().as_secs_f64() * 1e6);
         assert_eq!(self.node.pool().counts().pooled, 0, "all of them are in the step");
     }
 
-    /// Prints what was taken and forgets it.
+    /// Prints the measured times and clears them.
     fn report(&mut self, setting: &str) {
         let Self { taken, accounts, .. } = self;
         taken.sort_by(f64::total_cmp);

@@ -1,11 +1,12 @@
-//! Resident size of the state trie of a million accounts: `cargo run --release -p foreseal-benches --example trie_memory`.
+//! Resident size of the state trie of a million accounts. `cargo run --release -p foreseal-benches --example
+//! trie_memory`.
 
 use alloy_primitives::{Address, U256, keccak256};
 use foreseal_state::State;
 use foreseal_types::{Account, AccountDiff, ChangedAccount, StateDiff};
 
 const ACCOUNTS: u64 = 1_000_000;
-/// Accounts put in at a time, so that the batch itself hardly counts.
+/// Accounts inserted per batch, few enough that the batch itself hardly counts.
 const STEP: u64 = 10_000;
 
 fn main() {
@@ -35,7 +36,7 @@ fn diff(start: u64, count: u64) -> StateDiff {
     StateDiff { accounts, codes: Vec::new() }
 }
 
-/// Resident bytes of this process, as the kernel counts them.
+/// Returns resident bytes of this process, as counted by the kernel.
 fn resident() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap_or_default();

@@ -1,4 +1,4 @@
-"""What is measured of foreseal.codec: each function beside its PyPI counterpart, on the same input."""
+"""Benchmarks of foreseal.codec: each function and its PyPI counterpart, on the same input."""
 
 import random
 
@@ -44,11 +44,11 @@ def _their_list_root(items: list[bytes]) -> bytes:
 
 
 def codec_cases() -> list[Case]:
-    """All comparisons, on inputs made from a fixed seed."""
+    """Return all comparisons, on inputs made from a fixed seed."""
     word = _GENERATOR.randbytes(32)
     node = _GENERATOR.randbytes(532)
     words = [_GENERATOR.randbytes(32) for _ in range(1000)]
-    # An EIP-1559 transfer of a token: chain id, nonce, fees, gas, to, value, data, access list, signature.
+    # An EIP-1559 transfer of a token: chain ID, nonce, fees, gas, to, value, data, access list, signature.
     data = _GENERATOR.randbytes(68)
     signature = [1, int.from_bytes(_GENERATOR.randbytes(32)), int.from_bytes(_GENERATOR.randbytes(32))]
     fields = [1, 7, 2 * 10**9, 10**11, 60_000, _GENERATOR.randbytes(20), 10**18, data, [], *signature]

@@ -1,4 +1,4 @@
-"""Result files of pytest-benchmark in the form of the others: the origin, then one line of figures a benchmark."""
+"""Result files of pytest-benchmark in the common form: the origin, then one line of figures per benchmark."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from foreseal.bench.origin import origin
 
 
 def pytest_benchmark_update_json(config: pytest.Config, output_json: dict[str, Any]) -> None:
-    """Keeps what names the figures and where they come from; times in microseconds a call."""
+    """Reduce the output to names, figures and their origin; times in microseconds per call."""
     results = [
         {
             "group": benchmark["group"],

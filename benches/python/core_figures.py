@@ -1,4 +1,4 @@
-"""Figures of hashing, tries and steps: criterion beside its peers in one run, and the memory of a million accounts.
+"""Figures of hashing, tries and steps: criterion with peers in one run, and the memory of a million accounts.
 
 Run from the repository: `python -m benches.python.core_figures`.
 """
@@ -22,7 +22,7 @@ STEP = "step of ERC-20 transfers, a million accounts"
 
 @dataclass(frozen=True)
 class Figure:
-    """A criterion benchmark, the peer that it is compared with, and the most nanoseconds it may take."""
+    """A criterion benchmark, its peer, and its limit in nanoseconds."""
 
     name: str
     peer: str | None = None
@@ -48,13 +48,13 @@ TARGET_MEMORY = 300 * MEGABYTE
 
 
 def nanoseconds(name: str) -> float:
-    """Nanoseconds of one iteration in the best sample of the newest run: other work only ever adds."""
+    """Return nanoseconds per iteration in the best sample of the newest run: other work only ever adds time."""
     sample = json.loads((CRITERION / name / "new" / "sample.json").read_text())
     return min(time / count for time, count in zip(sample["times"], sample["iters"], strict=True))
 
 
 def measured(figure: Figure) -> dict[str, object]:
-    """A figure and its ratio to the peer: how many times as long the peer takes."""
+    """Return a figure and its ratio to the peer: the peer's time divided by ours."""
     ours = nanoseconds(figure.name)
     result: dict[str, object] = {"name": figure.name, "ns": round(ours, 1)}
     if figure.peer is not None:
@@ -66,7 +66,7 @@ def measured(figure: Figure) -> dict[str, object]:
 
 
 def memory() -> dict[str, object]:
-    """What the state of a million accounts adds to the resident size."""
+    """Return the resident size of the state of a million accounts."""
     command = ("cargo", "run", "--release", "--quiet", "-p", "foreseal-benches", "--example", "trie_memory")
     output = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     size = output["resident_bytes"]
@@ -79,7 +79,7 @@ def memory() -> dict[str, object]:
 
 
 def crates() -> dict[str, str]:
-    """Versions of the crates that the figures depend on."""
+    """Return the versions of the crates that the figures depend on."""
     locked = dict(re.findall(r'name = "(.+)"\nversion = "(.+)"', Path("Cargo.lock").read_text()))
     return {crate: locked[crate] for crate in CRATES}
 

@@ -1,7 +1,8 @@
-"""Execution beside py-evm: a block of a hundred transfers on a chain in memory, of ether or of a token.
+"""Comparison of execution with py-evm: a block of a hundred ether or token transfers on a chain in memory.
 
-Ours takes the signed transactions one by one through the JSON-RPC methods, as a test does, and builds, seals and keeps
-the block; py-evm decodes that block and executes it. Both find senders and roots: the answer is the block's hash.
+Our side receives the signed transactions one by one through the JSON-RPC methods, like a test, and builds, seals and
+stores the block; py-evm decodes that block and executes it. Both recover senders and compute roots; the result is the
+block's hash.
 """
 
 import tempfile
@@ -28,9 +29,9 @@ _CHAIN_ID = 31337
 _SENDERS, _EACH = 20, 5
 _TOKEN = bytes.fromhex("70" * 20)
 _TOKEN_GAS = 60_000
-# The creation code ends with it.
+# The creation code ends with the runtime code.
 _TOKEN_CODE = token.CREATION[-0x4FE:]
-# py-evm knows later forks only in part.
+# py-evm supports later forks only in part.
 _FORKS = (
     *("homesteadBlock", "eip150Block", "eip155Block", "eip158Block", "byzantiumBlock", "constantinopleBlock"),
     *("petersburgBlock", "istanbulBlock", "berlinBlock", "londonBlock", "shanghaiTime", "cancunTime"),
@@ -38,7 +39,7 @@ _FORKS = (
 
 
 def execution_cases(chains: ExitStack) -> list[Case]:
-    """Both comparisons; what they need is closed with the stack."""
+    """Return both comparisons; the stack closes their resources."""
 
     def tokens(at: int) -> Order:
         return _TOKEN, 0, _TOKEN_GAS, token.transfer(owner(at), 1 + at)
@@ -89,7 +90,7 @@ def _sealed(chain: Chain, raw: list[str]) -> None:
 
 
 def _ours(chain: Chain, raw: list[str]) -> bytes:
-    """The block's hash; taking the block back for the next call is counted as well."""
+    """Return the block's hash; the time includes the rollback of the block for the next call."""
     with chain.rollback():
         _sealed(chain, raw)
         return _bytes(chain.rpc("eth_getBlockByNumber", "latest", False)["hash"])

@@ -1,4 +1,4 @@
-"""Searches for logs: ten hits in ranges of any length, and what the size of the index's chunks costs.
+"""Log searches: ten hits in ranges of any length, and the cost of the index's chunk size.
 
 Run from the repository: `python -m benches.python.log_figures`.
 """
@@ -17,7 +17,7 @@ FILTERS = ("address", "address and topics")
 
 
 def searches(name: str) -> dict[str, object]:
-    """The time of a search per length of its range in blocks, and how many times the shortest the longest takes."""
+    """Return search times by length of the range in blocks, and the ratio of the longest range to the shortest."""
     group = f"ten logs by {name}"
     times = {blocks: nanoseconds(f"{group}/{blocks}") for blocks in RANGES}
     return {
@@ -28,7 +28,7 @@ def searches(name: str) -> dict[str, object]:
 
 
 def chunks() -> list[dict[str, object]]:
-    """Bytes and times of an index of two million logs, one line per size of chunk."""
+    """Return bytes and times of an index of two million logs, one line per chunk size."""
     command = ("cargo", "run", "--release", "--quiet", "-p", "foreseal-benches", "--example", "log_chunks")
     output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     return [json.loads(line) for line in output.splitlines()]

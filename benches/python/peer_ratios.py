@@ -1,4 +1,4 @@
-"""Ratios of foreseal against the PyPI packages that do the same, ours and theirs in turn, saved with their origin.
+"""Ratios of foreseal to the equivalent PyPI packages in interleaved runs, saved with their origin.
 
 Run from the repository: `python -m benches.python.peer_ratios`.
 """
@@ -25,7 +25,7 @@ RESULT = Path("benches/results/peers.json")
 
 
 def seconds(function: Callable[[], object], calls: int) -> float:
-    """Seconds that one of `calls` calls takes."""
+    """Return the seconds per call over `calls` calls."""
     start = perf_counter()
     for _ in range(calls):
         function()
@@ -33,7 +33,7 @@ def seconds(function: Callable[[], object], calls: int) -> float:
 
 
 def calls_a_round(function: Callable[[], object]) -> tuple[int, float]:
-    """Calls that fill about one round, and the seconds that these take."""
+    """Return the number of calls that fill about one round, and their total seconds."""
     function()
     one = seconds(function, 1)
     calls = max(1, int(ROUND_SECONDS / one))
@@ -41,7 +41,7 @@ def calls_a_round(function: Callable[[], object]) -> tuple[int, float]:
 
 
 def measure(case: Case) -> dict[str, object]:
-    """Best round of each side over interleaved rounds, in microseconds an item, and their ratio."""
+    """Return the best round of each side over interleaved rounds, in microseconds per item, and their ratio."""
     case.compare()
     (ours, our_time), (theirs, their_time) = calls_a_round(case.ours), calls_a_round(case.theirs)
     count = min(MOST_ROUNDS, max(LEAST_ROUNDS, int(CASE_SECONDS / (our_time + their_time))))

@@ -1,4 +1,4 @@
-"""Reads a second of a chain of 10,000 blocks from memory, from its store and from a cold store, and its import.
+"""Reads per second on a chain of 10,000 blocks from memory, from its store and from a cold store, and its import.
 
 Run from the repository: `python -m benches.python.read_figures`.
 """
@@ -13,7 +13,7 @@ from benches.python.core_figures import CRITERION, nanoseconds
 from foreseal.bench.origin import origin, save
 
 RESULT = Path("benches/results/reads.json")
-# Where the suite leaves what it measures without criterion.
+# File in which the suite writes its measurements without criterion.
 ONE_PASS = CRITERION.parent / "tmp/reads.json"
 SETTINGS = ("memory", "store")
 METHODS = (
@@ -38,7 +38,7 @@ MEANING = {
 
 
 def reads(setting: str, method: str) -> dict[str, object]:
-    """The time of one read and how many one thread makes in a second."""
+    """Return the time of one read and the reads per second of one thread."""
     name = f"reads {setting}/{method}"
     time, sample = nanoseconds(name), json.loads((CRITERION / name / "new" / "sample.json").read_text())
     middle = median(time / count for time, count in zip(sample["times"], sample["iters"], strict=True))

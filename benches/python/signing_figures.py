@@ -1,4 +1,4 @@
-"""What it costs that steps are signed, by criterion: the signature alone, and an append with it beside one without.
+"""Cost of signed steps, by criterion: the signature alone, and an append with and without it.
 
 Run from the repository: `python -m benches.python.signing_figures`.
 """

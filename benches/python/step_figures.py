@@ -1,4 +1,4 @@
-"""The step over states of 10,000, 100,000 and a million accounts: how much longer the largest takes than the smallest.
+"""Step times over states of 10,000, 100,000 and a million accounts: the ratio of the largest to the smallest state.
 
 Run from the repository: `python -m benches.python.step_figures`.
 """
@@ -12,7 +12,7 @@ from foreseal.bench.origin import origin, save
 
 RESULT = Path("benches/results/step_root.json")
 TARGET = 1.5
-"""The most times that a step may take of a hundred times as many accounts."""
+"""Maximum ratio of step times for a hundred times as many accounts."""
 MEANING = {
     "step": "100 plain transfers to accounts anywhere in the state: executed, true roots, in the journal, shown",
     "memory": "the whole state is in memory",
@@ -22,7 +22,7 @@ MEANING = {
 
 
 def compared(lines: list[dict[str, Any]], setting: str) -> dict[str, Any]:
-    """How many times the median of the smallest state that of the largest is."""
+    """Return the median of the largest state divided by that of the smallest."""
     sizes = sorted((line for line in lines if line["setting"] == setting), key=lambda line: line["accounts"])
     smallest, largest = sizes[0], sizes[-1]
     ratio = round(largest["step_us"][1] / smallest["step_us"][1], 2)
@@ -30,7 +30,7 @@ def compared(lines: list[dict[str, Any]], setting: str) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Run the example, print what it finds and save it."""
+    """Run the example, print its results and save them."""
     command = ("cargo", "run", "--release", "--quiet", "-p", "foreseal-benches", "--example", "step_sizes")
     output = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
     lines = [json.loads(line) for line in output.splitlines()]

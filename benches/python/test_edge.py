@@ -1,4 +1,4 @@
-"""pytest-benchmark of the Python edge: from the bytes of a body to the bytes of its answer, without a socket."""
+"""pytest-benchmark of the Python boundary: from request bytes to response bytes, without a socket."""
 
 import asyncio
 from collections.abc import Iterator

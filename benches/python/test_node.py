@@ -1,4 +1,4 @@
-"""pytest-benchmark of foreseal._core.Node: calls answered in place, and the way to a core thread and back."""
+"""pytest-benchmark of foreseal._core.Node: inline calls, and the round trip to the worker pool."""
 
 import select
 from collections.abc import Iterator
@@ -40,7 +40,7 @@ def test_in_place(benchmark: BenchmarkFixture, node: Node, method: str) -> None:
 
 @pytest.mark.parametrize("method", ON_CORE_THREADS)
 def test_on_a_core_thread(benchmark: BenchmarkFixture, node: Node, method: str) -> None:
-    """Hand over, wait for the descriptor, take the outcome."""
+    """Submit the call, wait for the descriptor, read the outcome."""
     benchmark.group = "on a core thread"
     descriptor, params = [node.event_fd()], ON_CORE_THREADS[method]
 

@@ -1,4 +1,4 @@
-"""pytest-benchmark of foreseal and the PyPI packages that do the same, grouped by what they compute."""
+"""pytest-benchmark of foreseal and the equivalent PyPI packages, grouped by computation."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack

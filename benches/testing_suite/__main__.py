@@ -1,4 +1,4 @@
-"""Run the same 200 tests on the three chains in turn, round by round, and save the figures."""
+"""Run the same 200 tests on the three chains, interleaved round by round, and save the figures."""
 
 import argparse
 import os
@@ -21,7 +21,7 @@ PACKAGES = ("coincurve", "eth-account", "eth-tester", "foreseal", "py-evm", "pyt
 OURS = "foreseal"
 PEERS = ("eth-tester", "anvil")
 TARGET = 10
-"""Times faster than the faster of the two."""
+"""Target ratio to the faster of the two peers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +31,13 @@ class Round:
     tests: float
     """Set-up, call and tear-down of all tests, the start of the chain included; without pytest's start and imports."""
     wall: float
-    """The whole process."""
+    """Wall time of the whole process."""
     cpu: float
-    """Of the whole process and those that it started, user and system."""
+    """CPU time of the process and its children, user and system."""
 
 
 def run(python: Path, anvil: Path, chain: str) -> Round:
-    """The tests on one chain; all must pass."""
+    """Run the tests on one chain; all must pass."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "seconds"
         command = [str(python), "-m", "pytest", str(PROJECT), "-c", str(PROJECT / "pytest.ini"), "--chain", chain]
@@ -55,7 +55,7 @@ def run(python: Path, anvil: Path, chain: str) -> Round:
 
 
 def anvil_command() -> Path:
-    """anvil as the differential tests install it."""
+    """Return the path of anvil as installed for the differential tests."""
     sys.path.insert(0, str(HERE.parents[1] / "tests"))
     from differential.anvil import anvil_command
 
@@ -63,7 +63,7 @@ def anvil_command() -> Path:
 
 
 def summary(measured: dict[str, list[Round]]) -> list[dict[str, object]]:
-    """Medians over the rounds; a ratio is the median of the rounds' own ratios to foreseal.testing."""
+    """Return medians over the rounds; a ratio is the median of the rounds' own ratios to foreseal.testing."""
     results: list[dict[str, object]] = []
     for chain, rounds in measured.items():
         row: dict[str, object] = {"chain": chain}
@@ -89,7 +89,7 @@ def main() -> None:
             print(
                 f"{chain:12} tests {one.tests:6.2f} s   process {one.wall:6.2f} s, {one.cpu:6.2f} s of CPU", flush=True
             )
-            # The first round warms up.
+            # The first round is the warm-up.
             if number:
                 rounds.append(one)
     results = summary(measured)
@@ -109,7 +109,7 @@ def main() -> None:
 
 
 def anvil_version(anvil: Path) -> str:
-    """As the command names it."""
+    """Return the version that the command prints."""
     run = subprocess.run([str(anvil), "--version"], check=True, capture_output=True, text=True)
     return run.stdout.split()[2]
 

@@ -1,4 +1,4 @@
-"""The virtual environment of the comparison: eth-tester and py-evm never meet the versions that the project pins."""
+"""The virtual environment of the comparison, separate from the project's pinned versions."""
 
 import subprocess
 import sys
@@ -11,7 +11,7 @@ REQUIREMENTS = Path(__file__).parent / "requirements.txt"
 
 
 def prepare() -> Path:
-    """Build a wheel, install it beside the peers; the environment's python."""
+    """Build a wheel, install it with the peers, and return the environment's python."""
     python = FOLDER / "venv" / "bin" / "python"
     if not python.exists():
         venv.create(FOLDER / "venv", with_pip=True)
@@ -28,7 +28,7 @@ def prepare() -> Path:
 
 
 def versions(python: Path, packages: tuple[str, ...]) -> dict[str, str]:
-    """Versions that are installed there."""
+    """Return the installed versions of these packages."""
     code = "import sys; from importlib.metadata import version; print(*map(version, sys.argv[1:]))"
     run = subprocess.run([str(python), "-c", code, *packages], check=True, capture_output=True, text=True)
     return dict(zip(packages, run.stdout.split(), strict=True))

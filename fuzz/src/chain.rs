@@ -1,4 +1,4 @@
-//! A small chain in this process: what targets ask, and what seeds are made of.
+//! A small chain in this process. Targets query it, and the seed inputs come from it.
 
 use std::{path::Path, sync::Arc, time::Duration};
 
@@ -13,14 +13,14 @@ use foreseal_rpc::{Api, Key, Limits};
 use foreseal_testkit::{Kinds, Wallet, Workload, counting, test_genesis};
 use foreseal_types::keccak;
 
-/// Accounts of the chain.
+/// Accounts that the genesis funds and that send transactions.
 const WALLETS: u64 = 3;
-/// Its sealed blocks.
+/// Sealed blocks of the chain, without the genesis block.
 const BLOCKS: usize = 3;
-/// Transactions of a step.
+/// Transactions sent before each step.
 const TRANSACTIONS: usize = 6;
 
-/// So small that inputs reach them, and that no input takes long.
+/// Limits low enough that inputs reach them and that no input takes long.
 const LIMITS: Limits = Limits {
     logs: 20,
     log_time: Duration::from_mins(10),
@@ -37,10 +37,10 @@ const LIMITS: Limits = Limits {
     trace_bytes: 1 << 16,
 };
 
-/// A node that steps when told to, and the methods over it.
+/// A node that steps only on demand, with its RPC methods.
 pub struct TestChain {
     pub api: Api,
-    /// What it was sent, in order.
+    /// Transactions that the node accepted, in order of submission.
     pub sent: Vec<Bytes>,
     clock: Arc<SteppedClock>,
     producer: Option<Producer>,
@@ -48,7 +48,8 @@ pub struct TestChain {
 }
 
 impl TestChain {
-    /// A chain of a few blocks that hold transactions of every kind without blobs, and a block in progress.
+    /// Creates a chain with a few sealed blocks and a pending block. They contain transactions of every type
+    /// except blob transactions (EIP-4844).
     pub fn with_blocks() -> Self {
         let mut chain = Self::make(None);
         chain.producer = chain.api.node().start_stepped().expect("a new chain starts");
@@ -64,8 +65,8 @@ impl TestChain {
         chain
     }
 
-    /// A development chain, asked as by an administrator, that never starts: methods read their parameters, and that
-    /// is all.
+    /// Creates a development chain that never starts, with the methods of the admin listener. Methods can
+    /// only parse their parameters.
     pub fn unstarted() -> Self {
         let chain = Self::make(Some(Development { snapshots: 10, mined: 2 }));
         let keys = Wallet::some(WALLETS);
@@ -101,12 +102,12 @@ impl TestChain {
         Self { api, sent: Vec::new(), clock, producer: None, datadir }
     }
 
-    /// The newest view.
+    /// Returns the newest view.
     pub fn view(&self) -> Arc<View> {
         self.api.node().view().expect("the chain has begun")
     }
 
-    /// The receipts of its pre-confirmations, as `foreseal_preconfirmation` answers them.
+    /// Returns the receipts of the chain's pre-confirmations, as the JSON of `foreseal_preconfirmation`.
     pub fn receipts(&self) -> Vec<Vec<u8>> {
         let ask = |sent: &Bytes| {
             let params = format!("[\"{}\"]", keccak(sent));
@@ -116,7 +117,7 @@ impl TestChain {
         answers.filter(|answer| answer != "null").map(Vec::from).collect()
     }
 
-    /// The data directory.
+    /// Returns the data directory.
     pub fn datadir(&self) -> &Path {
         self.datadir.path()
     }
@@ -131,7 +132,8 @@ impl TestChain {
     }
 
     fn send(&mut self, transaction: Bytes) {
-        // A set-code transaction may use up a nonce that the workload did not count: then it is not taken.
+        // A set-code transaction (EIP-7702) may use up a nonce that the workload does not count. The pool
+        // then rejects the transaction that reuses this nonce.
         if self.api.node().submit(&transaction).is_ok() {
             self.sent.push(transaction);
         }

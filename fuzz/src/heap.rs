@@ -1,33 +1,34 @@
-//! How much memory a piece of work takes.
+//! Measurement of the memory that a closure allocates.
 
 use std::{
     alloc::{GlobalAlloc, Layout, System},
     cell::Cell,
 };
 
-/// The system's allocator, which counts what each thread asks for.
+/// The system's allocator with a count of the bytes that each thread allocates.
 struct Counting;
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
 thread_local! {
-    /// Bytes that this thread has taken and not given back. Below zero where it gave back what others took.
+    /// Bytes that this thread has allocated and not freed. Negative if it freed memory of other threads.
     static LIVE: Cell<isize> = const { Cell::new(0) };
     static PEAK: Cell<isize> = const { Cell::new(0) };
     static TOTAL: Cell<usize> = const { Cell::new(0) };
 }
 
-/// What some work asked for.
+/// Memory that a closure allocated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Usage {
-    /// Bytes at once, beyond those that were there before.
+    /// Maximum of the live bytes, above those that were live at the start.
     pub peak: usize,
-    /// Bytes in all, whether they were given back or not: what works through its input again and again shows here.
+    /// Total of all allocated bytes, freed or not. It reveals code that processes its input repeatedly.
     pub total: usize,
 }
 
-/// Does some work on this thread; what it asked for. Work that it hands to other threads is not seen.
+/// Runs `work` on this thread and returns the memory that it allocated. Allocations of other threads are not
+/// counted.
 pub fn usage(work: impl FnOnce()) -> Usage {
     let before = LIVE.get();
     PEAK.set(before);
@@ -37,7 +38,7 @@ pub fn usage(work: impl FnOnce()) -> Usage {
 }
 
 fn took(bytes: usize) {
-    // A thread that ends has no counters any more.
+    // While a thread ends, its counters may already be destroyed.
     let _ = LIVE.try_with(|live| {
         live.set(live.get().saturating_add_unsigned(bytes));
         let _ = PEAK.try_with(|peak| peak.set(peak.get().max(live.get())));
@@ -49,30 +50,30 @@ fn gave(bytes: usize) {
     let _ = LIVE.try_with(|live| live.set(live.get().saturating_sub_unsigned(bytes)));
 }
 
-// SAFETY: every call is passed on as it is; the counters allocate nothing.
+// SAFETY: every call is forwarded unchanged to the system's allocator; the counters do not allocate.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         took(layout.size());
-        // SAFETY: the caller's promises are those of the system's allocator.
+        // SAFETY: the caller's obligations are those of the system's allocator.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         took(layout.size());
-        // SAFETY: as above.
+        // SAFETY: as in `alloc`.
         unsafe { System.alloc_zeroed(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         gave(layout.size());
-        // SAFETY: as above.
+        // SAFETY: as in `alloc`.
         unsafe { System.dealloc(pointer, layout) }
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         gave(layout.size());
         took(size);
-        // SAFETY: as above.
+        // SAFETY: as in `alloc`.
         unsafe { System.realloc(pointer, layout, size) }
     }
 }

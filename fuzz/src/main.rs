@@ -1,4 +1,4 @@
-//! The coverage-guided engine over the target that `FORESEAL_FUZZ_TARGET` names.
+//! Coverage-guided engine for the target that `FORESEAL_FUZZ_TARGET` names.
 #![no_main]
 
 use std::sync::OnceLock;
@@ -13,7 +13,7 @@ fn choose() {
         eprintln!("FORESEAL_FUZZ_TARGET: there is no target called {name:?}");
         std::process::exit(2);
     };
-    // All work is done by this thread: what it asks for is counted, and nothing waits for another one.
+    // This thread does all work: only its own allocations are counted, and it never waits for another thread.
     let alone = rayon::ThreadPoolBuilder::new().num_threads(1).use_current_thread().build_global();
     if let Err(error) = alone {
         eprintln!("the thread that fuzzes is not alone: {error}");

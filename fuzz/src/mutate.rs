@@ -1,24 +1,25 @@
-//! Damage for inputs, for runs without the coverage-guided engine.
+//! Mutation of inputs, for runs without the coverage-guided engine.
 
 use rand::{Rng, SeedableRng, rngs::StdRng, seq::IndexedRandom};
 
-/// Bytes that decoders look at closely.
+/// Bytes with a special meaning for decoders, such as RLP prefixes and JSON delimiters.
 const TELLING: [u8; 20] = [
     0x00, 0x01, 0x02, 0x7f, 0x80, 0x81, 0xb7, 0xb8, 0xbf, 0xc0, 0xc1, 0xf7, 0xf8, 0xff, b'"', b'[', b'{',
     b'0', b'x', b',',
 ];
 
-/// Damages inputs; the same damage for the same seed.
+/// Deterministic generator of mutated inputs: equal seeds produce equal inputs.
 #[derive(Debug)]
 pub struct Mutator(StdRng);
 
 impl Mutator {
-    /// From a seed.
+    /// Creates a mutator from a seed.
     pub fn new(seed: u64) -> Self {
         Self(StdRng::seed_from_u64(seed))
     }
 
-    /// One of `inputs` with a few changes, parts of others among them; at most `longest` bytes.
+    /// Returns one of `inputs` with one to four changes, at most `longest` bytes long. A change may insert a
+    /// part of another input.
     pub fn next(&mut self, inputs: &[Vec<u8>], longest: usize) -> Vec<u8> {
         let mut bytes = inputs.choose(&mut self.0).cloned().unwrap_or_default();
         for _ in 0..self.0.random_range(1..=4) {
@@ -55,7 +56,7 @@ impl Mutator {
         }
     }
 
-    /// Bounds of a part of `length` bytes, at most `most` long.
+    /// Returns the bounds of a random range within `length` bytes, at most `most` bytes long.
     fn part(&mut self, length: usize, most: usize) -> (usize, usize) {
         let start = self.0.random_range(0..=length);
         (start, start + self.0.random_range(0..=most.min(length - start)))

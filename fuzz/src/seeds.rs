@@ -1,4 +1,4 @@
-//! The first inputs of every target, from what a small chain really holds.
+//! Seed inputs of every target. Most are real encodings from a small chain.
 
 use std::{
     collections::BTreeMap,
@@ -26,7 +26,7 @@ use crate::{TestChain, corpus};
 
 type Inputs = BTreeMap<&'static str, Vec<(String, Vec<u8>)>>;
 
-/// Writes them into their folders.
+/// Writes the seed inputs of every target into its folder.
 pub fn write() {
     let chain = TestChain::with_blocks();
     let mut inputs = Inputs::new();
@@ -53,7 +53,7 @@ pub fn write() {
     }
 }
 
-/// One transaction of each kind, and the pool with them.
+/// Adds transactions of each type and of several sizes, and saved pools that contain them.
 fn transactions(chain: &TestChain, inputs: &mut Inputs) {
     let wallet = Wallet::numbered(0);
     let pre_eip155 = {
@@ -86,7 +86,7 @@ fn transactions(chain: &TestChain, inputs: &mut Inputs) {
     pools.push(("queued".to_owned(), empty_pool.save()));
 }
 
-/// The records that the chain has journalled, and its steps.
+/// Adds the records of the chain's journal, records of the other kinds, and steps.
 fn journal(chain: &TestChain, inputs: &mut Inputs) {
     let spec = chain.api.node().spec();
     let genesis = chain.view().sealed(0).expect("genesis is read").expect("there is a genesis").block.hash;
@@ -201,7 +201,7 @@ fn genesis(inputs: &mut Inputs) {
     inputs.entry("genesis").or_default().push(("least".to_owned(), b"{\"config\":{},\"alloc\":{}}".to_vec()));
 }
 
-/// Every method with right arguments, and filters.
+/// Adds a request with valid arguments for every method, and log filters.
 fn questions(chain: &TestChain, inputs: &mut Inputs) {
     let view = chain.view();
     let block = &view.pending().block;
@@ -274,7 +274,7 @@ fn right_value(kind: Kind, hash: B256) -> String {
     }
 }
 
-/// One value of each table, by its form.
+/// Adds values of each table of the store. The first byte of an input is the index of the value's form.
 fn values(chain: &TestChain, inputs: &mut Inputs) {
     let view = chain.view();
     let executed = view.sealed(1).expect("blocks are read").expect("the chain has it");
@@ -335,7 +335,7 @@ fn values(chain: &TestChain, inputs: &mut Inputs) {
     }
 }
 
-/// Proofs of transactions in a block, and of what is not there.
+/// Adds inclusion proofs of transactions, and inclusion and exclusion proofs of words.
 fn proofs(chain: &TestChain, inputs: &mut Inputs) {
     let mut add = |name: &str, key: &[u8], nodes: &[Bytes]| {
         let mut bytes = Vec::new();
@@ -361,7 +361,7 @@ fn proofs(chain: &TestChain, inputs: &mut Inputs) {
     }
 }
 
-/// Keeps what a pool says.
+/// Sink that stores the encoded events of a pool.
 #[derive(Default)]
 struct Heard(Mutex<Vec<Vec<u8>>>);
 
@@ -373,7 +373,7 @@ impl PoolSink for Heard {
     }
 }
 
-/// Events of a pool, and every frame of the wire.
+/// Adds events of a pool, and frames of every kind between the sequencer and its followers.
 fn frames(chain: &TestChain, inputs: &mut Inputs) {
     let view = chain.view();
     let rules = Rules::new(&PoolConfig::default(), view.spec(), &view.pending().block.header);

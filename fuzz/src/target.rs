@@ -1,39 +1,40 @@
-//! One decoder under test.
+//! Decoder under test.
 
 use crate::heap::{self, Usage};
 
-/// Times the memory of one moment that a run may ask for in all.
+/// Maximum total allocation of a run, as a multiple of its maximum peak.
 const TURNOVER: usize = 64;
 
-/// How much memory an input may take: so many bytes, and so many for each of its own.
+/// Maximum peak memory of a run in bytes: `fixed` plus `each` per byte of input.
 #[derive(Clone, Copy, Debug)]
 pub struct Memory {
     pub fixed: usize,
     pub each: usize,
 }
 
-/// A decoder, and what must hold for whatever it is given.
+/// A decoder, and the properties that must hold for every input.
 #[derive(Clone, Copy, Debug)]
 pub struct Target {
     pub name: &'static str,
-    /// Bytes of the longest input that the long form makes.
+    /// Maximum length of a generated input, in bytes.
     pub longest: usize,
     pub memory: Memory,
-    /// Makes what the target shares between its runs.
+    /// Initializes the state that the target's runs share.
     pub(crate) prepare: fn(),
     pub(crate) run: fn(&[u8]),
 }
 
 impl Target {
-    /// Makes everything that the target shares between its runs, so that no run pays for it.
+    /// Initializes the state that the target's runs share, so that no run is charged for its memory.
     pub fn prepare(&self) {
         (self.prepare)();
     }
 
-    /// Gives an input to the decoder.
+    /// Runs the decoder on an input, and checks its properties and its memory use.
     ///
     /// # Panics
-    /// When something does not hold, which is what a fuzzer looks for.
+    /// Panics if a property is violated or the run exceeds its memory limits.
+    /// A fuzzer reports such a panic as a finding.
     pub fn execute(&self, input: &[u8]) {
         let Usage { peak, total } = heap::usage(|| (self.run)(input));
         let most = self.memory.fixed + self.memory.each * input.len();

@@ -1,10 +1,10 @@
-//! Every saved input through its target, and some damaged ones: the short form of `make fuzz`.
+//! Runs of each target on its saved inputs and on some damaged ones: the short form of `make fuzz`.
 
 use std::fs;
 
 use foreseal_fuzz::{Mutator, TARGETS, corpus};
 
-/// Damaged inputs of each target.
+/// Damaged inputs per target.
 const EXECUTIONS: usize = 3_000;
 
 #[test]

@@ -1,4 +1,4 @@
-"""`python -m foreseal`: the command."""
+"""Entry point of `python -m foreseal`."""
 
 from foreseal.cli.entry import main
 

@@ -1,10 +1,10 @@
 """Ethereum's encodings, computed natively: keccak-256, RLP, log blooms and Merkle-Patricia tries.
 
-Bytes go in and bytes come out; hexadecimal text is never taken for bytes. Where many values are at hand,
-prefer the ``_batch`` form: it crosses into native code once and hashes several values at a time.
+Arguments and results are bytes; hexadecimal text is never interpreted as bytes. For many values, prefer the
+``_batch`` form: it crosses into native code once and hashes several values at a time.
 
 Every function raises TypeError for an argument of the wrong type and ValueError for a wrong value; the
-message, or the note that goes with it, names the argument.
+message, or the note attached to it, names the argument.
 
 >>> from foreseal.codec import keccak, rlp_encode
 >>> keccak(rlp_encode([])).hex()

@@ -1,8 +1,8 @@
-"""Errors that the native core raises."""
+"""Exceptions raised by the native core."""
 
 
 class RpcError(Exception):
-    """A JSON-RPC method failed, or was refused.
+    """A JSON-RPC method failed, or the node rejected the call.
 
     `code` and `message` are those of the error object; `data` is its data as JSON bytes, or None.
     """
@@ -17,14 +17,14 @@ class RpcError(Exception):
         return f"{self.message} ({self.code})"
 
 
-# Kinds of `NodeError` that another command line would have avoided.
+# Kinds of `NodeError` that are caused by the command line or the settings.
 _WRONG_USE = frozenset({"in-use", "settings", "genesis", "store"})
 
 
 class NodeError(Exception):
     """A node cannot be opened, or a command on its data directory failed.
 
-    `kind` is one word for programs, `message` one line for people.
+    `kind` is a machine-readable word, `message` one line for people.
     """
 
     def __init__(self, kind: str, message: str) -> None:
@@ -34,7 +34,7 @@ class NodeError(Exception):
 
     @property
     def wrong_use(self) -> bool:
-        """Whether another command line would have avoided it: to try again does not help."""
+        """True if another command line or other settings would avoid the error; retrying does not help."""
         return self.kind in _WRONG_USE
 
     def __str__(self) -> str:
@@ -42,10 +42,10 @@ class NodeError(Exception):
 
 
 class PreconfirmationError(ValueError):
-    """A pre-confirmation receipt does not fit: nothing is promised by it.
+    """A pre-confirmation receipt is invalid: it proves no commitment.
 
-    `field` is the part of the receipt that does not fit the others, or what the caller knows; `reason` says why;
-    `which` is the position of the receipt where several were given, else None.
+    `field` is the field of the receipt that contradicts the others or the caller's arguments; `reason` explains the
+    contradiction. `which` is the position of the receipt if several were passed, otherwise None.
     """
 
     def __init__(self, field: str, reason: str, which: int | None = None) -> None:

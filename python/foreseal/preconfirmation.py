@@ -1,8 +1,8 @@
-"""Pre-confirmation receipts, checked offline: what a sequencer promised, and evidence that it broke its word.
+"""Offline verification of pre-confirmation receipts, and evidence that a sequencer broke a commitment.
 
-A receipt is what ``foreseal_preconfirmation`` answers: a transaction, a proof that the header of a step holds it, and
-the sequencer's signature of that step. Nothing but the receipt is needed to check it, and the address of the sequencer,
-which ``foreseal_status`` names and whoever relies on it should have got from elsewhere.
+``foreseal_preconfirmation`` returns a receipt: a transaction, a proof that the header of a step includes it, and the
+sequencer's signature of that step. Verification needs only the receipt and the address of the sequencer.
+``foreseal_status`` reports that address, but it should come from an independent source.
 """
 
 import re
@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 Receipt = Mapping[str, Any] | str | bytes
-"""A receipt: the object that the method answers, or its JSON."""
+"""A receipt: the object that ``foreseal_preconfirmation`` returns, or its JSON."""
 
 _ADDRESS_BYTES = 20
 _QUANTITY = re.compile("0x(0|[1-9a-fA-F][0-9a-fA-F]{0,15})")
@@ -37,7 +37,7 @@ _QUANTITY = re.compile("0x(0|[1-9a-fA-F][0-9a-fA-F]{0,15})")
 
 @dataclass(frozen=True, slots=True)
 class Preconfirmation:
-    """What a receipt shows: `signer` promised that block `number` will hold the transaction in this place."""
+    """Commitment of a receipt: `signer` committed to including the transaction at this position of block `number`."""
 
     chain_id: int
     number: int
@@ -45,60 +45,61 @@ class Preconfirmation:
     index: int
     """Index of the step in its block."""
     hash: str
-    """Hash of the step: of the block, as if it had been sealed then."""
+    """Hash of the step: the hash of the block if it had been sealed then."""
     previous: str
-    """Hash of the step before; of the parent block at index 0."""
+    """Hash of the previous step; of the parent block at index 0."""
     time: int
-    """When the step was made, milliseconds since 1970, as the sequencer says."""
+    """Time of the step in milliseconds since 1970, as reported by the sequencer."""
     timestamp: int
     """Timestamp of the block, seconds since 1970."""
     transaction_hash: str
     transaction_index: int
     """Position of the transaction in its block."""
     signer: str
-    """Address of who signed, in lower case."""
+    """Address of the signer, in lower case."""
 
 
 class Contradiction(StrEnum):
-    """How two promises exclude each other."""
+    """Reason why two commitments exclude each other."""
 
     TWO_STEPS = "two-steps"
-    """Two steps have one index of one block."""
+    """Two steps have the same index in the same block."""
     BROKEN_ORDER = "broken-order"
-    """A step does not follow the one that has the index before it."""
+    """A step does not follow the step with the previous index."""
     TWO_TRANSACTIONS = "two-transactions"
-    """Two transactions have one place of one block."""
+    """Two transactions have the same position in the same block."""
     TWO_PLACES = "two-places"
-    """One transaction has two places."""
+    """One transaction has two positions."""
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Two promises of one signer that cannot both be kept."""
+    """Two commitments of one signer that cannot both be fulfilled."""
 
     contradiction: Contradiction
     signer: str
     chain_id: int
     promises: tuple[Preconfirmation, Preconfirmation]
-    """In the order in which they were given."""
+    """In the order of the arguments."""
 
 
 def verify_preconfirmation(
     receipt: Receipt, signer: str | None = None, *, chain_id: int | None = None
 ) -> Preconfirmation:
-    """Check a receipt offline. With `signer` (an address) it has to be theirs, with `chain_id` of that chain.
+    """Verify a receipt offline, with `signer` (an address) and `chain_id` also against these.
 
-    Anybody can make a receipt that fits itself: without `signer` the result says only who signed. Raises
-    `PreconfirmationError` for what does not fit, naming it, and ValueError for a `signer` that is no address.
+    Anyone can create a consistent receipt: without `signer` the result only identifies the signer. Raises
+    `PreconfirmationError`, which names the field that does not match, and ValueError if `signer` is not an address.
     """
     wanted = None if signer is None else _address(signer)
     return Preconfirmation(**orjson.loads(_verify(_json(receipt), wanted, chain_id)))
 
 
 def contradiction(one: Receipt, other: Receipt) -> Evidence | None:
-    """What two receipts show together; None if both promises can be kept, or two signers or chains made them.
+    """Return the evidence that two receipts contradict each other.
 
-    Raises `PreconfirmationError` for a receipt that promises nothing by itself.
+    Return None if both commitments can be fulfilled, or if their signers or chains differ. Raises
+    `PreconfirmationError` for a receipt that is invalid by itself.
     """
     found = orjson.loads(preconfirmation_contradiction(_json(one), _json(other)))
     if found is None:
@@ -108,12 +109,12 @@ def contradiction(one: Receipt, other: Receipt) -> Evidence | None:
 
 
 def step_signer(message: Mapping[str, Any], chain_id: int) -> str:
-    """Address, in lower case, of who signed the step of a feed's message, or of one that has its fields: number, index,
-    hash, parent (of the step before), time and signature.
+    """Return the address, in lower case, that signed the step of a feed message.
 
-    Another address than the sequencer's says that somebody else signed it, or that the message was changed. `hash` is
-    taken as it stands: whether it is that of the header in the message is for the reader to compute. Raises
-    `PreconfirmationError` for a message without a signature or with a field that is not what it should be.
+    `message` may be any mapping with the fields number, index, hash, parent (hash of the previous step), time and
+    signature. Any other address than the sequencer's means that someone else signed the step or that the message was
+    changed. `hash` is not checked: compute the hash of the header in the message and compare it. Raises
+    `PreconfirmationError` for a missing signature or an invalid field.
     """
     promise = (
         _quantity(message, "number"),

@@ -1,4 +1,4 @@
-"""A development node, and the same after it got its content."""
+"""A development node, and the same node with benchmark content."""
 
 from collections.abc import Iterator
 
@@ -13,7 +13,7 @@ SHAPE = Shape(blocks=30, dense=2, transfers=100, every=10)
 
 
 def quiet(part: str, done: int, of: int) -> None:
-    """Shows nothing."""
+    """Show nothing."""
 
 
 @pytest.fixture(scope="module")

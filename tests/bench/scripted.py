@@ -1,4 +1,4 @@
-"""A node whose answers to chosen methods are not those of the node behind it."""
+"""A proxy to a node that changes the responses of chosen methods."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -10,12 +10,12 @@ from urllib.request import Request, urlopen
 import orjson
 
 Change = Callable[[dict[str, Any], dict[str, Any]], Any]
-"""Makes another answer of a call and its true answer."""
+"""Makes another response from a call and its true response."""
 
 
 @contextmanager
 def between(url: str, changes: dict[str, Change]) -> Iterator[str]:
-    """The URL of a server that asks the node at `url` and changes the answers to these methods."""
+    """Serve a proxy to the node at `url` that changes the responses of these methods; yield its URL."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -36,7 +36,7 @@ def between(url: str, changes: dict[str, Change]) -> Iterator[str]:
             self.wfile.write(text)
 
         def log_message(self, format: str, *args: Any) -> None:
-            """Nothing."""
+            """Log nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
@@ -56,10 +56,10 @@ def _changed(changes: dict[str, Change], call: dict[str, Any], answer: dict[str,
 
 
 def result(value: Any) -> Change:
-    """Always this result."""
+    """Always return this result."""
     return lambda call, answer: {"jsonrpc": "2.0", "id": call["id"], "result": value}
 
 
 def error(code: int, message: str) -> Change:
-    """Always this error."""
+    """Always return this error."""
     return lambda call, answer: {"jsonrpc": "2.0", "id": call["id"], "error": {"code": code, "message": message}}

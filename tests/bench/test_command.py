@@ -40,7 +40,7 @@ def test_a_run_prints_and_keeps_its_figures(tmp_path: Path) -> None:
         assert f"{row.name}, 2 " in ended.stdout, row.name
     page = html.read_text()
     assert page.count("<svg") == 2 * 2 + 1
-    # Nothing is fetched: the only address is that of the namespace.
+    # The page loads nothing: the only address is that of the namespace.
     assert set(re.findall(r"https?://[^\s\"'<]+", page)) <= {"http://www.w3.org/2000/svg"}
     assert "<script" not in page
 
@@ -108,7 +108,7 @@ def test_the_commands_of_the_guide_do_what_it_says(tmp_path: Path) -> None:
             given = shlex.split(line.replace("http://127.0.0.1:8545", node.url), comments=True)[1:]
             if "--scale" in given:
                 given[given.index("--scale") + 1] = "1000"
-            # The last of an option that is given twice counts.
+            # The last value of a repeated option counts.
             shorter = (*SHORT, "--phases", "reads", "--row", "blockNumber", "--row", "call")
             ended = foreseal(*given, *shorter, cwd=tmp_path)
         assert ended.returncode == 0, f"{line}: {ended.stderr}"

@@ -18,13 +18,13 @@ from foreseal.bench.sending import sends
 from foreseal.bench.visibility import visibility
 
 EXTENT = Extent(connections=(1, 2), seconds=0.05, repetitions=2)
-# Every other row: what they do is the same.
+# Every other row is enough, since all rows work alike.
 SOME = ROWS[1::2]
 
 
 @pytest.fixture(scope="module")
 def other() -> Iterator[Filled]:
-    """The same content behind the other front."""
+    """Provide the same content behind the other transport."""
     running = KINDS["foreseal-granian"]()
     try:
         yield Filling(running.start(), SHAPE).fill(quiet)
@@ -41,7 +41,7 @@ def test_the_content_is_where_it_has_to_be(filled: Filled) -> None:
         assert {one["to"] for one in block["transactions"]} == {"0x" + filled.contents.token.hex()}
     assert filled.dense == (filled.head - 11, filled.head - 1)
     assert filled.heights == tuple(range(filled.head - SHAPE.blocks + 1, filled.head + 1))
-    # Blocks 0, 1, 2 and so on have one plain transfer of 1, 2, 3 wei each, but for the dense ones.
+    # Blocks 0, 1, 2 and so on have one plain transfer of 1, 2, 3 wei each, except the dense ones.
     sparse = sum(1 + number for number in range(SHAPE.blocks) if not SHAPE.is_dense(number) and number % 100 == 4)
     assert int(node.ask("eth_getBalance", "0x" + owner(4).hex(), "latest"), 16) == sparse == 5
 
@@ -55,7 +55,7 @@ def test_reads_of_two_fronts_agree_and_are_measured_in_turn(filled: Filled, othe
     closed = matrix.closed(lambda part, done, of: order.append(part))
     cells = cells_reported(closed, other.node.name)
     assert len(cells) == len(SOME) * 2 * 2
-    # Each row at each number of connections on both nodes, in pairs, twice; then the end.
+    # Each row with each number of connections on both nodes, in pairs, twice; then the end.
     assert len(order) == len(cells) * 2 + 1
     for one, two in zip(order[:-1:2], order[1:-1:2], strict=True):
         assert one.rpartition(", ")[0] == two.rpartition(", ")[0]

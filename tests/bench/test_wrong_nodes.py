@@ -1,4 +1,4 @@
-"""Nodes that answer wrongly: what they do is an error, and never a figure."""
+"""Nodes with wrong responses: the benchmark fails and returns no figure."""
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -20,13 +20,13 @@ BY_NAME = {row.name: row for row in ROWS}
 
 @contextmanager
 def another(url: str, changes: dict[str, Change]) -> Iterator[Node]:
-    """A node like the one at `url`, with these answers changed."""
+    """Provide a node like the one at `url`, with these responses changed."""
     with between(url, changes) as changed, closing(Node("other", changed)) as node:
         yield node
 
 
 def beside(filled: Filled, node: Node) -> Filled:
-    """The same content, as another node shows it."""
+    """Return the same content on another node."""
     return Filled(node, filled.contents, filled.heights, filled.dense, filled.tokens)
 
 

@@ -9,7 +9,7 @@ from live_node import produce
 
 @pytest.fixture(scope="module")
 def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A data directory with some blocks, at rest."""
+    """Return a data directory with some blocks, without a running node."""
     datadir = tmp_path_factory.mktemp("original")
     produce(datadir, 3)
     return datadir

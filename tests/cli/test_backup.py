@@ -1,4 +1,4 @@
-"""`foreseal backup` and `foreseal restore`: a copy made under load has all that was promised when it began."""
+"""`foreseal backup` and `foreseal restore`: a copy made under load has everything that was durable when it began."""
 
 import contextlib
 import http.client
@@ -24,7 +24,7 @@ SEGMENT = "journal/0000000001.segment"
 
 
 class Load:
-    """A thread that sends as fast as it is answered, until it is told to stop or nobody answers."""
+    """A thread that sends as fast as it gets responses, until it is stopped or the node is gone."""
 
     def __init__(self, url: str) -> None:
         self._sender = Sender(Rpc(url), DEV_ACCOUNTS[3])
@@ -46,7 +46,7 @@ class Load:
 
 @pytest.fixture
 def backup(original: Path, tmp_path: Path) -> Path:
-    """A backup of it."""
+    """Return a backup of the original."""
     target = tmp_path / "backup"
     made = foreseal("backup", original, target)
     assert (made.returncode, made.stdout.endswith(f"the backup is in {target}\n")) == (0, True), made.stderr
@@ -54,18 +54,18 @@ def backup(original: Path, tmp_path: Path) -> Path:
 
 
 def steps(datadir: Path) -> list[dict[str, Any]]:
-    """Every append of a journal, as `foreseal journal show` has it."""
+    """Return every append of a journal, from `foreseal journal show`."""
     return [json.loads(line) for line in foreseal("journal", "show", datadir).stdout.splitlines()]
 
 
 def hashes(appends: list[dict[str, Any]]) -> list[str]:
-    """The steps' hashes, in order."""
+    """Return the steps' hashes, in order."""
     return [record["hash"] for append in appends for record in append["records"] if record["kind"] == "step"]
 
 
 @pytest.fixture
 def loaded(tmp_path: Path) -> Iterator[tuple[LiveNode, Path]]:
-    """A node that is being sent to, and its data directory."""
+    """Run a node under load and yield it with its data directory."""
     datadir = tmp_path / "data"
     with live_node("--datadir", str(datadir), "--block-time", "1s") as node:
         load = Load(node.url)
@@ -93,7 +93,7 @@ def test_a_backup_under_load_goes_on_as_the_node_did(loaded: tuple[LiveNode, Pat
             assert again.rpc("eth_getBlockByNumber", hex(number), True) == node.rpc(
                 "eth_getBlockByNumber", hex(number), True
             )
-    # The last step of the backup is what the next start goes on with.
+    # The next start resumes at the last step of the backup.
     assert hashes(steps(restored))[: len(hashes(copied))] == hashes(copied)
 
 
@@ -125,13 +125,13 @@ def test_a_backup_that_is_interrupted_leaves_nothing_or_all_of_it(
     target = tmp_path / "backup"
     making = subprocess.Popen([foreseal_command(), "backup", str(datadir), str(target)], stderr=subprocess.PIPE)
     assert making.stderr is not None
-    # It has begun.
+    # The backup has begun.
     making.stderr.readline()
     making.send_signal(signal.SIGINT)
     making.communicate(timeout=60)
     assert making.returncode in (0, 130)
     if making.returncode == 0 or target.exists():
-        # The signal came when it had its name already.
+        # The signal came after the rename.
         assert foreseal("restore", target, tmp_path / "restored").returncode == 0
     assert not target.with_name("backup.partial").exists()
 
@@ -148,7 +148,7 @@ def test_no_key_unless_it_is_asked_for(original: Path, backup: Path, tmp_path: P
 
 
 def assert_refused(ended: subprocess.CompletedProcess[str], code: int, message: str) -> None:
-    """One line says why."""
+    """Assert that one line gives the reason."""
     told = ended.stderr.splitlines()[-1]
     assert (ended.returncode, told.startswith("foreseal: "), message in told) == (code, True, True), ended.stderr
 
@@ -181,7 +181,7 @@ def test_damage_is_named_and_nothing_is_left(backup: Path, tmp_path: Path, name:
     path.unlink()
     assert_refused(foreseal("restore", backup, restored), 1, f"the backup is damaged: {name}: it cannot be opened")
     path.write_bytes(whole)
-    # What a refusal left is not in the way of the next attempt.
+    # A rejected restore leaves nothing that blocks the next attempt.
     assert foreseal("restore", backup, restored).returncode == 0
 
 

@@ -13,7 +13,7 @@ HEAD = "0xd226371d0b1551adb03fb52b71f08e3e11247fe9b1af994768af8cdaa8e7dcd7"
 
 @pytest.fixture(scope="module")
 def datadir(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A data directory with the sample chain."""
+    """Return a data directory with the sample chain."""
     sample = shared("execution-apis")
     folder = tmp_path_factory.mktemp("chain")
     done = foreseal("import", "--datadir", folder, "--genesis", sample / "genesis.json", sample / "chain.rlp")
@@ -72,7 +72,7 @@ def test_a_damaged_journal_is_refused_and_repaired_only_when_told(tmp_path: Path
     produce(tmp_path, 3)
     segment = next((tmp_path / "journal").iterdir())
     damaged = bytearray(segment.read_bytes())
-    # Appends begin with the same bytes at 512-byte boundaries. One in the middle is damaged, and later ones stay valid.
+    # Appends begin with the same bytes at 512-byte boundaries. The damage is in the middle; later appends stay valid.
     starts = [at for at in range(512, len(damaged), 512) if damaged[at : at + 4] == damaged[512:516]]
     damaged[starts[1] + 100] ^= 1
     segment.write_bytes(damaged)

@@ -1,4 +1,4 @@
-"""`foreseal config`: show, check, template; and the file behind `foreseal run` and `foreseal dev`."""
+"""`foreseal config`: show, check, template; and the file for `foreseal run` and `foreseal dev`."""
 
 import json
 import re
@@ -24,7 +24,7 @@ def file(tmp_path: Path) -> Path:
 
 
 def shown(capsys: pytest.CaptureFixture[str], *arguments: object) -> dict[str, tuple[str, str]]:
-    """Value and origin of each setting, as `config show` prints them."""
+    """Return value and origin of each setting, from the output of `config show`."""
     assert run(["config", "show", *map(str, arguments)]) == 0
     section, found = "", {}
     for line in capsys.readouterr().out.splitlines():
@@ -120,7 +120,7 @@ def test_the_template_is_right_as_it_is_and_with_every_default_written_out(
     file.write_text(text)
     assert run(["config", "check", str(file)]) == 0
     assert capsys.readouterr().out == f"{file}: 0 settings, all good\n"
-    # Without the sections that `run` has not, and the settings without a default.
+    # Remove the sections that `run` lacks, and the settings without a default.
     text = re.sub(r"\[dev\].*?\[store\]", "[store]", text, flags=re.DOTALL)
     without = "|".join(["dev", *(key.partition(".")[2] for key, row in TABLE.items() if default_of(row) is None)])
     text = re.sub(rf"^# ({without}) = .*$", "", text, flags=re.MULTILINE)

@@ -1,4 +1,4 @@
-"""`foreseal db`, and stores that a node refuses: one line, an exit code, and nothing changed."""
+"""`foreseal db`, and stores that a node rejects: one line, an exit code, and nothing changed."""
 
 import contextlib
 import ctypes
@@ -26,18 +26,18 @@ _PR_CAPBSET_DROP = 24
 
 @pytest.fixture
 def datadir(original: Path, tmp_path: Path) -> Path:
-    """A copy of it, to be spoiled."""
+    """Return a copy of the original, to be damaged."""
     return Path(shutil.copytree(original, tmp_path / "copy"))
 
 
 def content(datadir: Path) -> dict[str, bytes]:
-    """All files but those that say who is there."""
+    """Return all files except the lock files."""
     files = (path for path in datadir.rglob("*") if path.is_file() and path.name not in ("LOCK", "lock.mdb"))
     return {str(path.relative_to(datadir)): path.read_bytes() for path in files}
 
 
 def assert_refused(datadir: Path, code: int, message: str, *more: str) -> None:
-    """A node does not start, says why in one line, and leaves everything as it was."""
+    """Assert that a node does not start, gives the reason in one line, and changes nothing."""
     before = content(datadir)
     ended = foreseal("run", "--port", "0", "--datadir", datadir, *more)
     assert (ended.returncode, ended.stdout) == (code, "")
@@ -87,7 +87,7 @@ def test_a_page_without_its_checksum_is_named(datadir: Path) -> None:
     assert re.search(
         r"damaged: table headers, key 0x\w*: page \d+ of data.mdb, at offset \d+, does not", verified.stdout
     )
-    # Nothing is built on it.
+    # The node builds no block on it.
     ended = foreseal("run", "--port", "0", "--datadir", datadir)
     assert (ended.returncode, "store is damaged: table headers, key " in ended.stderr) == (1, True)
 
@@ -146,7 +146,7 @@ def test_a_disk_that_becomes_full_ends_production_and_loses_nothing(tmp_path: Pa
     try:
         sender = Sender(node.rpc, DEV_ACCOUNTS[0])
         wait_for_block(node.rpc, 1)
-        # As large as the journal is, and the store now: the store cannot grow.
+        # The file size limit is the current size of journal and store: the store cannot grow.
         size = (datadir / "store" / "data.mdb").stat().st_size
         resource.prlimit(node.process.pid, resource.RLIMIT_FSIZE, (size, size))
 
@@ -170,7 +170,7 @@ def test_a_disk_that_becomes_full_ends_production_and_loses_nothing(tmp_path: Pa
 
 
 def without_override() -> None:
-    """Permissions of files hold for the superuser too: gives up CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH at exec."""
+    """Apply file permissions to the superuser too: drop CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH at exec."""
     for capability in (1, 2):
         _LIBC.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0)
 

@@ -1,4 +1,4 @@
-"""`foreseal dev`: options, data folder, port and signals. Banner and first call are in `live/test_first_run.py`."""
+"""`foreseal dev`: options, data folder, port and signals. `live/test_first_run.py` tests banner and first call."""
 
 import re
 import signal
@@ -79,14 +79,14 @@ def test_two_servers_do_not_share_a_port() -> None:
 
 
 def handles_signals(pid: int) -> bool:
-    """Whether the process has a handler of its own for SIGTERM, which comes with that for SIGINT."""
+    """Return True if the process has its own handler for SIGTERM, which is installed with that for SIGINT."""
     status = Path(f"/proc/{pid}/status").read_text()
     caught = next(line.split()[1] for line in status.splitlines() if line.startswith("SigCgt:"))
     return bool(int(caught, 16) >> (signal.SIGTERM - 1) & 1)
 
 
 def holds_the_core(pid: int) -> bool:
-    """Whether the process has loaded the extension, the last thing before it opens its chain."""
+    """Return True if the process has loaded the extension, its last action before it opens its chain."""
     return "_core" in Path(f"/proc/{pid}/maps").read_text()
 
 

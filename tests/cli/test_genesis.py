@@ -1,4 +1,4 @@
-"""`foreseal genesis`, and what a new chain may begin with."""
+"""`foreseal genesis`, and valid genesis files of a new chain."""
 
 from pathlib import Path
 

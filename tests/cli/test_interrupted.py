@@ -1,4 +1,4 @@
-"""SIGINT and SIGTERM in the middle of a command that works on a chain: what was done stays, and it can go on."""
+"""SIGINT and SIGTERM during a command that works on a chain: finished work stays, and the command can resume."""
 
 import os
 import signal
@@ -18,7 +18,7 @@ BLOCKS = 54
 
 
 def blocks_of(chain: bytes) -> Iterator[bytes]:
-    """The RLP lists in a chain file, all of them longer than 55 bytes."""
+    """Yield the RLP lists in a chain file, all of them longer than 55 bytes."""
     at = 0
     while at < len(chain):
         digits = chain[at] - 0xF7
@@ -30,7 +30,7 @@ def blocks_of(chain: bytes) -> Iterator[bytes]:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_import_ends_in_good_order_and_goes_on_later(tmp_path: Path, number: int) -> None:
     sample = shared("execution-apis")
-    # A pipe makes the import as slow as it must be for a signal in its middle.
+    # A pipe slows the import down enough for a signal in its middle.
     pipe, datadir = tmp_path / "chain.rlp", tmp_path / "data"
     os.mkfifo(pipe)
     command = [foreseal_command(), "import", "--datadir", datadir, "--genesis", sample / "genesis.json", pipe]
@@ -70,7 +70,7 @@ def test_a_run_of_vectors_ends(number: int) -> None:
     command = [foreseal_command(), "blocktest", *archives]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
         assert process.stdout is not None
-        # It runs once there is a line.
+        # A line of output shows that it runs.
         assert process.stdout.readline()
         process.send_signal(number)
         process.communicate(timeout=30)

@@ -12,7 +12,7 @@ from live_node import produce, settings, wait_until
 
 
 def shown(datadir: Path, *options: object) -> list[dict[str, Any]]:
-    """What the command prints."""
+    """Return the output of the command."""
     done = foreseal("journal", "show", datadir, *options)
     assert (done.returncode, done.stderr) == (0, "")
     return [orjson.loads(line) for line in done.stdout.splitlines()]
@@ -28,7 +28,7 @@ def test_every_append_is_a_line(tmp_path: Path) -> None:
     steps = [record for record in records if record["kind"] == "step"]
     assert [step["index"] for step in steps] == [0] * len(opened)
     assert all(len(step["signature"]) == 132 and step["time"] > 1_700_000_000_000 for step in steps)
-    # Empty blocks: the hash before a step is that of the step, and so of the block, before it.
+    # Empty blocks: the previous hash of a step is that of the step before, and therefore of the block before.
     assert [step["previous"] for step in steps[1:]] == [step["hash"] for step in steps[:-1]]
     sealed = [record["hash"] for record in records if record["kind"] == "seal"]
     assert sealed == [step["hash"] for step in steps[: len(sealed)]]

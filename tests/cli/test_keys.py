@@ -1,4 +1,4 @@
-"""API keys on the command line: made, listed, revoked, and what the file of them is like."""
+"""API keys on the command line: creation, list, revocation, and the format of their file."""
 
 import errno
 import os
@@ -19,7 +19,7 @@ NOW = 1_700_000_000.0
 
 
 def keys_command(capsys: pytest.CaptureFixture[str], folder: Path, *arguments: object) -> str:
-    """Standard output of a command that does what it should."""
+    """Return the standard output of a successful command."""
     assert run(["keys", *map(str, arguments), "--datadir", str(folder)]) == 0
     return capsys.readouterr().out
 

@@ -1,4 +1,4 @@
-"""One process for one data directory: every other is refused with one line and exit code 2."""
+"""One process per data directory: every other one is rejected with one line and exit code 2."""
 
 import subprocess
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ def datadir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def holder(datadir: Path) -> Iterator[LiveNode]:
-    """A node that holds it."""
+    """Run a node that holds the lock."""
     with live_node("--datadir", str(datadir)) as node:
         yield node
 
@@ -54,7 +54,7 @@ def test_a_removed_lock_file_lets_no_second_process_in(
 
 
 def assert_refused(holder: LiveNode, datadir: Path, second: subprocess.CompletedProcess[str]) -> None:
-    """One line names the folder and the process."""
+    """Assert that one line names the folder and the process."""
     assert (second.returncode, second.stdout) == (2, "")
     assert second.stderr.startswith(f"foreseal: data directory {datadir} is in use by process ")
     assert second.stderr.count("\n") == 1

@@ -17,7 +17,7 @@ Promises = tuple[dict[str, Any], dict[str, Any], str]
 
 @pytest.fixture(scope="module")
 def promises() -> Iterator[Promises]:
-    """Two receipts of one place that cannot both be kept, and the address that signed them."""
+    """Provide two contradictory receipts of one position, and the address of their signer."""
     with Chain(ChainSettings(accounts=2, automine=False)) as chain:
         with chain.rollback():
             first = promise(chain, 1)
@@ -25,7 +25,7 @@ def promises() -> Iterator[Promises]:
 
 
 def promise(chain: Chain, value: int) -> dict[str, Any]:
-    """The receipt of a transfer in a step of its own."""
+    """Return the receipt of a transfer in a separate step."""
     sender, receiver = chain.accounts
     transfer = {"from": sender.address, "to": receiver.address, "value": hex(value)}
     sent = chain.rpc("eth_sendTransaction", transfer)
@@ -34,7 +34,7 @@ def promise(chain: Chain, value: int) -> dict[str, Any]:
 
 
 def written(path: Path, value: Any) -> str:
-    """A file that holds a value as JSON."""
+    """Write a value as JSON to a file."""
     path.write_bytes(orjson.dumps(value))
     return str(path)
 

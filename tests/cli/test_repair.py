@@ -1,4 +1,4 @@
-"""`foreseal db repair`: what is damaged is made again from the rest, from a backup or from the journal."""
+"""`foreseal db repair`: damaged data is rebuilt from the rest, from a backup or from the journal."""
 
 import random
 import shutil
@@ -18,7 +18,7 @@ INPUT = b"\xab" * 600
 
 @pytest.fixture(scope="module")
 def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A chain at rest."""
+    """Return a chain without a running node."""
     made = tmp_path_factory.mktemp("original") / "chain"
     chain.make(made)
     return made
@@ -26,7 +26,7 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def datadir(original: Path, tmp_path: Path) -> Iterator[Path]:
-    """A copy of it, to be damaged."""
+    """Provide a copy of the original, to be damaged."""
     copied = chain.copy(original)
     yield copied
     shutil.rmtree(copied)
@@ -38,7 +38,7 @@ def faults(datadir: Path) -> list[dict[str, str]]:
 
 
 def damage(datadir: Path, tables: set[str]) -> None:
-    """Change a bit in a page of one of these tables, and in no other's."""
+    """Change a bit in a page of one of these tables, and of no other."""
     data = datadir / "store" / "data.mdb"
     whole = data.read_bytes()
     choice = random.Random(3)
@@ -59,7 +59,7 @@ def head(datadir: Path) -> object:
 
 
 def assert_repaired(datadir: Path, original: Path, method: str, *more: str | Path) -> None:
-    """The store is as it was, and the damaged one is kept."""
+    """Assert that the store is restored, and that the damaged one is retained."""
     damaged = (datadir / "store" / "data.mdb").read_bytes()
     unsure = foreseal("db", "repair", datadir, *more, input="n\n")
     assert (unsure.returncode, f"the repair will {method}" in unsure.stdout) == (130, True)
@@ -89,7 +89,7 @@ def test_a_sound_store_is_not_repaired(datadir: Path) -> None:
 @pytest.mark.parametrize("table", ["log_index", "transaction_hashes"])
 def test_tables_that_follow_from_others_are_made_again(datadir: Path, original: Path, table: str) -> None:
     damage(datadir, {table})
-    # The journal is not needed.
+    # The repair does not need the journal.
     assert_repaired(datadir, original, "copy what is sound")
 
 
@@ -100,7 +100,7 @@ def test_a_store_is_made_again_from_the_whole_journal(datadir: Path, original: P
 
 def test_another_node_is_not_used_where_the_journal_has_everything(datadir: Path, original: Path) -> None:
     replace(datadir, INPUT, INPUT[::-1].replace(b"\xab", b"\xac"), sealed=False)
-    # Nothing listens there.
+    # The port has no listener.
     url = "http://127.0.0.1:1"
     unsure = foreseal("db", "repair", datadir, "--from", url, input="n\n")
     assert f"no block is fetched from {url}: it is not needed" in unsure.stdout

@@ -1,4 +1,4 @@
-"""`foreseal db repair --from`: the blocks that the journal lacks come from another node."""
+"""`foreseal db repair --from`: blocks missing from the journal come from another node."""
 
 import shutil
 import threading
@@ -51,7 +51,7 @@ def make(datadir: Path) -> None:
 
 @pytest.fixture(scope="module")
 def original(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A chain at rest."""
+    """Provide a chain without a running node."""
     made = tmp_path_factory.mktemp("original") / "chain"
     make(made)
     yield made
@@ -60,7 +60,7 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture
 def datadir(original: Path) -> Iterator[Path]:
-    """A copy of it whose store cannot be read."""
+    """Provide a copy of the original whose store is unreadable."""
     copied = chain.copy(original)
     data = copied / "store" / "data.mdb"
     with data.open("r+b") as file:
@@ -71,7 +71,7 @@ def datadir(original: Path) -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def other(original: Path) -> Iterator[str]:
-    """The URL of another node with the same chain."""
+    """Provide the URL of another node with the same chain."""
     copied = chain.copy(original)
     with live_node("--datadir", str(copied), "--no-produce", command="run") as node:
         yield node.url
@@ -80,7 +80,10 @@ def other(original: Path) -> Iterator[str]:
 
 @contextmanager
 def answering(answers: dict[str, Any], refusals: int = 0, headers: list[Any] | None = None) -> Iterator[str]:
-    """Serve fixed results by method on a free port, after so many refusals; `headers` gets those of each request."""
+    """Serve fixed results by method on a free port, after this many rejections.
+
+    `headers` receives the headers of each request.
+    """
     left = iter(range(refusals))
 
     class Handler(BaseHTTPRequestHandler):
@@ -115,7 +118,7 @@ def faults(datadir: Path) -> list[dict[str, str]]:
 
 
 def assert_unchanged(datadir: Path, original: Path) -> None:
-    """The damaged store is where it was, and nothing of a repair is left."""
+    """Assert that the damaged store is unchanged, and that the repair left no files."""
     store = (datadir / "store" / "data.mdb").read_bytes()
     assert store == b"\0" * 4 * PAGE + (original / "store" / "data.mdb").read_bytes()[4 * PAGE :]
     assert not list(datadir.glob("store.*"))

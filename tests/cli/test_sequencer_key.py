@@ -1,4 +1,4 @@
-"""The key that signs steps: made once, given, or rejected with one line and exit code 2."""
+"""The key that signs steps: generated once, supplied, or rejected with one line and exit code 2."""
 
 import stat
 from pathlib import Path
@@ -12,7 +12,7 @@ from live.accounts import DEV_ACCOUNTS, key_of
 
 
 def held(path: Path, text: str, mode: int = 0o600) -> Path:
-    """A file with these permissions."""
+    """Write a file with these permissions."""
     path.write_text(text)
     path.chmod(mode)
     return path
@@ -42,7 +42,7 @@ SHORT = ("11" * 31, 0o600, "it does not hold a key: 64 hex digits and nothing el
 
 
 def refusal(data: Path, path: Path, *options: object) -> str:
-    """Why a node does not start with the key at `path`."""
+    """Return the reason why a node does not start with the key at `path`."""
     done = foreseal("dev", "--port", "0", "--datadir", data, *options)
     begin = f"foreseal: sequencer key {path}"
     assert done.returncode == 2

@@ -1,4 +1,4 @@
-"""A data directory that an older version made: `fixtures/schema-1.tar.xz`, with its store of schema 1."""
+"""A data directory of an older version: `fixtures/schema-1.tar.xz`, with its store of schema 1."""
 
 import json
 import tarfile
@@ -18,7 +18,7 @@ LOGS = 5
 
 @pytest.fixture
 def datadir(tmp_path: Path) -> Path:
-    """The directory, as that version left it."""
+    """Return the directory in the state of that version."""
     folder = tmp_path / "data"
     with tarfile.open(FIXTURE) as archive:
         archive.extractall(folder, filter="data")
@@ -26,7 +26,7 @@ def datadir(tmp_path: Path) -> Path:
 
 
 def assert_served(datadir: Path) -> None:
-    """A node goes on from it."""
+    """Assert that a node resumes from it."""
     with live_node("--datadir", str(datadir), "--new-sequencer-key") as node:
         wait_for_block(node.rpc, HEAD + 1)
         assert node.rpc("eth_getBlockByNumber", hex(HEAD), False)["hash"] == HASH
@@ -61,7 +61,7 @@ def test_it_is_upgraded_at_rest_after_a_backup_that_can_be_gone_back_to(datadir:
     assert (again.returncode, again.stdout) == (0, "the store has schema 3: there is nothing to upgrade\n")
     assert json.loads((backup / "MANIFEST.json").read_text())["schema"] == 1
     assert_served(datadir)
-    # The backup is what was there before, and an older version reads it; this one upgrades it in turn.
+    # The backup has the old schema: an older version can read it, and this one upgrades it.
     assert foreseal("restore", backup, restored).returncode == 0
     assert foreseal("db", "stats", restored).returncode == 2
     assert_served(restored)

@@ -1,4 +1,4 @@
-"""Help for people, and wrong use: exit code 2 and one clear line."""
+"""Help texts, and usage errors: exit code 2 and one clear line."""
 
 from importlib.metadata import version
 from pathlib import Path

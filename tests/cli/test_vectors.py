@@ -1,4 +1,4 @@
-"""`foreseal statetest` and `blocktest`: one JSON line a case, counts, exit codes."""
+"""`foreseal statetest` and `blocktest`: one JSON line per case, counts, exit codes."""
 
 import copy
 import json
@@ -31,7 +31,7 @@ def lines_of(text: str) -> list[dict[str, Any]]:
 
 
 def state_root(balances: dict[bytes, tuple[int, int]]) -> str:
-    """Root over accounts without code (nonce, balance), by PyPI trie."""
+    """Return the root over accounts without code (nonce, balance), by PyPI trie."""
     trie = HexaryTrie({})
     for address, (nonce, balance) in balances.items():
         trie[keccak(address)] = rlp.encode([nonce, balance, HexaryTrie({}).root_hash, keccak(b"")])
@@ -39,7 +39,7 @@ def state_root(balances: dict[bytes, tuple[int, int]]) -> str:
 
 
 def transfers() -> dict[str, Any]:
-    """A state test of two plain transfers whose roots were computed without the code under test."""
+    """Return a state test of two plain transfers whose roots were computed without the code under test."""
 
     def root(value: int) -> str:
         fee = 21000 * PRICE
@@ -132,7 +132,7 @@ def test_the_archive_passes_in_place(command: list[str], least: int) -> None:
 
 
 def archived(name: str) -> bytes:
-    """One file of the archive."""
+    """Return one file of the archive."""
     with (
         shared(ARCHIVE).open("rb") as packed,
         zstandard.ZstdDecompressor().stream_reader(packed) as stream,

@@ -1,6 +1,6 @@
-"""A node that exists only as a script: its chain grows and forks when told to, its connections break when told to.
+"""A scripted node: its chain grows and forks, and its connections break, on command.
 
-It is written without the client's code: places, resumption and undo are its own.
+It does not use the client's code: it implements cursors, resumption and reorgs itself.
 """
 
 import contextlib
@@ -30,11 +30,11 @@ HEADER = dict.fromkeys(_HASHES, ZERO) | _OTHERS | {"difficulty": "0x0"}
 
 
 class EndOfScript(BaseException):
-    """The script is over and everything it caused was received."""
+    """The script is over and all its effects were received."""
 
 
 class Step(dict[str, Any]):
-    """A step as the feed sends it."""
+    """A step in the feed's format."""
 
     @property
     def place(self) -> dict[str, str]:
@@ -45,33 +45,33 @@ class Step(dict[str, Any]):
 
 
 class ScriptedNode:
-    """The chain and what reads it. `script` is what happens, one thing whenever nobody has anything to do."""
+    """The chain and its readers. `script` is a list of actions; one runs whenever all readers are idle."""
 
     def __init__(self, script: Iterable[Callable[["ScriptedNode"], None]] = ()) -> None:
         self.script = deque(script)
         self.time = 0.0
         self.every: dict[str, Step] = {}
-        """All steps that ever were, by hash."""
+        """All steps that ever existed, by hash."""
         self.chain: list[Step] = []
         self.links: list[ScriptedLink] = []
         self.dials = 0
         self.asked: list[str] = []
         """Methods that reached it, in order."""
         self.refusing = 0
-        """How many of the next calls and connections nobody answers."""
+        """Number of next calls and connections without a response."""
         self.starting = 0
-        """How many of the next calls are answered with -32002."""
+        """Number of next calls that fail with -32002."""
         self.losing = 0
-        """How many of the next answers are lost on their way."""
+        """Number of next responses that are lost."""
         self.late: bytes | None = None
-        """An answer that comes in place of the next one."""
+        """A response that replaces the next one."""
         self.oldest = 0
-        """Index in the chain of the oldest place that is kept."""
+        """Index in the chain of the oldest valid cursor."""
         self.undone_kept = True
         self._numbers = itertools.count(1)
         self.add()
 
-    # What a script does.
+    # Actions of a script.
 
     def add(self, seal: bool = False) -> Step:
         """Make a step, the first of a new block with `seal`."""
@@ -93,7 +93,7 @@ class ScriptedNode:
         return step
 
     def undo(self, count: int) -> None:
-        """Take the newest steps back, but never the first one."""
+        """Revert the newest steps, but never the first one."""
         gone = []
         while count and len(self.chain) > 1:
             gone.append(self.chain.pop().undone())
@@ -101,25 +101,25 @@ class ScriptedNode:
         self._tell(gone)
 
     def again(self, step: Step) -> None:
-        """A step that was undone is made again, the very same one."""
+        """Restore a reorged step unchanged."""
         assert step["parent"] == self.chain[-1]["hash"]
         self.chain.append(step)
         self._tell([step])
 
     def beat(self) -> None:
-        """A tick."""
+        """Send a heartbeat, as on a tick."""
         for link in self.links:
             if not link.lagging:
                 link.push({"heartbeat": self.chain[-1].place})
 
     def cut(self, after: int = 0) -> None:
-        """Every connection breaks after so many of the messages that wait in it."""
+        """Break every connection after this many of its queued messages."""
         for link in self.links:
             link.break_after(after)
         self.links.clear()
 
     def lag(self) -> None:
-        """Every connection is too slow from now on, until it has read what waits in it."""
+        """Make every connection lag until it has read its queue."""
         for link in self.links:
             link.lag()
 
@@ -129,10 +129,10 @@ class ScriptedNode:
                 for step in steps:
                     link.push(step)
 
-    # What it answers.
+    # Responses.
 
     def after(self, cursor: dict[str, str] | None) -> list[Step]:
-        """What leads from a cursor to the newest step. Raises KeyError for one that is not kept."""
+        """Return the path from a cursor to the newest step. Raise KeyError for a cursor that is no longer stored."""
         if cursor is None:
             return []
         here = [step["hash"] for step in self.chain]
@@ -150,7 +150,7 @@ class ScriptedNode:
         return back + self.chain[common + 1 :]
 
     def answer(self, request: dict[str, Any]) -> bytes:
-        """The answer to one request object."""
+        """Return the response to one request object."""
         self.asked.append(request["method"])
         try:
             result = self._result(request["method"], request["params"])
@@ -176,7 +176,7 @@ class ScriptedNode:
         return {"flashblocks": page, "cursor": place, "complete": len(page) == len(coming)}
 
     def act(self) -> None:
-        """The next thing of the script happens. Raises `EndOfScript`."""
+        """Run the next action of the script. Raise `EndOfScript`."""
         if not self.script:
             raise EndOfScript
         self.script.popleft()(self)
@@ -259,7 +259,7 @@ class ScriptedLink:
 
 
 class ScriptedTransport:
-    """Carries calls to the node, as a blocking transport."""
+    """A blocking transport that calls the node directly."""
 
     def __init__(self, node: ScriptedNode, streams: bool) -> None:
         self.node = node
@@ -297,5 +297,5 @@ class ScriptedTransport:
 
 
 def options(node: ScriptedNode, **changes: Any) -> Options:
-    """Options with the node's clock and without chance."""
+    """Return options with the node's clock and without randomness."""
     return Options(clock=lambda: node.time, random=lambda: 0.5, **changes)

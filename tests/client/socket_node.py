@@ -1,4 +1,4 @@
-"""The scripted node behind a real WebSocket server, for tests of what sockets do."""
+"""The scripted node behind a real WebSocket server, for tests of socket behaviour."""
 
 import asyncio
 import contextlib
@@ -12,7 +12,7 @@ from client.scripted import ScriptedLink, ScriptedNode
 
 
 class SocketNode(ScriptedNode):
-    """Answers calls and feeds over WebSocket. It moves when its methods are called, on the event loop's thread."""
+    """Serves calls and feeds over WebSocket. It changes when its methods are called, on the event loop's thread."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -26,12 +26,12 @@ class SocketNode(ScriptedNode):
         self._server: Server | None = None
 
     async def listen(self, port: int = 0) -> None:
-        """Accept connections, on the port that it had before or on a free one."""
+        """Accept connections, on the previous port or on a free one."""
         self._server = await serve(self._serve, "127.0.0.1", port or self.port, compression=None, ping_interval=None)
         self.port = next(iter(self._server.sockets)).getsockname()[1]
 
     async def stop(self) -> None:
-        """End every connection at once, as a killed process does."""
+        """Abort every connection, like a killed process."""
         assert self._server is not None
         for connection in self._server.connections:
             connection.transport.abort()
@@ -66,7 +66,7 @@ class SocketNode(ScriptedNode):
 
 
 class SocketLink(ScriptedLink):
-    """One connection: what a scripted link queues is written to the socket."""
+    """One connection: the queue of a scripted link is written to the socket."""
 
     def __init__(self, node: ScriptedNode, connection: ServerConnection) -> None:
         super().__init__(node)
@@ -87,12 +87,12 @@ class SocketLink(ScriptedLink):
         self._more.set()
 
     def put(self, message: bytes) -> None:
-        """Send a message as it is."""
+        """Send a message unchanged."""
         self._queue.append(message)
         self._more.set()
 
     async def write(self) -> None:
-        """Write what is queued, until the connection ends."""
+        """Write the queue until the connection ends."""
         with contextlib.suppress(ConnectionClosed):
             while True:
                 await self._more.wait()

@@ -36,7 +36,7 @@ def raw(account: Any, nonce: int, **fields: Any) -> bytes:
 
 
 def deployment(account: Any, nonce: int) -> bytes:
-    """A token whose supply of 1,000 goes to the account, with one Transfer."""
+    """Return a token's creation whose supply of 1,000 goes to the account, with one Transfer."""
     code = TOKEN.bytecode + f"{1000:064x}"
     transaction = {"chainId": CHAIN_ID, "nonce": nonce, "gas": 2_000_000, "gasPrice": 10**10, "data": code, "value": 0}
     return bytes(account.sign_transaction(transaction).raw_transaction)
@@ -246,7 +246,7 @@ def test_a_chain_under_asyncio(chain: Chain) -> None:
 
 @pytest.mark.parametrize("lose", [1, 2])
 def test_a_transaction_sealed_behind_a_lost_answer_was_sent(chain: Chain, lose: int) -> None:
-    """The node executes every attempt, and the answers to the first ones are lost."""
+    """The node executes every attempt, and the responses to the first ones are lost."""
     with Client(chain, Options(backoff=Backoff(0.0, 0.0))) as client:
         transport = client.session.transport
         answered = transport.exchange

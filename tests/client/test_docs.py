@@ -1,4 +1,4 @@
-"""The examples of docs/client.md and docs/streams.md, as they are printed there."""
+"""The examples of docs/client.md and docs/streams.md, unchanged."""
 
 import re
 from pathlib import Path

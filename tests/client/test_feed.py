@@ -1,4 +1,4 @@
-"""The feed against a scripted node: every step once and in order, whatever happens to connections and chain."""
+"""The feed against a scripted node: every step once and in order, despite failing connections and reorgs."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -40,7 +40,7 @@ def cut(after: int = 0) -> Action:
 
 
 def setting(**values: Any) -> Action:
-    """Sets attributes of the node."""
+    """Return an action that sets attributes of the node."""
     return lambda node: [setattr(node, name, value) for name, value in values.items()]
 
 
@@ -52,7 +52,7 @@ def silence(seconds: float) -> Action:
 
 
 def restart(refusals: int = 2, starting: int = 2) -> Action:
-    """All connections break; nobody answers for a while, then only that it starts."""
+    """Return an action that breaks all connections; the node is down for a while, then starting."""
 
     def down(node: ScriptedNode) -> None:
         node.cut()
@@ -65,7 +65,7 @@ STREAMS = pytest.mark.parametrize("streams", [True, False], ids=["pushed", "poll
 
 
 class Reader:
-    """Follows a node, and holds what the events say is the chain."""
+    """Follows a node, and maintains the chain according to the events."""
 
     def __init__(self, node: ScriptedNode, streams: bool, cursor: Place | None = None, **changes: Any) -> None:
         self.node = node
@@ -73,7 +73,7 @@ class Reader:
         self.changes = changes
         self.events: list[Event] = []
         self.chain = hashes(node.chain)
-        """What the chain is, by what was told."""
+        """Hashes of the chain according to the events."""
         while cursor is not None and self.chain[-1] != cursor.hash:
             self.chain.pop()
         self.feed = self._open(cursor)
@@ -83,7 +83,7 @@ class Reader:
         return Feed(Session(transport, options(self.node, **self.changes)), cursor)
 
     def reopen(self) -> None:
-        """As a process does that starts again from the cursor it had saved."""
+        """Restart like a process from its saved cursor."""
         self.feed.abandon()
         saved = self.events[-1].place if self.events else self.feed.place
         self.feed = self._open(None if saved is None else Place.read(saved.to_json()))
@@ -113,7 +113,7 @@ class Reader:
 
     @property
     def told(self) -> list[str]:
-        """Steps in the order in which they were told, undone ones with a minus."""
+        """Return the steps in the order of the events, reorged ones with a minus."""
         return [("-" if isinstance(event, StepRemoved) else "") + event.flashblock.hash for event in self.events]
 
 
@@ -136,7 +136,7 @@ def test_nothing_from_before_the_beginning_comes_and_nothing_after_it_is_missed(
     node.refusing = 1
     reader = Reader(node, streams)
     run(reader.feed.connect())
-    # A step was made while it waited for the second attempt, at which the beginning was fixed.
+    # A step was made before the second attempt, which fixed the start.
     begin = node.chain[2]
     assert reader.feed.place == Place.read(begin.place)
     reader.chain.append(begin["hash"])
@@ -154,7 +154,7 @@ def test_a_cursor_is_gone_on_from(streams: bool) -> None:
 
 @pytest.mark.parametrize("after", range(8))
 def test_a_connection_that_breaks_at_any_message_costs_nothing(after: int) -> None:
-    # The answer to the subscription and six steps: the break comes before, between and after them.
+    # The response to the subscription and six steps: the connection breaks before, between and after them.
     node = ScriptedNode([lambda node: [node.add() for _ in range(6)], add])
     node.add()
     reader = Reader(node, True, Place.read(node.chain[0].place))
@@ -186,8 +186,8 @@ def test_what_was_undone_while_the_connection_was_lost_is_told(streams: bool) ->
 
 @STREAMS
 def test_a_cursor_between_two_undone_steps_is_gone_on_from(streams: bool) -> None:
-    # The first step of a block is undone that was the first thing this reader ever saw: the index of the step before it
-    # is known to the node alone.
+    # The reorged step is the first of its block and the first that this reader saw: only the node has the index of the
+    # step before.
     node = ScriptedNode()
     node.add()
     first = node.add(seal=True)
@@ -239,7 +239,7 @@ def test_the_answer_to_another_question_is_not_taken_for_ones_own() -> None:
 
 
 def push(change: Callable[[ScriptedNode], dict[str, Any]]) -> Action:
-    """Sends a message that the chain does not account for."""
+    """Return an action that sends a message that does not match the chain."""
     return lambda node: [link.push(change(node)) for link in node.links]
 
 
@@ -420,7 +420,7 @@ def test_a_step_that_was_undone_and_made_again_at_once_was_never_gone() -> None:
     first = node.add(seal=True)
     node.script.extend([lambda node: [node.undo(1), node.again(first)], add, beat])
     reader = Reader(node, True, Place.read(first.place)).read()
-    # What the removal led back to could not be asked for any more, so the feed began again from where it was.
+    # The step before the removal could no longer be queried, so the feed resumed from its cursor.
     assert reader.told == hashes(node.chain)[3:]
     assert reader.feed.connections == 2
 
@@ -431,12 +431,12 @@ def test_places_beyond_the_remembered_ones_are_asked_for(monkeypatch: pytest.Mon
     reader = Reader(node, True).read()
     assert len(reader.events) == 24
     assert reader.feed.place == Place.read(node.chain[0].place)
-    # One for the beginning, and one for each block whose last step was forgotten.
+    # One for the start, and one for each block whose last step was dropped.
     assert node.asked.count("foreseal_getFlashblocks") > 3
 
 
 def raw(message: Any) -> Action:
-    """Sends a message as it is."""
+    """Return an action that sends a message unchanged."""
     return lambda node: [link._queue.append(orjson.dumps(message)) for link in node.links]
 
 

@@ -1,4 +1,4 @@
-"""HTTP statuses, and targets that are none."""
+"""HTTP statuses, and invalid targets."""
 
 import asyncio
 import http.server
@@ -15,7 +15,7 @@ Prepared = list[tuple[int, str, bytes]]
 
 
 class Server(http.server.ThreadingHTTPServer):
-    """Gives prepared answers (status, content type, body), then none at all."""
+    """Returns prepared responses (status, content type, body), then none at all."""
 
     daemon_threads = True
     prepared: Prepared

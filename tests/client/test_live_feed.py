@@ -1,4 +1,4 @@
-"""The feed of real nodes: over HTTP and WebSocket, over a kill, in process, and on a chain that goes back."""
+"""The feed of real nodes: over HTTP and WebSocket, across a kill, in process, and on a chain that reverts."""
 
 import asyncio
 import dataclasses
@@ -37,7 +37,7 @@ def target(node: LiveNode, kind: str) -> str:
 
 
 def until(feed: Iterator[Event], hashes: set[str]) -> list[Event]:
-    """Events up to the one with the last of these transactions."""
+    """Return events up to the one with the last of these transactions."""
     events = []
     while hashes:
         event = next(feed)
@@ -69,7 +69,7 @@ def test_every_step_comes_with_what_it_added(node: LiveNode, kind: str) -> None:
         for step in added:
             assert client.get_block(step.place, full=True) is not None
             assert step.header.hash == step.hash
-        # The same again for whoever comes later with that cursor, over the other transport as well.
+        # A later reader with that cursor gets the same events, over the other transport as well.
         with Client(node.url) as other:
             again = itertools.islice(other.feed(begin, follow=False), len(events))
             assert [event.flashblock for event in again] == added
@@ -106,7 +106,7 @@ def test_a_receipt_is_waited_for_by_the_feed(node: LiveNode) -> None:
         assert client.block_number() >= sealed.block_number
         with pytest.raises(TimedOut, match=r"no receipt of 0xabab.* within 0\.3 s"):
             client.wait_for_receipt("0x" + "ab" * 32, 0.3)
-        # One that another connection sends while it is waited for.
+        # Another connection sends a transaction during the wait.
         raw = signed(account, nonce + 1)
 
         async def main() -> None:
@@ -151,7 +151,7 @@ def test_a_killed_node_is_waited_for_and_nothing_is_missed(tmp_path: Path, kind:
                 node = LiveNode([*command, port])
             sent = Sender(node.rpc, DEV_ACCOUNTS[0]).send()
             assert until(feed, {sent})[-1].flashblock.receipts[-1].transaction_hash == sent
-            # Over HTTP nobody looked while the node was away.
+            # Over HTTP the feed did not poll while the node was down.
             assert feed.connections == (4 if kind == "ws" else 1)
     finally:
         node.kill()
@@ -171,7 +171,7 @@ def test_a_chain_in_this_process_is_read_to_its_end() -> None:
         assert [event.flashblock.index for event in events if event.flashblock.transactions] == [1, 2]
         assert events[-1].place == client.get_flashblocks().cursor
 
-        # Everything behind the snapshot is told to be undone, the newest first.
+        # Everything after the snapshot is reported as reorged, newest first.
         chain.revert(snapshot)
         undone = list(client.feed(events[-1].place, follow=False))
         assert all(isinstance(event, StepRemoved) for event in undone)
@@ -230,5 +230,5 @@ def test_a_reorganised_chain_is_told_as_it_was_undone(kind: str, tmp_path: Path)
 
 
 def _removed(event: Event) -> Flashblock:
-    """The step of an event as it is told when it is undone."""
+    """Return the step of an event in the form of its removal."""
     return dataclasses.replace(event.flashblock, removed=True)

@@ -1,4 +1,4 @@
-"""What is tried again and what is not, and what an answer must be."""
+"""Retried and unretried calls, and the validity of responses."""
 
 from collections.abc import Callable
 from typing import Any
@@ -14,7 +14,7 @@ from foreseal.client.requests import Request
 from foreseal.client.session import Session
 from foreseal.codec import keccak, rlp_encode
 
-# Signed once and for all: a transfer of nothing.
+# Signed once: a transfer of 0 wei.
 SIGNED = Account.from_key(b"\1" * 32).sign_transaction(
     {"chainId": 1, "nonce": 0, "to": "0x" + "22" * 20, "value": 0, "gas": 21000, "gasPrice": 1}
 )
@@ -36,7 +36,7 @@ def error(code: int, message: str, **data: Any) -> Reply:
 
 
 class Answering:
-    """A transport that gives prepared answers, one an exchange; an exception is raised in place of an answer."""
+    """A transport with prepared responses, one per exchange; an exception is raised instead of a response."""
 
     dial = None
 

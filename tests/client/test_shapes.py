@@ -1,4 +1,4 @@
-"""Results from JSON: what is read, what may be absent, what a wrong value says."""
+"""Results from JSON: parsed fields, optional fields, and errors for wrong values."""
 
 from dataclasses import FrozenInstanceError
 from typing import Any

@@ -29,14 +29,14 @@ QUICK = Options(timeout=5.0, silence=5.0, backoff=Backoff(0.001, 0.01), attempts
 
 
 class Mute(SocketNode):
-    """Answers no call but that of somebody else."""
+    """Responds only to the call of another client."""
 
     def answer(self, request: dict[str, Any]) -> bytes:
         return b'{"jsonrpc":"2.0","id":99999,"result":null}'
 
 
 class Listing(SocketNode):
-    """Answers with an id that nobody gave."""
+    """Responds with an unknown id."""
 
     def answer(self, request: dict[str, Any]) -> bytes:
         return b'{"jsonrpc":"2.0","id":[1],"result":"0x1"}'
@@ -44,7 +44,7 @@ class Listing(SocketNode):
 
 @asynccontextmanager
 async def listening(mean: int | None = None) -> AsyncIterator[tuple[SocketNode, CuttingProxy, str]]:
-    """A node behind a proxy, and the URL of the proxy."""
+    """Serve a node behind a proxy and yield the URL of the proxy."""
     node = SocketNode()
     await node.listen()
     proxy = CuttingProxy(node.port, random.Random(1), mean)
@@ -58,7 +58,7 @@ async def listening(mean: int | None = None) -> AsyncIterator[tuple[SocketNode, 
 
 @contextmanager
 def listening_thread(node: SocketNode) -> Iterator[tuple[SocketNode, Callable[[Callable[[], Any]], Any], str]]:
-    """The same on the event loop of another thread, and a function that runs something there."""
+    """Serve the same on the event loop of another thread; yield a function that runs code there, too."""
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever)
     thread.start()
@@ -107,7 +107,7 @@ def test_a_call_is_repeated_over_another_connection_after_a_cut() -> None:
 
 
 def test_a_node_that_is_not_there_is_a_lost_connection() -> None:
-    # Its message says where, and nothing of the URL that may be secret.
+    # The message names the server, and no part of the URL that may be secret.
     url, where = "ws://name:word@127.0.0.1:9/key", r"^ws://127\.0\.0\.1:9: ConnectionRefusedError"
     with Client(url, Options(attempts=1)) as client, pytest.raises(ConnectionLost, match=where):
         client.block_number()
@@ -171,7 +171,7 @@ def test_an_answer_with_a_list_for_an_id_ends_its_call_alone() -> None:
 
 
 def test_a_call_that_is_given_up_takes_its_connection_with_it() -> None:
-    # Its answer may still come, and belongs to no other call.
+    # Its response may still arrive, and must not be taken for that of another call.
     with listening_thread(Mute()) as (node, there, url), Client(url, Options(timeout=0.5, attempts=1)) as client:
         with pytest.raises(TimedOut):
             client.block_number()

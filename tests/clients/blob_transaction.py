@@ -1,6 +1,6 @@
-"""A blob transaction (EIP-4844) signed beforehand, because the proofs of its cells cost eth-account six seconds.
+"""A pre-signed blob transaction (EIP-4844), because eth-account takes six seconds for its cell proofs.
 
-`PYTHONPATH=tests python -m clients.blob_transaction`, run by hand, makes blob_transaction.json again.
+`PYTHONPATH=tests python -m clients.blob_transaction` regenerates blob_transaction.json manually.
 """
 
 import base64
@@ -20,7 +20,7 @@ _BLOB = (b"\0" + bytes(range(31))) * 4096
 
 
 def raw_blob_transaction() -> bytes:
-    """The first transaction of `SENDER`: one blob, with its sidecar (EIP-7594)."""
+    """Return the first transaction of `SENDER`: one blob, with its sidecar (EIP-7594)."""
     return zlib.decompress(base64.b64decode(json.loads(FILE.read_text())["zlib"]))
 
 

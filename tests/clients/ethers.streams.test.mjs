@@ -5,22 +5,22 @@ import { ContractFactory, JsonRpcProvider, NonceManager, SocketSubscriber, Walle
 import { board, hearThenUndo, key, socketUrl, url, waitFor } from './live.mjs'
 
 const provider = new WebSocketProvider(socketUrl)
-// What is sent travels beside the connection under test.
+// Transactions use another connection than the one under test.
 const sender = new JsonRpcProvider(url, undefined, { cacheTimeout: -1, pollingInterval: 50, staticNetwork: true })
 const wallet = new NonceManager(new Wallet(key, sender))
 const deployed = await (await new ContractFactory(board.abi, board.bytecode, wallet).deploy(1)).waitForDeployment()
 const address = await deployed.getAddress()
-// Named, since an estimate on the latest block may not know the contract yet.
+// Explicit gas, since the contract may be missing from the latest block, which estimates use.
 const gas = { gasLimit: 200_000 }
 
 after(async () => {
-  // The ends of subscriptions are sent without waiting.
+  // The provider sends its unsubscriptions without waiting.
   await provider.getBlockNumber()
   await provider.destroy()
   sender.destroy()
 })
 
-/** A subscription of any kind: ethers' own class, which hands over what comes. */
+/** A subscription of any kind: ethers' own class, which passes messages on. */
 class Stream extends SocketSubscriber {
   heard = []
 
@@ -41,7 +41,7 @@ test('blocks, pending transactions and logs arrive by the events of the provider
   await provider.on('block', (number) => blocks.push(number))
   await provider.on('pending', (hash) => pending.push(hash))
   await provider.on(filter, (log) => logs.push(log))
-  // The provider sends its subscriptions without waiting; this answer comes after theirs.
+  // The provider sends its subscriptions without waiting; this response comes after theirs.
   await provider.getBlockNumber()
   const { hash } = await deployed.set(2, 'by events', gas)
   await waitFor('pending transaction', () => pending.includes(hash))

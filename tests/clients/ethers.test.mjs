@@ -4,7 +4,7 @@ import test, { after } from 'node:test'
 import { Contract, ContractFactory, Interface, JsonRpcProvider, Wallet, isCallException, parseEther } from 'ethers'
 import { board, inOneBlock, key, url, waitFor } from './live.mjs'
 
-// Without its cache of 250 ms, which would show a pending block that has moved on.
+// The default cache of 250 ms would return an outdated pending block.
 const provider = new JsonRpcProvider(url, undefined, { cacheTimeout: -1, pollingInterval: 50 })
 const wallet = new Wallet(key, provider)
 const factory = new ContractFactory(board.abi, board.bytecode, wallet)
@@ -15,7 +15,7 @@ after(() => provider.destroy())
 const sealed = () => provider.getBlockNumber()
 const preconfirmed = (hash) => waitFor(`receipt of ${hash}`, () => provider.getTransactionReceipt(hash))
 
-/** The receipt of a transaction of the block being built, which is the only one that it can be in. */
+/** Returns the receipt of a transaction in the pending block, the only block that can contain it. */
 async function readPending(hash, number) {
   const receipt = await preconfirmed(hash)
   const block = await provider.getBlock('pending')
@@ -82,7 +82,7 @@ test('a contract is deployed, called, estimated and its logs are read, all on pe
     assert.equal(await contract.value({ blockTag: 'pending' }), 7n)
     await assert.rejects(contract.value({ blockTag: 'latest' }), (error) => error.code === 'BAD_DATA')
 
-    // ethers always estimates on `latest`, where the contract is not yet; the method itself takes a block.
+    // ethers always estimates on `latest`, which lacks the contract; the method itself accepts a block.
     const call = await contract.set.populateTransaction(8, 'first')
     const estimate = BigInt(await provider.send('eth_estimateGas', [{ ...call, from: wallet.address }, 'pending']))
     const sent = await contract.set(8, 'first', { gasLimit: estimate })
@@ -99,7 +99,7 @@ test('a contract is deployed, called, estimated and its logs are read, all on pe
     assert.equal(logs[0].blockHash, set.blockHash)
     assert.equal(logs[0].blockNumber, number)
     assert.deepEqual(await contract.queryFilter(contract.filters.ValueSet(wallet.address, 9), 'pending', 'pending'), [])
-    // The whole block as it stands, to be compared with the sealed one.
+    // The whole pending block, for comparison with the sealed one.
     const block = await provider.getBlock('pending', true)
     const receipts = [
       await provider.getTransactionReceipt(deployed.hash),
@@ -147,7 +147,7 @@ test('every kind of transaction is understood', async () => {
 
 test('waiting for a receipt works', async () => {
   const sent = await wallet.sendTransaction({ to: wallet.address, value: 1 })
-  // The first of these takes any receipt for a confirmation, the second one counts sealed blocks.
+  // The first wait accepts any receipt as a confirmation, the second one counts sealed blocks.
   const first = await sent.wait(1, 20_000)
   assert.equal(first.status, 1)
   const receipt = await provider.waitForTransaction(sent.hash, 1, 20_000)
@@ -186,7 +186,7 @@ test('reverts are decoded: reason, custom error, panic, nothing', async () => {
         assert.ok(isCallException(error), `${name}: ${error.code}`)
         assert.equal(error.action, 'estimateGas')
         assert.equal(error.info.error.message, 'execution reverted')
-        // A plain `send` knows no ABI: the data is for the caller to decode.
+        // A plain `send` has no ABI: the caller decodes the data.
         const revert = error.data === '0x' ? null : iface.parseError(error.data)
         check(Object.assign(error, { revert }))
         return true
@@ -198,7 +198,7 @@ test('reverts are decoded: reason, custom error, panic, nothing', async () => {
 test('what the specification refuses is recognised', async () => {
   const nonce = await wallet.getNonce('pending')
   const fees = { maxFeePerGas: 10n ** 10n, maxPriorityFeePerGas: 10n ** 9n }
-  // A gap before it keeps it in the pool.
+  // A nonce gap keeps it in the pool.
   await wallet.sendTransaction({ to: wallet.address, nonce: nonce + 5, gasLimit: 21000, ...fees })
   const refused = (fields, code) =>
     assert.rejects(wallet.sendTransaction({ to: wallet.address, gasLimit: 21000, ...fees, ...fields }), (error) => {

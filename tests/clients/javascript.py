@@ -14,7 +14,7 @@ _PASSED = re.compile(r"^ok \d+ - (.*)$", re.MULTILINE)
 
 
 def passed_tests(file: str, url: str, key: str) -> set[str]:
-    """Run one test file against the node at `url` with the key of a funded account; the names of its tests.
+    """Run one test file against the node at `url` with the key of a funded account; return the names of its tests.
 
     Fails with the runner's report if one of them fails.
     """

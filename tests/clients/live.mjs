@@ -1,5 +1,5 @@
-// What the tests of both clients share: where the node is, how to look into a block while it is pending, and what streams
-// have to tell of a transaction.
+// Common helpers of both clients' tests: the node's address, reads of a pending block, and the expected messages of
+// streams for a transaction.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 
@@ -11,10 +11,10 @@ export const socketUrl = url.replace(/^http/, 'ws')
 
 export const board = JSON.parse(readFileSync(new URL('../contracts/Board.json', import.meta.url)))
 
-const LOOK = 10 // ms between two looks
+const LOOK = 10 // ms between two polls
 const ATTEMPTS = 5 // blocks that inOneBlock tries
 
-/** Calls `look` until it gives something; fails, naming `what`, after some seconds. */
+/** Calls `look` until its result is truthy; fails after some seconds, with `what` in the message. */
 export async function waitFor(what, look, seconds = 20) {
   const deadline = Date.now() + seconds * 1000
   for (;;) {
@@ -26,10 +26,10 @@ export async function waitFor(what, look, seconds = 20) {
 }
 
 /**
- * Runs `act` with the number of a block that is pending from its start to its end. Where the block was sealed meanwhile,
- * whether `act` failed or not, it runs again at the start of another one.
+ * Runs `act` with the number of a block that is pending from its start to its end. If the block is sealed meanwhile,
+ * `act` runs again at the start of another one, whether it failed or not.
  *
- * `sealed` gives the number of the latest block, as a number.
+ * `sealed` returns the number of the latest block, as a number.
  */
 export async function inOneBlock(sealed, act) {
   let cause
@@ -48,7 +48,7 @@ export async function inOneBlock(sealed, act) {
   throw new Error(`${ATTEMPTS} blocks were sealed before the test had looked into one of them: ${cause?.stack}`)
 }
 
-/** A request over HTTP, beside the client under test. */
+/** Sends a request over HTTP, independent of the client under test. */
 export async function rpc(method, ...params) {
   const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })
   const answer = await fetch(url, { method: 'POST', headers: { 'content-type': 'application/json' }, body })
@@ -64,8 +64,8 @@ export async function undoFrom(number) {
 }
 
 /**
- * What streams (`heads`, `logs`, `pendingLogs`, `hashes` and `full`, each with what it `heard`) tell of a transaction with one
- * log: it is pre-confirmed, then sealed, then undone.
+ * Checks the `heard` messages of streams (`heads`, `logs`, `pendingLogs`, `hashes` and `full`) for a transaction with one
+ * log: it is pre-confirmed, then sealed, then reorged.
  */
 export async function hearThenUndo(streams, hash) {
   const [pendingLog, full] = await waitFor('pre-confirmed log', () => {

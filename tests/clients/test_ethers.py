@@ -1,4 +1,4 @@
-"""ethers 6, unmodified: the tests are in ethers.test.mjs, those of WebSockets in ethers.streams.test.mjs."""
+"""ethers 6, unmodified: ethers.test.mjs has the tests, ethers.streams.test.mjs those of WebSockets."""
 
 from clients.javascript import passed_tests
 from live import DEV_ACCOUNTS, LiveNode

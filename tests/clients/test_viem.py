@@ -1,4 +1,4 @@
-"""viem, unmodified: the tests are in viem.test.mjs, those of WebSockets in viem.streams.test.mjs."""
+"""viem, unmodified: viem.test.mjs has the tests, viem.streams.test.mjs those of WebSockets."""
 
 from clients.javascript import passed_tests
 from live import DEV_ACCOUNTS, LiveNode, live_node

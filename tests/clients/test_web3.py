@@ -33,12 +33,12 @@ def w3(node: LiveNode) -> Web3:
 
 
 def preconfirmed(w3: Web3, tx_hash: Any) -> Any:
-    """The receipt as soon as there is one; web3.py's own wait takes a pending one, too."""
+    """Return the receipt once it exists; web3.py's own wait accepts a pre-confirmed one."""
     return w3.eth.wait_for_transaction_receipt(tx_hash, timeout=20, poll_latency=0.01)
 
 
 def read_pending(w3: Web3, tx_hash: Any, number: int) -> Any:
-    """The receipt of a transaction of the block being built, which is the only one that it can be in."""
+    """Return the receipt of a transaction in the pending block, the only block that can contain it."""
     receipt = preconfirmed(w3, tx_hash)
     block = w3.eth.get_block("pending")
     assert receipt["status"] == 1
@@ -113,7 +113,7 @@ def test_a_contract_is_deployed_called_estimated_and_its_logs_are_read_all_on_pe
 
 
 def use_board_on_pending(w3: Web3, number: int) -> dict[str, Any]:
-    """Everything is asked of a block that is not sealed; what is to be the same afterwards is returned."""
+    """Query everything on an unsealed block, and return the values that sealing must not change."""
     deployed = read_pending(w3, w3.eth.contract(**BOARD._asdict()).constructor(7).transact(), number)
     address = deployed["contractAddress"]
     board = w3.eth.contract(address=address, abi=BOARD.abi)
@@ -143,7 +143,7 @@ def use_board_on_pending(w3: Web3, number: int) -> dict[str, Any]:
 
 
 def send_kind(w3: Any, **fields: Any) -> tuple[Any, Any]:
-    """Sign and send a transaction of the kind that the fields make it; itself and its receipt as web3.py reads them."""
+    """Sign and send a transaction of the kind given by the fields; return web3.py's transaction and receipt."""
     return read_sent(w3, signed(ACCOUNT, pending_nonce(w3), gas=100_000, **fields))
 
 
@@ -198,7 +198,7 @@ def board(w3: Web3) -> Any:
 
 
 def error_arguments(board: Any, error: Any, signature: str) -> tuple[Any, ...]:
-    """Arguments of an error with this signature, from the data that web3.py passes on."""
+    """Return the arguments of an error with this signature, from the data that web3.py passes on."""
     data = bytes.fromhex(error.data.removeprefix("0x"))
     assert data[:4] == Web3.keccak(text=signature)[:4]
     types = signature.partition("(")[2].rstrip(")").split(",")
@@ -282,7 +282,7 @@ def test_funds_that_are_too_small_are_no_revert(w3: Any) -> None:
 def test_what_the_specification_refuses_is_recognised(w3: Any) -> None:
     nonce = pending_nonce(w3)
     fields = {"to": ACCOUNT.address, "gas": 21000, "maxFeePerGas": 10**10, "maxPriorityFeePerGas": 10**9}
-    # A gap before it keeps it in the pool.
+    # A nonce gap keeps it in the pool.
     w3.eth.send_transaction({**fields, "nonce": nonce + 5})
     refused = {
         "already known": {"nonce": nonce + 5},

@@ -19,10 +19,10 @@ from live import DEV_ACCOUNTS, LiveNode, live_node
 from live.accounts import key_of
 from live.blocks import wait_for_block
 
-# The chain id that the tests expect: that of the chain they were written for.
+# The chain ID that the tests expect, from their original chain.
 CHAIN_ID = 131277322940537
 ACCOUNT = DEV_ACCOUNTS[0]
-# In the emitter contract's list of events.
+# Index in the emitter contract's list of events.
 LOG_DOUBLE_WITH_INDEX = 9
 
 PRECONFIRMED = "a transaction is in the next step, so it is neither unmined nor replaceable for long"
@@ -34,7 +34,7 @@ SIGNING = "not served: the execution API answers bytes, geth an object; the prin
 TYPED = "what is wrong is found by the node: an error of JSON-RPC, and no ValueError of the client"
 SIGNER = "signed by the client: its signer refuses this form, and no request is made"
 
-# Tests that fail, with the difference behind it.
+# Tests that fail, with the underlying difference.
 DIFFERENCES = {
     "test_eth_estimate_gas_revert_with_msg": REASON,
     "test_eth_getBlockByHash_pending": HASH,
@@ -52,7 +52,7 @@ DIFFERENCES = {
     "test_gas_price_from_strategy_bypassed_for_dynamic_fee_txn": SIGNER,
 }
 
-# Tests that pass or fail by when the next step comes.
+# Tests whose outcome depends on the time of the next step.
 RACES = {
     "test_eth_call_old_contract_state": SEALED,
     "test_sign_authorization_send_raw_and_send_set_code_transactions": SEALED,
@@ -77,11 +77,14 @@ def node() -> Iterator[LiveNode]:
 
 @pytest.fixture(scope="module")
 def w3(node: LiveNode) -> Web3:
-    """Signs for the account itself: the node need hold no key. Somebody has paid a tip by then."""
+    """Return a client that signs for the account itself, so the node needs no key.
+
+    The chain has a priority fee by then.
+    """
     w3 = Web3(Web3.HTTPProvider(node.url))
     w3.middleware_onion.inject(SignAndSendRawMiddlewareBuilder.build(ACCOUNT), layer=0)
     w3.eth.default_account = ACCOUNT.address
-    # The first block is an empty one. Some tests ask for the first blocks of a chain that has been there for a while.
+    # The first block is empty. Some tests query the first blocks of a chain that has run for a while.
     wait_for_block(node.rpc, 1)
     sealed(w3, node, w3.eth.send_transaction({"to": ACCOUNT.address}))
     node.rpc("anvil_mine", "0xa")
@@ -90,7 +93,7 @@ def w3(node: LiveNode) -> Web3:
 
 @pytest.fixture(scope="module", autouse=True)
 def first_log(txn_hash_with_log: Any) -> None:
-    """The tests expect no log before the one that they look for."""
+    """The tests expect no log before their own."""
 
 
 @pytest.fixture(autouse=True)
@@ -101,7 +104,7 @@ def no_strategy_stays(w3: Web3) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def no_delegation_stays(node: LiveNode) -> Iterator[None]:
-    """A test that ends at a known difference does not take its delegation back, and others send to the account."""
+    """A test that ends at a known difference leaves its delegation in place, and others send to the account."""
     yield
     if node.rpc("eth_getCode", ACCOUNT.address, "pending") != "0x":
         node.rpc("anvil_setCode", ACCOUNT.address, "0x")
@@ -117,13 +120,13 @@ def known_difference(request: pytest.FixtureRequest) -> None:
 
 
 def sealed(w3: Web3, node: LiveNode, tx_hash: Any) -> Any:
-    """The receipt of a transaction once its block is sealed."""
+    """Return the receipt of a transaction once its block is sealed."""
     receipt = w3.eth.wait_for_transaction_receipt(tx_hash, timeout=30, poll_latency=0.02)
     wait_for_block(node.rpc, receipt["blockNumber"])
     return w3.eth.get_transaction_receipt(tx_hash)
 
 
-# What web3.py's own integration tests make before they begin.
+# Fixtures of web3.py's own integration tests.
 
 
 @pytest.fixture(scope="module")
@@ -185,7 +188,7 @@ def block_with_txn(w3: Web3, mined_txn_hash: Any) -> Any:
 
 @pytest.fixture(scope="module")
 def txn_hash_with_log(w3: Web3, node: LiveNode, emitter_contract: Any) -> Any:
-    """The first transaction of its block, as the tests expect."""
+    """Send until it is the first transaction of its block, as the tests expect."""
     log = emitter_contract.functions.logDouble(which=LOG_DOUBLE_WITH_INDEX, arg0=12345, arg1=54321)
     while (receipt := sealed(w3, node, log.transact()))["transactionIndex"] != 0:
         pass
@@ -228,7 +231,7 @@ def request_mocker() -> type[RequestMocker]:
 
 
 def deploy(w3: Web3, node: LiveNode, data: Any) -> tuple[Any, Any]:
-    """Hash of the deployment and the contract, once its block is sealed."""
+    """Return hash of the deployment and the contract, once its block is sealed."""
     receipt = sealed(w3, node, w3.eth.contract(**data).constructor().transact())
     contract = w3.eth.contract(address=receipt["contractAddress"], abi=data["abi"])
     return receipt["transactionHash"].to_0x_hex(), contract

@@ -28,7 +28,7 @@ async def connected(node: LiveNode) -> AsyncIterator[AsyncWeb3[Any]]:
 
 
 class Streams:
-    """Subscriptions of one connection by name, and what they heard."""
+    """Subscriptions of one connection by name, and their received messages."""
 
     def __init__(self, w3: AsyncWeb3[Any]) -> None:
         self._w3 = w3
@@ -47,7 +47,7 @@ class Streams:
         self.ids[name] = await self._w3.subscription_manager.subscribe(subscription)
 
     async def wait(self, name: str, wanted: Callable[[Any], bool]) -> Any:
-        """The first thing that a subscription hears and that is wanted."""
+        """Return the first matching message of a subscription."""
         async with asyncio.timeout(TIME):
             while True:
                 for result in self.heard[name]:
@@ -59,7 +59,7 @@ class Streams:
 
 @asynccontextmanager
 async def handling(w3: AsyncWeb3[Any]) -> AsyncIterator[None]:
-    """The subscriptions' handlers run meanwhile; what one of them raises is raised."""
+    """Run the subscriptions' handlers for the context, and raise their errors."""
     running = asyncio.ensure_future(w3.subscription_manager.handle_subscriptions(run_forever=True))
     try:
         yield
@@ -70,19 +70,19 @@ async def handling(w3: AsyncWeb3[Any]) -> AsyncIterator[None]:
 
 
 def deployed(rpc: Rpc) -> str:
-    """The address of a new board."""
+    """Return the address of a new board."""
     sent = Sender(rpc, ACCOUNT).send(to="", data=BOARD.bytecode + f"{1:064x}", gas=2_000_000)
     receipt = wait_for(lambda: rpc("eth_getTransactionReceipt", sent), TIME, "the board")
     return Web3.to_checksum_address(receipt["contractAddress"])
 
 
 def plain(value: Any) -> str:
-    """A hash as 0x hex, whether web3.py made bytes of it or left it."""
+    """Return a hash as 0x hex, from bytes or text."""
     return value if isinstance(value, str) else "0x" + bytes(value).hex()
 
 
 def hash_of(result: Any) -> str:
-    """The hash of the transaction that a result is, or is of."""
+    """Return the transaction hash of a result, which is a hash or an object."""
     if isinstance(result, str | bytes):
         return plain(result)
     return plain(result["transactionHash"] if "transactionHash" in result else result["hash"])
@@ -131,7 +131,10 @@ def test_every_kind_arrives_and_is_taken_back(node: LiveNode, rpc: Rpc) -> None:
 
 
 def test_full_pre_confirmed_transactions_arrive(node: LiveNode, rpc: Rpc) -> None:
-    """Of EIP-7702, which web3.py knows by its fields; other objects with a status it takes for news of syncing."""
+    """Uses EIP-7702 transactions, which web3.py identifies by their fields.
+
+    It treats other objects with a status as syncing events.
+    """
     sender = Sender(rpc, ACCOUNT)
     nonce = sender.nonce()
     nobody = "0x" + "00" * 20

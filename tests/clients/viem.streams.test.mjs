@@ -9,7 +9,7 @@ import { board, hearThenUndo, key, rpc, socketUrl, url, waitFor } from './live.m
 const { abi, bytecode } = board
 const account = privateKeyToAccount(key)
 const client = createPublicClient({ chain: foundry, transport: webSocket(socketUrl, { reconnect: false }) })
-// What is sent travels beside the connection under test.
+// Transactions use another connection than the one under test.
 const sender = createWalletClient({
   account,
   chain: foundry,
@@ -21,7 +21,7 @@ const { contractAddress: address } = await sender.waitForTransactionReceipt({
   hash: await sender.deployContract({ abi, bytecode, args: [1n] }),
 })
 const nextNonce = () => sender.getTransactionCount({ address: account.address, blockTag: 'pending' })
-// With gas named, since an estimate on the latest block may not know the contract yet.
+// Explicit gas, since the contract may be missing from the latest block, which estimates use.
 const set = async (value, note) =>
   sender.writeContract({
     address,
@@ -34,7 +34,7 @@ const set = async (value, note) =>
 
 after(async () => (await client.transport.getRpcClient()).close())
 
-/** A subscription of any kind: what it hears, and how to end it. */
+/** Subscribes to any kind of stream; returns its messages, and a function that unsubscribes. */
 async function subscribe(...params) {
   const heard = []
   const { unsubscribe } = await client.transport.subscribe({
@@ -52,7 +52,7 @@ test('blocks, pending transactions and logs arrive by the watchers', async () =>
     client.watchPendingTransactions({ onTransactions: (hashes) => pending.push(...hashes) }),
     client.watchContractEvent({ address, abi, eventName: 'ValueSet', onLogs: (logs) => events.push(...logs) }),
   ]
-  // The watchers subscribe without waiting; this answer comes after theirs.
+  // The watchers subscribe without waiting; this response comes after theirs.
   await new Promise((resolve) => setImmediate(resolve))
   await client.getChainId()
   const hash = await set(2n, 'by watchers')
@@ -87,9 +87,9 @@ test('after the end of a subscription nothing comes', async () => {
 })
 
 test('nothing that follows the answer of a subscription is lost while steps are made', async () => {
-  // Each transaction gives it one wei: its balance is how many there were.
+  // Each transaction transfers one wei to it: its balance is the number of transactions.
   const counter = privateKeyToAccount(generatePrivateKey()).address
-  // Fewer notifications in all than the queue of a connection holds.
+  // The total number of notifications is below the capacity of a connection's queue.
   const TRANSACTIONS = 300
   const SUBSCRIPTIONS = 40
   const first = await subscribe('newFlashblockTransactions')
@@ -128,7 +128,7 @@ test('nothing that follows the answer of a subscription is lost while steps are 
   const during = opened.filter(({ known }) => known > 0 && known < TRANSACTIONS)
   assert.ok(during.length >= 10, `only ${during.length} subscriptions were opened while steps were made`)
   for (const { heard, known } of opened) {
-    // What was not in the state that was read after the answer was heard.
+    // Transactions missing from the state that was read after the response must arrive as notifications.
     const begin = TRANSACTIONS - heard.length
     assert.ok(begin <= known, `${begin - known} transactions were lost`)
     assert.deepEqual(heard, first.heard.slice(begin))

@@ -21,7 +21,7 @@ import { board, inOneBlock, key, url, waitFor } from './live.mjs'
 
 const { abi, bytecode } = board
 const account = privateKeyToAccount(key)
-// The definition of another development chain with the same id.
+// The definition of another development chain with the same chain ID.
 const chain = { ...foundry, rpcUrls: { default: { http: [url] } } }
 const client = createWalletClient({ account, chain, transport: http(url), cacheTime: 0, pollingInterval: 50 }).extend(
   publicActions,
@@ -29,7 +29,7 @@ const client = createWalletClient({ account, chain, transport: http(url), cacheT
 const onlooker = createPublicClient({ transport: http(url, { batch: true }), cacheTime: 0 })
 
 const sealed = async () => Number(await client.getBlockNumber())
-// viem's own wait looks again only when the latest block has changed, so it mostly sees sealed receipts.
+// viem's own wait polls only when the latest block has changed, so it mostly returns sealed receipts.
 const preconfirmed = (hash) =>
   waitFor(`receipt of ${hash}`, () =>
     client.getTransactionReceipt({ hash }).catch((error) => {
@@ -39,7 +39,7 @@ const preconfirmed = (hash) =>
 const newAddress = () => privateKeyToAccount(generatePrivateKey()).address
 const pendingNonce = () => client.getTransactionCount({ address: account.address, blockTag: 'pending' })
 
-/** The receipt of a transaction of the block being built, which is the only one that it can be in. */
+/** Returns the receipt of a transaction in the pending block, the only block that can contain it. */
 async function readPending(hash, number) {
   const receipt = await preconfirmed(hash)
   const block = await client.getBlock({ blockTag: 'pending' })
@@ -58,7 +58,7 @@ async function readSealed(hash, number) {
 
 test('the chain is recognised', async () => {
   assert.equal(await client.getChainId(), 31337)
-  // Two calls of one moment travel as a batch.
+  // viem sends two simultaneous calls as a batch.
   const [id, balance] = await Promise.all([
     onlooker.getChainId(),
     onlooker.getBalance({ address: newAddress(), blockTag: 'pending' }),
@@ -131,7 +131,7 @@ test('a contract is deployed, called, estimated and its logs are read, all on pe
     assert.equal(logs[0].blockHash, set.blockHash)
     assert.equal(logs[0].blockNumber, BigInt(number))
     assert.deepEqual(await client.getContractEvents({ ...query, args: { value: 9n } }), [])
-    // Everything as it stands, to be compared with the sealed block.
+    // The pending state, for comparison with the sealed block.
     const receipts = await Promise.all(
       [deployed, set].map(({ transactionHash: hash }) => client.getTransactionReceipt({ hash })),
     )
@@ -213,7 +213,7 @@ test('what the specification refuses is recognised', async () => {
   const nonce = await pendingNonce()
   const fees = { maxFeePerGas: 10n ** 10n, maxPriorityFeePerGas: 10n ** 9n, gas: 21000n }
   const send = (fields) => client.sendTransaction({ to: account.address, ...fees, ...fields })
-  // A gap before it keeps it in the pool.
+  // A nonce gap keeps it in the pool.
   await send({ nonce: nonce + 5 })
   const refused = (fields, message, kind) =>
     assert.rejects(send(fields), (error) => {

@@ -114,7 +114,7 @@ def test_a_list_that_holds_itself_is_refused() -> None:
 
 
 def wrapped(encoded: bytes) -> bytes:
-    """A list of the one item `encoded`, which is longer than 55 bytes."""
+    """Return a list of the one item `encoded`, which is longer than 55 bytes."""
     length = len(encoded).to_bytes((len(encoded).bit_length() + 7) // 8)
     return bytes([0xF7 + len(length)]) + length + encoded
 

@@ -18,7 +18,7 @@ from foreseal.codec import (
 )
 
 EMPTY_ROOT = bytes.fromhex("56e81f171bcc55a6ff8345e692c0f86e5b48e01b996cadc001622fb5e363b421")
-# Few letters: keys that are prefixes of others, extensions, branches with a value, nodes inside their parent.
+# Few letters: keys that are prefixes of others, extensions, branches with a value, embedded nodes.
 KEYS = st.lists(st.sampled_from([0x00, 0x01, 0x10, 0x11, 0xFF]), max_size=5).map(bytes)
 EQUAL_KEYS = st.lists(st.sampled_from([0x00, 0x01, 0x10, 0xFF]), min_size=3, max_size=3).map(bytes)
 VALUES = st.binary(min_size=1, max_size=40)
@@ -66,7 +66,7 @@ def test_proofs_show_what_the_trie_holds(content: dict[bytes, bytes], absent: by
         assert verify_proof(trie.root(), key, trie.prove(key)) == content.get(key)
 
 
-# Of one length, as in the protocol: the peer fails on an absent key that ends inside an extension.
+# Keys of equal length, as in the protocol: the peer fails on an absent key that ends inside an extension.
 @given(st.dictionaries(EQUAL_KEYS, VALUES, min_size=1, max_size=24), EQUAL_KEYS)
 def test_proofs_satisfy_the_peer(content: dict[bytes, bytes], absent: bytes) -> None:
     trie = Trie(content.items())

@@ -1,8 +1,8 @@
-// Compiles the contracts beside this file; run by hand after a change to one, never by the tests:
+// Compiles the contracts of this folder; run manually after a change to one, never by the tests:
 //
 //     npm install --no-save solc@0.8.37 && node compile.mjs
 //
-// The JSON files that it writes are what the tests deploy; tests/test_contracts.py sees whether one is out of date.
+// The tests deploy the JSON files that it writes; tests/test_contracts.py detects outdated ones.
 import { createHash } from 'node:crypto'
 import { readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import solc from 'solc'
@@ -10,7 +10,7 @@ import solc from 'solc'
 const settings = {
   evmVersion: 'cancun',
   optimizer: { enabled: true, runs: 200 },
-  // Without a metadata hash the code depends on nothing but the source and these settings.
+  // Without a metadata hash the code depends only on the source and these settings.
   metadata: { appendCBOR: false, bytecodeHash: 'none' },
 }
 

@@ -12,7 +12,10 @@ from live_node import settings, wait_until
 
 @pytest.fixture
 def make_node(tmp_path: Path) -> Iterator[Callable[..., Node]]:
-    """Opens nodes on one data directory; unless `start` is false, starts them and waits until they are ready."""
+    """Provide a factory of nodes on one data directory.
+
+    It starts each node and waits until it is ready, unless `start` is false.
+    """
     nodes: list[Node] = []
 
     def make(start: bool = True, **changes: Any) -> Node:
@@ -30,5 +33,5 @@ def make_node(tmp_path: Path) -> Iterator[Callable[..., Node]]:
 
 @pytest.fixture
 def node(make_node: Callable[..., Node]) -> Node:
-    """A development node that produces."""
+    """Return a development node that produces blocks."""
     return make_node()

@@ -1,4 +1,4 @@
-"""Buckets of callers beside ones that count tokens, and from several processes at a time."""
+"""Rate limits of callers compared with counted tokens, also from several processes at once."""
 
 import fcntl
 import os
@@ -17,14 +17,14 @@ HEAD, SLOTS = 64, 64
 
 
 class Counted:
-    """A token bucket as the books have it."""
+    """An exact token bucket."""
 
     def __init__(self, interval: int, burst: int, now: int) -> None:
         self.interval, self.burst = interval, burst
         self.tokens, self.last = Fraction(burst), now
 
     def take(self, now: int, cost: int) -> Fraction:
-        """How long to wait, us; 0 if the tokens were taken."""
+        """Return the microseconds to wait; 0 if the tokens were consumed."""
         self.tokens = min(Fraction(self.burst), self.tokens + Fraction(now - self.last, self.interval))
         self.last = now
         missing = min(cost, self.burst) - self.tokens

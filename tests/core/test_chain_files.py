@@ -15,17 +15,17 @@ HEAD = "0xd226371d0b1551adb03fb52b71f08e3e11247fe9b1af994768af8cdaa8e7dcd7"
 
 
 def ignore(block: int, done: int, size: int) -> None:
-    """Progress that nobody looks at."""
+    """Ignore progress."""
 
 
 def sample(datadir: Path) -> bytes:
-    """Settings of the sample chain in `datadir`."""
+    """Return settings of the sample chain in `datadir`."""
     genesis = shared("execution-apis") / "genesis.json"
     return orjson.dumps({"datadir": str(datadir), "chain": {"kind": "file", "path": str(genesis)}})
 
 
 def items(chain: bytes) -> Iterator[bytes]:
-    """The blocks of a file, each longer than 255 bytes."""
+    """Yield the blocks of a file, each longer than 255 bytes."""
     while chain:
         size = 3 + int.from_bytes(chain[1:3])
         assert chain[0] == 0xF9
@@ -44,7 +44,7 @@ def test_the_sample_chain_goes_in_and_comes_out_the_same(tmp_path: Path) -> None
 
 def test_the_first_bad_block_ends_the_import(tmp_path: Path) -> None:
     blocks = list(items((shared("execution-apis") / "chain.rlp").read_bytes()))
-    # The last bytes of a block are its withdrawals or transactions: another root than the header's.
+    # The last bytes of a block are its withdrawals or transactions: their root then differs from the header's.
     bad = bytearray(blocks[20])
     bad[-20] ^= 1
     (tmp_path / "bad.rlp").write_bytes(b"".join([*blocks[:20], bytes(bad), *blocks[21:]]))
@@ -68,7 +68,7 @@ def test_what_the_progress_raises_ends_the_work_in_good_order(tmp_path: Path) ->
         run_export(stored, tmp_path / "out.rlp", stop)
     blocks, _, head, digest = run_export(stored, tmp_path / "out.rlp", ignore)
     assert blocks == head >= 1
-    # Its own chain again, from the file: the development genesis is the same by its settings.
+    # The exported chain is imported again: the settings make the same development genesis.
     again = run_import(settings(tmp_path / "again"), tmp_path / "out.rlp", ignore)
     assert again == (blocks, 0, head, digest)
 

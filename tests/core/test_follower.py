@@ -35,7 +35,7 @@ node.stop()
 
 
 class Pair:
-    """A sequencer in a process of its own, and its followers in this one."""
+    """A sequencer in a separate process, and its followers in this one."""
 
     def __init__(self, folder: Path) -> None:
         self._datadir = folder / "data"
@@ -58,7 +58,7 @@ class Pair:
         return self._process.stdout.readline().strip()
 
     def reports(self) -> list[Any]:
-        """What the sequencer knows of its followers."""
+        """Return the sequencer's reports on its followers."""
         assert self._process is not None
         assert self._process.stdin is not None
         self._process.stdin.write("reports\n")
@@ -66,33 +66,33 @@ class Pair:
         return list(orjson.loads(self._read()))
 
     def kill(self) -> None:
-        """End the sequencer without any goodbye."""
+        """Kill the sequencer."""
         assert self._process is not None
         self._process.kill()
         self._end()
 
     def stop(self) -> None:
-        """End it in good order."""
+        """Stop it gracefully."""
         assert self._process is not None
         process = self._process
         self._end()
         assert process.returncode == 0
 
     def _end(self) -> None:
-        """Close its input, which ends one that lives, and wait."""
+        """Close its input, which ends a live process, and wait."""
         process, self._process = self._process, None
         if process is not None:
             process.communicate(timeout=60)
 
     def follow(self, **changes: Any) -> Node:
-        """Start a follower in this process, which may be ready later."""
+        """Start a follower in this process; it may become ready later."""
         node = Node(settings(self._datadir, follow=self._socket, **changes))
         self.followers.append(node)
         node.start()
         return node
 
     def close(self) -> None:
-        """End everything."""
+        """Stop all of them."""
         for node in self.followers:
             node.stop()
         self._end()
@@ -100,7 +100,7 @@ class Pair:
 
 @pytest.fixture
 def pair(tmp_path: Path) -> Iterator[Pair]:
-    """A sequencer that is ready."""
+    """Provide a ready sequencer."""
     made = Pair(tmp_path)
     try:
         made.start()
@@ -111,14 +111,14 @@ def pair(tmp_path: Path) -> Iterator[Pair]:
 
 @pytest.fixture
 def follower(pair: Pair) -> Node:
-    """A follower that is ready."""
+    """Return a ready follower."""
     node = pair.follow(name="worker-0")
     wait_until(lambda: node.ready()[0])
     return node
 
 
 def ask(node: Node, method: str, *params: Any) -> Any:
-    """The answer of a method, wherever it is made."""
+    """Return the result of a method, inline or from the worker pool."""
     answer: bytes | RpcError | None = node.call(method, orjson.dumps(params), 1)
     if answer is None:
         answer = outcomes(node, 1)[1]
@@ -128,7 +128,7 @@ def ask(node: Node, method: str, *params: Any) -> Any:
 
 
 def transfer(nonce: int, value: int = 1) -> str:
-    """A signed transfer of the first development account to itself."""
+    """Return a signed transfer of the first development account to itself."""
     Account.enable_unaudited_hdwallet_features()
     account = Account.from_mnemonic(JUNK)
     fields = {"chainId": 31337, "nonce": nonce, "to": ALICE, "value": value, "gas": 21000, "gasPrice": 10**10}
@@ -186,7 +186,7 @@ def test_reads_go_on_without_the_sequencer_and_it_goes_on_with_it(pair: Pair, fo
 
 
 def raise_outcome(node: Node) -> None:
-    """Raises the one outcome that is an error."""
+    """Raise the one outcome that is an error."""
     (outcome,) = outcomes(node, 1).values()
     assert isinstance(outcome, RpcError)
     raise outcome

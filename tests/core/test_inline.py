@@ -1,4 +1,4 @@
-"""The short way of a call, against the general one: the same bytes, or none at all."""
+"""The fast path of a call, against the general one: the same bytes, or none at all."""
 
 import asyncio
 import re
@@ -22,14 +22,14 @@ HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n"
 
 
 class Ways:
-    """Both ways to the same node, which stands still."""
+    """Both paths to the same idle node."""
 
     def __init__(self, node: Node, registry: Registry | None = None, **more: Any) -> None:
         self.dispatcher = Dispatcher(node, LIMITS, registry or Registry(), **more)
         self.short = self.dispatcher.respond
 
     def general(self, body: bytes) -> bytes:
-        """The answer without the short way."""
+        """Return the response without the fast path."""
         inline, self.dispatcher._inline = self.dispatcher._inline, lambda *_: None
         try:
             return asyncio.run(self._answered(body))
@@ -68,11 +68,11 @@ BALANCE = call("eth_getBalance", ALICE, "latest")
 
 
 def running(code: str) -> dict[str, Any]:
-    """A call of an account that has `code`."""
+    """Return a call of an account that has `code`."""
     return call("eth_call", {"to": ALICE, "gas": "0xfffff"}, "latest", {ALICE: {"code": code}})
 
 
-# It returns what it is called with, reverts, takes a megabyte of memory, calls modexp, counts down from 65,535.
+# They return their input, revert, use a megabyte of memory, call modexp, count down from 65,535.
 ECHO, REVERT, LARGE, MODEXP, COUNT = (
     "0x365f5f37365ff3",
     "0x60205ffd",
@@ -122,7 +122,7 @@ def test_what_may_be_long_is_tried_and_says_the_same(ways: Ways, request_: Any) 
 
 
 def eventually(ways: Ways, body: bytes) -> bytes:
-    """The answer of the short way, which a busy machine may be too slow for."""
+    """Return the response of the fast path, after retries, because a busy machine may be too slow for it."""
     for _ in range(10_000):
         answer = ways.short(body)
         if answer is not None:
@@ -278,7 +278,7 @@ def test_each_call_of_a_batch_that_is_not_quick_is_told(still: Node) -> None:
         still.inline(20_000, 8, 5, -1.0)
 
 
-# What the status says changes by the millisecond.
+# foreseal_status changes every millisecond.
 names = st.sampled_from(sorted({*method_names(), "no_such", "", "eth_gétBalance"} - {"foreseal_status"}))
 words = st.sampled_from([ALICE, "latest", "pending", "0x0", "0x", "0x01", "earliest", "é", "\\", '"', "a\nb", "]}", ""])
 values = st.recursive(

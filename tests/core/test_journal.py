@@ -12,13 +12,13 @@ from live_node import produce, settings, wait_until
 
 @pytest.fixture
 def datadir(tmp_path: Path) -> Path:
-    """A data directory with some blocks, at rest."""
+    """Return a data directory with some blocks, without a running node."""
     produce(tmp_path, 3)
     return tmp_path
 
 
 def refusal(datadir: Path) -> str:
-    """Why a node does not start on `datadir`."""
+    """Return the reason why a node does not start on `datadir`."""
     node = Node(settings(datadir))
     node.start()
     wait_until(lambda: not node.health()[0])
@@ -41,8 +41,8 @@ def test_a_damaged_journal_is_cut_only_when_told(datadir: Path) -> None:
     [segment] = (datadir / "journal").glob("*.segment")
     content = bytearray(segment.read_bytes())
     before = orjson.loads(journal_check(datadir))
-    # Inside the second append, of those that begin at 512-byte boundaries with the same bytes: the ones after it are
-    # whole, so this is no torn tail.
+    # The damage is inside the second append (appends begin with the same bytes at 512-byte boundaries): later ones are
+    # intact, so this is not a torn tail.
     starts = [at for at in range(512, len(content), 512) if content[at : at + 4] == content[512:516]]
     content[starts[1] + 100] ^= 1
     segment.write_bytes(content)

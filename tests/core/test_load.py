@@ -1,4 +1,4 @@
-"""The load generator: its answers against llhttp (httptools), its figures, and transactions against eth-account."""
+"""The load generator: response parser against llhttp (httptools), figures, transactions against eth-account."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ def run(load: Load, bodies: list[bytes], **changes: Any) -> dict[str, Any]:
 
 
 class Llhttp:
-    """What httptools finds in the same bytes."""
+    """The parse result of httptools for the same bytes."""
 
     def __init__(self, data: bytes) -> None:
         self.body, self.whole = b"", False
@@ -39,7 +39,7 @@ class Llhttp:
 
 @st.composite
 def answers(draw: st.DrawFn) -> bytes:
-    """An answer by length or in chunks, with other lines in any order."""
+    """Return a response by length or in chunks, with other header lines in any order."""
     body = draw(st.binary(max_size=300))
     lines = draw(st.lists(st.sampled_from(_LINES), max_size=4))
     if draw(st.booleans()):
@@ -82,7 +82,7 @@ def test_an_answer_with_a_byte_changed_is_refused_or_read_as_llhttp_reads_it(dat
     try:
         theirs = Llhttp(changed)
     except httptools.HttpParserError:
-        # llhttp also looks at what means nothing here: the reason, characters of values, extensions of chunks.
+        # llhttp also validates irrelevant parts: the reason phrase, characters of values, chunk extensions.
         return
     if ours is not None and ours[0] == theirs.status and theirs.whole:
         assert theirs.body.startswith(ours[1])

@@ -1,4 +1,4 @@
-"""Log lines of the core: to standard error, at the levels that are asked for, as text or as JSON."""
+"""Log lines of the core: on standard error, at the requested levels, as text or as JSON."""
 
 import json
 import os
@@ -28,7 +28,7 @@ LINE = re.compile(
 
 
 def lines(given: bytes, variable: str | None = None) -> list[str]:
-    """What a node that starts and stops writes to standard error."""
+    """Return the standard error of a node that starts and stops."""
     environment = {name: value for name, value in os.environ.items() if name != "FORESEAL_LOG"}
     if variable is not None:
         environment["FORESEAL_LOG"] = variable

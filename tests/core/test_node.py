@@ -1,4 +1,4 @@
-"""foreseal._core.Node: calls in place and on core threads, pinned views, settings, start and stop."""
+"""foreseal._core.Node: inline calls and the worker pool, pinned views, settings, start and stop."""
 
 import ctypes
 import gc
@@ -141,7 +141,7 @@ def test_no_ticket_is_lost_when_it_stops(make_node: MakeNode) -> None:
         assert node.call("eth_estimateGas", ESTIMATE, ticket) is None
     node.stop()
     found = []
-    # Outcomes of long calls come some at a time.
+    # Outcomes of long calls arrive in groups.
     while done := node.drain()[0]:
         found += done
     assert sorted(ticket for ticket, _ in found) == list(range(500))

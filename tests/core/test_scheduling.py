@@ -1,4 +1,4 @@
-"""Lanes and budgets of a real node: hashing loops of many callers hold up no submission and no short read."""
+"""Queues and budgets of a real node: hashing loops of many callers delay neither submissions nor short reads."""
 
 import select
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from live_node import ALICE, outcomes
 
 CONTRACT = "0x00000000000000000000000000000000000000aa"
 HASHING = "0x5b6201000060002050600056"
-"""JUMPDEST, then KECCAK256 of 64 KiB, for ever."""
+"""JUMPDEST, then KECCAK256 of 64 KiB, in an infinite loop."""
 LOOP = orjson.dumps([{"to": CONTRACT, "gas": hex(400_000_000)}, "latest", {CONTRACT: {"code": HASHING}}])
 BLOCK = orjson.dumps(["pending", True])
 MakeNode = Callable[..., Node]
@@ -28,7 +28,7 @@ BUCKETS = Buckets(None, 1024)
 
 
 def first_outcome(node: Node) -> dict[int, Any]:
-    """The outcomes that are there at the first wake-up."""
+    """Return the outcomes available at the first wake-up."""
     assert select.select([node.event_fd()], [], [], 30)[0]
     done, _ = node.drain()
     return dict(done)

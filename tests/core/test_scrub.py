@@ -1,4 +1,4 @@
-"""The scrub of a running node: what nobody reads is checked too, and damage ends production."""
+"""The scrub of a running node: it checks unread data too, and damage ends production."""
 
 import subprocess
 import sys
@@ -29,13 +29,13 @@ print("ready", flush=True)
 sys.stdin.read()
 node.stop()
 """
-# Input of a transaction of the chain, on pages that nothing but a request for it reads.
+# Input of a transaction of the chain, on pages that only a request for it reads.
 INPUT = b"\xab" * 600
 
 
 @pytest.fixture
 def datadir(tmp_path: Path) -> Path:
-    """A chain at rest."""
+    """Return a chain without a running node."""
     chain.make(tmp_path / "chain")
     return tmp_path / "chain"
 
@@ -47,7 +47,7 @@ def settings(datadir: Path, rate: int, **changes: str) -> bytes:
 
 @contextmanager
 def sequencer(datadir: Path, rate: int) -> Iterator[str]:
-    """Run a sequencer in a process of its own, and yield its socket."""
+    """Run a sequencer in a separate process, and yield its socket."""
     socket = str(datadir.parent / "feed.sock")
     command = [sys.executable, "-c", SEQUENCER, settings(datadir, rate, feed=socket).decode()]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
@@ -107,7 +107,7 @@ def test_damage_that_a_request_finds_fails_it_and_ends_production(datadir: Path)
 @pytest.mark.parametrize("finder", ["sequencer", "follower"])
 def test_damage_turns_the_health_of_a_follower_red(datadir: Path, finder: str) -> None:
     replace(datadir, INPUT, INPUT[::-1].replace(b"\xab", b"\xac"), sealed=False)
-    # A follower scrubs the store that no sequencer scrubs.
+    # A follower scrubs the store if no sequencer does.
     rates = {"sequencer": 0, "follower": 0} | {finder: 1 << 30}
     with sequencer(datadir, rates["sequencer"]) as socket:
         follower = Node(settings(datadir, rates["follower"], follow=socket))

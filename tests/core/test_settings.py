@@ -1,4 +1,4 @@
-"""Defaults: those of the settings are what the core takes where it is told nothing."""
+"""Defaults of the settings equal the defaults of the core."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Channels of a running node, and their notices through the one wake-up."""
+"""Channels of a running node, and their notices through the shared wake-up."""
 
 import itertools
 import select
@@ -16,7 +16,7 @@ Told = tuple[int, int, list[str] | None, tuple[int, int, str]]
 
 
 def notices(node: Node, seconds: float = 30) -> Iterator[Told]:
-    """What channels say, as it comes."""
+    """Yield the notices of channels as they arrive."""
     while True:
         readable, _, _ = select.select([node.event_fd()], [], [], seconds)
         assert readable, "nothing was said"
@@ -30,7 +30,7 @@ def subscribe(node: Node, *params: object) -> tuple[int, int]:
 
 
 def flashblocks(node: Node, *params: object) -> dict[str, object]:
-    """A page, from a core thread."""
+    """Return a page from the worker pool."""
     assert node.call("foreseal_getFlashblocks", orjson.dumps(params), 1) is None
     while True:
         select.select([node.event_fd()], [], [])

@@ -1,4 +1,4 @@
-"""Bodies of submissions alone, which go to the core as a whole: the answers are those of the long way."""
+"""Bodies with only submissions, which go to the core whole: the responses equal those of the slow path."""
 
 import asyncio
 from pathlib import Path
@@ -18,7 +18,7 @@ TO = b"\xaa" * 20
 
 
 class World:
-    """A node that makes no steps, so that the pool keeps what it was given."""
+    """A node without steps, so that the pool retains its transactions."""
 
     def __init__(self, folder: Path) -> None:
         self.node = Node(settings(folder / "data", block_time=86_400_000, step=86_400_000))
@@ -43,7 +43,7 @@ class World:
             completions.detach()
 
     def answered(self) -> int:
-        """Submissions that were counted as good."""
+        """Return the number of successful submissions."""
         return self.dispatcher.counts.answered.get(METHOD, 0)
 
 
@@ -60,7 +60,7 @@ def calls(account: Account, count: int) -> list[dict[str, Any]]:
 
 
 def handed_over(world: World, monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
-    """The bodies that are handed over from now on."""
+    """Return a list that records submitted bodies from now on."""
     seen: list[bytes] = []
     hand_over = world.dispatcher.hand_over
 
@@ -104,7 +104,7 @@ def test_with_a_head_the_answer_is_a_whole_response(world: World, count: int) ->
 
 
 def _told(world: World, data: bytes, start: int, head: bytes) -> bytes:
-    """The answer to the body at `start` of `data` behind `head`."""
+    """Return the response to the body at `start` of `data` behind `head`."""
 
     async def play() -> bytes:
         completions = world.dispatcher.calls.completions

@@ -1,4 +1,4 @@
-"""foreseal._core.statetest and blocktest: the counts and lines of the runners, and how a run ends early."""
+"""foreseal._core.statetest and blocktest: counts and lines of the runners, and early termination."""
 
 import os
 import signal

@@ -1,1 +1,1 @@
-"""A day in minutes: what a node that is used all day leaves behind in memory, files and descriptors."""
+"""A day in minutes: growth of memory, files and descriptors of a node under constant use."""

@@ -9,7 +9,7 @@ from day.campaign import Campaign
 
 
 def main() -> int:
-    """Run it; 0 if nothing grew that should not, and all that was stored is whole."""
+    """Run it and return 0 if nothing grew unexpectedly and the store is consistent."""
     parser = options("day")
     parser.add_argument("--blocks", type=int, default=43_200)
     parser.add_argument("--speed", type=int, default=50, help="how many times as fast as life")

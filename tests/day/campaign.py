@@ -1,4 +1,4 @@
-"""So many blocks of a node that is used all the time, with a look at its size now and then, and a check at the end."""
+"""Many blocks of a node under constant use, with size samples in between, and a check at the end."""
 
 import subprocess
 import sys
@@ -15,28 +15,28 @@ from live.process import foreseal_command
 from readers.load import deploy_token
 
 SECONDS_A_DAY = 24 * 3600
-# Looks at the node's size in a run.
+# Number of size samples per run.
 LOOKS = 48
-# What a part may grow by from the second quarter of a run to the last one, and be called flat.
+# Maximum growth of a size, from the second quarter of a run to the last one, that counts as flat.
 FLAT = 1.1
-# Hashes of the transactions that entered the pool last, which filters read: a ring of so many.
+# Capacity of the ring of pool arrival hashes, which filters read.
 ARRIVALS = 262_144
 
 
 @dataclass
 class Summary:
-    """What happened, and what is left of it."""
+    """Events and results of a run."""
 
     speed: int
-    """How many times as fast as life."""
+    """Speed-up over real time."""
     blocks: int = 0
     hours: float = 0
-    """Of the chain."""
+    """Chain time in hours."""
     seconds: int = 0
     counts: dict[str, int] = field(default_factory=dict)
     samples: list[dict[str, float]] = field(default_factory=list)
     growth: dict[str, float] = field(default_factory=dict)
-    """Last quarter of the run against the second one, medians."""
+    """Median of the last quarter of the run divided by that of the second one."""
     verified: str = ""
     checked: str = ""
     faults: list[str] = field(default_factory=list)
@@ -60,7 +60,7 @@ class Campaign:
         self.summary = Summary(speed)
 
     def run(self, blocks: int) -> Summary:
-        """So many blocks."""
+        """Run this many blocks."""
         begun = time.monotonic()
         node = LiveNode(self._command)
         try:
@@ -87,7 +87,7 @@ class Campaign:
         return self.summary
 
     def _watch(self, node: LiveNode, blocks: int, users: Users) -> None:
-        """Until the chain has so many blocks, a look each time that a part of them is there."""
+        """Wait until the chain has this many blocks, with evenly spaced samples."""
         number = 0
         while number < blocks and not users.faults:
             number = int(node.rpc("eth_blockNumber"), 16)
@@ -109,7 +109,7 @@ class Campaign:
         quarter = len(samples) // 4
         second, last = samples[quarter : 2 * quarter], samples[-quarter:]
         for sample in samples:
-            # A day is not long enough to fill the ring: what it takes is known, and the rest must be flat.
+            # A day is not long enough to fill the ring: its size is computed, and the rest must be flat.
             sample["other KB"] = sample["resident KB"] - sample["arrivals KB"]
         for name in ("resident KB", "other KB", "descriptors", "threads", "journal KB", "store KB"):
             before, after = (median(sample[name] for sample in part) for part in (second, last))
@@ -126,5 +126,5 @@ class Campaign:
 
 
 def ring_kb(transactions: int) -> int:
-    """What the hashes of the transactions that entered the pool take, 32 bytes each."""
+    """Return the size of the ring of arrival hashes, 32 bytes each."""
     return min(transactions, ARRIVALS) * 32 // 1024

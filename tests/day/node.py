@@ -1,4 +1,4 @@
-"""A development node whose clocks run fast, served as by `foreseal dev`: `python -m day.node DATADIR SPEED`."""
+"""A development node with accelerated clocks, served like by `foreseal dev`: `python -m day.node DATADIR SPEED`."""
 
 import sys
 from pathlib import Path

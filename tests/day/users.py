@@ -1,4 +1,4 @@
-"""A mixed load: payments, reads of every kind at every height, filters, subscribers that come and go."""
+"""A mixed load: payments, reads of every kind at every height, filters, short-lived subscribers."""
 
 import asyncio
 import random
@@ -13,9 +13,9 @@ from foreseal.client import AsyncClient, Client, ClientError, Options, RpcError,
 from live import DEV_ACCOUNTS, Rpc, RpcFailure
 from readers.load import transfer_call
 
-# Transactions of one request, at most.
+# Maximum transactions of one request.
 BATCH = 8
-# Blocks back that reads go.
+# Maximum age of read blocks.
 _FAR = 5000
 
 
@@ -23,7 +23,7 @@ class Users:
     """Threads that use a node until they are stopped."""
 
     def __init__(self, url: str, token: bytes, seed: int, pause: float) -> None:
-        """`pause`: seconds between two requests of a user."""
+        """`pause` is the interval in seconds between two requests of a user."""
         self.counts: Counter[str] = Counter()
         self.faults: list[str] = []
         self._url, self._token, self._pause = url, token, pause
@@ -44,7 +44,7 @@ class Users:
             thread.start()
 
     def stop(self) -> None:
-        """End them all."""
+        """Stop all of them."""
         self._stop.set()
         for thread in self._threads:
             thread.join()
@@ -52,7 +52,7 @@ class Users:
     def _guard(self, work: Callable[[random.Random], None], draw: random.Random) -> None:
         try:
             work(draw)
-        except Exception as error:  # a thread has nobody to tell but the summary
+        except Exception as error:  # a thread can report only through the summary
             self.faults.append(f"{work.__name__}: {error!r}")
 
     def _rest(self) -> bool:
@@ -66,7 +66,7 @@ class Users:
                 wallet = draw.choice(wallets)
                 raw = []
                 for _ in range(draw.randint(1, BATCH)):
-                    # Now and then an account that nobody has seen: the state grows as it does in life.
+                    # Sometimes the receiver is a new account, so that the state grows.
                     to = draw.randbytes(20).hex() if draw.random() < 0.1 else draw.choice(wallets).address[2:].lower()
                     data = transfer_call("0x" + to, draw.randrange(3))
                     raw.append(wallet.sign(nonces[wallet.address], self._token, data).raw)
@@ -128,7 +128,7 @@ class Users:
                 try:
                     rpc("eth_getFilterChanges", draw.choice(made))
                 except RpcFailure as failure:
-                    # Asked too seldom: it was told what it missed, or the filter has ended.
+                    # It polled too rarely: it gets an error for missed changes, or the filter has expired.
                     self.counts[f"filter refused: {failure.error['code']}"] += 1
                     made.clear()
             self.counts["filters"] += 1

@@ -1,4 +1,4 @@
-"""The long form of the comparisons, and what they found as a file: `make differential`."""
+"""The long form of the comparisons, with their results in a file: `make differential`."""
 
 import sys
 
@@ -8,7 +8,7 @@ from differential.comparison import Comparison
 
 
 def beside_specification(seed: int, transactions: int) -> Comparison:
-    """As `compare_with_specification`, which is not to be had for every Python."""
+    """Run `compare_with_specification`, which is not available for every Python version."""
     from differential.specification import compare_with_specification
 
     return compare_with_specification(seed, transactions)
@@ -16,14 +16,14 @@ def beside_specification(seed: int, transactions: int) -> Comparison:
 
 PEERS = {
     "specification": (beside_specification, ("ethereum-execution",)),
-    # Its version is pinned in package.json.
+    # package.json pins its version.
     "anvil": (compare_with_anvil, ()),
 }
-"""What Foreseal is compared with: how, and the packages whose versions matter."""
+"""Peers of Foreseal: comparison function, and the packages whose versions matter."""
 
 
 def main() -> int:
-    """Run it; 0 if the nodes agree."""
+    """Run it and return 0 if the nodes agree."""
     parser = options("differential")
     parser.add_argument("peer", choices=PEERS)
     parser.add_argument("--transactions", type=int, required=True)

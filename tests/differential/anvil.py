@@ -1,12 +1,12 @@
-"""anvil as the node that Foreseal is compared with: a process that mines the blocks of another chain again.
+"""anvil as the peer of Foreseal: a process that mines the blocks of another chain again.
 
     genesis = dev_genesis()
     with anvil(genesis) as peer:
-        peer.repeat(block, raws)        # as the other node sealed it, empty ones too, in order from block 1
+        peer.repeat(block, raws)        # as sealed by the other node, including empty blocks, in order from block 1
         peer.rpc("eth_getBalance", address, "latest")
 
-What cannot be the same: hashes of blocks (anvil computes another genesis state root and draws its own mixHash), so
-BLOCKHASH and PREVRANDAO, and what contracts make of them.
+Unavoidable differences: block hashes (anvil computes another genesis state root and chooses its own mixHash), therefore
+BLOCKHASH and PREVRANDAO, and contract results that depend on them.
 """
 
 import contextlib
@@ -33,14 +33,14 @@ CALL_TIME = 300.0
 """Seconds for one call: the first blob loads the trusted setup with all its tables."""
 
 FORK = "osaka"
-"""The newest rules of mainnet that the pinned version knows."""
+"""The newest mainnet rules that the pinned version supports."""
 
 _LISTENING = re.compile(r"Listening on (\S+)")
 _SAME = "number", "timestamp", "gasLimit", "baseFeePerGas", "miner"
 
 
 def anvil_command() -> Path:
-    """The native binary, installed at first use; skips the test that asks where there is none for this machine."""
+    """Return the native binary, installed at first use; skip the calling test if there is none for this machine."""
     machine = platform.system(), platform.machine()
     if machine != ("Linux", "x86_64"):
         pytest.skip(f"anvil is pinned for Linux on x86_64 only, this is {' on '.join(machine)}")
@@ -50,10 +50,10 @@ def anvil_command() -> Path:
 
 
 class Anvil:
-    """A running anvil that mines only when told to, in the order of arrival."""
+    """A running anvil that mines only on command, in the order of arrival."""
 
     def __init__(self, genesis: dict[str, Any], *arguments: str) -> None:
-        """`genesis` is in geth's format; it should hold all system contracts and all funded accounts."""
+        """`genesis` is in geth's format and should contain all system contracts and all funded accounts."""
         self._folder = tempfile.TemporaryDirectory(prefix="anvil-")
         file = Path(self._folder.name) / "genesis.json"
         file.write_text(json.dumps(genesis))
@@ -62,7 +62,7 @@ class Anvil:
             *("--gas-limit", str(int(genesis["gasLimit"], 16)), "--enable-tx-gas-limit"),
             *("--accounts", "0", "--disable-default-create2-deployer"),
             *("--no-mining", "--order", "fifo"),
-            # Without it the traces of mined transactions have no steps.
+            # Without this option the traces of mined transactions have no steps.
             *("--steps-tracing", "--disable-console-log"),
         ]
         self.process = subprocess.Popen(
@@ -83,9 +83,9 @@ class Anvil:
             raise
 
     def repeat(self, block: dict[str, Any], raws: Sequence[str]) -> dict[str, Any]:
-        """Mine a block like `block`, which another node has, of the signed transactions `raws`; the block here.
+        """Mine a block like `block`, of another node, from the signed transactions `raws`; return the new block.
 
-        Fails where its environment or the order of its transactions is not the same.
+        Fails if its environment or the order of its transactions differs.
         """
         self.rpc("anvil_setCoinbase", block["miner"])
         self.rpc("anvil_setNextBlockBaseFeePerGas", block["baseFeePerGas"])
@@ -99,7 +99,7 @@ class Anvil:
         return mined
 
     def stop(self) -> None:
-        """End it; it keeps nothing."""
+        """Stop it; it stores nothing."""
         if hasattr(self, "rpc"):
             self.rpc.close()
         self.process.kill()
@@ -111,7 +111,7 @@ class Anvil:
         assert self.process.stdout is not None
         with self.process.stdout as lines:
             for line in lines:
-                # It prints a line for every call; only what comes before the first one says something.
+                # It prints a line per call; only the lines before the first call matter.
                 if not _LISTENING.search(self.printed):
                     self.printed += line
 
@@ -129,7 +129,7 @@ class Anvil:
 
 @contextlib.contextmanager
 def anvil(genesis: dict[str, Any], *arguments: str) -> Iterator[Anvil]:
-    """A running anvil on the chain of `genesis`, ended at the end."""
+    """Run anvil on the chain of `genesis` for the context."""
     peer = Anvil(genesis, *arguments)
     try:
         yield peer

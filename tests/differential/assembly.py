@@ -1,9 +1,9 @@
-"""Just enough of an assembler for contracts that tests make."""
+"""A minimal assembler for contracts that tests generate."""
 
 from dataclasses import dataclass
 from typing import TypeAlias
 
-# Opcodes of the newest fork, EIPs 5656, 1153, 4844, 7516 and 7939 included.
+# Opcodes of the newest fork, including EIPs 5656, 1153, 4844, 7516 and 7939.
 _NAMES = {
     0x00: "STOP ADD MUL SUB DIV SDIV MOD SMOD ADDMOD MULMOD EXP SIGNEXTEND",
     0x10: "LT GT SLT SGT EQ ISZERO AND OR XOR NOT BYTE SHL SHR SAR CLZ",
@@ -24,29 +24,29 @@ OPCODES = {name: first + n for first, names in _NAMES.items() for n, name in enu
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Label:
-    """A place in code: `At` stands there, the label itself pushes where that is."""
+    """A position in code: `At` marks it, the label itself pushes its offset."""
 
 
 @dataclass(frozen=True, slots=True)
 class At:
-    """A jump destination, or where data begins, which has no JUMPDEST."""
+    """A jump destination, or the start of data, which has no JUMPDEST."""
 
     label: Label
     data: bool = False
 
 
 Part: TypeAlias = str | int | bytes | Label | At
-"""Opcodes by name, several in a text; a number that is pushed; bytes as they are; labels."""
+"""Opcodes by name, several in a text; a number to push; raw bytes; labels."""
 
 
 def push(number: int) -> bytes:
-    """The shortest PUSH of a number below 2^256."""
+    """Return the shortest PUSH of a number below 2^256."""
     digits = number.to_bytes((number.bit_length() + 7) // 8, "big")
     return bytes([0x5F + len(digits)]) + digits
 
 
 def assemble(*parts: Part) -> bytes:
-    """Code of these parts. Raises KeyError for an opcode or a label that is not there."""
+    """Return the code of these parts. Raise KeyError for an unknown opcode or label."""
     code, places, uses = bytearray(), dict[Label, int](), list[tuple[int, Label]]()
     for part in parts:
         match part:
@@ -69,6 +69,6 @@ def assemble(*parts: Part) -> bytes:
 
 
 def creation_code(runtime: bytes) -> bytes:
-    """Init code that makes a contract of this runtime code."""
+    """Return init code that deploys this runtime code."""
     start = Label()
     return assemble(len(runtime), "DUP1", start, "PUSH0 CODECOPY PUSH0 RETURN", At(start, data=True), runtime)

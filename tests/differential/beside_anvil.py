@@ -1,4 +1,4 @@
-"""Random transactions through Foreseal, and the blocks that it seals once more through anvil."""
+"""Random transactions through Foreseal, and its sealed blocks once more through anvil."""
 
 import gzip
 import json
@@ -28,7 +28,7 @@ from foreseal.errors import RpcError
 from live import RpcFailure
 
 CALLS = 6
-"""Calls, and as many estimates, at every block."""
+"""Number of calls, and of estimates, at every block."""
 _BLOB_TYPE = "0x3"
 _TRANSFER_GAS = 21_000
 
@@ -36,9 +36,9 @@ Ask = Callable[..., Any]
 
 
 def compare_with_anvil(seed: int, transactions: int) -> Comparison:
-    """Fill blocks until so many transactions are sealed, let anvil mine each again, and ask both the same.
+    """Fill blocks until this many transactions are sealed, mine each block again in anvil, and compare.
 
-    It ends at the first block that differs, since all later ones may.
+    It ends at the first difference, since all later blocks may differ.
     """
     world = World(seed, LEFT_OUT)
     genesis = genesis_of(world)
@@ -53,7 +53,7 @@ def compare_with_anvil(seed: int, transactions: int) -> Comparison:
 
 
 class Both:
-    """Two nodes with the same chain, and what was found when both were asked the same."""
+    """Two nodes with the same chain, and the differences between them."""
 
     def __init__(self, subject: Filled, peer: Anvil, found: Comparison, seed: int) -> None:
         self._subject = subject
@@ -65,7 +65,7 @@ class Both:
         self._slots: dict[str, set[str]] = {}
 
     def next_block(self) -> None:
-        """A block of each, and everything that it changed."""
+        """Make one block on each node, and compare all its changes."""
         block, receipts = self._subject.next_block()
         number = block["number"]
         mined = self._peer.repeat(block, [self._subject.raws[tx_hash] for tx_hash in block["transactions"]])
@@ -82,12 +82,12 @@ class Both:
             self._compare_call(self._subject.workload.call())
 
     def compare_all_accounts(self) -> None:
-        """Every account, and every storage word, that either of them ever had."""
+        """Compare every account, and every storage word, that either node ever had."""
         dumped = self._theirs("anvil_dumpState")
         accounts = json.loads(gzip.decompress(bytes.fromhex(dumped[2:])))["accounts"]
         for address, account in accounts.items():
             self._slots.setdefault(address.lower(), set()).update(account["storage"])
-        # The hashes of the blocks, which anvil does not record.
+        # The storage of block hashes, which anvil does not record.
         self._slots.pop(HISTORY, None)
         for address in self._slots:
             self._compare_account(address)
@@ -95,7 +95,7 @@ class Both:
         self._found.compared["slots"] = sum(map(len, self._slots.values()))
 
     def _touched(self, number: str) -> list[str]:
-        """Accounts that the block's transactions looked at or changed; all their slots are remembered."""
+        """Return the accounts that the block's transactions read or changed; record all their slots."""
         touched: dict[str, None] = {}
         for trace in self._ours("debug_traceBlockByNumber", number, {"tracer": "prestateTracer"}):
             for address, account in trace["result"].items():
@@ -118,7 +118,7 @@ class Both:
         ours, theirs = self._ask("eth_estimateGas", call)
         self._found.compared["estimates"] += 1
         if self._is_transfer(call) and theirs == hex(_TRANSFER_GAS) != ours:
-            # Untried by anvil, which then fails with that gas as well.
+            # anvil does not test its estimate; the call fails with that gas in anvil as well.
             tried = self._ask("eth_call", call | {"gas": theirs})
             self._same(f"eth_call {call}", *tried)
             if not isinstance(tried[0], Failure):

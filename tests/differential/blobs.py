@@ -1,6 +1,7 @@
-"""Blob transactions whose proofs cost nothing: every field element of a blob is the same number c.
+"""Blob transactions with free proofs: every field element of a blob is the same number c.
 
-The polynomial is then the constant c: its commitment is c times the generator, all proofs are the point at infinity.
+The polynomial is then the constant c: its commitment is c times the generator, and all proofs are the point at
+infinity.
 """
 
 import functools
@@ -19,22 +20,22 @@ _INFINITY = b"\xc0" + bytes(47)
 
 @functools.cache
 def commitment(c: int) -> bytes:
-    """KZG commitment to the blob of c (EIP-4844), 48 bytes."""
+    """Return the KZG commitment to the blob of c (EIP-4844), 48 bytes."""
     return bytes(G1_to_pubkey(multiply(G1, c))) if c else _INFINITY
 
 
 def versioned_hash(c: int) -> bytes:
-    """What a transaction has of the blob of c (EIP-4844), 32 bytes."""
+    """Return the versioned hash of the blob of c (EIP-4844), 32 bytes."""
     return b"\x01" + hashlib.sha256(commitment(c)).digest()[1:]
 
 
 def point_evaluation(c: int, z: int) -> bytes:
-    """Valid input of the precompiled contract of EIP-4844: the blob of c is c at z."""
+    """Return valid input of EIP-4844's precompiled contract: the polynomial of the blob of c is c at z."""
     return b"".join([versioned_hash(c), z.to_bytes(32, "big"), c.to_bytes(32, "big"), commitment(c), _INFINITY])
 
 
 def sign_blobs(account: LocalAccount, fields: dict[str, Any], numbers: list[int]) -> bytes:
-    """A signed transaction with the blobs of these numbers, in its pooled form (EIP-7594)."""
+    """Return a signed transaction with the blobs of these numbers, in its pooled form (EIP-7594)."""
     hashes = [versioned_hash(c) for c in numbers]
     signed = account.sign_transaction(fields | {"type": 3, "blobVersionedHashes": hashes})
     body = rlp.decode(bytes(signed.raw_transaction)[1:])

@@ -1,4 +1,4 @@
-"""A Foreseal chain in this process that a workload fills, block by block."""
+"""A Foreseal chain in this process that a workload fills block by block."""
 
 import contextlib
 import json
@@ -18,7 +18,7 @@ from foreseal.testing import Chain, ChainSettings
 
 FEE_RECIPIENT = "0x00000000000000000000000000000000000000fe"
 GAS_LIMIT = 12_000_000
-"""Low enough that blocks fill up and the base fee moves both ways."""
+"""Gas limit, low enough that blocks fill up and the base fee moves both ways."""
 
 
 class _Settings(ChainSettings):
@@ -28,7 +28,7 @@ class _Settings(ChainSettings):
 
 
 def genesis_of(world: World) -> dict[str, Any]:
-    """The development genesis, in geth's format, with a world in it."""
+    """Return the development genesis, in geth's format, with a world in it."""
     settings = ChainSettings()
     with tempfile.TemporaryDirectory() as folder:
         _core.SteppedNode(settings.for_core(Path(folder)), settings.time).stop()
@@ -39,23 +39,23 @@ def genesis_of(world: World) -> dict[str, Any]:
 
 
 class Filled:
-    """A chain, and what was sent to it."""
+    """A chain, and the transactions sent to it."""
 
     def __init__(self, chain: Chain, world: World, seed: int) -> None:
         self.chain = chain
         self.kinds: Counter[str] = Counter()
         """Sealed transactions by kind."""
         self.refused: Counter[str] = Counter()
-        """Transactions that the pool did not take, by its message."""
+        """Transactions that the pool rejected, by its message."""
         self.raws: dict[str, str] = {}
-        """Signed bytes as they were sent, blobs included, by hash; 0x hex."""
+        """Signed transactions as sent, blobs included, by hash; 0x hex."""
         self.workload = Workload(world, seed, self._nonce)
         self._kind_of: dict[str, str] = {}
         self._world = world
         self._random = Random(f"chain {seed}")
 
     def next_block(self) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-        """A new sealed block, with transaction hashes, and its receipts."""
+        """Return a new sealed block, with transaction hashes, and its receipts."""
         random = self._random
         if random.random() < 0.3:
             self.chain.advance(random.randrange(1, 100))
@@ -82,7 +82,7 @@ class Filled:
             self._kind_of[tx_hash] = kind
 
     def _left_out(self) -> set[str]:
-        """Senders whose next nonce is not their nonce at the last block plus what they have in the next one."""
+        """Return senders with a gap between their pending nonce and their transactions in the pending block."""
         if Feature.NONCE_GAPS not in self._world.left_out:
             return set()
         pending = self.chain.rpc("eth_getBlockByNumber", "pending", True)["transactions"]
@@ -96,7 +96,7 @@ class Filled:
 
 @contextlib.contextmanager
 def filled(genesis: dict[str, Any], world: World, seed: int) -> Iterator[Filled]:
-    """A chain of this genesis, which holds `world`."""
+    """Provide a chain of this genesis, which contains `world`."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "genesis.json"
         file.write_text(json.dumps(genesis))

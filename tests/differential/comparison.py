@@ -1,4 +1,4 @@
-"""What a comparison of two nodes found."""
+"""Result of a comparison of two nodes."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -7,7 +7,7 @@ from typing import Any
 
 @dataclass
 class Comparison:
-    """What was compared, and what was not the same."""
+    """Compared items, and the differences."""
 
     seed: int
     transactions: int = 0
@@ -19,11 +19,11 @@ class Comparison:
     kinds: Counter[str] = field(default_factory=Counter)
     """Transactions by kind, see workload.py."""
     refused: Counter[str] = field(default_factory=Counter)
-    """What the pool did not take."""
+    """Transactions that the pool rejected."""
     compared: Counter[str] = field(default_factory=Counter)
-    """Of what else how many were compared."""
+    """Number of other compared items, by kind."""
     faults: list[str] = field(default_factory=list)
-    """Differences that are not meant."""
+    """Unexpected differences."""
 
     def __str__(self) -> str:
         types = ", ".join(f"{count} of type {kind}" for kind, count in sorted(self.types.items()))
@@ -34,7 +34,7 @@ class Comparison:
         )
 
     def count(self, block: dict[str, Any], receipts: list[dict[str, Any]]) -> None:
-        """Add a block, with its receipts."""
+        """Count a block and its receipts."""
         self.blocks += 1
         self.transactions += len(receipts)
         self.gas += int(block["gasUsed"], 16)

@@ -1,6 +1,6 @@
-"""Where anvil 1.7.1 does otherwise on purpose, and why: the whole list. Any other difference is a fault.
+"""The complete list of anvil 1.7.1's intended differences, with reasons. Any other difference is a fault.
 
-Where the reason names the specification, EELS agrees with Foreseal (test_specification.py).
+If the reason names the specification, EELS agrees with Foreseal (test_specification.py).
 """
 
 import re
@@ -16,7 +16,7 @@ LEFT_OUT = {
     "has looked at the account, against EIP-7702 and the specification",
     Feature.NONCE_GAPS: "anvil's pool knows the nonces of the last block alone, and leaves out what comes after a gap",
 }
-"""What the transactions of the comparison do not do."""
+"""Features that the transactions of the comparison do not use."""
 
 BLOCK = {
     "hash": "it covers the mixHash and the state root",
@@ -32,7 +32,7 @@ BLOCK = {
 BLOCK_WITH_BLOBS = {
     "transactionsRoot": "anvil puts the blobs themselves into the list of transactions, against EIP-4844",
 }
-"""The same, where a blob transaction is in the block."""
+"""The same, if the block has a blob transaction."""
 
 RECEIPT = {
     "blockHash": "as a block's hash",
@@ -54,29 +54,29 @@ ERRORS = {
     "code and message of a revert, estimate": "anvil answers 3 as for a call, spec.md says -32000 `execution reverted`",
     "message of too little gas": "anvil: revm's words, here geth's",
 }
-"""Of errors only this is compared: the kind of failure, and the data of a revert."""
+"""The compared parts of errors: the kind of failure, and the data of a revert."""
 
 CALLS = {
     "BASEFEE": "without a fee in the request it is 0 here, as in geth, and the block's in anvil: every request has one",
 }
-"""What calls and estimates do not do."""
+"""Features that calls and estimates do not use."""
 
 ESTIMATES = {
     "value": "both stop searching within 1.5 % of the least gas that suffices, anvil elsewhere than Foreseal",
     "transfers that fail": "anvil answers 21,000 untried: also to precompiled contracts, and from whoever cannot pay",
 }
-"""Where estimates are not the same to the last digit."""
+"""Differences of estimates within the tolerance."""
 TOLERANCE = 0.015
 
 
 class Failure(NamedTuple):
-    """What two nodes must agree on when a request fails."""
+    """The parts of a failed request on which two nodes must agree."""
 
     kind: str
     data: Any
 
 
-# In this order; of both nodes.
+# The first match of either node counts.
 _KINDS = (
     ("revert", re.compile(r"execution reverted")),
     ("intrinsic gas", re.compile(r"intrinsic gas too")),
@@ -87,7 +87,7 @@ _KINDS = (
 
 
 def failure(code: int, message: str, data: Any) -> Failure:
-    """What is comparable of an error; a kind that is not known is the error itself."""
+    """Return the comparable parts of an error; an unknown kind is the error itself."""
     for kind, pattern in _KINDS:
         if pattern.search(message):
             return Failure(kind, data if kind == "revert" else None)
@@ -95,5 +95,5 @@ def failure(code: int, message: str, data: Any) -> Failure:
 
 
 def without(fields: dict[str, Any], *left_out: dict[str, str]) -> dict[str, Any]:
-    """The fields that are compared."""
+    """Return the fields that are compared."""
     return {name: value for name, value in fields.items() if not any(name in names for names in left_out)}

@@ -1,9 +1,9 @@
-"""The execution specification in Python (EELS, PyPI `ethereum-execution`), told to execute blocks that the node sealed.
+"""The execution specification in Python (EELS, PyPI `ethereum-execution`), which executes blocks sealed by the node.
 
     peer = Specification(genesis)
-    result = peer.execute(block, parent, raw)   # as its tool t8n answers: roots, bloom, gas, receipts, requests
+    result = peer.execute(block, parent, raw)   # result of its tool t8n: roots, bloom, gas, receipts, requests
 
-It keeps the state that it came to: nothing but the genesis, the environment and the transactions comes from the node.
+It maintains its own state: only the genesis, the environment and the transactions come from the node.
 """
 
 import io
@@ -16,7 +16,7 @@ import rlp
 from ethereum_spec_tools.evm_tools.t8n import T8N, ForkCache, t8n_arguments
 
 FORK = "BPO2"
-"""The newest rules that both know: Osaka with its second blob schedule, as in the development genesis."""
+"""The newest rules that both support: Osaka with its second blob schedule, as in the development genesis."""
 
 _ENVIRONMENT = {
     "currentCoinbase": "miner",
@@ -26,7 +26,7 @@ _ENVIRONMENT = {
     "currentRandom": "mixHash",
     "parentBeaconBlockRoot": "parentBeaconBlockRoot",
 }
-# From these it computes the base fee and the excess of blob gas itself.
+# It computes the base fee and the excess blob gas from these fields.
 _PARENT = {
     "parentTimestamp": "timestamp",
     "parentGasUsed": "gasUsed",
@@ -46,17 +46,20 @@ def _options(chain_id: int) -> Namespace:
 
 
 class Specification:
-    """A chain as the specification executes it, block by block from the genesis."""
+    """A chain executed by the specification, block by block from the genesis."""
 
     def __init__(self, genesis: dict[str, Any]) -> None:
         """`genesis` is in geth's format."""
         self.alloc: dict[str, Any] = genesis["alloc"]
-        """The state so far: balance, nonce, code and storage by address."""
+        """The current state: balance, nonce, code and storage by address."""
         self._options = _options(genesis["config"]["chainId"])
         self._hashes: dict[str, str] = {}
 
     def execute(self, block: dict[str, Any], parent: dict[str, Any], raw: str) -> dict[str, Any]:
-        """What its tool t8n makes of a block on top of `parent`; `raw` is its RLP, of which the transactions count."""
+        """Return the result of its tool t8n for a block on top of `parent`.
+
+        `raw` is the block's RLP, of which only the transactions count.
+        """
         self._hashes[parent["number"]] = parent["hash"]
         environment = {name: block[field] for name, field in _ENVIRONMENT.items()}
         environment |= {name: parent[field] for name, field in _PARENT.items()}

@@ -1,9 +1,9 @@
-"""Contracts that do one thing each, told by their calldata what to do it with; they stand in the genesis."""
+"""Single-purpose contracts in the genesis, controlled by their calldata."""
 
 from differential.assembly import At, Label, assemble, creation_code
 
 FIRST = 0xC0DE00
-"""Address of the first of them; the others follow."""
+"""Address of the first contract; the others follow."""
 
 # All calldata becomes init code at the start of memory; the size is on the stack.
 _INIT_CODE = "CALLDATASIZE DUP1 PUSH0 PUSH0 CALLDATACOPY"
@@ -11,7 +11,10 @@ _KEEP_AND_LOG = "DUP1 PUSH0 SSTORE PUSH0 PUSH0 LOG1"
 
 
 def _forwarder(kind: str) -> bytes:
-    """Calls the address in word 0 with the gas in word 1 and the other calldata; keeps and logs what comes back."""
+    """Return code that calls the address in word 0 with the gas in word 1 and the rest of the calldata.
+
+    It stores and logs the result.
+    """
     value = "CALLVALUE" if kind in ("CALL", "CALLCODE") else ""
     return assemble(
         *(64, "CALLDATASIZE SUB DUP1", 64, "PUSH0 CALLDATACOPY PUSH0 SWAP1 PUSH0 SWAP1 PUSH0"),
@@ -22,7 +25,10 @@ def _forwarder(kind: str) -> bytes:
 
 
 def _churner() -> bytes:
-    """Writes word 1, and one more each time, into as many slots as word 0 says, from slot word 2 on; 0 clears them."""
+    """Return code that writes to as many slots as word 0 specifies, from the slot in word 2 on.
+
+    The first value is word 1, each later one is higher by one; 0 clears the slots.
+    """
     again, done = Label(), Label()
     return assemble(
         *("PUSH0", At(again), "DUP1 PUSH0 CALLDATALOAD GT ISZERO", done, "JUMPI"),
@@ -32,9 +38,9 @@ def _churner() -> bytes:
 
 
 def _passing() -> bytes:
-    """Creates a contract by CREATE2 that destroys itself in favour of the caller, and calls it, all in one transaction.
+    """Return code that creates a contract by CREATE2 and calls it; the contract self-destructs to the caller.
 
-    The next time it is at the same address.
+    All of it happens in one transaction. The next contract has the same address.
     """
     init = creation_code(assemble(1, "PUSH0 SSTORE PUSH0 CALLDATALOAD SELFDESTRUCT"))
     start = Label()
@@ -51,7 +57,7 @@ def _looper() -> bytes:
 
 
 def _environment() -> bytes:
-    """Stores what the block and the transaction are, blob hashes included."""
+    """Return code that stores the properties of block and transaction, blob hashes included."""
     words = (
         "NUMBER TIMESTAMP COINBASE GASLIMIT CHAINID BASEFEE BLOBBASEFEE ORIGIN CALLER CALLVALUE GASPRICE SELFBALANCE"
     )
@@ -70,12 +76,12 @@ FEATURES = {
     ),
     "churner": _churner(),
     "creator": assemble(_INIT_CODE, "PUSH0 CALLVALUE CREATE", _KEEP_AND_LOG, "STOP"),
-    # The salt is zero: the same init code comes to the same address.
+    # The salt is zero: the same init code gets the same address.
     "creator2": assemble("PUSH0", _INIT_CODE, "PUSH0 CALLVALUE CREATE2", _KEEP_AND_LOG, "STOP"),
     "passing": _passing(),
-    # Stays where it was, since it was not created in the same transaction (EIP-6780); its balance goes.
+    # The contract persists, since it was not created in the same transaction (EIP-6780); its balance moves.
     "self_destructor": assemble(1, "PUSH0 SSTORE PUSH0 CALLDATALOAD SELFDESTRUCT"),
-    # Undoes what it did, and returns its calldata as the reason.
+    # Reverts its changes, and returns its calldata as the reason.
     "reverter": assemble(1, "PUSH0 SSTORE PUSH0 PUSH0 LOG0", _INIT_CODE, "PUSH0 REVERT"),
     "looper": _looper(),
     "environment": _environment(),
@@ -84,4 +90,4 @@ FEATURES = {
 """Runtime code by name."""
 
 ADDRESSES = {name: f"0x{FIRST + n:040x}" for n, name in enumerate(FEATURES)}
-"""Where the genesis has them."""
+"""Addresses in the genesis."""

@@ -1,4 +1,4 @@
-"""Inputs for the precompiled contracts: a right one for each, and what becomes of it by chance."""
+"""Inputs for the precompiled contracts: a valid one for each, and random modifications."""
 
 import functools
 from random import Random
@@ -10,7 +10,7 @@ from py_ecc.optimized_bls12_381 import field_modulus, normalize
 
 from differential.blobs import point_evaluation
 
-# The first compression of BLAKE2b of "abc" (EIP-152): the state begins as SHA-512 does, with the parameters in word 0.
+# The first compression of BLAKE2b of "abc" (EIP-152): the initial state of SHA-512, with the parameters in word 0.
 _SHA512_STATE = bytes.fromhex(
     "6a09e667f3bcc908bb67ae8584caa73b3c6ef372fe94f82ba54ff53a5f1d36f1510e527fade682d19b05688c2b3e6c1f1f83d9abfb41bd6b"
     "5be0cd19137e2179"
@@ -25,13 +25,13 @@ _BLAKE2F = b"".join(
         b"\1",
     ]
 )
-# A signature of SHA-256 of "foreseal" by a key made for it: hash, r, s, x, y (EIP-7951).
+# A SHA-256 signature of "foreseal" by a test key: hash, r, s, x, y (EIP-7951).
 _P256 = bytes.fromhex(
     "461b1701ca0e961516308aa932253c9ffb7e3acc6008c547bd15e5519333d16466356178e6ffb4255d0705e19dac6464b0a960405abf1ade68"
     "42ea58cb3e1e352e31578c6526249d236fe0cb6d13d43119c13c3126e62517b52ef5dfef1123da3a2cd95237b15fc9084ee5f18616a927daa0"
     "d8363eb2d696f83b58e30bb3209b14f202df583fbaab4833064c357762c5a15744d85cb336fa0fe0ad591efe7a44"
 )
-# The field of alt_bn128.
+# The field modulus of alt_bn128.
 _BN_PRIME = 21888242871839275222246405745257275088696311157297823662689037894645226208583
 # The generator of G2 of alt_bn128, imaginary parts first (EIP-197).
 _BN_G2 = (
@@ -78,11 +78,11 @@ def _valid() -> dict[int, bytes]:
 
 
 PRECOMPILES = tuple(f"0x{number:040x}" for number in (*range(1, 0x12), 0x100))
-"""Their addresses."""
+"""Addresses of the precompiled contracts."""
 
 
 def precompile_input(random: Random, address: str) -> bytes:
-    """Calldata for the precompiled contract at this address: right, damaged, cut, too long or random."""
+    """Return calldata for the precompiled contract at this address: valid, damaged, truncated, too long or random."""
     data = bytearray(_valid()[int(address, 16)])
     kind = random.random()
     if kind < 0.6:

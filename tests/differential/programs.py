@@ -1,4 +1,4 @@
-"""Random contracts: code that mostly runs to its end, touches everything, and now and then fails in every way."""
+"""Random contracts: code that mostly completes, covers many opcodes, and sometimes fails in every possible manner."""
 
 from collections.abc import Sequence
 from random import Random
@@ -6,7 +6,7 @@ from random import Random
 from differential.assembly import OPCODES, At, Label, Part, assemble, push
 
 SLOTS = 8
-"""Storage slots that programs use: 0 to here."""
+"""Number of storage slots that programs use."""
 
 _PLAIN = """ADDRESS ORIGIN CALLER CALLVALUE CALLDATASIZE CODESIZE GASPRICE COINBASE TIMESTAMP NUMBER GASLIMIT CHAINID
 SELFBALANCE BASEFEE BLOBBASEFEE MSIZE PC RETURNDATASIZE""".split()
@@ -19,11 +19,11 @@ _UNDEFINED = sorted(set(range(256)) - set(OPCODES.values()) - set(range(0x60, 0x
 
 
 class Programs:
-    """Makes random programs, the same ones from the same randomness.
+    """Generates random programs, deterministic for the same randomness.
 
-    They call, delegate to and pay the addresses in `targets`, which may grow. What the nodes that are compared cannot
-    agree on is left out: `chain_hashes` allows BLOCKHASH and PREVRANDAO, `gas` allows GAS as a value, on which the gas
-    that a call needs would then depend.
+    They call, delegate to and pay the addresses in `targets`, which may grow. Features on which the compared nodes
+    cannot agree are optional: `chain_hashes` allows BLOCKHASH and PREVRANDAO, `gas` allows GAS as a value, on which the
+    gas that a call needs would then depend.
     """
 
     def __init__(self, random: Random, targets: Sequence[str], *, chain_hashes: bool, gas: bool) -> None:
@@ -33,7 +33,7 @@ class Programs:
         self._chain_hashes = chain_hashes
 
     def runtime(self, depth: int = 2) -> bytes:
-        """Runtime code; programs that it creates itself are `depth` deep."""
+        """Return runtime code; programs that it creates nest to `depth`."""
         parts: list[Part] = []
         inner: list[tuple[Label, bytes]] = []
         for _ in range(self._random.randint(2, 9)):
@@ -44,7 +44,7 @@ class Programs:
         return assemble(*parts)
 
     def creation(self, depth: int = 2) -> bytes:
-        """Init code: some statements, and then what is to be deployed, which may be refused."""
+        """Return init code: some statements, then the code to deploy, which may be rejected."""
         random = self._random
         inner: list[tuple[Label, bytes]] = []
         parts: list[Part] = []
@@ -52,12 +52,12 @@ class Programs:
             parts += self._statement(inner, depth)
         kind = random.random()
         if kind < 0.06:
-            # EIP-3541 refuses code that begins so.
+            # EIP-3541 rejects code that begins with 0xEF.
             parts += [0xEF, 0xF8, "SHL PUSH0 MSTORE", 32, "PUSH0 RETURN"]
         elif kind < 0.12:
             parts += self._failure()
         elif kind < 0.16:
-            # EIP-170: longer than code may be.
+            # EIP-170: longer than the maximum code size.
             parts += [0x6001, "PUSH0 RETURN"]
         start, code = Label(), self.runtime(depth - 1)
         parts += [len(code), "DUP1", start, "PUSH0 CODECOPY PUSH0 RETURN"]
@@ -66,7 +66,7 @@ class Programs:
         return assemble(*parts)
 
     def number(self) -> int:
-        """A number of at most 256 bits, often one at which something changes."""
+        """Return a number of at most 256 bits, often an edge case."""
         random = self._random
         kind = random.random()
         if kind < 0.5:
@@ -79,13 +79,13 @@ class Programs:
         return (1 << 256) - 1 - random.randrange(3)
 
     def target(self) -> int:
-        """An address to call, as a number."""
+        """Return an address to call, as a number."""
         if self._random.random() < 0.08:
             return self._random.getrandbits(160)
         return int(self._random.choice(self._targets), 16)
 
     def _expression(self, depth: int) -> list[Part]:
-        """Code that leaves one word on the stack."""
+        """Return code that leaves one word on the stack."""
         random, inner = self._random, depth - 1
         kind = random.random() if depth > 0 else random.random() * 0.4
         if kind < 0.2:
@@ -112,11 +112,11 @@ class Programs:
         ]
 
     def _statement(self, inner: list[tuple[Label, bytes]], depth: int) -> list[Part]:
-        """Code that leaves the stack as it found it; what it creates is appended to `inner`."""
+        """Return code that leaves the stack unchanged; contracts that it creates are appended to `inner`."""
         random = self._random
         kind = random.random()
         if kind < 0.22:
-            # The value comes to lie below the slot.
+            # The value must be below the slot on the stack.
             value: list[Part] = [0] if random.random() < 0.25 else self._expression(3)
             return [*value, random.randrange(SLOTS), "SSTORE"]
         if kind < 0.27:
@@ -138,7 +138,7 @@ class Programs:
         return self._branch(inner, depth, self._failure() if random.random() < 0.5 else self._end())
 
     def _keep(self) -> list[Part]:
-        """What becomes of a result: stored or forgotten."""
+        """Return code that stores or drops a result."""
         if self._random.random() < 0.5:
             return ["POP"]
         return [self._random.randrange(SLOTS), "SSTORE"]
@@ -153,7 +153,7 @@ class Programs:
             return [size, start, to, self.target(), "EXTCODECOPY"]
         if kind < 0.95:
             return ["RETURNDATASIZE PUSH0", to, "RETURNDATACOPY"]
-        # Fails unless so much was returned.
+        # Fails if less was returned.
         return [size, start, to, "RETURNDATACOPY"]
 
     def _log(self) -> list[Part]:
@@ -173,7 +173,7 @@ class Programs:
         return [*parts, kind]
 
     def _create(self, inner: list[tuple[Label, bytes]], depth: int) -> list[Part]:
-        """CREATE or CREATE2 of a program that stands behind the code; a salt repeats, so that addresses collide."""
+        """Return CREATE or CREATE2 of a program behind the code; a salt repeats, so that addresses collide."""
         random = self._random
         label, code = Label(), self.creation(depth - 1)
         inner.append((label, code))
@@ -194,7 +194,7 @@ class Programs:
         return [self._random.randint(1, 5), At(label), *body, 1, "SWAP1 SUB DUP1", label, "JUMPI POP"]
 
     def _end(self) -> list[Part]:
-        """An orderly end."""
+        """Return a regular end."""
         random = self._random
         kind = random.random()
         if kind < 0.55:
@@ -204,7 +204,7 @@ class Programs:
         return [self.target(), "SELFDESTRUCT"]
 
     def _failure(self) -> list[Part]:
-        """An end that undoes everything; the last ones take all gas."""
+        """Return an end that reverts everything; the last ones use all gas."""
         random = self._random
         return random.choice(
             [
@@ -214,7 +214,7 @@ class Programs:
                 [bytes([random.choice(_UNDEFINED)])],
                 ["POP POP POP POP"],
                 [1, "JUMP"],
-                # Memory that nobody can pay for.
+                # Memory expansion beyond any gas limit.
                 [1 << 40, "MLOAD POP"],
                 [b"".join(push(1) for _ in range(1025))],
             ]

@@ -1,4 +1,4 @@
-"""A Foreseal node, and anvil repeating its chain block by block."""
+"""A Foreseal node, and anvil, which repeats its chain block by block."""
 
 import contextlib
 import json
@@ -14,7 +14,7 @@ RECEIPT_TIME = 30.0
 
 
 class Repeated:
-    """Two nodes with the same chain, but for what anvil cannot be told (see anvil.py)."""
+    """Two nodes with the same chain, except for values that anvil cannot be given (see anvil.py)."""
 
     def __init__(self, node: LiveNode, peer: Anvil) -> None:
         self.node = node
@@ -23,13 +23,13 @@ class Repeated:
         self.repeated = 0
 
     def send(self, *raws: str) -> list[str]:
-        """Send signed transactions to Foreseal; their hashes."""
+        """Send signed transactions to Foreseal and return their hashes."""
         hashes = [str(self.node.rpc("eth_sendRawTransaction", raw)) for raw in raws]
         self._raws |= zip(hashes, raws, strict=True)
         return hashes
 
     def settle(self) -> None:
-        """Wait until all that was sent is in a sealed block; anvil then mines the same blocks."""
+        """Wait until all transactions are in sealed blocks; anvil then mines the same blocks."""
         for tx_hash in self._raws:
             wait_for(partial(self._sealed, tx_hash), RECEIPT_TIME, f"sealed receipt of {tx_hash}")
         head = int(self.node.rpc("eth_blockNumber"), 16)
@@ -45,7 +45,7 @@ class Repeated:
 
 @contextlib.contextmanager
 def repeated(folder: Path, *arguments: str) -> Iterator[Repeated]:
-    """A development node that keeps its data in `folder`, and anvil with the same genesis."""
+    """Run a development node with its data in `folder`, and anvil with the same genesis."""
     with live_node("--datadir", str(folder), *arguments) as node:
         genesis: dict[str, Any] = json.loads((folder / "genesis.json").read_text())
         with anvil(genesis) as peer:

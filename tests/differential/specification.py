@@ -1,4 +1,4 @@
-"""Random transactions through Foreseal, and the blocks that it seals through the execution specification."""
+"""Random transactions through Foreseal, and its sealed blocks through the execution specification."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,10 +13,10 @@ from differential.workload import World
 _BLOB_GAS = 1 << 17
 _BLOB_TYPE = 3
 _BLOB_HASHES = 10
-"""Field of a blob transaction (EIP-4844)."""
+"""Index of the blob hashes in a blob transaction (EIP-4844)."""
 _MOST_FAULTS = 20
 
-# Field of the block, field of t8n's answer.
+# Field of the block, field of t8n's result.
 _HEADER = {
     "stateRoot": "stateRoot",
     "transactionsRoot": "txRoot",
@@ -31,9 +31,9 @@ _HEADER = {
 
 
 def compare_with_specification(seed: int, transactions: int) -> Comparison:
-    """Fill blocks until so many transactions are sealed, and execute each block by the specification.
+    """Fill blocks until this many transactions are sealed, and execute each block by the specification.
 
-    It ends at the first block that differs, since all later ones would.
+    It ends at the first difference, since all later blocks would differ.
     """
     world = World(seed)
     genesis = genesis_of(world)
@@ -84,14 +84,14 @@ def _receipt(receipt: dict[str, Any]) -> dict[str, Any]:
 
 
 def _blob_gas(raw: str) -> int:
-    """Of a block's RLP: what its transactions name."""
+    """Return the blob gas of the transactions in a block's RLP."""
     typed = [item for item in rlp.decode(bytes.fromhex(raw[2:]))[1] if isinstance(item, bytes)]
     blobs = [rlp.decode(item[1:])[_BLOB_HASHES] for item in typed if item[0] == _BLOB_TYPE]
     return _BLOB_GAS * sum(map(len, blobs))
 
 
 def _state_differences(alloc: dict[str, Any], rpc: Callable[..., Any]) -> list[str]:
-    """The accounts and slots that the specification has otherwise than the node."""
+    """Return the accounts and slots whose values differ between specification and node."""
     faults = []
     for address, account in alloc.items():
         asked = [

@@ -1,4 +1,4 @@
-"""anvil makes the same of random transactions, calls and estimates; `make differential` compares ten times as many."""
+"""anvil agrees on random transactions, calls and estimates; `make differential` compares ten times as many."""
 
 import pytest
 

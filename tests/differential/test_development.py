@@ -1,7 +1,7 @@
-"""The helpers of tests beside anvil's: one scripted scenario on both, the same answers and the same chain.
+"""The test helpers that anvil also has: one scripted scenario on both, with equal responses and equal chains.
 
-What differs on purpose, and is therefore looked at only once a block is sealed: anvil writes into its newest block, a
-node of ours into the block being built, and ours returns the transactions of blocks that it takes back to the pool.
+One intended difference is compared only after sealing: anvil writes to its newest block, our node to the pending block.
+Our node also returns the transactions of reverted blocks to the pool.
 """
 
 import json
@@ -28,32 +28,32 @@ PRICE = 2 * GWEI
 
 
 class Both:
-    """A node and anvil, which are told the same."""
+    """A Foreseal node and anvil, which receive the same calls."""
 
     def __init__(self, node: LiveNode, peer: Anvil) -> None:
         self.node = node.rpc
         self.peer = peer.rpc
 
     def __call__(self, method: str, *params: Any) -> Any:
-        """The answer of both, which must be the same."""
+        """Return the result of both, which must be equal."""
         ours, theirs = self.node(method, *params), self.peer(method, *params)
         assert ours == theirs, f"{method} {params}"
         return ours
 
     def refused(self, method: str, *params: Any) -> None:
-        """Both refuse it."""
+        """Assert that both reject the call."""
         for rpc in (self.node, self.peer):
             assert "error" in rpc.envelope(method, *params), f"{method} {params} at {rpc.url}"
 
     def mine(self, timestamp: int) -> None:
-        """Seal what was sent, in a block with the same base fee and time, and compare what it left."""
+        """Seal pending transactions in a block with the same base fee and time, and compare the state."""
         self("anvil_setNextBlockBaseFeePerGas", hex(GWEI))
         self("evm_setNextBlockTimestamp", timestamp)
         assert self("evm_mine") == "0x0"
         self.compare()
 
     def compare(self) -> None:
-        """The newest block's place and time, and the watched accounts."""
+        """Compare the newest block's number and time, and the watched accounts."""
         ours, theirs = (rpc("eth_getBlockByNumber", "latest", False) for rpc in (self.node, self.peer))
         same = ("number", "timestamp", "baseFeePerGas", "gasUsed", "miner")
         assert {name: ours[name] for name in same} == {name: theirs[name] for name in same}
@@ -68,7 +68,7 @@ class Both:
 @pytest.fixture
 def both(tmp_path: Path) -> Iterator[Both]:
     with live_node("--datadir", str(tmp_path), "--fee-recipient", FEES) as node:
-        # Both seal only when told to, and begin at the same height.
+        # Both seal only on command, and start at the same height.
         node.rpc("evm_setIntervalMining", 0)
         node.rpc("anvil_rollback", int(node.rpc("eth_blockNumber"), 16))
         genesis: dict[str, Any] = json.loads((tmp_path / "genesis.json").read_text())
@@ -83,7 +83,7 @@ def transfer(nonce: int, value: int = 1) -> str:
 
 def test_the_helpers_answer_and_act_as_anvils(both: Both) -> None:
     assert both("anvil_getAutomine") is False
-    # State is written.
+    # State changes.
     both("anvil_setBalance", RICH, hex(10**18))
     both("anvil_setNonce", RICH, "0x7")
     both("anvil_setCode", CONTRACT, CODE)
@@ -92,7 +92,7 @@ def test_the_helpers_answer_and_act_as_anvils(both: Both) -> None:
     both.mine(TIME)
     assert both("eth_getStorageAt", CONTRACT, "0x5", "latest") == WORD
 
-    # Back to a snapshot, twice from the outer one's point of view.
+    # Revert to a snapshot, nested in an outer one.
     outer = both("evm_snapshot")
     both("eth_sendRawTransaction", transfer(1, 5))
     both.mine(TIME + 10)
@@ -108,7 +108,7 @@ def test_the_helpers_answer_and_act_as_anvils(both: Both) -> None:
     both("eth_sendRawTransaction", transfer(1, 9))
     both.mine(TIME + 30)
 
-    # Without a key.
+    # A sender without a key.
     call = {"from": RICH, "to": CONTRACT, "value": "0x63", "gas": hex(100_000), "gasPrice": hex(PRICE)}
     both.refused("eth_sendTransaction", call)
     both("anvil_impersonateAccount", RICH)
@@ -131,15 +131,15 @@ def test_the_helpers_answer_and_act_as_anvils(both: Both) -> None:
     ]
     assert times[0] == times[1] == [TIME + 100, TIME + 107, TIME + 114]
 
-    # Out of the pool, and never mined: ours one behind a gap, since what can run is pre-confirmed at once; anvil drops
-    # only what can run.
+    # Dropped from the pool and never mined. Ours is behind a nonce gap, because executable transactions are
+    # pre-confirmed at once; anvil drops only executable ones.
     dropped = [(both.node, transfer(5, 3)), (both.peer, transfer(2, 3))]
     hashes = [(rpc, rpc("eth_sendRawTransaction", raw)) for rpc, raw in dropped]
     assert all(rpc("anvil_dropTransaction", tx_hash) == tx_hash for rpc, tx_hash in hashes)
     both.mine(TIME + 200)
     assert [rpc("eth_getTransactionReceipt", tx_hash) for rpc, tx_hash in hashes] == [None, None]
 
-    # Empty blocks are taken back, or replaced by one with a transaction.
+    # Empty blocks are rolled back, or replaced by one with a transaction.
     both("anvil_rollback", 2)
     both("eth_blockNumber")
     both("anvil_reorg", 1, [[transfer(2, 4), 0]])

@@ -1,7 +1,6 @@
-"""Estimates beside the least gas that suffices, which a search with `eth_call` alone finds.
+"""Estimates compared with the minimum gas that suffices, found by a search with `eth_call` alone.
 
-Over random programs, creations, contracts that call each other (EIP-150), refunds and access lists; `make properties`
-draws more.
+It covers random programs, creations, nested calls (EIP-150), refunds and access lists; `make properties` draws more.
 """
 
 from collections.abc import Iterator
@@ -20,7 +19,7 @@ SEED = 1
 BLOCKS = 5
 """Blocks of random transactions before the calls."""
 TRANSFER_GAS = 21_000
-# With the gas that is left as a value, any amount of gas may be too little again. No blobs, which take their time.
+# If a program reads the remaining gas as a value, more gas can be insufficient again. Blobs are slow.
 LEFT_OUT = (Feature.GAS, Feature.BLOBS)
 
 
@@ -42,7 +41,7 @@ def suffices(subject: Filled, call: dict[str, Any], gas: int) -> bool:
 
 
 def least_gas(subject: Filled, call: dict[str, Any]) -> int | None:
-    """By halving, to the last digit; None if all the gas of a block does not suffice."""
+    """Find the exact minimum by bisection; return None if a block's gas does not suffice."""
     low, high = TRANSFER_GAS - 1, GAS_LIMIT
     if not suffices(subject, call, high):
         return None
@@ -83,7 +82,7 @@ def test_an_estimate_is_the_least_gas_that_suffices_or_a_little_more(subject: Fi
 
 
 def test_what_a_call_takes_and_loses_is_not_asked_for(subject: Filled) -> None:
-    """A loop without end takes 63 of 64 parts of whatever it is given; its caller goes on."""
+    """An infinite loop uses 63/64 of any gas that it gets, but its caller continues."""
     words = int(ADDRESSES["looper"], 16).to_bytes(32, "big") + (10**18).to_bytes(32, "big")
     for kind in ("call", "delegatecall", "callcode"):
         call = {"from": SENDERS[0].address, "to": ADDRESSES[f"forward_{kind}"], "data": "0x" + words.hex()}

@@ -1,4 +1,4 @@
-"""anvil repeats what Foreseal sealed."""
+"""anvil repeats Foreseal's sealed blocks."""
 
 from pathlib import Path
 

@@ -1,9 +1,9 @@
-"""`eth_simulateV1` of Foreseal and of anvil on the same chain: how every call ends, its output, gas and logs.
+"""`eth_simulateV1` of Foreseal and of anvil on the same chain: status, output, gas and logs of every call.
 
-What anvil does otherwise, and the execution API as we do: its first block has the number of the base and gaps are not
-filled; -3200 is the code of every failure; nonces, order of blocks and their gas limits are not checked; precompiled
-contracts do not move; contracts are not created; `traceTransfers` shows what a revert undid. Roots and hashes differ,
-as genesis does.
+anvil's differences, where the execution API agrees with us: its first block has the number of the base, and gaps are
+not filled. -3200 is the code of every failure. Nonces, order of blocks and their gas limits are not checked.
+Precompiled contracts do not move, and contracts are not created. `traceTransfers` shows reverted transfers. Roots and
+hashes differ, because genesis does.
 """
 
 from collections.abc import Iterator
@@ -85,7 +85,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Repeated]:
 
 
 def ended(call: dict[str, Any]) -> tuple[Any, ...]:
-    """What both must agree on: how a call ended, its gas, output and logs."""
+    """Return the properties on which both must agree: status, gas, output and logs."""
     logs = [(log["address"], log["topics"], log["data"]) for log in call["logs"]]
     return call["status"], call["gasUsed"], call["returnData"], logs, "error" in call
 

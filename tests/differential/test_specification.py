@@ -1,4 +1,4 @@
-"""The specification makes the same of random transactions; `make differential` compares ten times as many."""
+"""The specification agrees on random transactions; `make differential` compares ten times as many."""
 
 from copy import deepcopy
 
@@ -16,7 +16,7 @@ from differential.specification import compare_with_specification  # noqa: E402
 
 TRANSACTIONS = 100
 
-# The specification is written to be read: pairings alone take it seconds.
+# The specification is optimized for readability: pairings alone take it seconds.
 pytestmark = pytest.mark.timeout(400)
 
 
@@ -31,7 +31,7 @@ def test_blocks_of_random_transactions_are_as_specified() -> None:
 
 
 def test_a_difference_is_found_and_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a slot that only one of them has."""
+    """The difference is a slot that only one of them has."""
     address, slot = ADDRESSES["logger"], f"0x{77:064x}"
 
     def with_a_slot_more(genesis: dict) -> Specification:

@@ -1,4 +1,4 @@
-"""anvil traces the calls of fifty contracts as Foreseal does."""
+"""anvil's traces of calls to fifty contracts match those of Foreseal."""
 
 import copy
 import json
@@ -39,7 +39,7 @@ from live.sending import signed
 SEED = 1
 GAS = 2_900_000
 BLOCK = 4
-"""Transactions of a block: the gas limits of all of them fit in it."""
+"""Transactions per block: their gas limits fit in one block."""
 FRAME_TYPES = {"CALL", "CALLCODE", "DELEGATECALL", "STATICCALL", "CREATE", "CREATE2", "SELFDESTRUCT"}
 
 
@@ -54,7 +54,7 @@ class Both:
         self._send()
 
     def ask(self, method: str, *params: Any) -> tuple[Any, Any]:
-        """What both answer, in this order: Foreseal, anvil. Copies, which may be changed."""
+        """Return the results of Foreseal and anvil, in this order, as mutable copies."""
         return copy.deepcopy(self.chain.rpc(method, *params)), self.peer.rpc(method, *params)
 
     def _send(self) -> None:
@@ -148,7 +148,7 @@ def _compare(ours: Frame, theirs: Frame, gas: int, data: bytes, config: dict[str
 
 
 def _first_log(both: Both, receipt: dict[str, Any]) -> int:
-    """Logs of the block before those of this transaction."""
+    """Return the number of logs in the block before this transaction."""
     block: list[dict[str, Any]] = both.chain.rpc("eth_getBlockReceipts", receipt["blockNumber"])
     index = int(receipt["transactionIndex"], 16)
     return sum(len(earlier["logs"]) for earlier in block[:index])

@@ -1,4 +1,4 @@
-"""Contracts whose calls are worth tracing: each does a few things that traces show, drawn by a seed."""
+"""Contracts for trace tests: each performs a few operations that traces show, drawn by a seed."""
 
 from random import Random
 from typing import Any
@@ -8,13 +8,13 @@ from differential.precompiles import PRECOMPILES, precompile_input
 
 CONTRACTS = 50
 FIRST = 0x7ACE00
-"""Address of the first of them; the others follow."""
+"""Address of the first contract; the others follow."""
 FIRST_HELPER = 0x7ACEF00
 
 ERROR = bytes.fromhex("08c379a0")
 PANIC = bytes.fromhex("4e487b71")
 NOBODY = 0xDEAD00BEEF
-"""An account that does not exist until it is paid."""
+"""An account that does not exist until it receives ether."""
 
 
 def _word(number: int) -> bytes:
@@ -22,13 +22,13 @@ def _word(number: int) -> bytes:
 
 
 def reason(text: str) -> bytes:
-    """What Solidity reverts with for `revert(text)`."""
+    """Return Solidity's revert data for `revert(text)`."""
     encoded = text.encode()
     return ERROR + _word(32) + _word(len(encoded)) + encoded.ljust((len(encoded) + 31) // 32 * 32, b"\0")
 
 
 def stored(data: bytes, at: int = 0) -> list[Part]:
-    """Code that writes bytes to memory, the last word filled up with zeros."""
+    """Return code that writes bytes to memory; zeros pad the last word."""
     parts: list[Part] = []
     for start in range(0, len(data), 32):
         parts += [int.from_bytes(data[start : start + 32].ljust(32, b"\0"), "big"), at + start, "MSTORE"]
@@ -36,12 +36,12 @@ def stored(data: bytes, at: int = 0) -> list[Part]:
 
 
 def reverting(data: bytes) -> list[Part]:
-    """Code that reverts with these bytes."""
+    """Return code that reverts with these bytes."""
     return [*stored(data), len(data), "PUSH0 REVERT"]
 
 
 def _recursive() -> bytes:
-    """Calls itself as often as word 0 of its calldata says, one deeper each time; the innermost one logs."""
+    """Return code that calls itself as often as word 0 of its calldata specifies, nested; the innermost call logs."""
     inner, end = Label(), Label()
     return assemble(
         *("PUSH0 CALLDATALOAD DUP1", inner, "JUMPI PUSH0 PUSH0 LOG0", end, "JUMP"),
@@ -88,16 +88,16 @@ HALTING = "loops", "invalid", "undefined", "underflow", "overflow", "bad_jump", 
 
 
 class Scenes:
-    """Draws parts of contracts. Each method is a kind of scene: code that leaves the stack as it found it."""
+    """Draws parts of contracts. Each method is a kind of scene: code that leaves the stack unchanged."""
 
     def __init__(self, random: Random, below: list[int]) -> None:
-        """`below` are the contracts that may be called: those before this one, so that calls come to an end."""
+        """`below` are the callable contracts: those before this one, so that calls terminate."""
         self._random = random
         self._below = below
         self._data: list[tuple[Label, bytes]] = []
 
     def contract(self, kinds: list[str]) -> bytes:
-        """Runtime code of these scenes, and an end."""
+        """Return runtime code of these scenes, and an end."""
         parts = [part for kind in kinds for part in getattr(self, kind)()]
         parts += self._end()
         for label, data in self._data:
@@ -120,7 +120,7 @@ class Scenes:
         return self._call("STATICCALL", self._helper(("logger", "writer", "self_destructs")), gas=50_000)
 
     def transfer(self) -> list[Part]:
-        """To somebody new now and then."""
+        """Pay a helper, or sometimes a new account."""
         to = self._random.choice([NOBODY + self._random.randrange(3), self._helper(HARMLESS)])
         return self._call("CALL", to, value=self._random.randrange(1, 1000))
 
@@ -134,7 +134,7 @@ class Scenes:
         return self._call(self._random.choice(["CALL", "DELEGATECALL"]), self._helper(HALTING), gas=5_000)
 
     def nested(self) -> list[Part]:
-        """A contract of the same making, if there is one yet."""
+        """Call an earlier generated contract, if there is one."""
         to = self._random.choice(self._below) if self._below else self._helper(HARMLESS)
         return self._call(self._random.choice(["CALL", "CALL", "DELEGATECALL", "STATICCALL"]), to, gas=400_000)
 
@@ -143,7 +143,7 @@ class Scenes:
         return self._call("CALL", HELPER_ADDRESSES["recursive"], data=_word(depth), gas=200_000)
 
     def self_destruct(self) -> list[Part]:
-        """Of a contract that stays, as a call and by DELEGATECALL, after which it is the caller who goes."""
+        """Self-destruct a persistent contract, by a call, or by DELEGATECALL, which destroys the caller instead."""
         kind = self._random.choice(["CALL", "CALL", "DELEGATECALL"])
         heir = _word(self._random.choice([NOBODY, HELPER_ADDRESSES["stop"]]))
         return self._call(kind, HELPER_ADDRESSES["self_destructs"], data=heir)
@@ -163,7 +163,7 @@ class Scenes:
         return self._create(self._init_code())
 
     def create2(self) -> list[Part]:
-        """Twice with the same salt, so that the second one collides if the first was made."""
+        """Create up to twice with the same salt, so that the second creation collides if the first succeeded."""
         made, salt = self._init_code(), self._random.randrange(1000)
         times = self._random.choice([1, 1, 2])
         return [part for _ in range(times) for part in self._create(made, salt=salt)]
@@ -185,7 +185,7 @@ class Scenes:
         return self._create(self._init_code(), value=10**30)
 
     def create_and_destroy(self) -> list[Part]:
-        """A contract that goes in the transaction in which it is made (EIP-6780), called after that."""
+        """Create a contract that is destroyed in the same transaction (EIP-6780), and call it afterwards."""
         init = creation_code(assemble("PUSH0 PUSH0 LOG0 CALLER SELFDESTRUCT"))
         return [*self._create(init, value=2, keep=True), "PUSH0 PUSH0 PUSH0 PUSH0 PUSH0 DUP6 GAS CALL POP POP"]
 
@@ -216,7 +216,7 @@ class Scenes:
         return parts if keep else [*parts, "POP"]
 
     def _init_code(self) -> bytes:
-        """Makes a contract, with a call or a log before it now and then."""
+        """Return init code, sometimes with a call or a log before the creation."""
         before = self._random.choice(
             [b"", assemble("PUSH0 PUSH0 LOG0"), assemble(*self._call("CALL", self._helper(HARMLESS)))]
         )
@@ -245,7 +245,7 @@ KINDS = [name for name in vars(Scenes) if not name.startswith("_") and name != "
 
 
 def contracts(seed: int) -> dict[str, bytes]:
-    """Runtime code by address. Every kind of scene is in some of them, and each has a few others."""
+    """Return runtime code by address. Every kind of scene is in some of them, and each has a few others."""
     made: dict[str, bytes] = {}
     below: list[int] = []
     for n in range(CONTRACTS):
@@ -258,7 +258,7 @@ def contracts(seed: int) -> dict[str, bytes]:
 
 
 def alloc(seed: int) -> dict[str, Any]:
-    """The contracts and what they call, as a genesis in geth's format has accounts."""
+    """Return the contracts and their helpers as genesis accounts in geth's format."""
     codes = contracts(seed) | {f"0x{address:040x}": HELPERS[name] for name, address in HELPER_ADDRESSES.items()}
     account = {"balance": "0xf4240", "nonce": "0x1"}
     return {address: account | {"code": "0x" + code.hex()} for address, code in codes.items()}

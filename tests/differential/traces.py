@@ -1,8 +1,8 @@
-"""Traces of the same calls by Foreseal and by anvil, and what anvil is known to say in another way.
+"""Traces of the same calls by Foreseal and by anvil, and the expected differences.
 
-Foreseal's traces follow geth, in shapes and in words. Each function here whose name begins with `without` takes one
-known difference out of a pair of answers, having checked that it is that difference and nothing else; its text gives
-the reason.
+Foreseal's traces follow geth in structure and wording. Each function whose name begins with `without` removes one known
+difference from a pair of results, after it has verified that it is exactly this difference; its docstring gives the
+reason.
 """
 
 import re
@@ -30,28 +30,28 @@ WORDS = {
     "CallNotAllowedInsideStatic": r"write protection",
     "invalid opcode": r"invalid opcode: (INVALID|opcode 0x[0-9a-f]+ not defined)",
     "out of gas: reach memory limit": r"out of gas",
-    # Of a creation whose last instruction, RETURN, had ended well.
+    # Error of a creation whose last instruction, RETURN, succeeded.
     "out of gas": r"contract creation code storage out of gas",
 }
-"""anvil's words for failures that geth has other words for."""
+"""anvil's error messages that geth words differently."""
 
 
 def frames(call: Frame) -> Iterator[Frame]:
-    """A call and all calls below it, in order."""
+    """Yield a call and all calls below it, in order."""
     yield call
     for inner in call.get("calls", ()):
         yield from frames(inner)
 
 
 def without_words_of_failures(ours: Frame, theirs: Frame) -> None:
-    """anvil gives the names that revm has for some failures, where Foreseal has geth's words."""
+    """anvil uses revm's names for some failures; Foreseal uses geth's wording."""
     for own, other in zip(frames(ours), frames(theirs), strict=False):
         if "error" in own and re.fullmatch(WORDS.get(other.get("error", ""), "(?!)"), own["error"]):
             other["error"] = own["error"]
 
 
 def without_gas_of_the_transaction(ours: Frame, theirs: Frame, limit: int, data: bytes) -> None:
-    """geth shows the gas limit as the gas of the top call; anvil what the intrinsic gas (EIP-2028) leaves of it."""
+    """geth reports the gas limit as the gas of the top call; anvil subtracts the intrinsic gas (EIP-2028)."""
     intrinsic = 21_000 + sum(16 if byte else 4 for byte in data)
     assert int(ours["gas"], 16) == limit
     assert int(theirs.pop("gas"), 16) == limit - intrinsic
@@ -59,13 +59,13 @@ def without_gas_of_the_transaction(ours: Frame, theirs: Frame, limit: int, data:
 
 
 def without_gas_used(ours: Frame, theirs: Frame, receipt: dict[str, Any]) -> None:
-    """geth shows the receipt's gas as what the top call used; anvil that of all transactions of the block so far."""
+    """geth reports the receipt's gas as the top call's gas used; anvil the cumulative gas of the block so far."""
     assert ours.pop("gasUsed") == receipt["gasUsed"]
     assert theirs.pop("gasUsed") == receipt["cumulativeGasUsed"]
 
 
 def without_numbers_of_logs(ours: Frame, theirs: Frame, first: int) -> None:
-    """geth numbers logs through the block without those that were undone; anvil through the transaction, with them.
+    """geth numbers logs through the block without reverted ones; anvil through the transaction, including them.
 
     `first` is the index in the block of the transaction's first log.
     """
@@ -77,26 +77,26 @@ def without_numbers_of_logs(ours: Frame, theirs: Frame, first: int) -> None:
 
 
 def without_logs_of_a_failed_top_call(ours: Frame, theirs: Frame) -> None:
-    """What a failed call has logged is undone: geth shows none of it, anvil what the top call itself logged."""
+    """A failed call's logs are reverted: geth shows none of them, anvil those of the top call itself."""
     if "error" in ours:
         assert "logs" not in ours
         theirs.pop("logs", None)
 
 
 def without_self_destruct_of_the_top_call(theirs: Frame) -> None:
-    """geth shows SELFDESTRUCT as a call, which `onlyTopCall` leaves out like any other; anvil shows it."""
+    """geth treats SELFDESTRUCT as a call, which `onlyTopCall` omits like any other; anvil shows it."""
     assert [inner["type"] for inner in theirs.pop("calls", [])] in ([], ["SELFDESTRUCT"])
 
 
 def without_code_hashes(ours: dict[str, Any]) -> None:
-    """geth shows the hash of the code beside it (since version 1.16); anvil does not."""
+    """geth adds the hash of the code (since version 1.16); anvil does not."""
     for account in ours.values():
         if "code" in account:
             assert account.pop("codeHash") == "0x" + keccak(bytes.fromhex(account["code"][2:])).hex()
 
 
 def without_accounts_that_are_not_there(ours: dict[str, Any], theirs: dict[str, Any]) -> None:
-    """geth leaves out accounts that do not exist before (`includeEmpty`); anvil shows them with a balance of zero."""
+    """geth omits accounts that do not exist before (`includeEmpty`); anvil shows them with a balance of zero."""
     for address in theirs.keys() - ours.keys():
         if theirs[address] == {"balance": "0x0"}:
             del theirs[address]

@@ -1,4 +1,4 @@
-"""Random transactions of every type, for two nodes that should make the same of them.
+"""Random transactions of every type, for two nodes that should agree on their results.
 
     world = World(seed)
     genesis["alloc"] |= world.alloc()
@@ -25,13 +25,13 @@ from live.sending import CHAIN_ID, GWEI
 
 SENDERS = DEV_ACCOUNTS[:8]
 AUTHORITIES = DEV_ACCOUNTS[8:12]
-"""They sign authorizations (EIP-7702) and send nothing; in the development genesis the last two do not exist."""
+"""Accounts that only sign authorizations (EIP-7702); the last two do not exist in the development genesis."""
 PROGRAMS = 16
-"""Random programs in the genesis."""
+"""Number of random programs in the genesis."""
 FIRST_PROGRAM = 0xBEEF00
 
 HISTORY = "0x0000f90827f1c53a10cb7a02335b175320002935"
-"""Gives the hashes of blocks (EIP-2935)."""
+"""System contract with block hashes (EIP-2935)."""
 WITHDRAWALS = "0x00000961ef480eb55e80d19ad83579a64c007002"
 CONSOLIDATIONS = "0x0000bbddc7ce488642fb579f8b00f3a590007251"
 BEACON_ROOTS = "0x000f3df6d732807ef1319fb7b8bb8522d0beac02"
@@ -56,7 +56,7 @@ KINDS = {
     "set_code": 9,
     "blob": 3,
 }
-"""Kinds of transactions, each the name of a method below, and how often they are drawn."""
+"""Kinds of transactions, each the name of a method below, with their weights."""
 
 
 def _word(value: int | str) -> bytes:
@@ -64,7 +64,7 @@ def _word(value: int | str) -> bytes:
 
 
 class Feature(enum.Enum):
-    """What can be left out, because a node that Foreseal is compared with does not know it."""
+    """Features that can be excluded because the compared node does not support them."""
 
     CHAIN_HASHES = "BLOCKHASH, PREVRANDAO and the contract of EIP-2935"
     GAS = "the gas that is left as a value"
@@ -75,10 +75,10 @@ class Feature(enum.Enum):
 
 
 class World:
-    """What stands in the genesis, and the addresses that transactions and programs deal with."""
+    """Genesis accounts, and the addresses that transactions and programs use."""
 
     def __init__(self, seed: int, left_out: Collection[Feature] = ()) -> None:
-        """`left_out`: what transactions and programs have nothing to do with."""
+        """`left_out` are features that transactions and programs do not use."""
         random = Random(f"world {seed}")
         self.left_out = frozenset(left_out)
         system_calls = Feature.SYSTEM_CALLS not in left_out
@@ -101,7 +101,7 @@ class World:
         }
 
     def alloc(self) -> dict[str, Any]:
-        """Accounts to add to a genesis in geth's format."""
+        """Return accounts to add to a genesis in geth's format."""
         made: dict[str, Any] = {
             address: {"balance": hex(10**6 + n), "nonce": "0x1", "code": "0x" + code.hex()}
             | ({"storage": self._slots[address]} if self._slots[address] else {})
@@ -112,7 +112,7 @@ class World:
         return made
 
     def learn(self, address: str) -> None:
-        """An address that appeared on the chain: transactions and programs deal with it from now on."""
+        """Add an address that appeared on the chain; transactions and programs use it from now on."""
         if address not in self.addresses:
             self.addresses.append(address)
 
@@ -121,14 +121,14 @@ class Workload:
     """An endless supply of transactions."""
 
     def __init__(self, world: World, seed: int, nonce: Callable[[str], int]) -> None:
-        """`nonce` gives the next nonce of an account as the node has it."""
+        """`nonce` returns the node's next nonce of an account."""
         self._random = Random(f"workload {seed}")
         self._world = world
         self._nonce = nonce
         self._programs = Programs(self._random, world.addresses, **world.options)
 
     def group(self, count: int, left_out: Collection[str] = ()) -> list[tuple[str, str]]:
-        """Up to `count` transactions, each from another sender: kind and signed bytes as 0x hex.
+        """Return up to `count` transactions, each from another sender: kind and signed bytes as 0x hex.
 
         The addresses in `left_out` send nothing.
         """
@@ -141,7 +141,7 @@ class Workload:
         return made
 
     def call(self) -> dict[str, Any]:
-        """A call object, with all fields as JSON-RPC has them but for `gas`."""
+        """Return a call object, with all JSON-RPC fields except `gas`."""
         kind = self._random.choice([kind for kind in self._world.kinds if kind not in ("set_code", "blob", "loop")])
         fields = getattr(self, f"_{kind}")() | {"from": self._random.choice(SENDERS).address}
         made: dict[str, Any] = {name: fields[name] for name in ("from", "to") if name in fields}
@@ -156,7 +156,7 @@ class Workload:
         fields: dict[str, Any] = {"chainId": CHAIN_ID, "nonce": self._nonce(sender.address), "value": 0, "data": b""}
         fields |= getattr(self, f"_{kind}")()
         if "to" in fields:
-            # eth-account takes a text only with its checksum.
+            # eth-account accepts a text address only with its checksum.
             fields["to"] = bytes.fromhex(fields["to"][2:])
         blobs = fields.pop("blobs", None)
         if kind == "set_code":
@@ -186,7 +186,7 @@ class Workload:
         return {"type": 2, "accessList": access_list} | self._dynamic_fees()
 
     def _access_list(self) -> list[dict[str, Any]]:
-        """Also with entries that stand there twice."""
+        """Return an access list, sometimes with duplicate entries."""
         random = self._random
         return [
             {
@@ -197,7 +197,7 @@ class Workload:
         ]
 
     def _least_gas(self, fields: dict[str, Any]) -> int:
-        """Enough for the transaction to be accepted (EIPs 2028, 2930, 3860, 7623, 7702)."""
+        """Return enough gas for the transaction to be accepted (EIPs 2028, 2930, 3860, 7623, 7702)."""
         gas = 21_000 + 40 * len(fields["data"])
         if "to" not in fields:
             gas += 32_000 + 2 * (len(fields["data"]) // 32 + 1)
@@ -209,7 +209,7 @@ class Workload:
         return f"0x{self._programs.target():040x}"
 
     def _authorizations(self, sender: LocalAccount, nonce: int) -> list[Any]:
-        """One to three, most of them valid: new, changed and cleared delegations, of the sender itself as well."""
+        """Return one to three authorizations, mostly valid: new, changed or cleared delegations, also of the sender."""
         random = self._random
         made = []
         for _ in range(random.randint(1, 3)):
@@ -222,7 +222,7 @@ class Workload:
             made.append(signer.sign_authorization({"chainId": chain, "address": target, "nonce": used}))
         return made
 
-    # Each kind below gives the fields that make it, `gas` where it matters.
+    # Each method below returns the fields of one kind, with `gas` if it matters.
 
     def _transfer(self) -> dict[str, Any]:
         return {"to": self._random.choice(SENDERS).address, "value": self._random.randrange(10**18)}
@@ -261,7 +261,7 @@ class Workload:
 
     def _create(self) -> dict[str, Any]:
         to = ADDRESSES[self._random.choice(["creator", "creator2"])]
-        # A short one repeats, so that CREATE2 comes to an address that is taken.
+        # A short one repeats, so that CREATE2 collides with an existing address.
         init = assemble("PUSH0 PUSH0 RETURN") if self._random.random() < 0.2 else self._programs.creation(1)
         return {"to": to, "data": init, "value": self._random.choice([0, 3])}
 
@@ -272,7 +272,7 @@ class Workload:
         return {"to": ADDRESSES["self_destructor"], "data": _word(self._address()), "value": 5}
 
     def _revert(self) -> dict[str, Any]:
-        # Error(string), as Solidity has it, half of the time.
+        # Error(string) in Solidity's encoding, half of the time.
         reason = bytes.fromhex("08c379a0") + _word(32) + _word(2) + b"no".ljust(32, b"\0")
         data = reason if self._random.random() < 0.5 else self._random.randbytes(40)
         return {"to": ADDRESSES["reverter"], "data": data, "value": 1}
@@ -287,7 +287,7 @@ class Workload:
         return {"to": ADDRESSES["logger"], "data": self._random.randbytes(self._random.randrange(200))}
 
     def _much_data(self) -> dict[str, Any]:
-        """What its data costs at least is more than what it uses (EIP-7623)."""
+        """Return a transaction whose calldata floor exceeds its gas used (EIP-7623)."""
         return {"to": self._random.choice(SENDERS).address, "data": self._random.randbytes(1_000)}
 
     def _request(self) -> dict[str, Any]:

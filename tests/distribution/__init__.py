@@ -1,1 +1,1 @@
-"""What a user gets: the wheel in an environment of its own, without Rust, and the source distribution."""
+"""The user's packages: the wheel in a separate environment, without Rust, and the source distribution."""

@@ -13,14 +13,14 @@ from distribution.clean import CleanEnvironment
 from distribution.walk import EXAMPLES, PAGES, Walk
 from foreseal.bench.origin import origin, save
 
-# Milliseconds of a module's import, from the first line of a new process on.
+# Milliseconds of a module's import, in a new process.
 IMPORT = "import time; began = time.perf_counter(); import {module}; print((time.perf_counter() - began) * 1000)"
 MODULES = ("foreseal", "foreseal._core", "foreseal.codec", "foreseal.client", "foreseal.server", "foreseal.testing")
 REPEATED = 15
 
 
 def main() -> int:
-    """Build and measure; the distributions are left in `--out`."""
+    """Build and measure; the distributions remain in `--out`."""
     parser = argparse.ArgumentParser(prog="python -m distribution")
     parser.add_argument("--out", type=Path, default=Path("dist"))
     parser.add_argument("--sdist", action="store_true", help="build a wheel from the source distribution too")
@@ -36,7 +36,7 @@ def main() -> int:
 
 
 def make(folder: Path, out: Path, *, from_sdist: bool) -> dict[str, object]:
-    """Both distributions in `out`, and what is known of them."""
+    """Build both distributions in `out` and return their measurements."""
     out.mkdir(exist_ok=True)
     sdist, wheel = build_sdist(folder / "sdist"), build_wheel("dist", folder / "wheel")
     figures = examine(wheel, folder / "clean")
@@ -50,7 +50,7 @@ def make(folder: Path, out: Path, *, from_sdist: bool) -> dict[str, object]:
 
 
 def examine(wheel: Path, folder: Path) -> dict[str, object]:
-    """Installs `wheel` where there is no Rust, and measures imports there."""
+    """Install `wheel` without Rust, and measure imports."""
     clean = CleanEnvironment(folder)
     clean.install(f"foreseal[client] @ {wheel.as_uri()}")
     imports = {}
@@ -62,7 +62,7 @@ def examine(wheel: Path, folder: Path) -> dict[str, object]:
 
 
 def walk(wheel: Path, folder: Path) -> dict[str, object]:
-    """Follows README, guide and the pages with examples as a new user, and counts what was done."""
+    """Follow README, guide and the pages with examples like a new user, and count the commands."""
     taken = {}
     with Walk(folder, wheel) as user:
         for page in (*PAGES, *EXAMPLES):
@@ -73,7 +73,7 @@ def walk(wheel: Path, folder: Path) -> dict[str, object]:
 
 
 def described(made: Path) -> dict[str, object]:
-    """Name, size and digest of a distribution."""
+    """Return name, size and digest of a distribution."""
     content = made.read_bytes()
     return {"name": made.name, "bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
 

@@ -1,4 +1,4 @@
-"""Makes the wheel and the source distribution, as a release does."""
+"""Builds the wheel and the source distribution like a release."""
 
 import os
 import subprocess
@@ -6,23 +6,23 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-"""The project."""
+"""Root folder of the project."""
 
 
 def build_wheel(profile: str, out: Path) -> Path:
-    """The wheel of this tree. The `release` profile takes up what `make build` compiled; `dist` is published."""
+    """Build the wheel of this tree. The `release` profile reuses the output of `make build`; `dist` is published."""
     return _maturin(out, "build", "--profile", profile)
 
 
 def build_sdist(out: Path) -> Path:
-    """The source distribution of this tree."""
+    """Build the source distribution of this tree."""
     return _maturin(out, "sdist")
 
 
 def build_from(sdist: Path, out: Path) -> Path:
-    """The wheel that pip builds from a source distribution, with the build tools that it names.
+    """Return the wheel that pip builds from a source distribution, with its declared build tools.
 
-    The crates of others are taken as they were compiled for the wheel of this tree.
+    Compiled third-party crates of this tree's wheel are reused.
     """
     command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", out, sdist]
     variables = os.environ | {"CARGO_TARGET_DIR": str(ROOT / "target")}

@@ -1,4 +1,4 @@
-"""An environment in which nothing but the wheel and what it asks for is installed."""
+"""An environment with only the wheel and its dependencies."""
 
 import os
 import subprocess
@@ -10,13 +10,13 @@ _KEPT = ("HOME", "LANG", "PIP_INDEX_URL", "PIP_CONFIG_FILE", "SSL_CERT_FILE", "T
 
 
 class CleanEnvironment:
-    """A virtual environment, used with a PATH on which no Rust and no compiler of the developer's is found."""
+    """A virtual environment, used with a PATH without Rust or the developer's compilers."""
 
     def __init__(self, folder: Path) -> None:
         venv.create(folder, with_pip=True)
         self.bin = folder / "bin"
         self.variables = {name: os.environ[name] for name in _KEPT if name in os.environ}
-        # Python itself may be found beside Rust; the environment has its own link to it.
+        # Python itself may be next to Rust; the environment has its own link to Python.
         self.variables |= {"PATH": f"{self.bin}:/usr/bin:/bin", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
 
     @property
@@ -25,22 +25,22 @@ class CleanEnvironment:
         return str(self.bin / "foreseal")
 
     def install(self, *what: str | Path) -> None:
-        """Install wheels or names; nothing is built."""
+        """Install wheels or names without building anything."""
         self.run(
             [str(self.bin / "python"), "-m", "pip", "install", "--quiet", "--only-binary", ":all:", *map(str, what)]
         )
 
     def python(self, code: str, *options: str) -> str:
-        """What `code` prints there."""
+        """Return the output of `code` in the environment."""
         return self.run([str(self.bin / "python"), *options, "-c", code])
 
     def run(self, command: Sequence[str]) -> str:
-        """The standard output of a command that must exit with 0."""
+        """Return the standard output of a command that must exit with 0."""
         done = subprocess.run(command, env=self.variables, capture_output=True, text=True, cwd=self.bin.parent)
         assert done.returncode == 0, f"{command} exited with {done.returncode}:\n{done.stdout}{done.stderr}"
         return done.stdout
 
     def has(self, program: str) -> bool:
-        """Whether a program of this name is on its PATH."""
+        """Return True if a program of this name is on its PATH."""
         folders = self.variables["PATH"].split(":")
         return any((Path(folder) / program).exists() for folder in folders)

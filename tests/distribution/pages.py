@@ -1,11 +1,11 @@
-"""The blocks of a page that a reader is to type or to write to a file."""
+"""The blocks of a page that a reader types or writes to a file."""
 
 import re
 from dataclasses import dataclass
 from pathlib import Path
 
 _FENCED = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-# The first line of a block that is a file.
+# First line of a block that is a file.
 _NAMED = re.compile(r"# (/\S+)\n")
 
 
@@ -20,13 +20,13 @@ class Block:
 
     @property
     def file(self) -> str | None:
-        """Path of the file that the block is; None where it is no file."""
+        """Path of the file in the block; None if it is no file."""
         named = _NAMED.match(self.text)
         return named[1] if named and self.language in ("toml", "ini") else None
 
     @property
     def commands(self) -> list[str]:
-        """The commands of a shell block, each with the lines that a backslash joins to it, without comments."""
+        """The commands of a shell block, each with its backslash continuations, without comments."""
         if self.language != "sh":
             return []
         whole = re.sub(r"   # .*$", "", self.text, flags=re.MULTILINE)
@@ -34,7 +34,7 @@ class Block:
 
 
 def blocks(page: Path) -> list[Block]:
-    """All of a page, in order."""
+    """Return all blocks of a page, in order."""
     text = page.read_text()
     found = [
         Block(f"{page.name}:{text.count(chr(10), 0, match.start()) + 1}", match[1], match[2])

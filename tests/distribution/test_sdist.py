@@ -1,4 +1,4 @@
-"""The source distribution: all that a build needs and nothing else."""
+"""The source distribution: everything that a build needs, and nothing else."""
 
 import subprocess
 import tarfile
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.timeout(600)
 
 @pytest.fixture(scope="module")
 def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The source distribution, unpacked."""
+    """Return the unpacked source distribution."""
     made = build_sdist(tmp_path_factory.mktemp("sdist"))
     folder = tmp_path_factory.mktemp("unpacked")
     with tarfile.open(made) as archive:

@@ -1,4 +1,4 @@
-"""The wheel, installed where there is no Rust: command, node, types, and what importing it does."""
+"""The wheel, installed without Rust: command, node, types, and side effects of its import."""
 
 import shutil
 import sys
@@ -16,7 +16,7 @@ from live.process import FAST, LiveNode
 
 pytestmark = pytest.mark.timeout(900)
 
-# As a type checker of the user's sees it.
+# Code for the user's type checker.
 TYPED = """
 from foreseal import _core, codec
 from foreseal.client import Client
@@ -30,13 +30,13 @@ THREADS = "import os; import {module}; print(len(os.listdir('/proc/self/task')))
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel, from what `make build` compiled."""
+    """Build the wheel from the output of `make build`."""
     return build_wheel("release", tmp_path_factory.mktemp("wheel"))
 
 
 @pytest.fixture(scope="module")
 def clean(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> CleanEnvironment:
-    """An environment with the wheel and nothing that could build anything."""
+    """Provide an environment with the wheel and without build tools."""
     made = CleanEnvironment(tmp_path_factory.mktemp("clean") / "venv")
     made.install(f"foreseal[client] @ {wheel.as_uri()}")
     assert not made.has("cargo")
@@ -77,7 +77,7 @@ def test_importing_foreseal_brings_in_nothing_else(clean: CleanEnvironment) -> N
 
 
 def test_type_checkers_see_the_types(clean: CleanEnvironment, tmp_path: Path) -> None:
-    # That of the environment in which the tests run, which has all of requirements/dev.lock.
+    # mypy of the tests' environment, which has all of requirements/dev.lock.
     mypy = Path(sys.executable).with_name("mypy")
     used = tmp_path / "used.py"
     used.write_text(TYPED)
@@ -88,7 +88,7 @@ def test_type_checkers_see_the_types(clean: CleanEnvironment, tmp_path: Path) ->
 
 @pytest.fixture(scope="module")
 def node(clean: CleanEnvironment) -> Iterator[LiveNode]:
-    """A development node of the installed command, which must stop with exit code 0."""
+    """Run a development node of the installed command, which must stop with exit code 0."""
     variables = [f"{name}={value}" for name, value in clean.variables.items()]
     node = LiveNode(["/usr/bin/env", "-i", *variables, clean.command, "dev", "--port", "0", *FAST])
     try:
@@ -106,7 +106,7 @@ def test_the_installed_node_answers_about_its_pending_block(node: LiveNode) -> N
     assert int(block["stateRoot"], 16)
 
 
-# Two environments are made in it, and thirty commands run.
+# The test makes two environments and runs thirty commands.
 @pytest.mark.timeout(1800)
 def test_a_new_user_gets_through_readme_and_guide(wheel: Path, tmp_path: Path) -> None:
     if shutil.which("curl") is None:

@@ -1,8 +1,8 @@
-"""A new user's walk: the documentation followed to the letter, on a machine that has the wheel, Python and no Rust.
+"""A new user's walk: the documentation followed literally, on a machine with the wheel, Python and no Rust.
 
-What a page says to type is typed, in its order, in one shell; what it says to write to a file is written there. Three
-things differ from the user's machine: what is at `/opt`, `/etc`, `/var/lib` and `/backup` there is below a folder here,
-the ports are free ones, and systemd is played: the unit's commands are run as it would.
+The commands of a page run in order in one shell; its files are written to their paths. Three things differ from the
+user's machine: the contents of `/opt`, `/etc`, `/var/lib` and `/backup` are below a local folder, the ports are free
+ones, and systemd is simulated: the unit's commands run directly.
 """
 
 import os
@@ -24,24 +24,24 @@ from distribution.pages import Block, blocks
 from live.blocks import wait_for
 
 PAGES = ("README.md", "docs/operations.md", "docs/access.md", "docs/streams.md")
-"""What a user of the wheel reads first, in this order."""
+"""Pages that a user of the wheel reads first, in this order."""
 EXAMPLES = ("docs/client.md", "docs/testing.md")
 """More pages, with examples in Python."""
 STEP_TIME = 300
-"""Seconds that one command may take."""
+"""Maximum seconds of one command."""
 
 _FOLDERS = ("opt", "etc/systemd/system", "var/lib", "backup", "home")
 _ELSEWHERE = re.compile(r"(?<![\w/.])/(?=(?:opt|etc|var/lib|backup)(?:/|\b))")
 _NODE = re.compile(r"foreseal (?:dev|run)\b")
 _CLONE = re.compile(r"(?:make|npm|cargo) ")
-# What the pages say to install for their examples, beside Foreseal.
+# Packages that the pages require for their examples, in addition to Foreseal.
 _FOR_EXAMPLES = "pip install --quiet web3 websockets pytest"
 _KEPT = ("LANG", "PIP_CERT", "PIP_INDEX_URL", "PIP_CONFIG_FILE", "SSL_CERT_FILE")
 
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """A command of a page, as it was run, and all that it printed."""
+    """A command of a page as executed, and its output."""
 
     place: str
     command: str
@@ -49,13 +49,13 @@ class Taken:
 
 
 class Walk:
-    """Follows pages, one after the other. A command that fails is an AssertionError with what it printed.
+    """Follows pages, one after the other. A failing command raises AssertionError with its output.
 
-    A context manager: at its end the node that runs is stopped, and must end with 0.
+    A context manager: at its end the running node is stopped, and must exit with 0.
     """
 
     def __init__(self, folder: Path, wheel: Path) -> None:
-        """`folder` is new; `wheel` is what the user was given."""
+        """`folder` is new; `wheel` is the user's wheel."""
         self.taken: list[Taken] = []
         self._root, self._home = folder, folder / "home"
         for name in _FOLDERS:
@@ -71,7 +71,7 @@ class Walk:
         kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
         self._variables = kept | {
             "HOME": str(self._home),
-            # The wheels of what Foreseal needs are fetched once for all walks.
+            # The wheels of the dependencies are downloaded once for all walks.
             "PIP_CACHE_DIR": str(Path.home() / ".cache" / "pip"),
             "PIP_DISABLE_PIP_VERSION_CHECK": "1",
             "PATH": f"{folder}:/usr/bin:/bin",
@@ -93,20 +93,20 @@ class Walk:
             self._node.wait()
 
     def follow(self, page: Path, *, examples: bool = False) -> None:
-        """Do what the page says, with its examples in Python if asked to; what it starts runs on for the next one."""
+        """Run the page's commands, with its Python examples if `examples`; started programs run on for later pages."""
         for block in blocks(page):
             if block.file is not None:
                 self._here(block.file).write_text(self._translated(block.text))
             for command in block.commands:
-                # Of a clone, which this user does not have.
+                # Commands in a clone, which this user does not have, are skipped.
                 if not _CLONE.match(command):
                     self._do(block, self._translated(command))
-            # Those of the client's page go on from one to the next, with names that a test gives them.
+            # The examples of the client's page depend on each other and on names that a test defines.
             if examples and block.language == "python" and page.name != "client.md":
                 self._example(block)
 
     def stop(self, number: int = signal.SIGTERM) -> None:
-        """Stop the node that runs, if one does; it must end with 0."""
+        """Stop the running node, if there is one; it must exit with 0."""
         if self._node is None:
             return
         node, self._node = self._node, None
@@ -123,7 +123,7 @@ class Walk:
 
     def _do(self, block: Block, command: str) -> None:
         if _NODE.match(command):
-            # Whoever reads on has pressed Ctrl-C.
+            # A reader presses Ctrl-C before the next command.
             self.stop(signal.SIGINT)
             printed = self._start(self._in_shell(f"exec {command}"), self._variables)
         elif command.startswith("systemctl "):
@@ -144,7 +144,7 @@ class Walk:
         return found.returncode == 0
 
     def _in_shell(self, command: str) -> list[str]:
-        """The command in the shell as the ones before left it."""
+        """Return the command in the shell with the state of earlier commands."""
         keep = shlex.quote(str(self._shell))
         return ["bash", "-c", f"set -aeo pipefail\n. {keep}\n{command}\nexport -p >{keep}"]
 
@@ -179,7 +179,7 @@ class Walk:
         return self._log.read_text()
 
     def _systemctl(self, arguments: list[str]) -> str:
-        """What systemd does with the unit, except for users and protection."""
+        """Simulate systemd's actions on the unit, except for users and sandboxing."""
         match arguments:
             case ["daemon-reload"]:
                 return ""
@@ -206,6 +206,6 @@ class Walk:
 
 
 def free_port() -> int:
-    """A port that is free now."""
+    """Return a free port."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         return int(listening.getsockname()[1])

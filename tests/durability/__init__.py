@@ -1,1 +1,1 @@
-"""Kills of a real node under load, and what its clients find afterwards: see README.md in the folder above."""
+"""Kills of a real node under load, and the checks of its clients afterwards: see README.md in the folder above."""

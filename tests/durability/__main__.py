@@ -1,4 +1,4 @@
-"""The long form of the campaign, and its result as a file: `make kills`."""
+"""The long form of the campaign, with its result in a file: `make kills`."""
 
 import shutil
 import sys
@@ -11,7 +11,7 @@ from durability.campaign import Campaign
 
 
 def main() -> int:
-    """Run it; 0 if nothing was lost."""
+    """Run it and return 0 if nothing was lost."""
     parser = options("durability")
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--workers", type=int, default=1, help="processes that answer; a load of its own for several")

@@ -1,4 +1,4 @@
-"""Kills a node again and again under load, and compares what comes back with what its clients had read."""
+"""Kills a node repeatedly under load, and compares its recovered state with its clients' reads."""
 
 import os
 import random
@@ -20,28 +20,28 @@ from live import LiveNode, wait_for
 from live.group import group_of
 from live.process import foreseal_command
 
-# The shortest block, so that kills fall on seals too, and steps that are short beside a life.
+# The shortest block time, so that kills also hit seals, and steps that are short compared with a run.
 PRODUCTION = ("--block-time", "1s", "--step", "50ms")
 
-# A life lasts at most so many seconds under load; one in `START_KILLS` rounds ends while the node still starts.
+# Maximum seconds of a run under load; one in `START_KILLS` rounds ends while the node still starts.
 LONGEST_LIFE = 1.6
 START_KILLS = 8
-# Seconds after the end of a slot in which every other life ends: a tick seals the block, and the store writes it.
+# Every other run ends within this many seconds after a slot: a tick seals the block, and the store writes it.
 AROUND_SEAL = 0.15
-# Blocks before the newest whose record is compared after each kill; all of it is compared at the end.
+# Number of recent blocks whose record is compared after each kill; all of it is compared at the end.
 RECENT = 3
-# Steps of older blocks need not resolve any more.
+# Steps of older blocks may be unavailable.
 KEPT = 1000
-# Seconds for the other processes of a node to end after one of them was killed.
+# Seconds for the other processes of a node to exit after one of them was killed.
 GROUP_END = 10.0
 
-# Kinds of faults that are counted one by one.
+# Kinds of faults with separate counts.
 NAMED_FAULTS = ("lost", "reordered", "changed", "mixed")
 
 
 @dataclass
 class Summary:
-    """What a campaign did and found."""
+    """Counts and results of a campaign."""
 
     seed: int
     kills: int = 0
@@ -49,19 +49,19 @@ class Summary:
     of_one_process: int = 0
     while_starting: int = 0
     processes: int = 0
-    """Most processes that a node consisted of."""
+    """Maximum number of processes of a node."""
     sent: int = 0
     preconfirmed: int = 0
     steps: int = 0
     compared: int = 0
     verified: int = 0
-    """Stores that were compared as a whole with what follows from them, each after a kill."""
+    """Stores that were fully verified, each after a kill."""
     behind: int = 0
-    """Those that lacked a sealed block that the journal had."""
+    """Stores that lacked a sealed block that the journal had."""
     blocks: int = 0
     faults: Counter[str] = field(default_factory=Counter)
     starts_ms: list[int] = field(default_factory=list)
-    """From the start of the process to the first answer that it is ready."""
+    """Milliseconds from the start of the process to its first ready response."""
 
     def __str__(self) -> str:
         others = sum(self.faults.values()) - sum(self.faults[kind] for kind in NAMED_FAULTS)
@@ -89,7 +89,7 @@ class Campaign:
         self._board = b""
 
     def run(self, kills: int) -> Summary:
-        """Kill it so many times, then compare all that was ever read."""
+        """Kill the node this many times, then compare all recorded reads."""
         node = self._start()
         try:
             self._board = Deployed(node.rpc).board
@@ -134,7 +134,7 @@ class Campaign:
             self._kill_while_starting(round_)
 
     def _wait_for_seal(self) -> None:
-        """Returns while a block is being sealed, or is on its way to the store: slots end with whole seconds."""
+        """Return while a block is being sealed or written to the store: slots end with whole seconds."""
         time.sleep(1 - time.time() % 1 + self._rng.uniform(0, AROUND_SEAL))
 
     def _verify(self) -> None:
@@ -142,14 +142,14 @@ class Campaign:
         self.summary.behind += verify(self._datadir, self.record)
 
     def _kill_while_starting(self, round_: int) -> None:
-        """A second kill before the node is back, at any moment of its start."""
+        """Kill a starting node a second time, at a random moment of its start."""
         process = subprocess.Popen(self._command, stdout=subprocess.DEVNULL, start_new_session=True)
         time.sleep(self._rng.uniform(0, 1.2 * statistics.median(self.summary.starts_ms) / 1000))
         self._kill(process, round_)
         self.summary.while_starting += 1
 
     def _kill(self, process: subprocess.Popen[bytes] | subprocess.Popen[str], round_: int) -> None:
-        """The whole group in even rounds; in odd ones a single process of it, after which the others must end too."""
+        """Kill the whole group in even rounds; in odd ones a single process, after which the others must exit too."""
         members = group_of(process.pid)
         summary = self.summary
         summary.kills += 1
@@ -165,11 +165,11 @@ class Campaign:
 
 
 def verify(datadir: Path, faults: Record) -> bool:
-    """The store that a life left is whole, and its end is on the journal's chain: whether it is behind that."""
+    """Check that the store is consistent and on the journal's chain; return True if it is behind the journal."""
     verified = orjson.loads(db_verify(str(datadir), lambda *_: None))
     for fault in verified["faults"]:
         faults.fault("store", str(fault))
-    # Before the first block is sealed the journal names none, and genesis may not be stored.
+    # Before the first block is sealed the journal has none, and genesis may not be stored.
     stored, sealed = (
         (orjson.loads(look(str(datadir)))["head"] or {"number": 0})["number"] for look in (db_stats, journal_check)
     )

@@ -1,4 +1,4 @@
-"""Clients of a node that is going to be killed: some send, some read, and what they read is recorded."""
+"""Clients of a node that will be killed: some send, some read, and reads are recorded."""
 
 import http.client
 import random
@@ -16,22 +16,22 @@ from durability.wallet import Wallet
 from live import DEV_ACCOUNTS, Rpc, RpcFailure
 from live.contracts import contract
 
-# What a connection says when the process at its other end has gone.
+# Errors of a connection whose server process was killed.
 GONE = (OSError, http.client.HTTPException)
 
 SENDERS = 3
 ACCOUNTS_OF_EACH = 4
-# Transactions whose receipt is waited for at most; what a kill takes from the pool never gets one.
+# Maximum transactions in flight; a kill removes pooled transactions, which then never get a receipt.
 AWAITED = 64
 
 _BOARD_GAS = 2_000_000
 
 
 class Deployed:
-    """Where the contract that the senders call is: the same on every chain whose first transaction creates it."""
+    """Address of the contract that the senders call: the same on every chain whose first transaction creates it."""
 
     def __init__(self, rpc: Rpc) -> None:
-        """Deploy it; waits for the receipt."""
+        """Deploy it and wait for the receipt."""
         wallet = Wallet(DEV_ACCOUNTS[-1])
         code = bytes.fromhex(contract("Board").bytecode.removeprefix("0x")) + encode(["uint256"], [7])
         signed = wallet.sign(0, b"", code, gas=_BOARD_GAS)
@@ -45,7 +45,7 @@ class Deployed:
 
 
 class Clients:
-    """Threads that use one life of a node."""
+    """Threads that use a node during one run."""
 
     def __init__(self, url: str, board: bytes, record: Record, seed: int) -> None:
         self._url = url
@@ -61,11 +61,11 @@ class Clients:
             thread.start()
 
     def expect_the_end(self) -> None:
-        """From now on a connection may break."""
+        """Allow connection failures from now on."""
         self._stop.set()
 
     def join(self) -> None:
-        """Wait for all of them; the node must be dead."""
+        """Wait for all threads; the node must be dead."""
         for thread in self._threads:
             thread.join()
 
@@ -105,7 +105,7 @@ class Clients:
         self._stop.wait(0.02)
 
     def _sender(self, index: int, rng: random.Random) -> Callable[[Rpc], None]:
-        """Sends a few transactions at a time from one of its own accounts."""
+        """Return a function that sends a few transactions at a time from one of its own accounts."""
         first = index * ACCOUNTS_OF_EACH
         wallets = [Wallet(account) for account in DEV_ACCOUNTS[first : first + ACCOUNTS_OF_EACH]]
         nonces: dict[str, int] = {}
@@ -132,7 +132,7 @@ class Clients:
 
 
 def any_call(rng: random.Random, wallets: list[Wallet], board: bytes) -> tuple[bytes, bytes]:
-    """A transfer, a call that writes and logs, one that reverts, or a creation."""
+    """Return a transfer, a call that writes and logs, one that reverts, or a creation."""
     kind = rng.randrange(10)
     if kind < 5:
         return bytes.fromhex(rng.choice(wallets).address[2:]), b""
@@ -145,7 +145,7 @@ def any_call(rng: random.Random, wallets: list[Wallet], board: bytes) -> tuple[b
 
 
 def position_in(header: str) -> Position:
-    """Block and step index in a value of X-Foreseal-View."""
+    """Return block and step index in a value of X-Foreseal-View."""
     block, _, index = header.partition(";")[0].partition(".")
     return int(block), int(index)
 

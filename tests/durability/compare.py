@@ -1,4 +1,4 @@
-"""A node that came back, against what its clients read before it died."""
+"""Compares a restarted node with its clients' earlier reads."""
 
 from collections.abc import Iterable, Iterator
 from itertools import islice, pairwise
@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from durability.record import Position, Record, Step, digest_of, place_of
 from live import Rpc
 
-# Calls in one batch.
+# Calls per batch.
 TOGETHER = 200
 
 T = TypeVar("T")
@@ -15,8 +15,9 @@ Call = tuple[str, *tuple[Any, ...]]
 
 
 def compare(rpc: Rpc, record: Record, faults: Record) -> int:
-    """Ask the node for everything in `record`; what it answers otherwise goes to `faults`. Returns how many things
-    were compared: steps, receipts of steps, blocks read alone, receipts and sealed blocks.
+    """Compare the node with everything in `record`; differences go to `faults`.
+
+    Return the number of compared items: steps, receipts of steps, blocks read alone, receipts and sealed blocks.
     """
     sealed = _compare_sealed(rpc, record, faults)
     compared = len(record.sealed)
@@ -26,7 +27,7 @@ def compare(rpc: Rpc, record: Record, faults: Record) -> int:
 
 
 def check_reached(rpc: Rpc, record: Record, faults: Record) -> None:
-    """The block in progress, its index and its hash are at least what was seen."""
+    """Check that the pending block, its index and its hash are at least as new as the recorded ones."""
     status = rpc("foreseal_status")
     position = int(status["block"], 16), int(status["index"], 16)
     if position < record.newest:
@@ -39,7 +40,7 @@ def check_reached(rpc: Rpc, record: Record, faults: Record) -> None:
 
 
 def _compare_sealed(rpc: Rpc, record: Record, faults: Record) -> dict[int, Step]:
-    """Sealed blocks that were seen; and every one of which a step was seen, as it is now."""
+    """Compare recorded sealed blocks; return the current sealed block of every recorded step."""
     latest = int(rpc("eth_blockNumber"), 16)
     numbers = {number for number, _ in record.steps} | {answer.at_least[0] for answer in record.answers.values()}
     numbers = {number for number in numbers if number <= latest} | set(record.sealed)
@@ -143,7 +144,7 @@ def _ask(rpc: Rpc, calls: Iterable[Call]) -> Iterator[Any]:
 
 
 def _groups(items: Iterable[T], size: int) -> Iterator[tuple[T, ...]]:
-    """`size` of them at a time, fewer at the end."""
+    """Yield groups of `size` items, fewer at the end."""
     rest = iter(items)
     while group := tuple(islice(rest, size)):
         yield group

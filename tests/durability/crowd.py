@@ -1,4 +1,4 @@
-"""Many clients of a node whose processes are killed: they come back whenever a connection breaks."""
+"""Many clients of a node whose processes are killed: they reconnect after every failure."""
 
 import asyncio
 import itertools
@@ -19,13 +19,13 @@ from live import DEV_ACCOUNTS
 
 PENDING = ("eth_getBlockByNumber", "pending", False)
 SENDERS = len(DEV_ACCOUNTS) - 1
-# Of the readers, one in so many reads whole steps, and another one receipts; the others read the pending block alone.
+# One in this many readers reads whole steps, or receipts; the others read only the pending block.
 WHOLE, RECEIPTS = 20, 10
-# Seconds between two reads of one of them.
+# Seconds between two reads of a reader.
 PAUSE = 1.0
-# Submissions after which a sender looks up its nonce: what a kill took from the pool it sends again.
+# Submissions between two queries of a sender's nonce, after which it resends transactions lost by a kill.
 LOOK = 20
-# Seconds between two tries to connect, and for an answer.
+# Seconds between two connection attempts, and maximum seconds for a response.
 _RETRY, _ANSWER = 0.02, 30.0
 _HEAD = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
 
@@ -33,27 +33,27 @@ GONE = (OSError, asyncio.IncompleteReadError, TimeoutError)
 
 
 class Break(NamedTuple):
-    """Something that only the death of a process excuses."""
+    """A failure that only the death of a process excuses."""
 
     moment: float
     what: str
 
 
 class Failure(Exception):
-    """An error object."""
+    """A JSON-RPC error object."""
 
 
 class Line:
-    """JSON-RPC over one kept connection, and over another one where the server says that it ends this one."""
+    """JSON-RPC over one keep-alive connection, replaced when the server announces its close."""
 
     def __init__(self, port: int) -> None:
         self._port = port
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
         self.led = 0
-        """Connections that the server ended."""
+        """Number of connections that the server closed."""
 
     async def post(self, body: bytes) -> tuple[str, Any]:
-        """The view that an answer's header names, and the answer. Raises what is `GONE`."""
+        """Return the view in the response header, and the response. Raise the errors in `GONE`."""
         async with asyncio.timeout(_ANSWER):
             if self._streams is None:
                 self._streams = await asyncio.open_connection("127.0.0.1", self._port, limit=1 << 26)
@@ -68,35 +68,35 @@ class Line:
         return fields.get(b"x-foreseal-view", b"0.0").decode(), orjson.loads(answer)
 
     async def ask(self, method: str, *params: Any) -> Any:
-        """The result of a call. Raises `Failure`."""
+        """Return the result of a call. Raise `Failure`."""
         return result_of((await self.post(orjson.dumps(request(method, params))))[1])
 
     async def batch(self, *calls: tuple[str, *tuple[Any, ...]]) -> list[Any]:
-        """The results of calls that are answered from one view. Raises `Failure`."""
+        """Return the results of calls that are served from one view. Raise `Failure`."""
         body = orjson.dumps([request(method, params) for method, *params in calls])
         return [result_of(answer) for answer in (await self.post(body))[1]]
 
     def close(self) -> None:
-        """The next call opens another one."""
+        """Close the connection; the next call opens a new one."""
         if self._streams is not None:
             self._streams[1].close()
             self._streams = None
 
 
 class Crowd:
-    """Clients in a thread of their own, from `start` to `stop`."""
+    """Clients in a separate thread, from `start` to `stop`."""
 
     def __init__(self, url: str, board: bytes, record: Record, seed: int, submissions: int, readers: int) -> None:
-        """`submissions` a second, from as many senders as there are accounts."""
+        """`submissions` per second, from one sender per account."""
         port = urlsplit(url).port
         assert port
         self.sent = self.reads = self.led = 0
-        """Submissions and reads that were answered; connections that a server ended by its word."""
+        """Successful submissions and reads; connections that a server closed with notice."""
         self.refused: Counter[str] = Counter()
-        """Submissions that were refused, by the message."""
+        """Rejected submissions, by the message."""
         self.breaks: list[Break] = []
         self.failure: BaseException | None = None
-        """What ended a client that nothing should end."""
+        """Unexpected error of a client."""
         self._port, self._board, self._record = port, board, record
         self._rate = submissions / SENDERS
         self._readers = readers
@@ -107,12 +107,12 @@ class Crowd:
         self._thread.start()
 
     def end(self) -> None:
-        """Let all finish what they do."""
+        """Let all clients finish their current work."""
         self._end.set()
         self._thread.join()
 
     def stop(self) -> None:
-        """As `end`. Raises what ended one of them before."""
+        """Stop like `end`. Raise the error that stopped a client before."""
         self.end()
         if self.failure is not None:
             raise self.failure
@@ -120,7 +120,7 @@ class Crowd:
     def _run(self) -> None:
         try:
             asyncio.run(self._all())
-        except BaseException as error:  # `stop` raises it in the thread that waits
+        except BaseException as error:  # `stop` raises it in the waiting thread
             self.failure = error
 
     async def _all(self) -> None:
@@ -137,7 +137,7 @@ class Crowd:
                 group.create_task(self._keep(each))
 
     async def _keep(self, work: Callable[[Line], Awaitable[None]]) -> None:
-        """Do the work over one connection after the other."""
+        """Repeat the work over consecutive connections."""
         while not self._end.is_set():
             line = Line(self._port)
             try:
@@ -157,7 +157,7 @@ class Crowd:
         rng = random.Random(self._rng.random())
 
         async def work(line: Line) -> None:
-            # Each begins at a moment of its own, so that there is always one that reads.
+            # Each starts at a random time, so that there is always one that reads.
             await asyncio.sleep(rng.uniform(0, 2 * PAUSE))
             await read(line)
             self.reads += 1
@@ -187,7 +187,7 @@ class Crowd:
                 self._record.saw_receipt(receipt)
 
     def _sender(self, wallet: Wallet, rng: random.Random) -> Callable[[Line], Awaitable[None]]:
-        """Sends at its share of the rate; what it could not send in time it sends as soon as it can."""
+        """Return a function that sends at its share of the rate; delayed submissions are sent as soon as possible."""
         due = time.monotonic() + rng.uniform(0, 1 / self._rate)
 
         async def work(line: Line) -> None:
@@ -197,7 +197,7 @@ class Crowd:
                 early = due - time.monotonic()
                 if early > 0:
                     await asyncio.sleep(early)
-                # Nobody can send what was due while nobody answered.
+                # Submissions that were due during an outage are skipped.
                 due = max(due, time.monotonic() - 1) + 1 / self._rate
                 to, data = any_call(rng, [wallet], self._board)
                 signed = wallet.sign(nonce, to, data, value=0 if data else rng.randrange(1000))
@@ -219,12 +219,12 @@ _IDS = itertools.count(1)
 
 
 def request(method: str, params: Any) -> dict[str, Any]:
-    """A call as JSON-RPC has it."""
+    """Return a JSON-RPC call."""
     return {"jsonrpc": "2.0", "id": next(_IDS), "method": method, "params": params}
 
 
 def result_of(answer: dict[str, Any]) -> Any:
-    """The result in an answer. Raises `Failure`."""
+    """Return the result in a response. Raise `Failure`."""
     if "error" in answer:
         raise Failure(answer["error"])
     return answer["result"]

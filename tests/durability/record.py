@@ -1,4 +1,4 @@
-"""All that the clients of a node ever read as pre-confirmed."""
+"""All data that the clients of a node ever read as pre-confirmed."""
 
 import hashlib
 import json
@@ -11,28 +11,28 @@ from typing import Any, NamedTuple
 Position = tuple[int, int]
 """Number of a block and index of a step in it."""
 
-# Blocks that are compared at once.
+# Number of blocks that are compared at once.
 _PART = 20
 _END = sys.maxsize
-"""The index of what belongs to a block after all its steps."""
+"""Index of a block's data after all its steps."""
 
 
 class Step(NamedTuple):
-    """A pending block as somebody read it."""
+    """A pending block read by a client."""
 
     hash: str
     transactions: tuple[str, ...]
 
 
 class Answer(NamedTuple):
-    """A pending block read alone: its header names a step that is not newer than the answer."""
+    """A pending block read alone: its header names a step that is not newer than the block."""
 
     at_least: Position
     transactions: tuple[str, ...]
 
 
 class Place(NamedTuple):
-    """Where a receipt said that its transaction is; `digest` covers all of the receipt that sealing does not change."""
+    """Position of a transaction according to its receipt; `digest` covers all fields that sealing does not change."""
 
     number: int
     index: int
@@ -41,27 +41,27 @@ class Place(NamedTuple):
 
 
 class Record:
-    """Written by many threads; `after` gives a part of it to read meanwhile. `faults` are broken promises, in words."""
+    """The record, written by many threads; `after` returns a part of it. `faults` describes broken guarantees."""
 
     def __init__(self) -> None:
         self.steps: dict[Position, Step] = {}
         self.receipts: dict[Position, str] = {}
         """Digest of the receipts of a step."""
         self.answers: dict[str, Answer] = {}
-        """By block hash."""
+        """Pending blocks by block hash."""
         self.places: dict[str, Place] = {}
-        """By transaction hash."""
+        """Receipts by transaction hash."""
         self.sealed: dict[int, str] = {}
         """Hash of the sealed block, by number."""
         self.newest: Position = (0, 0)
         self.faults: list[str] = []
         self.counts: Counter[str] = Counter()
-        # By number of a block what was kept of it, field and key, and where: `after` looks at no more than it gives.
+        # Field, key and position of each entry, by block number: the cost of `after` depends only on its result.
         self._by_block: defaultdict[int, dict[tuple[str, Any], Position]] = defaultdict(dict)
         self._lock = threading.Lock()
 
     def saw_step(self, status: dict[str, Any], block: dict[str, Any], receipts: list[dict[str, Any]]) -> None:
-        """Status, pending block and its receipts, from one batch and so from one view."""
+        """Record status, pending block and its receipts, from one batch and therefore from one view."""
         position = int(status["block"], 16), int(status["index"], 16)
         step = Step(block["hash"], _names(block))
         digest = digest_of(receipts)
@@ -76,7 +76,7 @@ class Record:
             self._seal(int(status["latest"], 16), block["parentHash"])
 
     def saw_answer(self, at_least: Position, block: dict[str, Any]) -> None:
-        """A pending block, read alone, and the position in the header of that response."""
+        """Record a pending block, read alone, and the position in the header of that response."""
         number = int(block["number"], 16)
         with self._lock:
             if number < at_least[0]:
@@ -89,7 +89,7 @@ class Record:
             self._reached(bound)
 
     def saw_receipt(self, receipt: dict[str, Any]) -> None:
-        """The receipt of one transaction."""
+        """Record the receipt of one transaction."""
         place = place_of(receipt)
         with self._lock:
             known = self.places.get(receipt["transactionHash"])
@@ -98,21 +98,21 @@ class Record:
             self._keep("places", receipt["transactionHash"], place, (place.number, _END))
 
     def fault(self, kind: str, what: str) -> None:
-        """A promise that was broken; kinds are counted."""
+        """Record a broken guarantee; kinds are counted."""
         with self._lock:
             self._fault(kind, what)
 
     def parts(self, blocks: int) -> Iterator["Record"]:
-        """What is known of so many blocks before the newest, a few at once, the oldest first.
+        """Yield the records of this many blocks before the newest, in small groups, oldest first.
 
-        A node forgets the steps of old blocks: to ask for all of them takes so long that the last ones are gone.
+        A node drops the steps of old blocks: querying all blocks at once takes so long that the last ones are gone.
         """
         last = self.newest[0]
         for number in range(max(last - blocks, 0), last + 1, _PART):
             yield self.after((number, 0), number + _PART if number + _PART <= last else None)
 
     def after(self, position: Position, until: int | None = None) -> "Record":
-        """The part of the record from this position on, and of blocks before `until`."""
+        """Return the part of the record from this position on, and of blocks before `until`."""
         part = Record()
         with self._lock:
             part.newest = self.newest
@@ -145,12 +145,12 @@ class Record:
 
 
 def _names(block: dict[str, Any]) -> tuple[str, ...]:
-    """Its transactions. Each is in many steps: the names are kept once."""
+    """Return the block's transactions. Each is in many steps, so the hashes are interned."""
     return tuple(map(sys.intern, block["transactions"]))
 
 
 def place_of(receipt: dict[str, Any]) -> Place:
-    """What is kept of a receipt. A step that follows has another hash; nothing else of a receipt may change."""
+    """Return the position of a receipt. A later step has another hash; no other field of a receipt may change."""
     lasting = {name: value for name, value in receipt.items() if name not in ("blockHash", "logs")}
     logs = [{name: value for name, value in log.items() if name != "blockHash"} for log in receipt["logs"]]
     digest = digest_of([lasting, logs])
@@ -158,5 +158,5 @@ def place_of(receipt: dict[str, Any]) -> Place:
 
 
 def digest_of(value: Any) -> str:
-    """A short name for a JSON value."""
+    """Return a short digest of a JSON value."""
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""The comparison of a campaign notices every kind of loss: a campaign that finds nothing must be able to find it."""
+"""The comparison of a campaign detects every kind of loss; otherwise a clean result would prove nothing."""
 
 import json
 import random
@@ -27,7 +27,7 @@ def test_the_fast_signatures_are_those_of_the_account() -> None:
 
 @dataclass
 class Recorded:
-    """Two steps of a block that is sealed by now, and what was read of them."""
+    """Two steps of a block that is sealed by now, and their recorded reads."""
 
     record: Record
     first: tuple[int, int]
@@ -63,7 +63,7 @@ def recorded(rpc: Rpc) -> Recorded:
 
 
 def kinds_found(rpc: Rpc, record: Record) -> set[str]:
-    """Kinds of the faults that a comparison with this record finds."""
+    """Return the kinds of faults in a comparison with this record."""
     faults = Record()
     compare(rpc, record, faults)
     return set(faults.counts)
@@ -180,5 +180,5 @@ def test_a_node_that_is_behind_is_found(rpc: Rpc, recorded: Recorded) -> None:
     record.newest = (10**6, 0)
     faults = Record()
     check_reached(rpc, record, faults)
-    # It was not killed either, so its pool was not lost.
+    # The node was not killed, so its pool must not be lost.
     assert set(faults.counts) == {"lost", "pool"}

@@ -1,4 +1,4 @@
-"""Nothing that a client read as pre-confirmed is lost by SIGKILL. `make kills` runs the long form."""
+"""SIGKILL never loses data that a client read as pre-confirmed. `make kills` runs the long form."""
 
 import os
 from pathlib import Path

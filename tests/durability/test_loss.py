@@ -1,4 +1,4 @@
-"""A node whose journal has really lost what was visible does not start."""
+"""A node whose journal lost visible data does not start."""
 
 from pathlib import Path
 
@@ -25,11 +25,11 @@ def test_a_journal_that_lost_its_second_half_is_refused(tmp_path: Path) -> None:
     (segment,) = (tmp_path / "journal").iterdir()
     written = segment.read_bytes().rstrip(b"\0")
     with segment.open("r+b") as file:
-        # As a disk would have it that never wrote what it was told to.
+        # This simulates a disk that never wrote the data.
         file.seek(len(written) // 2)
         file.write(bytes(len(written) - len(written) // 2))
 
-    # The recorded end of the journal proves the loss: nothing that contradicts what was read is ever served.
+    # The recorded end of the journal proves the loss: the node never serves data that contradicts earlier reads.
     with pytest.raises(
         RuntimeError, match=r"(?s)exit code 1:.*the journal has lost .* what was visible: [0-9]+ appends"
     ):

@@ -1,4 +1,4 @@
-"""A clean stop keeps the pool and loses nothing; how long a start takes is shown, not judged."""
+"""A clean stop preserves the pool and loses nothing; the start time is printed, not asserted."""
 
 import signal
 import statistics
@@ -26,7 +26,7 @@ def start(datadir: Path) -> LiveNode:
 def test_a_clean_stop_keeps_the_pool_and_every_step(tmp_path: Path, number: int) -> None:
     wallet, record = Wallet(DEV_ACCOUNTS[0]), Record()
     node = start(tmp_path)
-    # Executed at once, and two that wait for a nonce in between.
+    # One executable transaction, and two behind a nonce gap.
     executed = wallet.sign(0, b"\x33" * 20, value=1)
     queued = [wallet.sign(nonce, b"\x33" * 20, value=1) for nonce in (2, 3)]
     for signed in (executed, *queued):

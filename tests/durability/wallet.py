@@ -1,4 +1,4 @@
-"""Transactions signed fast enough to keep a node busy from one Python process."""
+"""Transactions signed fast enough to saturate a node from one Python process."""
 
 from typing import NamedTuple
 
@@ -8,23 +8,22 @@ from eth_utils import keccak
 
 from live.sending import CHAIN_ID, MAX_FEE, TIP
 
-# secp256k1: its order, and the x of its generator, whose y is even.
+# secp256k1: its order, and the x coordinate of its generator, whose y coordinate is even.
 _ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
 _GENERATOR_X = 0x79BE667EF9DCBBAC55A06295CE870B07029BFCDB2DCE28D959F2815B16F81798
 
 
 class Signed(NamedTuple):
-    """A signed transaction, both parts as 0x hex."""
+    """A signed transaction and its hash, both as 0x hex."""
 
     hash: str
     raw: str
 
 
 class Wallet:
-    """An account whose key everybody knows already.
+    """An account with a public, well-known key.
 
-    It signs with the secret number 1, which gives any key away and costs one multiplication where eth-account takes
-    milliseconds.
+    It signs with the fixed nonce 1, which reveals any key but costs one multiplication; eth-account takes milliseconds.
     """
 
     def __init__(self, account: LocalAccount) -> None:
@@ -32,7 +31,7 @@ class Wallet:
         self._key = int.from_bytes(bytes(account.key), "big")
 
     def sign(self, nonce: int, to: bytes, data: bytes = b"", value: int = 0, gas: int = 100_000) -> Signed:
-        """A transaction of EIP-1559; no `to` makes it a creation."""
+        """Sign an EIP-1559 transaction; without `to` it is a creation."""
         fields = [CHAIN_ID, nonce, TIP, MAX_FEE, gas, to, value, data, []]
         digest = int.from_bytes(keccak(b"\x02" + rlp.encode(fields)), "big")
         s = (digest + _GENERATOR_X * self._key) % _ORDER

@@ -1,4 +1,4 @@
-"""Kills processes of a node with workers again and again under load, and compares what its clients had read."""
+"""Kills processes of a node with workers repeatedly under load, and compares its state with its clients' reads."""
 
 import contextlib
 import os
@@ -24,15 +24,15 @@ from live.process import foreseal_command
 
 KINDS = ("sequencer", "worker", "group")
 LONGEST_LIFE = 1.6
-# Of so many rounds one has a second kill before the node is whole again.
+# One in this many rounds has a second kill before the node is complete again.
 AGAIN = 8
-# Seconds of a start, at any moment of which that comes.
+# The second kill comes within this many seconds of a start.
 START_TIME = 1.0
-# After one in so many deaths of the whole group the store is looked at before the next start.
+# The store is verified after one in this many kills of the whole group, before the next start.
 VERIFIED = 3
-# Seconds for a node to be whole again, and after that for clients to come back to it.
+# Maximum seconds until a node is complete again, and then until clients are connected again.
 WHOLE, CALM = 60.0, 5.0
-# Connections in search of each worker, for each of them.
+# Connections per worker in the search for each worker.
 LOOKS = 10
 # Seconds between two lines of a long campaign.
 SHOWN = 60.0
@@ -40,18 +40,18 @@ SHOWN = 60.0
 
 @dataclass
 class Summary:
-    """What a campaign did and found; times in milliseconds."""
+    """Counts and results of a campaign; times in milliseconds."""
 
     seed: int
     workers: int
     readers: int
     kills: dict[str, int] = field(default_factory=lambda: dict.fromkeys(KINDS, 0))
-    """By what was killed."""
+    """Kills by kind of process."""
     while_starting: int = 0
-    """Those of them that came before the node was whole again."""
+    """Kills before the node was complete again."""
     seconds: float = 0.0
     sent: int = 0
-    """Submissions that were answered."""
+    """Successful submissions."""
     refused: dict[str, int] = field(default_factory=dict)
     reads: int = 0
     preconfirmed: int = 0
@@ -62,11 +62,11 @@ class Summary:
     blocks: int = 0
     faults: dict[str, int] = field(default_factory=dict)
     next_step_ms: dict[str, list[int]] = field(default_factory=lambda: {kind: [] for kind in KINDS})
-    """From a kill to the time in the next step that was made, by what was killed."""
+    """Time from a kill to the timestamp of the next step, by kind of killed process."""
     shown_ms: dict[str, list[int]] = field(default_factory=lambda: {kind: [] for kind in KINDS})
-    """From a kill to the moment when a client read that step, asking again and again."""
+    """Time from a kill until a polling client reads that step."""
     whole_ms: dict[str, list[int]] = field(default_factory=lambda: {kind: [] for kind in KINDS})
-    """From a kill to the moment when all processes were ready, by what was killed."""
+    """Time from a kill until all processes are ready, by kind of killed process."""
 
     def __str__(self) -> str:
         named = {kind: self.faults.get(kind, 0) for kind in NAMED_FAULTS}
@@ -102,11 +102,11 @@ class Campaign:
         self._make = [foreseal_command(), "dev", *arguments]
         self._command = [foreseal_command(), "run", "--workers", str(workers), *arguments]
         self._kinds: list[str] = []
-        # Seconds since 1970 between which connections may break and submissions be refused.
+        # Intervals in Unix seconds in which connections may break and submissions may be rejected.
         self._excused: list[tuple[float, float]] = []
 
     def run(self, kills: int) -> Summary:
-        """Kill so many times, then compare all that was ever read."""
+        """Kill this many times, then compare all recorded reads."""
         board = self._prepare()
         node = LiveNode(self._command)
         self._wait_whole(node)
@@ -144,7 +144,7 @@ class Campaign:
         return summary
 
     def _prepare(self) -> bytes:
-        """Make the chain of a development node, with the contract; where that is."""
+        """Make the chain of a development node, with the contract, and return its address."""
         node = LiveNode(self._make)
         try:
             board = Deployed(node.rpc).board
@@ -162,7 +162,7 @@ class Campaign:
         running = names_of(node.process.pid)
         workers = {pid for name, pid in running if name.startswith("worker")}
         following: set[int | None] = set()
-        # Each new connection is some worker's.
+        # Each new connection reaches some worker.
         for _ in range(LOOKS * self._workers):
             if len(running) != 1 + self._workers or workers <= following:
                 break
@@ -175,7 +175,7 @@ class Campaign:
         return len(running) == 1 + self._workers and workers <= following
 
     def _live_and_die(self, node: LiveNode) -> LiveNode:
-        """Kill something after a while; the node that is whole again."""
+        """Kill a process after a random time; return the complete node."""
         time.sleep(self._rng.uniform(0.05, LONGEST_LIFE))
         newest = max(self.record.after((self.record.newest[0] - 1, 0)).steps.items(), default=None)
         kind = self._next_kind()
@@ -197,17 +197,17 @@ class Campaign:
         return node
 
     def _next_kind(self) -> str:
-        """Each kind once before the next round of all of them, in any order."""
+        """Return the next kind: all kinds occur once, in random order, before any repeats."""
         if not self._kinds:
             self._kinds = self._rng.sample(KINDS, len(KINDS))
         return self._kinds.pop()
 
     def _kill_one(self, node: LiveNode, kind: str, again: bool) -> float:
-        """Kill a process of this kind, if `again` one more while the first one comes back; the moment of the last."""
+        """Kill a process of this kind, with `again` once more during its restart; return the time of the last kill."""
         moment = time.time()
         for _ in range(1 + again):
             which = [pid for name, pid in names_of(node.process.pid) if name.startswith(kind)]
-            # The only one may not be back yet.
+            # The only process of its kind may not be back yet.
             if which:
                 os.kill(self._rng.choice(which), signal.SIGKILL)
                 moment = time.time()
@@ -218,7 +218,7 @@ class Campaign:
         return moment
 
     def _kill_all(self, process: subprocess.Popen[Any], again: bool) -> tuple[float, bool]:
-        """Kill the whole group, if `again` the next one as it starts; when, and whether the store was verified."""
+        """Kill the whole group, with `again` also the next one; return the time, and True if the store was verified."""
         moment = self._kill_group(process)
         if again:
             process = subprocess.Popen(
@@ -237,7 +237,7 @@ class Campaign:
         if self._rng.randrange(2):
             os.killpg(process.pid, signal.SIGKILL)
         else:
-            # The supervisor alone: nothing may outlive it.
+            # Kill only the supervisor: no other process may outlive it.
             process.kill()
         moment = time.time()
         process.wait(GROUP_END)
@@ -245,7 +245,7 @@ class Campaign:
         return moment
 
     def _note_next_step(self, node: LiveNode, kind: str, newest: Any, moment: float) -> None:
-        """How long it took until the sequencer made the first step after the kill, and until a client saw it."""
+        """Record the time until the sequencer made the first step after the kill, and until a client saw it."""
         (block, index), step = newest
         cursor: Any = {"block": hex(block), "index": hex(index), "hash": step.hash}
 
@@ -254,7 +254,7 @@ class Campaign:
             try:
                 page = rpc("foreseal_getFlashblocks", cursor)
             except (*GONE, RpcFailure):
-                # A worker that was killed, or one that is not back yet; the next connection may be another one's.
+                # The worker was killed or is not back yet; the next connection may reach another one.
                 rpc.close()
                 return None
             cursor = page["cursor"]
@@ -268,7 +268,7 @@ class Campaign:
 
     def _compare(self, node: LiveNode, blocks: int) -> None:
         for part in self.record.parts(blocks):
-            # Another connection each time: any worker.
+            # A new connection each time reaches any worker.
             with contextlib.closing(Rpc(node.url)) as rpc:
                 wait_for(partial(self._reached, rpc, part), WHOLE, f"worker that has {part.newest}")
                 self.summary.compared += compare(rpc, part, self.record)
@@ -283,7 +283,7 @@ class Campaign:
 
 
 def free_port() -> int:
-    """A port that nobody listens on: clients must find the node again after each kill."""
+    """Return a port without a listener: clients must find the node again after each kill."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

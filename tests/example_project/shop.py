@@ -1,4 +1,4 @@
-"""A shop that takes payments into a till contract: the code under test, which knows nothing of the tests."""
+"""A shop that accepts payments with a till contract: the code under test, independent of the tests."""
 
 import json
 from pathlib import Path
@@ -28,23 +28,23 @@ class Shop:
         return cls(w3, w3.eth.contract(receipt["contractAddress"], abi=_ARTIFACT["abi"]))
 
     def pay(self, order: str, amount: int, buyer: str) -> TxReceipt:
-        """Pay an order; it can be taken back after a day."""
+        """Pay an order; the payment can be refunded after a day."""
         return self._wait(self.till.functions.pay(self._id(order), DAY).transact({"from": buyer, "value": amount}))
 
     def confirm(self, order: str, buyer: str) -> TxReceipt:
-        """Give the money to the merchant."""
+        """Release the money to the merchant."""
         return self._wait(self.till.functions.confirm(self._id(order)).transact({"from": buyer}))
 
     def refund(self, order: str) -> TxReceipt:
-        """Give the money back to the buyer."""
+        """Return the money to the buyer."""
         return self._wait(self.till.functions.refund(self._id(order)).transact())
 
     def paid(self, order: str, block: str = "latest") -> int:
-        """What an order holds."""
+        """Return the balance of an order."""
         return int(self.till.functions.orders(self._id(order)).call(block_identifier=block)[1])
 
     def payments(self) -> list[dict[str, Any]]:
-        """Every payment ever made."""
+        """Return every payment ever made."""
         return [dict(event["args"]) for event in self.till.events.Paid().get_logs(from_block=0)]
 
     def _wait(self, sent: bytes) -> TxReceipt:

@@ -1,4 +1,4 @@
-"""Tests as a project has them that depends on `foreseal` and web3.py alone."""
+"""Tests of a project that depends only on `foreseal` and web3.py."""
 
 import pytest
 from shop import DAY, Shop

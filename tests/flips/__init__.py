@@ -1,4 +1,4 @@
-"""Single changed bits in the files of a data directory: found, never served and never built upon.
+"""Single flipped bits in the files of a data directory: detected, never served and never built upon.
 
 `make flips FLIPS=1000` runs the long form. A kind of file is a subclass of `flips.kind.Kind`, listed in `flips.kinds`.
 """

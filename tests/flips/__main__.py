@@ -12,7 +12,7 @@ from flips.kinds import KINDS
 
 
 def main() -> int:
-    """Run it; 0 if no changed bit was served or built upon and no process ended."""
+    """Run it and return 0 if no flipped bit was served or built upon and no process crashed."""
     parser = argparse.ArgumentParser(prog="python -m flips")
     parser.add_argument("--kind", choices=[*KINDS, "all"], default="all", help="Kind of files.")
     parser.add_argument("--flips", type=int, default=1000, help="Changed bits of each kind.")

@@ -1,4 +1,4 @@
-"""Many flips, and what came of them."""
+"""Many flips, and their outcomes."""
 
 import random
 import subprocess
@@ -19,7 +19,7 @@ TESTS = Path(__file__).parent.parent
 
 
 class Worker:
-    """A process that tries flips on copies of a data directory; another one follows one that ended."""
+    """A process that tries flips on copies of a data directory; it is replaced if it crashes."""
 
     def __init__(self, datadir: Path) -> None:
         self._datadir = datadir
@@ -36,7 +36,7 @@ class Worker:
                 self._process.kill()
 
     def run(self, kind: str, flip: Flip) -> Result:
-        """Return what came of a flip."""
+        """Return the outcome of a flip."""
         if self._process is None:
             command = [sys.executable, "-m", "flips.worker", str(self._datadir)]
             self._process = subprocess.Popen(
@@ -59,7 +59,7 @@ class Worker:
 
 @dataclass(slots=True)
 class Report:
-    """How many flips of a kind came to each outcome."""
+    """Number of flips of a kind by outcome."""
 
     kind: str
     counts: Counter[Outcome] = field(default_factory=Counter)
@@ -76,14 +76,14 @@ class Report:
 
 
 def flips(kind: str, datadir: Path, count: int, seed: int) -> Iterator[Flip]:
-    """Yield the bits that are changed; the same for the same seed."""
+    """Yield the bits to flip; deterministic for the same seed."""
     choice = random.Random(seed)
     for _ in range(count):
         yield KINDS[kind].draw(datadir, choice)
 
 
 def run(kind: str, datadir: Path, count: int, seed: int) -> Iterator[Result]:
-    """Yield what came of each flip."""
+    """Yield the outcome of each flip."""
     with Worker(datadir) as worker:
         for flip in flips(kind, datadir, count, seed):
             yield worker.run(kind, flip)

@@ -1,4 +1,4 @@
-"""The chain whose files are damaged, what it answers, and blocks built on it."""
+"""The chain whose files are damaged, its responses, and blocks built on it."""
 
 import shutil
 import tempfile
@@ -15,9 +15,9 @@ from live_node import JUNK, wait_until
 
 BLOCKS = 48
 TIME = 1_735_689_600
-# Adds the second word of its input to the slot that the first one names, and logs it.
+# Adds the second word of its input to the slot in the first word, and logs the second word.
 ADDER = "602035600035540160003555602035600052600035602060 00a100".replace(" ", "")
-# A code that needs pages of its own.
+# A code that needs its own pages.
 LARGE = ADDER + "00" * 6000
 GAS = hex(5_000_000)
 PIECE = 1 << 20
@@ -25,14 +25,14 @@ PIECE = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer of a node: its bytes, or the text of its error."""
+    """A response of a node: its bytes, or the text of its error."""
 
     text: str
     damaged: bool
 
 
 def settings(datadir: Path, **changes: Any) -> bytes:
-    """Return the settings of the chain in `datadir`, which keeps hardly a block in memory."""
+    """Return the settings of the chain in `datadir`, with hardly a block in memory."""
     chain = {"kind": "dev", "chain_id": 31337, "mnemonic": JUNK, "accounts": 4, "balance": hex(10**22), "alloc": {}}
     given = {"datadir": str(datadir), "chain": chain, "block_time": 1000, "log": {"levels": "off"}}
     return orjson.dumps(given | {"development": True, "store": {"recent": 1, "scrub_rate": 0}} | changes)
@@ -50,10 +50,10 @@ def word(number: int) -> str:
 
 
 class Driver:
-    """A stepped node and the accounts that it has unlocked."""
+    """A stepped node and its unlocked accounts."""
 
     def __init__(self, datadir: Path) -> None:
-        """Open the chain in `datadir`. Raises NodeError."""
+        """Open the chain in `datadir`. Raise NodeError."""
         self.node = _core.SteppedNode(settings(datadir), TIME)
 
     def close(self) -> None:
@@ -62,7 +62,7 @@ class Driver:
         del self.node
 
     def rpc(self, method: str, *params: Any) -> Any:
-        """Return the result of a call. Raises RpcError."""
+        """Return the result of a call. Raise RpcError."""
         return orjson.loads(self.node.call(method, orjson.dumps(params)))
 
     def send(self, sender: int, **fields: Any) -> str:
@@ -72,7 +72,7 @@ class Driver:
         return str(self.rpc("eth_sendTransaction", call))
 
     def answer(self, method: str, params: list[Any]) -> Answer:
-        """Return the answer to a call, error or not."""
+        """Return the response to a call, error or not."""
         try:
             return Answer(self.node.call(method, orjson.dumps(params)).decode(), damaged=False)
         except RpcError as error:
@@ -80,7 +80,7 @@ class Driver:
 
 
 def make(datadir: Path) -> None:
-    """Make the chain in `datadir`, with all of it stored, and stop it in good order."""
+    """Make the chain in `datadir`, with all of it stored, and stop it cleanly."""
     driver = Driver(datadir)
     adders = []
     for code in (ADDER, ADDER, LARGE):
@@ -94,7 +94,7 @@ def make(datadir: Path) -> None:
             driver.send(3, to=f"0x{number:040x}", data="0x" + "ab" * 5000)
         driver.node.seal()
     driver.close()
-    # The clean stop of a node that serves lets the store catch up.
+    # The clean stop of a serving node lets the store catch up.
     node = _core.Node(settings(datadir, produce=False))
     node.start()
     wait_until(lambda: node.ready()[0])
@@ -102,7 +102,7 @@ def make(datadir: Path) -> None:
 
 
 def questions(driver: Driver) -> Iterator[tuple[str, list[Any]]]:
-    """Yield calls that read everything stored: by number, by hash, by index, as of old blocks, and what is absent."""
+    """Yield calls that read all stored data: by number, by hash, by index, at old blocks, and absent data."""
     head = int(driver.rpc("eth_blockNumber"), 16)
     contracts = []
     for number in range(head + 1):
@@ -116,7 +116,7 @@ def questions(driver: Driver) -> Iterator[tuple[str, list[Any]]]:
             yield "eth_getTransactionByBlockNumberAndIndex", [at, hex(index)]
             if transaction["to"] is None:
                 contracts.append(driver.rpc("eth_getTransactionReceipt", transaction["hash"])["contractAddress"])
-        # Nothing has this hash: absence is an answer as well.
+        # No transaction has this hash: absence is a result as well.
         yield "eth_getTransactionByHash", [block["hash"]]
         yield "eth_getBlockByNumber", [at, True]
     for number in range(0, head + 1, 6):
@@ -137,7 +137,7 @@ def questions(driver: Driver) -> Iterator[tuple[str, list[Any]]]:
 
 
 def ask(datadir: Path, calls: list[tuple[str, list[Any]]]) -> list[Answer]:
-    """Return the answers of the node in `datadir`. Raises NodeError."""
+    """Return the responses of the node in `datadir`. Raise NodeError."""
     driver = Driver(datadir)
     try:
         return [driver.answer(method, params) for method, params in calls]
@@ -146,7 +146,7 @@ def ask(datadir: Path, calls: list[tuple[str, list[Any]]]) -> list[Answer]:
 
 
 def build(datadir: Path) -> list[str]:
-    """Build two blocks on the chain in `datadir`, and return their hashes. Raises NodeError and RpcError."""
+    """Build two blocks on the chain in `datadir`, and return their hashes. Raise NodeError and RpcError."""
     driver = Driver(datadir)
     try:
         accounts = driver.rpc("eth_accounts")
@@ -179,7 +179,7 @@ def copy(datadir: Path) -> Path:
 
 
 def _copy_file(source: str, target: str) -> str:
-    """Copy a file without its zeros: a segment of the journal is hardly used."""
+    """Copy a file as a sparse file: a segment of the journal is mostly empty."""
     with Path(source).open("rb") as read, Path(target).open("wb") as write:
         for offset in range(0, Path(source).stat().st_size, PIECE):
             piece = read.read(PIECE)

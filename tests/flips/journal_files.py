@@ -1,4 +1,4 @@
-"""The files of a data directory next to its store: journal, identity, key, pool, API keys, and a backup of it all."""
+"""The files of a data directory other than its store: journal, identity, key, pool, API keys, and a backup of all."""
 
 import random
 import shutil
@@ -13,7 +13,7 @@ from foreseal.server import keys
 
 
 class Journal(Kind):
-    """The segments and the recorded end. Free space behind the last append is not drawn from: nothing reads it."""
+    """The segments and the recorded end. Free space after the last append is excluded, because it is never read."""
 
     name = "journal"
 
@@ -22,7 +22,7 @@ class Journal(Kind):
         return [*sorted((datadir / "journal").iterdir()), datadir / "journal.end"]
 
     def draw(self, datadir: Path, choice: random.Random) -> Flip:
-        """Choose a bit of what is used; one in four of the recorded end, which is small."""
+        """Choose a used bit; one in four is in the recorded end, which is small."""
         *segments, end = self.files(datadir)
         file = end if choice.randrange(4) == 0 else choice.choice(segments)
         used = len(file.read_bytes().rstrip(b"\0"))
@@ -30,7 +30,7 @@ class Journal(Kind):
 
 
 class Identity(Kind):
-    """The genesis, the identity with the signer's address, and the key that signs."""
+    """The genesis, the identity with the signer's address, and the signing key."""
 
     name = "identity"
 
@@ -54,7 +54,7 @@ class Pool(Kind):
         return [datadir / "pool.bin"]
 
     def read(self, datadir: Path, known: Expected) -> tuple[Outcome, str]:
-        """Start a node: it says if it has used the file."""
+        """Start a node, which reports if it used the file."""
         del known
         driver = chain.Driver(datadir)
         try:
@@ -72,7 +72,7 @@ class ApiKeys(Kind):
     name = "keys"
 
     def files(self, datadir: Path) -> list[Path]:
-        """Return the file, which is made at first."""
+        """Return the file, creating it at first."""
         path = datadir / keys.FILE
         if not path.exists():
             made = (keys.make(name, 1_700_000_000)[0] for name in ("till", "app", "back office"))
@@ -80,7 +80,7 @@ class ApiKeys(Kind):
         return [path]
 
     def read(self, datadir: Path, known: Expected) -> tuple[Outcome, str]:
-        """Read the keys as a start does."""
+        """Read the keys like a node at its start."""
         del known
         try:
             keys.read(datadir / keys.FILE)
@@ -95,7 +95,7 @@ class Backup(Kind):
     name = "backup"
 
     def files(self, datadir: Path) -> list[Path]:
-        """Return the files of a backup, which is made at first."""
+        """Return the files of a backup, creating it at first."""
         folder = datadir / "backup"
         if not folder.exists():
             run_backup(str(datadir), str(folder), lambda *_: None, True, None)
@@ -107,7 +107,7 @@ class Backup(Kind):
         return Flip(str(file.relative_to(datadir)), choice.randrange(file.stat().st_size), choice.randrange(8))
 
     def read(self, datadir: Path, known: Expected) -> tuple[Outcome, str]:
-        """Restore it, and compare what the restored chain answers."""
+        """Restore it, and compare the responses of the restored chain."""
         target = Path(tempfile.mkdtemp(prefix="foreseal-flips-", dir=datadir.parent))
         try:
             run_restore(str(datadir / "backup"), str(target), lambda *_: None, None)

@@ -1,4 +1,4 @@
-"""A kind of file, and what may come of a changed bit in it."""
+"""A kind of file, and the outcomes of a flipped bit in it."""
 
 import random
 import shutil
@@ -13,7 +13,7 @@ from foreseal.errors import NodeError, RpcError
 
 
 class Outcome(StrEnum):
-    """Outcomes of a changed bit, the worst first."""
+    """Outcomes of a flipped bit, worst first."""
 
     CRASHED = "crashed"
     SERVED = "served"
@@ -30,14 +30,14 @@ BAD = (Outcome.CRASHED, Outcome.SERVED, Outcome.BUILT)
 
 @dataclass(frozen=True, slots=True)
 class Flip:
-    """One changed bit of a file of a data directory."""
+    """One flipped bit of a file of a data directory."""
 
     file: str
     byte: int
     bit: int
 
     def apply(self, datadir: Path) -> None:
-        """Change the bit in `datadir`."""
+        """Flip the bit in `datadir`."""
         with (datadir / self.file).open("r+b") as file:
             file.seek(self.byte)
             (found,) = file.read(1)
@@ -47,7 +47,7 @@ class Flip:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """Outcome of a flip, and the report of it."""
+    """Outcome and report of a flip."""
 
     flip: Flip
     outcome: Outcome
@@ -56,7 +56,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """Answers of the chain without damage, and the blocks that are built on it."""
+    """Responses of the undamaged chain, and the blocks built on it."""
 
     calls: list[tuple[str, list[Any]]]
     answers: list[chain.Answer]
@@ -64,7 +64,7 @@ class Expected:
 
 
 def expected(datadir: Path) -> Expected:
-    """Return what a copy of `datadir` answers and builds."""
+    """Return the responses of a copy of `datadir`, and the blocks built on it."""
     copied = chain.copy(datadir)
     try:
         driver = chain.Driver(copied)
@@ -85,14 +85,14 @@ class Kind(ABC):
         """Return the files of this kind in `datadir`."""
 
     def draw(self, datadir: Path, choice: random.Random) -> Flip:
-        """Choose a bit of the files, each byte as likely as any other."""
+        """Choose a bit of the files, with equal probability for each byte."""
         files = self.files(datadir)
         (file,) = choice.choices(files, [file.stat().st_size for file in files])
         byte = choice.randrange(file.stat().st_size)
         return Flip(str(file.relative_to(datadir)), byte, choice.randrange(8))
 
     def run(self, datadir: Path, flip: Flip, known: Expected) -> Result:
-        """Change the bit in copies of `datadir`: one is read, the other one is built upon."""
+        """Flip the bit in copies of `datadir`: one is read, the other one is built upon."""
         read = self._on_copy(datadir, flip, lambda copied: self.read(copied, known))
         if read[0] in BAD:
             return Result(flip, *read)
@@ -102,7 +102,7 @@ class Kind(ABC):
         return Result(flip, *read)
 
     def read(self, datadir: Path, known: Expected) -> tuple[Outcome, str]:
-        """Compare all answers, then read what nobody asked for."""
+        """Compare all responses, then scrub the data that no call read."""
         try:
             answers = chain.ask(datadir, known.calls)
         except NodeError as error:
@@ -118,7 +118,7 @@ class Kind(ABC):
         return self.scrub(datadir)
 
     def scrub(self, datadir: Path) -> tuple[Outcome, str]:
-        """Read what nobody asked for."""
+        """Read data that no call read."""
         return Outcome.NONE, ""
 
     def build(self, datadir: Path, known: Expected) -> tuple[Outcome, str]:

@@ -11,16 +11,16 @@ from foreseal.errors import NodeError
 
 
 class Store(Kind):
-    """The store's file. What is damaged in it is named by table and key."""
+    """The store's file. Damage in it is reported by table and key."""
 
     name = "store"
 
     def files(self, datadir: Path) -> list[Path]:
-        """Return the file of tables; the file of locks is made anew at each start."""
+        """Return the file of tables; the lock file is created at each start."""
         return [datadir / "store" / "data.mdb"]
 
     def scrub(self, datadir: Path) -> tuple[Outcome, str]:
-        """Read every page, and compare what follows from what is stored."""
+        """Read every page, and verify everything derived from stored data."""
         try:
             found = orjson.loads(db_verify(str(datadir), lambda *_: None, None))
         except NodeError as error:
@@ -31,4 +31,4 @@ class Store(Kind):
 
 
 KINDS: dict[str, Kind] = {kind.name: kind for kind in (Store(), *journal_files.KINDS)}
-"""Each kind by its name."""
+"""Kinds by name."""

@@ -1,4 +1,4 @@
-"""A changed bit of a file is found before it is served or built upon."""
+"""A flipped bit of a file is detected before it is served or built upon."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ FLIPS = 100
 
 @pytest.fixture(scope="module")
 def datadir(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A chain at rest."""
+    """Return a chain without a running node."""
     made = tmp_path_factory.mktemp("flips") / "chain"
     chain.make(made)
     return made

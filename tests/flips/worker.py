@@ -1,4 +1,4 @@
-"""A process that tries flips: damage that ends it ends no more than one flip."""
+"""A process that tries flips, so that a crash affects only one flip."""
 
 import sys
 from pathlib import Path
@@ -10,7 +10,7 @@ from flips.kinds import KINDS
 
 
 def main() -> None:
-    """Read a flip a line, and write what came of it."""
+    """Read one flip per line, and write its outcome."""
     datadir = Path(sys.argv[1])
     known = expected(datadir)
     for line in sys.stdin.buffer:

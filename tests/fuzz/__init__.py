@@ -1,1 +1,1 @@
-"""Fuzzing of every decoder: campaigns over the Rust targets of `fuzz/`, and the targets of the Python side."""
+"""Fuzzing of every decoder: campaigns over the Rust targets of `fuzz/`, and the Python targets."""

@@ -13,7 +13,7 @@ from fuzz.targets import TARGETS
 
 
 def main() -> int:
-    """Run it; 0 if everything held."""
+    """Run it and return 0 if all invariants held."""
     known = [*rust_targets(), *TARGETS]
     parser = argparse.ArgumentParser(prog="python -m fuzz")
     parser.add_argument("--target", default="all", help=f"all, or some of: {', '.join(known)}; commas between")
@@ -40,7 +40,7 @@ def main() -> int:
 
 
 def keep(file: Path, runs: list[Run], executions: int, seed: int) -> None:
-    """Save the totals; those of targets that were not run stay as they are."""
+    """Save the totals; those of other targets remain unchanged."""
     old = orjson.loads(file.read_bytes())["targets"] if file.exists() else {}
     origins = origin(f"make fuzz EXECUTIONS={executions} SEED={seed}", ())
     origins["versions"] = {**origins["versions"], **versions()}

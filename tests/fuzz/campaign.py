@@ -1,4 +1,4 @@
-"""The long form: so many executions of each target under libFuzzer, and what came of them."""
+"""The long form: many executions of each target under libFuzzer, and their results."""
 
 import importlib.util
 import os
@@ -21,7 +21,7 @@ _COVERAGE = (
     "-Cllvm-args=-sanitizer-coverage-pc-table "
     "-Cllvm-args=-sanitizer-coverage-trace-compares"
 )
-"""What cargo-fuzz builds with where no sanitizer is wanted; a stable compiler takes it."""
+"""Build flags of cargo-fuzz without a sanitizer; a stable compiler accepts them."""
 
 _EXECUTED = re.compile(r"stat::number_of_executed_units:\s+(\d+)")
 _LIVE = re.compile(r"^#(\d+)\s.* cov: (\d+)", re.MULTILINE)
@@ -30,18 +30,18 @@ _FOUND = re.compile(r"Test unit written to (\S+)")
 
 @dataclass(frozen=True)
 class Run:
-    """What came of one target."""
+    """Result of one target."""
 
     target: str
     engine: str
     executions: int
     seconds: float
     edges: int
-    """Places of the code that were reached."""
+    """Code edges reached."""
     longest: int
     """Bytes of the longest input."""
     finding: str | None
-    """The input that something did not hold for."""
+    """The failing input."""
 
     def __str__(self) -> str:
         rate = self.executions / max(self.seconds, 0.001)
@@ -50,7 +50,7 @@ class Run:
 
 
 def rust_targets() -> dict[str, int]:
-    """Names of the Rust targets, and bytes of the longest input of each."""
+    """Return the names of the Rust targets, and the maximum input size of each in bytes."""
     longest = {}
     for path in (ROOT / "fuzz" / "src" / "targets").glob("*.rs"):
         found = re.search(r'name: "(\w+)",\s+longest: (\d+)', path.read_text())
@@ -60,7 +60,7 @@ def rust_targets() -> dict[str, int]:
 
 
 def build() -> Path:
-    """The program with all Rust targets, built with coverage counters into a folder of its own."""
+    """Build the program with all Rust targets, with coverage counters, in a separate folder."""
     host = next(
         line.split()[1]
         for line in subprocess.run(["rustc", "-vV"], capture_output=True, text=True, check=True).stdout.splitlines()
@@ -73,7 +73,7 @@ def build() -> Path:
 
 
 def fuzz(target: str, executions: int, seed: int, seconds: int, program: Path | None) -> Run:
-    """Run one target: to so many executions, at most so many seconds (0: any), or to the first finding."""
+    """Run one target up to a number of executions, a time limit in seconds (0: none), or the first finding."""
     longest = TARGETS[target].longest if target in TARGETS else rust_targets()[target]
     grown, found = WORK / "grown" / target, WORK / "found" / target
     for folder in (grown, found):
@@ -85,7 +85,7 @@ def fuzz(target: str, executions: int, seed: int, seconds: int, program: Path | 
         "max_len": longest,
         "max_total_time": seconds,
         "timeout": 20,
-        # What took long on a machine that stood still meanwhile is no finding; what never ends is one.
+        # Slow inputs on a stalled machine are not findings; infinite loops are.
         "report_slow_units": 3600,
         "rss_limit_mb": 3000,
         "print_final_stats": 1,
@@ -101,7 +101,7 @@ def fuzz(target: str, executions: int, seed: int, seconds: int, program: Path | 
         environment = {**os.environ, "FORESEAL_FUZZ_TARGET": target}
     log = WORK / f"{target}.log"
     with log.open("wb") as out:
-        # The engine's own clock: a machine that is busy is part of the figure.
+        # Measured by the wall clock: a busy machine is part of the figure.
         before = os.times().elapsed
         subprocess.run(command, env=environment, stdout=out, stderr=out, cwd=WORK, check=False)
         took = os.times().elapsed - before
@@ -123,6 +123,6 @@ def _read(target: str, said: str, took: float, longest: int) -> Run:
 
 
 def versions() -> dict[str, str]:
-    """Of the engines."""
+    """Return the versions of the engines."""
     lock = tomllib.loads((ROOT / "Cargo.lock").read_text())
     return {package["name"]: package["version"] for package in lock["package"] if package["name"] == "libfuzzer-sys"}

@@ -1,4 +1,4 @@
-"""RLP, beside the PyPI package of that name."""
+"""RLP, compared with the PyPI package of that name."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from foreseal.codec import rlp_decode, rlp_encode
 
 
 def run(data: bytes) -> None:
-    """Both take the same bytes for the same item, and there is one encoding of it."""
+    """Check that both decode the same bytes to the same item, and that its encoding is unique."""
     try:
         item: Any = rlp_decode(data)
     except ValueError as error:

@@ -10,12 +10,12 @@ _TELLING = b'\x00\x01\x7f\x80\x81\xb7\xb8\xbf\xc0\xc1\xf7\xf8\xff"[{0x,:\n'
 
 
 def inputs(target: str) -> list[bytes]:
-    """All saved inputs of a target, in the order of their names."""
+    """Return all saved inputs of a target, sorted by name."""
     return [path.read_bytes() for path in sorted((SAVED / target).iterdir())]
 
 
 def damaged(chance: random.Random, saved: list[bytes], longest: int) -> bytes:
-    """One of the inputs with a few changes, parts of others among them."""
+    """Return one of the inputs with a few changes, including parts of others."""
     data = bytearray(chance.choice(saved))
     for _ in range(chance.randint(1, 4)):
         start = chance.randint(0, len(data))

@@ -1,4 +1,4 @@
-"""The direct front: requests over a connection without a socket, and the frames of a WebSocket beside the library's."""
+"""The native transport: requests without a socket, and WebSocket frames compared with the library's parser."""
 
 import asyncio
 import re
@@ -17,19 +17,19 @@ from fuzz.edge import Served, served
 _BAD_HEAD = 400
 _STATUSES = {100, 101, 200, 204, 400, 401, 403, 404, 405, 408, 413, 414, 415, 417, 426, 429, 431, 503, 505}
 _MOST = 300
-# They differ from moment to moment.
+# These headers vary over time.
 _VARYING = re.compile(rb"(date|x-foreseal-view): [^\r]*\r\n")
 
 
 def run_stream(data: bytes) -> None:
-    """Whatever bytes come, in one piece or in many, the responses are the same, and HTTP allows them."""
+    """Check that responses are the same for any segmentation of the bytes, and valid HTTP."""
     at = served()
     size, stream = data[:1], data[1:]
     whole = _final(at.run(_played(at, [stream])))
     step = max(1, size[0] if size else 1)
     pieces = [stream[start : start + step] for start in range(0, len(stream), step)]
     cut = _final(at.run(_played(at, pieces, alone=False)))
-    # What is wrong with a head may be found at another of its faults, where it comes in pieces.
+    # For segmented input, another fault of the same head may be detected first.
     assert cut == whole or _outcomes(cut) == _outcomes(whole)
     assert cut == whole or _BAD_HEAD in _outcomes(whole)
     assert set(statuses_in(whole)) <= _STATUSES, whole
@@ -40,7 +40,7 @@ def _outcomes(responses: bytes) -> list[int]:
 
 
 def _final(responses: bytes) -> bytes:
-    """The responses without interim ones: a client that sends its body at once is not asked for it."""
+    """Return the responses without interim ones: a client that sends its body at once gets none."""
     return responses.replace(b"HTTP/1.1 100 Continue\r\n\r\n", b"")
 
 
@@ -51,7 +51,7 @@ async def _played(at: Served, pieces: list[bytes], *, alone: bool = True) -> byt
     http.connection_made(transport)
     listener.turn.alone = alone
     for piece in pieces:
-        # A handshake takes the protocol's place, as in an event loop.
+        # A handshake replaces the protocol, as in an event loop.
         taker = transport.protocol or http
         if not transport.closed:
             taker.data_received(piece)
@@ -70,14 +70,14 @@ async def _played(at: Served, pieces: list[bytes], *, alone: bool = True) -> byt
 
 
 def run_frames(data: bytes) -> None:
-    """The messages in some bytes, in one piece or in two, are those that the library's own connection finds."""
+    """Check that the messages in some bytes, in one or two segments, match those of the library's connection."""
     cut, stream = data[:1], data[1:]
     expected = _by_library(stream)
     at = (cut[0] if cut else 0) % (len(stream) + 1)
     for pieces in ([stream], [stream[:at], stream[at:]]):
         messages, is_broken = _by_frames(pieces)
         assert messages == expected[0]
-        # A frame may be rejected by its head, where the library waits for the rest.
+        # A frame may be rejected by its head, but the library waits for the rest.
         assert is_broken == expected[1] or (is_broken and _by_library(stream + bytes(1 << 17))[1])
 
 
@@ -113,7 +113,7 @@ def _by_library(stream: bytes) -> tuple[list[bytes], bool]:
         parts.append(bytes(frame.data))
         if frame.fin:
             message = b"".join(parts)
-            if is_text and not _is_utf8(message):  # which the library leaves to whoever reads it
+            if is_text and not _is_utf8(message):  # the library leaves this check to its user
                 return found, True
             found.append(message)
     return found, shaken.parser_exc is not None

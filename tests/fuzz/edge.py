@@ -19,11 +19,11 @@ from bodies import LIMITS, check_answer, check_entry
 from fake_core import FakeNode
 
 _CLOSED = {1000, 1009, 1013}
-"""Codes with which a server may end a WebSocket whose client says anything at all."""
+"""Codes with which a server may close a WebSocket after arbitrary input."""
 
 
 class Complaints(logging.Handler):
-    """What a server logged as an error, which no input may bring about."""
+    """Error logs of a server, which no input may cause."""
 
     def __init__(self) -> None:
         super().__init__(logging.ERROR)
@@ -34,7 +34,7 @@ class Complaints(logging.Handler):
 
 
 class Served:
-    """An application that runs, and the loop it lives on."""
+    """A running application and its event loop."""
 
     def __init__(self) -> None:
         self.node = FakeNode()
@@ -46,9 +46,9 @@ class Served:
         self.run(self.app.startup())
 
     def run(self, work: Coroutine[Any, Any, Any]) -> Any:
-        # A double remembers every call.
+        # A double records every call.
         self.node.calls.clear()
-        # Not the runner's own `run`, which sets a handler of signals each time.
+        # The runner's own `run` would install a signal handler each time.
         answer = self._runner.get_loop().run_until_complete(work)
         assert not self._complaints.heard, self._complaints.heard
         return answer
@@ -61,25 +61,25 @@ class Served:
 
 @cache
 def served() -> Served:
-    """The one application, until `stop`."""
+    """Return the one application, running until `stop`."""
     return Served()
 
 
 def stop() -> None:
-    """End it."""
+    """Stop it."""
     served().stop()
     served.cache_clear()
 
 
 def run_body(data: bytes) -> None:
-    """Any body gets a proper answer."""
+    """Check that any body gets a valid response."""
     at = served()
     answer = at.run(request(at.app, chunks=[data]))
     check_answer(data, answer.status, answer.body)
 
 
 def run_head(data: bytes) -> None:
-    """A verb, a path, then lines of headers, cut by line feeds: any head gets a response that HTTP allows."""
+    """Check that any verb, path and header lines, separated by line feeds, get a valid HTTP response."""
     verb, path, *lines = [*data.decode("latin-1").split("\n"), "", ""]
     headers = dict(line.partition(":")[::2] for line in lines if line)
     at = served()
@@ -93,7 +93,10 @@ def run_head(data: bytes) -> None:
 
 
 def run_websocket(data: bytes) -> None:
-    """Each line is a message, binary after a zero byte: its answers are proper, and a connection that ends says why."""
+    """Send each line as a message, binary after a zero byte.
+
+    Checks that responses are valid, and that a closed connection has a reason.
+    """
     at, messages = served(), data.split(b"\n")
     client = Client(messages)
     at.run(at.app(client.scope, client.receive, client.send))
@@ -111,16 +114,16 @@ def run_websocket(data: bytes) -> None:
 
 
 class Client:
-    """The client's side of a WebSocket: says all it has to say at once, and leaves when the last of it is answered."""
+    """The client's side of a WebSocket: sends everything at once, and leaves after the last response."""
 
     scope: ClassVar = {"type": "websocket", "path": "/", "headers": [(b"host", b"localhost:8545")], "extensions": {}}
     _LAST = 2**60
 
     def __init__(self, messages: list[bytes]) -> None:
         self.said: list[str] = []
-        """What the server said."""
+        """Messages of the server."""
         self.closed: int | None = None
-        """The code with which it ended the connection, if it did."""
+        """The code with which the server closed the connection, if it did."""
         last = {"text": f'{{"jsonrpc":"2.0","id":{self._LAST},"method":"eth_blockNumber","params":[]}}', "bytes": None}
         self._unsaid: deque[dict[str, Any]] = deque([{"type": "websocket.connect"}])
         self._unsaid.extend({"type": "websocket.receive", **frame} for frame in (*map(_frame, messages), last))

@@ -1,6 +1,6 @@
-"""One target of the Python side: `python -m fuzz.engine TARGET` and options of libFuzzer.
+"""One Python target: `python -m fuzz.engine TARGET` and options of libFuzzer.
 
-Under atheris where there is one for this Python, otherwise with damaged inputs that no coverage guides.
+It runs under atheris if that is available for this Python, otherwise with damaged inputs without coverage guidance.
 """
 
 import contextlib
@@ -14,16 +14,16 @@ try:
 except ImportError:
     atheris = None
 
-# What is imported here is what coverage is measured of.
+# Coverage is measured for modules imported here.
 with atheris.instrument_imports(include=["foreseal", "rlp", "fuzz"]) if atheris else contextlib.nullcontext():
     from fuzz.corpus import damaged, inputs
     from fuzz.targets import TARGETS, Target
 
 
 def main() -> None:
-    """Run it to the end; a failure ends the process."""
+    """Run the target to the end; a failure ends the process."""
     target = TARGETS[sys.argv.pop(1)]
-    # What is shared between runs belongs to none of them.
+    # Set up the state that runs share, so that no run includes it.
     target.run(b"")
     if atheris:
         atheris.Setup(sys.argv, target.run)
@@ -34,7 +34,7 @@ def main() -> None:
 
 
 def unguided(target: Target, options: dict[str, str]) -> None:
-    """The same options, as far as they mean anything here."""
+    """Run without coverage guidance, with the applicable options."""
     chance, saved = random.Random(int(options["seed"])), inputs(target.name)
     most, began, done = int(options["max_total_time"]), monotonic(), 0
     while done < int(options["runs"]) and not (most and monotonic() - began > most):

@@ -1,4 +1,4 @@
-"""Signed transactions, beside eth-account: who sent them, and what they are called."""
+"""Signed transactions, compared with eth-account: sender and hash."""
 
 from functools import cache
 
@@ -13,18 +13,18 @@ from foreseal.testing import Chain, ChainSettings
 
 @cache
 def chain() -> Chain:
-    """A chain that takes transactions of anybody who has nothing to pay."""
+    """Return a chain that accepts transactions of any sender without a balance."""
     return Chain(ChainSettings(automine=False))
 
 
 def stop() -> None:
-    """End it."""
+    """Close it."""
     chain().close()
     chain.cache_clear()
 
 
 def run(data: bytes) -> None:
-    """A transaction that is taken has the hash and the sender that eth-account finds; most senders can pay nothing."""
+    """Check that an accepted transaction has eth-account's hash and sender; most senders have no balance."""
     try:
         told = chain().rpc("eth_sendRawTransaction", "0x" + data.hex())
     except RpcError as error:

@@ -5,7 +5,7 @@ from foreseal.server.durations import format_duration, parse_duration
 
 
 def run(data: bytes) -> None:
-    """What is taken means what is written back; what is not is a ValueError that names it."""
+    """Check that accepted text survives a round trip, and that rejected text raises a ValueError that names it."""
     text = data.decode("utf-8", "replace")
     try:
         ms = parse_duration(text)

@@ -1,4 +1,4 @@
-"""The decoders of the Python side: how each is called, and what must hold for whatever it is given."""
+"""The Python decoders: how each is called, and its invariants for any input."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,11 +12,11 @@ class Target:
 
     name: str
     longest: int
-    """Bytes of the longest input that the long form makes."""
+    """Maximum size of generated inputs in the long form, in bytes."""
     run: Callable[[bytes], None]
-    """Takes an input; raises where something does not hold."""
+    """Runs an input; raises if an invariant fails."""
     stop: Callable[[], None] = lambda: None
-    """Ends what the target shares between its runs."""
+    """Closes the state that runs share."""
 
 
 TARGETS = {

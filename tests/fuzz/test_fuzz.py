@@ -1,4 +1,4 @@
-"""The targets of the Python side over every saved input and some damaged ones: the short form of `make fuzz`."""
+"""The Python targets over every saved input and some damaged ones: the short form of `make fuzz`."""
 
 import random
 
@@ -9,7 +9,7 @@ from fuzz.corpus import SAVED, damaged, inputs
 from fuzz.targets import TARGETS
 
 EXECUTIONS = {"sender": 300, "websocket": 300}
-"""Damaged inputs where it is not a thousand."""
+"""Number of damaged inputs if it differs from a thousand."""
 
 
 @pytest.mark.parametrize("name", TARGETS)

@@ -1,1 +1,1 @@
-"""Clients that mean no good, and what honest ones notice of them."""
+"""Hostile clients, and their effect on honest clients."""

@@ -80,7 +80,7 @@ def _runs(given: argparse.Namespace) -> list[tuple[list[str], list[int]]]:
 
 
 def _save(file: Path | None, build: Build, trials: Sequence[Trial]) -> None:
-    """Save what was found so far, so that a run that is ended loses nothing."""
+    """Save the results so far, so that an interrupted run loses nothing."""
     if file is None:
         return
     report = {

@@ -22,7 +22,7 @@ _LONGEST = 600.0
 
 
 async def run(facts: Facts, name: str, addresses: int, seconds: float) -> Counter[str]:
-    """Run a pattern from so many addresses for so many seconds."""
+    """Run a pattern from this many addresses for this many seconds."""
     seen: Counter[str] = Counter()
     deadline = time.monotonic() + seconds
     own = accounts("hostile", HOSTILE_ACCOUNTS)
@@ -42,7 +42,7 @@ async def run(facts: Facts, name: str, addresses: int, seconds: float) -> Counte
 
 
 def main() -> int:
-    """Attack the node that the facts name; prints counts and the process's own processor time."""
+    """Attack the node described by the facts file; print counts and the process's own processor time."""
     parser = argparse.ArgumentParser(prog="python -m hostile.attacker")
     parser.add_argument("facts", type=Path)
     parser.add_argument("--pattern", choices=PATTERNS, required=True)

@@ -12,7 +12,7 @@ _COMMAND_TIME = 120.0
 
 
 class Build:
-    """A `foreseal` executable; what its options are called is read from its help."""
+    """A `foreseal` executable; its option names are read from its help."""
 
     def __init__(self, executable: Path) -> None:
         if not executable.exists():
@@ -46,7 +46,7 @@ class Build:
 
     @cached_property
     def commit(self) -> str | None:
-        """The commit of the checkout that holds the executable."""
+        """Return the commit of the checkout that contains the executable."""
         folder = str(self.executable.absolute().parent)
         found = subprocess.run(["git", "-C", folder, "rev-parse", "HEAD"], capture_output=True, text=True, check=False)
         return found.stdout.strip() or None

@@ -1,10 +1,10 @@
-"""Contracts that cost much, as runtime code."""
+"""Runtime code of expensive contracts."""
 
 from eth_hash.auto import keccak
 
 TRANSFER_TOPIC = keccak(b"Transfer(address,address,uint256)")
 KECCAK_LOOP = bytes.fromhex("5b6201000060002050600056")
-"""Hashes 64 KiB in a loop without an end."""
+"""Hashes 64 KiB in an infinite loop."""
 JUMP_LOOP = bytes.fromhex("5b600056")
 """The tightest loop."""
 # CALLER, ADDRESS and the event as topics, one word of zeros as data.
@@ -51,7 +51,7 @@ def pairing_loop() -> bytes:
 
 
 def memory_loop() -> bytes:
-    """Return code that expands memory to 1 MiB, then calls itself twice with the gas that is left."""
+    """Return code that expands memory to 1 MiB, then calls itself twice with the remaining gas."""
     return bytes.fromhex("60016210000052" + "5f5f5f5f305afa50" * 2 + "00")
 
 
@@ -73,7 +73,7 @@ def create_loop() -> bytes:
 
 
 def deep_calls() -> bytes:
-    """Return code that calls itself twice with all its gas, to the depth that gas allows."""
+    """Return code that calls itself twice with all its gas, up to the depth that the gas allows."""
     return bytes.fromhex("5f5f5f5f5f305af150" * 2 + "00")
 
 

@@ -34,12 +34,12 @@ class Plan:
     calm: float = 4.0
     bounds: Bounds = DEFAULT_BOUNDS
     options: tuple[str, ...] = ()
-    """More options of the node."""
+    """Additional options of the node."""
 
 
 @dataclass
 class Running:
-    """A node under test, and those that watch it."""
+    """A node under test, and its honest clients."""
 
     node: LiveNode
     watch: Watch
@@ -49,7 +49,7 @@ class Running:
 
 @dataclass
 class Campaign:
-    """Runs a plan; `trials` has what was found so far."""
+    """Runs a plan; `trials` has the results so far."""
 
     build: Build
     plan: Plan
@@ -76,7 +76,7 @@ class Campaign:
                     pattern, addresses = work.pop(0)
                     trial = self._try(node, transport, pattern, addresses)
                     if trial.failures:
-                        # What it left behind must not be blamed on the next one.
+                        # The next pattern must not inherit the effects of this one.
                         break
 
     def _try(self, running: Running, transport: str, pattern: Pattern, addresses: int) -> Trial:
@@ -130,7 +130,7 @@ def running(build: Build, transport: str, options: Sequence[str] = (), *, tls: b
 
 
 def _certify(chain: Chain) -> list[str]:
-    """Issue a certificate that this process trusts; returns the options of a node that has it."""
+    """Issue a certificate that this process trusts; return the TLS options of a node."""
     authority = trustme.CA()
     issued = authority.issue_cert("localhost", "127.0.0.1")
     files = [chain.folder / name for name in ("ca.pem", "chain.pem", "key.pem")]

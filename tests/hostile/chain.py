@@ -1,4 +1,4 @@
-"""A chain for hostile and honest clients: its genesis, its data directory, its nodes and what they have stored."""
+"""A chain for hostile and honest clients: its genesis, its data directory, its nodes and its contents."""
 
 import json
 import socket
@@ -77,7 +77,7 @@ class Chain:
         return [str(self.build.executable), "run", *own, *options]
 
     def start(self, *options: str) -> LiveNode:
-        """Start a node and wait until it is ready. Raises `RuntimeError` if it ends."""
+        """Start a node and wait until it is ready. Raise `RuntimeError` if it exits."""
         node = LiveNode(self.arguments(*options, port=free_port()))
         self.facts.port = int(node.url.rpartition(":")[2])
         return node
@@ -96,7 +96,7 @@ class Chain:
         self.facts.logs = len(rpc("eth_getLogs", {"fromBlock": block, "toBlock": block}))
 
     def send(self, rpc: Rpc, *calls: tuple[bytes, int]) -> list[dict[str, Any]]:
-        """Send transactions of the setup account, each a target and its gas; returns their receipts."""
+        """Send transactions of the setup account, each a target and its gas; return their receipts."""
         hashes = []
         for target, gas in calls:
             signed = self.setup.sign(self._nonce, to=target, gas=gas)
@@ -109,14 +109,14 @@ class Chain:
 
 
 def free_port() -> int:
-    """Return a port that nothing listens on."""
+    """Return a port without a listener."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 
 def kill_quietly(node: LiveNode) -> None:
-    """End a node however it is, and all that it started."""
+    """Kill a node in any state, with all processes that it started."""
     if node.process.poll() is None:
         node.kill()
     else:

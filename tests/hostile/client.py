@@ -1,4 +1,4 @@
-"""One hostile address: connections, calls and frames without end, until its time is over."""
+"""One hostile address: endless connections, calls and frames until its time is over."""
 
 import asyncio
 import contextlib
@@ -15,16 +15,16 @@ from hostile.signing import Account
 from hostile.wire import Connection, Response
 
 LANES = 16
-"""Connections of one address, unless a pattern needs another number: what a public caller may have of long calls."""
+"""Default connections of one address: the number of long calls that a public caller may have."""
 _RETRY = 0.02
-"""Seconds before a lane connects again, so that a closed port is no busy loop."""
+"""Seconds before a lane reconnects, so that a closed port does not cause a busy loop."""
 _CONNECT_TIME = 10.0
 _FLOOD_BLOCK = 1 << 16
 _ERROR_CODE = re.compile(rb'"error":\{"code":(-?[0-9]+)')
 Bodies = Callable[[], bytes]
 Act = Callable[[Connection], Awaitable[None]]
 _ENDS = (OSError, asyncio.IncompleteReadError, ValueError, LookupError, asyncio.LimitOverrunError)
-"""Errors of a connection that ends, or of an invalid answer; the attack continues."""
+"""Errors of a closed connection or an invalid response; the attack continues."""
 
 
 class Client:
@@ -35,10 +35,10 @@ class Client:
         self.address = f"127.0.0.{2 + number % 250}"
         self.facts = facts
         self.accounts = account
-        """Funded accounts of this address alone."""
+        """Funded accounts that only this address uses."""
         self.deadline = deadline
         self.seen = seen
-        """Counts of answers and ends, shared by all addresses of the process."""
+        """Counts of responses and closed connections, shared by all addresses of the process."""
         self.draw = random.Random(number)
         self.tls: ssl.SSLContext | None = None
 
@@ -58,7 +58,7 @@ class Client:
             return await Connection.open(self.port, self.address, tls, buffer=buffer)
 
     async def lanes(self, count: int, act: Act, *, buffer: int | None = None, retry: float = _RETRY) -> None:
-        """Run `act` on so many connections at once; one that ends is replaced after `retry` seconds."""
+        """Run `act` on this many connections at once; one that ends is replaced after `retry` seconds."""
         await asyncio.gather(*(self._lane(act, buffer, retry) for _ in range(count)))
 
     async def _lane(self, act: Act, buffer: int | None, retry: float) -> None:
@@ -77,7 +77,7 @@ class Client:
             await asyncio.sleep(retry)
 
     async def calls(self, bodies: Bodies, lanes: int = LANES, *, backoff: float = 0.01) -> None:
-        """Call over and over on so many connections; after a refusal wait `backoff` seconds."""
+        """Call in a loop on this many connections; after a rejection wait `backoff` seconds."""
 
         async def act(connection: Connection) -> None:
             for _ in self.ticks():
@@ -89,7 +89,7 @@ class Client:
         await self.lanes(lanes, act)
 
     def note(self, response: Response) -> None:
-        """Count an answer."""
+        """Count a response."""
         outcome = str(response.status)
         found = _ERROR_CODE.search(response.body[:300])
         if found is not None:
@@ -97,7 +97,7 @@ class Client:
         self.seen[outcome] += 1
 
     async def flood(self, data: bytes, lanes: int = 1, *, opening: bytes = b"", read: bool = False) -> None:
-        """Send an opening once, then the same bytes over and over, with or without reading what comes back."""
+        """Send an opening once, then the same bytes in a loop, with or without reading responses."""
         block = data * max(_FLOOD_BLOCK // len(data), 1)
 
         async def act(connection: Connection) -> None:
@@ -107,7 +107,7 @@ class Client:
         await self.lanes(lanes, act)
 
     async def trickle(self, opening: bytes, piece: bytes, interval: float, lanes: int) -> None:
-        """Send an opening, then one piece after the other."""
+        """Send an opening, then one piece at a time."""
 
         async def act(connection: Connection) -> None:
             connection.send(opening)
@@ -122,7 +122,7 @@ class Client:
         await self.lanes(lanes, act)
 
     async def sockets(self, count: int, act: Act, *, buffer: int | None = None, retry: float = _RETRY) -> None:
-        """Run `act` on so many WebSockets at once; one that ends is replaced."""
+        """Run `act` on this many WebSockets at once; one that ends is replaced."""
 
         async def run(connection: Connection) -> None:
             status = await connection.upgrade()
@@ -135,7 +135,7 @@ class Client:
         await self.lanes(count, run, buffer=buffer, retry=retry)
 
     async def frames(self, block: bytes, sockets: int = 1, *, opening: bytes = b"", read: bool = False) -> None:
-        """Send an opening once, then the same frames over and over, on so many WebSockets."""
+        """Send an opening once, then the same frames in a loop, on this many WebSockets."""
 
         async def act(connection: Connection) -> None:
             connection.send(opening)
@@ -158,7 +158,7 @@ class Client:
 
 
 async def discard(connection: Connection) -> None:
-    """Read whatever comes, to the end."""
+    """Read and discard everything to the end."""
     with contextlib.suppress(OSError, asyncio.IncompleteReadError):
         while await connection.reader.read(1 << 16):
             pass

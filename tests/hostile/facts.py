@@ -34,13 +34,13 @@ class Facts:
     traced_block: str = "0x0"
     traced_transaction: str = ""
     cursor: dict[str, Any] | None = None
-    """A place in the feed near its beginning."""
+    """An early cursor of the feed."""
 
     def save(self, file: Path) -> None:
-        """Write them for another process."""
+        """Write the facts for another process."""
         file.write_bytes(orjson.dumps(dataclasses.asdict(self)))
 
     @classmethod
     def load(cls, file: Path) -> "Facts":
-        """Read what `save` wrote."""
+        """Read facts written by `save`."""
         return cls(**orjson.loads(file.read_bytes()))

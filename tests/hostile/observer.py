@@ -1,8 +1,7 @@
 """A process of honest clients: `python -m hostile.observer FACTS`.
 
-Each method of each caller has its own schedule. A delay counts from the moment that the schedule names, so a server
-that stops for a while shows in every call that was due meanwhile. Each answer is checked; each outcome is printed as a
-line of JSON.
+Each method of each caller has its own schedule. A delay counts from the scheduled time, so a server that stalls shows
+in every call that was due meanwhile. Each response is verified; each outcome is printed as a line of JSON.
 """
 
 import asyncio
@@ -27,12 +26,12 @@ from hostile.wire import Connection, Response, call, frame
 ADDRESSES = {"public": "127.0.1.1", "keyed": "127.0.1.2"}
 """The callers and their loopback addresses."""
 ANSWER_TIME = 15.0
-"""Seconds after which a call without an answer is a fault."""
+"""Seconds after which a call without a response is a fault."""
 _LANES = 3
-"""Calls of one method that one caller has open at once."""
+"""Concurrent calls of one method by one caller."""
 NOT_SENT = "not sent: earlier calls have no answer"
 _LATE = 2.0
-"""A call that is so many seconds late, because earlier ones have no answer, is recorded and not sent."""
+"""A call that is this many seconds late, because earlier ones have no response, is recorded and not sent."""
 RATES = {
     "eth_sendRawTransaction": 20.0,
     "eth_getBlockByNumber pending": 8.0,
@@ -43,23 +42,23 @@ RATES = {
     "eth_getLogs": 2.0,
     "eth_call": 4.0,
 }
-"""Calls a second of each caller: together below the rate of a public address."""
+"""Calls per second of each caller, in total below the rate limit of a public address."""
 _open: set[float] = set()
-"""Due moments of the calls without an answer so far."""
+"""Due times of the calls in flight."""
 SHA256 = "0x" + "00" * 19 + "02"
 _HASHED = b"honest"
 
 
 Steps = Generator[bytes, Any, None]
-"""Yields the body of a call, and is sent its result."""
+"""Yields the body of a call, and receives its result."""
 
 
 class Unexpected(Exception):
-    """An answer is wrong or refused."""
+    """A response is wrong or an error."""
 
 
 class Caller:
-    """One honest client: what it knows of the chain, and what it expects of answers."""
+    """One honest client: its state of the chain, and its expected responses."""
 
     def __init__(self, name: str, facts: Facts, key: str | None) -> None:
         self.name = name
@@ -81,7 +80,7 @@ class Caller:
             "eth_getLogs": self._logs,
             "eth_call": self._call,
         }
-        """Generators that yield the body of a call and are sent its result."""
+        """Generators that yield the body of a call and receive its result."""
 
     def _submit(self) -> Steps:
         if not self._idle:
@@ -192,7 +191,7 @@ class Lane:
 
     async def _exchange(self, body: bytes) -> Response:
         if self._connection is not None:
-            # A server may end a connection between two calls; then a client connects again.
+            # A server may close a connection between two calls; then the client reconnects.
             with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
                 return await self._connection.post(body, self._caller.key)
             self._drop()
@@ -218,7 +217,7 @@ def result_of(response: Response) -> Any:
 
 
 class Listener:
-    """A subscription whose notifications are reported by the moment of their arrival."""
+    """A subscription whose notifications are reported with their arrival times."""
 
     def __init__(self, caller: Caller, kind: str, tls: ssl.SSLContext | None) -> None:
         self._caller = caller
@@ -226,7 +225,7 @@ class Listener:
         self._tls = tls
 
     async def run(self) -> None:
-        """Listen until cancelled; connect again after an end."""
+        """Listen until cancelled; reconnect after an end."""
         while True:
             connection = None
             try:
@@ -257,19 +256,19 @@ class Listener:
 
 
 def report(due: float, caller: str, method: str, delay: float, fault: str | None) -> None:
-    """Print what became of a call."""
+    """Print the outcome of a call."""
     line = {"at": due, "caller": caller, "method": method, "ms": round(delay * 1000, 3), "fault": fault}
     line["oldest"] = min(_open, default=due)
     print(orjson.dumps(line).decode(), flush=True)
 
 
 def tls_context(facts: Facts) -> ssl.SSLContext | None:
-    """Return the context of clients of the node; None where it speaks plain HTTP."""
+    """Return the TLS context of the node's clients; None for plain HTTP."""
     return ssl.create_default_context(cafile=facts.certificate) if facts.certificate else None
 
 
 def schedule(rate: float, offset: float) -> Iterator[float]:
-    """Return the moments at which calls are due."""
+    """Return the times at which calls are due."""
     begin = time.monotonic() + 0.1 + offset
     return (begin + number / rate for number in itertools.count())
 
@@ -290,7 +289,7 @@ async def observe(facts: Facts) -> None:
 
 
 def main() -> int:
-    """Observe the node that the facts name, until standard input ends."""
+    """Observe the node described by the facts file, until standard input ends."""
     facts = Facts.load(Path(sys.argv[1]))
 
     async def until_closed() -> None:

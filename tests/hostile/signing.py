@@ -17,13 +17,13 @@ class Transaction:
     """A signed transaction."""
 
     raw: str
-    """0x hex."""
+    """Raw transaction as 0x hex."""
     hash: str
 
 
 @dataclass(frozen=True, slots=True)
 class Fees:
-    """Prices of a transaction of EIP-1559, wei per gas."""
+    """Fees of an EIP-1559 transaction, in wei per gas."""
 
     max_fee: int = 10 * GWEI
     tip: int = GWEI
@@ -69,7 +69,7 @@ class Account:
 
 
 def rlp(item: Any) -> bytes:
-    """Encode a list, an integer or bytes; the packages that do so take seconds to import."""
+    """Encode a list, an integer or bytes; packages with an RLP encoder take seconds to import."""
     if isinstance(item, list):
         payload, short = b"".join(rlp(each) for each in item), 0xC0
     else:
@@ -84,5 +84,5 @@ def rlp(item: Any) -> bytes:
 
 
 def accounts(role: str, count: int) -> list[Account]:
-    """Return the accounts of a role: the same ones in every process."""
+    """Return the accounts of a role, the same in every process."""
     return [Account(f"{role}-{number}") for number in range(count)]

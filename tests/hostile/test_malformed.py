@@ -15,6 +15,6 @@ def test_a_node_stands_malformed_requests_and_more_connections_than_wait_to_be_a
         summary = campaign.run(MALFORMED, HELD, rate=0, calm=2, seconds=2)
     assert summary.faults == []
     assert sum(summary.answers.values()) >= MALFORMED
-    # What the second attack needs is there from the first one.
+    # The memory that the second attack needs is already allocated by the first one.
     first, second = (summary.memory[turn]["resident KB"] for turn in ("held", "held again"))
     assert second - first < 40 * 1024

@@ -1,6 +1,6 @@
-"""The short form of the campaign: honest clients are answered next to hostile ones, and memory is bounded.
+"""The short form of the campaign: honest clients get responses during attacks, and memory is bounded.
 
-No delay is asserted: the machine that runs the gate is busy. `make hostile` measures delays.
+No delay is asserted, because the machine of the default tests is busy. `make hostile` measures delays.
 """
 
 import pytest
@@ -16,7 +16,7 @@ SHORT = ("call-keccak", "trailers", "ping-unread", "two-byte-chunks", "half-head
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("transport", TRANSPORTS)
 def test_honest_clients_are_answered_next_to_hostile_ones(transport: str) -> None:
-    # granian answers pings by itself and keeps the answers: docs/fronts.md names the proxy that closes this.
+    # granian answers pings itself and queues the pongs: docs/fronts.md names the proxy that prevents this.
     names = tuple(name for name in SHORT if (name, transport) != ("ping-unread", "asgi"))
     plan = Plan(names, (2,), (transport,), seconds=1.0, calm=1.0, bounds=GATE_BOUNDS)
     trials = Campaign(Build.beside(), plan).run()

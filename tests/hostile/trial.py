@@ -1,4 +1,4 @@
-"""One pattern against one node: what honest clients experience before, during and after it, and the verdict."""
+"""One pattern against one node: measurements of honest clients before, during and after it, and the verdict."""
 
 import subprocess
 import time
@@ -20,7 +20,7 @@ SETTLE_TIME = 60.0
 STARVATION = "call-keccak"
 """The pattern of finding S1."""
 _RAMP = 50
-"""Addresses whose connections need as long again as the attack of one."""
+"""Number of addresses that doubles the duration of the attack, because connecting takes time."""
 
 
 @dataclass(frozen=True)
@@ -32,16 +32,16 @@ class Bounds:
     memory: int = 200 * 1024
     """KiB by which anonymous memory may rise."""
     left_memory: int = 96 * 1024
-    """KiB that it may have left behind once honest clients are served as before."""
+    """Maximum KiB of anonymous memory left behind once honest clients are served normally."""
     gap: float = 1500.0
     """Milliseconds without a flashblock."""
     lateness: bool = True
-    """Honest calls that are not sent, because earlier ones have no answer, make it fail."""
+    """True if unsent honest calls, delayed by earlier ones in flight, fail the pattern."""
 
 
 DEFAULT_BOUNDS = Bounds()
 GATE_BOUNDS = Bounds(delay=20_000.0, memory=128 * 1024, gap=30_000.0, lateness=False)
-"""For a busy machine: only correctness and memory are bounded."""
+"""Bounds for a busy machine: only correctness and memory are bounded."""
 
 
 @dataclass
@@ -55,16 +55,16 @@ class Trial:
     during: Window
     after: Window
     recovery: float | None
-    """Seconds until honest clients were served as before; None if they were not within a minute."""
+    """Seconds until honest clients were served normally; None if that took over a minute."""
     seen: dict[str, int]
-    """Answers and ends that the hostile clients counted, by kind."""
+    """Responses and closed connections that the hostile clients counted, by kind."""
     hostile_processor: float
     """Seconds of processor time of the hostile clients, which share the machine's cores."""
     failures: list[str] = field(default_factory=list)
 
 
 def attack(folder: Path, pattern: str, addresses: int, seconds: float) -> "subprocess.Popen[str]":
-    """Start hostile clients; returns once they begin."""
+    """Start hostile clients; return once they begin."""
     process = subprocess.Popen(
         helper("attacker", folder / "facts.json", "--pattern", pattern, "--addresses", addresses, "--seconds", seconds),
         stdout=subprocess.PIPE,
@@ -87,7 +87,7 @@ def run_trial(
     calm: float,
     bounds: Bounds = DEFAULT_BOUNDS,
 ) -> Trial:
-    """Watch the node for `calm` seconds, attack it for `seconds`, and wait until it has recovered."""
+    """Observe the node for `calm` seconds, attack it for `seconds`, and wait until it has recovered."""
     seconds *= 1 + addresses / _RAMP
     begin = time.monotonic()
     time.sleep(calm)
@@ -97,7 +97,7 @@ def run_trial(
         printed, _ = process.communicate(timeout=seconds + _GRACE)
         hostile: dict[str, Any] = orjson.loads(printed.splitlines()[-1])
     except (subprocess.TimeoutExpired, IndexError):
-        # On a busy machine a process at nice 19 may not come to its end.
+        # On a busy machine a process at nice 19 may not finish.
         hostile = {"processor": measure([process.pid]).processor, "seen": {"ended: killed": 1}}
         process.kill()
         process.communicate()
@@ -119,7 +119,7 @@ def worst_p99(window: Window) -> float:
 
 
 def failures_of(trial: Trial, bounds: Bounds) -> list[str]:
-    """Return what the pattern made go wrong."""
+    """Return the failed checks of a trial."""
     found = []
     for kind in ("submissions", "reads"):
         for caller, delays in getattr(trial.during, kind).items():

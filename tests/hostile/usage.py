@@ -25,7 +25,7 @@ class Usage:
 
 
 def measure(pids: list[int]) -> Usage:
-    """Read the usage of those processes that still run."""
+    """Measure the usage of the processes that still run."""
     anonymous = resident = threads = descriptors = 0
     processor = 0.0
     for pid in pids:
@@ -63,12 +63,12 @@ class Sampler:
         self.stop()
 
     def stop(self) -> None:
-        """End the thread."""
+        """Stop the thread."""
         self._stop.set()
         self._thread.join()
 
     def within(self, begin: float, end: float) -> list[Usage]:
-        """Return the samples of a time; at least the newest before its end."""
+        """Return the samples of an interval; at least the newest one before its end."""
         found = [sample for sample in self.samples if begin <= sample.at <= end]
         return found or [sample for sample in self.samples if sample.at <= end][-1:] or self.samples[:1]
 

@@ -1,4 +1,4 @@
-"""Experience of honest clients and resources of the node, by window of time."""
+"""Measurements of honest clients and resources of the node, by time window."""
 
 import itertools
 import subprocess
@@ -18,10 +18,10 @@ from hostile.usage import Sampler, Usage
 CALLERS = ("public", "keyed")
 SUBMISSION = "eth_sendRawTransaction"
 HEAVY = ("eth_call",)
-"""Methods whose delays are shown, but bounded by no verdict: they share a lane with hostile calls."""
+"""Methods whose delays are reported but not bounded: they share a queue with hostile calls."""
 _END_TIME = 30.0
 _ENOUGH = 40
-"""Calls that a second must have for a verdict."""
+"""Minimum number of calls per second for a verdict."""
 
 
 @dataclass
@@ -36,7 +36,7 @@ class Delays:
 
     @classmethod
     def from_delays(cls, delays: list[float], faults: int) -> "Delays":
-        """Summarise; zeros where nothing was called."""
+        """Summarise delays; zeros if there were no calls."""
         ordered = [round(delay, 1) for delay in sorted(delays)] or [0.0]
         p50, p99 = (ordered[min(int(len(ordered) * part), len(ordered) - 1)] for part in (0.5, 0.99))
         return cls(len(delays), p50, p99, ordered[-1], faults)
@@ -44,7 +44,7 @@ class Delays:
 
 @dataclass
 class Cadence:
-    """Intervals between flashblocks as a subscriber sees them, ms, and blocks sealed."""
+    """Intervals between flashblocks at a subscriber in ms, and number of sealed blocks."""
 
     flashblocks: int
     p50: float
@@ -54,15 +54,15 @@ class Cadence:
 
 @dataclass
 class Window:
-    """One stretch of time."""
+    """Measurements of one time window."""
 
     seconds: float
     submissions: dict[str, Delays]
-    """By caller."""
+    """Delays by caller."""
     reads: dict[str, Delays]
-    """Cheap reads together, by caller."""
+    """Delays of all cheap reads, by caller."""
     methods: dict[str, dict[str, Delays]]
-    """By caller and method."""
+    """Delays by caller and method."""
     cadence: Cadence
     memory_peak: int
     """RssAnon, KiB."""
@@ -80,12 +80,12 @@ class Recorder:
 
     def __init__(self) -> None:
         self.records: list[dict[str, Any]] = []
-        """Calls that have ended, in the order of their ends."""
+        """Completed calls, in the order of completion."""
         self.events: list[tuple[float, str]] = []
         """Notifications of subscriptions."""
 
     def add(self, line: str) -> None:
-        """Add a line that an observer printed."""
+        """Add a line of an observer's output."""
         record = orjson.loads(line)
         if "event" in record:
             self.events.append((record["at"], record["event"]))
@@ -93,7 +93,7 @@ class Recorder:
             self.records.append(record)
 
     def window(self, begin: float, end: float, usage: list[Usage]) -> Window:
-        """Summarise the calls that were due within this time."""
+        """Summarise the calls that were due within a time window."""
         records = [record for record in list(self.records) if begin <= record["at"] < end]
         return Window(
             seconds=round(end - begin, 2),
@@ -111,9 +111,9 @@ class Recorder:
         )
 
     def recovered_at(self, begin: float, bound: float) -> float | None:
-        """Return the seconds from `begin` until cheap calls take at most `bound` ms, for a second and with none open.
+        """Return the seconds from `begin` until cheap calls take at most `bound` ms for a second, none in flight.
 
-        None while that is not so.
+        Return None while that is not the case.
         """
         if not self.records:
             return None
@@ -125,7 +125,7 @@ class Recorder:
 
     def _cadence(self, begin: float, end: float) -> Cadence:
         steps = [at for at, kind in list(self.events) if kind == "newFlashblocks"]
-        # The interval that a window begins within belongs to it as well.
+        # The interval in which a window begins belongs to it as well.
         before = [at for at in steps if at < begin][-1:]
         inside = [at for at in steps if begin <= at < end]
         moments = [*before, *inside, end]
@@ -135,7 +135,7 @@ class Recorder:
 
 
 class Watch:
-    """Runs the honest clients of a node in their own process and records what they report."""
+    """Runs the honest clients of a node in their own process and records their reports."""
 
     def __init__(self, facts: Facts, folder: Path, pids: list[int]) -> None:
         file = folder / "facts.json"
@@ -159,7 +159,7 @@ class Watch:
         self.stop()
 
     def stop(self) -> None:
-        """End the honest clients."""
+        """Stop the honest clients."""
         assert self._process.stdin is not None
         self._process.stdin.close()
         try:
@@ -171,11 +171,11 @@ class Watch:
         self._sampler.stop()
 
     def window(self, begin: float, end: float) -> Window:
-        """Summarise the calls that were due within this time, and what the node used meanwhile."""
+        """Summarise the calls that were due within a time window, and the node's resource usage meanwhile."""
         return self._recorder.window(begin, end, self._sampler.within(begin, end))
 
     def settle(self, begin: float, bound: float, timeout: float) -> float | None:
-        """Wait until honest clients are served as before; seconds from `begin`, or None after `timeout`."""
+        """Wait until honest clients are served normally; return seconds from `begin`, or None after `timeout`."""
         deadline = time.monotonic() + timeout
         while time.monotonic() < deadline:
             time.sleep(0.2)
@@ -218,7 +218,7 @@ def _by_method(records: list[dict[str, Any]], caller: str) -> dict[str, Delays]:
 
 
 def _faults(records: list[dict[str, Any]]) -> list[str]:
-    """Return what was wrong, each once, with how often."""
+    """Return the distinct faults with their counts."""
     counts: dict[str, int] = {}
     for record in records:
         late = record["method"] in HEAVY and record["fault"] == NOT_SENT

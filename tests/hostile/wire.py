@@ -26,7 +26,7 @@ class Response(NamedTuple):
     body: bytes
 
     def json(self) -> Any:
-        """Return the body, parsed."""
+        """Return the parsed body."""
         return orjson.loads(self.body)
 
 
@@ -36,7 +36,7 @@ def call(method: str, *params: Any) -> bytes:
 
 
 def head(length: int | None, key: str | None = None, *lines: str) -> bytes:
-    """Return the head of a POST; without a length its end is left to the caller's lines."""
+    """Return the head of a POST; without a length the caller's lines must declare the body's end."""
     all_lines = ["POST / HTTP/1.1", "Host: localhost", "Content-Type: application/json"]
     if key is not None:
         all_lines.append(f"Authorization: Bearer {key}")
@@ -51,12 +51,12 @@ def post(body: bytes, key: str | None = None) -> bytes:
 
 
 def chunked_head(*lines: str) -> bytes:
-    """Return the head of a POST whose body comes in chunks."""
+    """Return the head of a POST with a chunked body."""
     return head(None, None, "Transfer-Encoding: chunked", *lines)
 
 
 def frame(kind: int, payload: bytes = b"", *, final: bool = True) -> bytes:
-    """Return a client's frame; its mask is zero, which changes nothing."""
+    """Return a client frame; its mask is zero, which changes nothing."""
     size = len(payload)
     if size < 126:
         length = bytes([0x80 | size])
@@ -75,7 +75,7 @@ def parse_head(data: bytes) -> tuple[int, dict[str, str]]:
 
 
 class Connection:
-    """One connection of the event loop."""
+    """One asyncio connection."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader = reader
@@ -85,7 +85,7 @@ class Connection:
     async def open(
         cls, port: int, source: str | None = None, tls: ssl.SSLContext | None = None, *, buffer: int | None = None
     ) -> "Connection":
-        """Connect from a loopback address; `buffer` bounds what the kernel receives unread."""
+        """Connect from a loopback address; `buffer` bounds the unread bytes in the kernel."""
         line = socket.socket()
         try:
             line.setblocking(False)
@@ -108,12 +108,12 @@ class Connection:
         self.writer.write(data)
 
     async def drain(self, data: bytes = b"") -> None:
-        """Queue bytes and wait while the peer does not accept them."""
+        """Queue bytes and wait until the peer accepts them."""
         self.writer.write(data)
         await self.writer.drain()
 
     async def response(self) -> Response:
-        """Read the next response whole."""
+        """Read the next complete response."""
         while True:
             status, headers = parse_head(await self.reader.readuntil(b"\r\n\r\n"))
             if status != 100:
@@ -127,7 +127,7 @@ class Connection:
         return await self.response()
 
     async def upgrade(self, *lines: str) -> int:
-        """Open a WebSocket; returns the status."""
+        """Open a WebSocket and return the status."""
         self.writer.write(UPGRADE + "".join(f"{line}\r\n" for line in lines).encode() + b"\r\n")
         return (await self.response()).status
 
@@ -140,17 +140,17 @@ class Connection:
         return first & 0x0F, await self.reader.readexactly(size)
 
     def stop_reading(self) -> None:
-        """Read nothing more."""
+        """Stop reading."""
         with contextlib.suppress(RuntimeError, NotImplementedError):
             self.writer.transport.pause_reading()  # type: ignore[attr-defined]
 
     def close(self) -> None:
-        """Cut the connection."""
+        """Abort the connection."""
         self.writer.transport.abort()
 
 
 class Socket:
-    """One blocking connection, for cases whose segments matter."""
+    """One blocking connection, for cases with controlled segments."""
 
     def __init__(self, port: int, source: str = "127.0.0.2", timeout: float = 10.0) -> None:
         self._socket = socket.create_connection((HOST, port), timeout, (source, 0))
@@ -164,7 +164,7 @@ class Socket:
         self.close()
 
     def send(self, data: bytes) -> None:
-        """Send bytes as one segment, if they fit one."""
+        """Send bytes as one segment, if they fit."""
         self._socket.sendall(data)
 
     def close(self) -> None:
@@ -172,11 +172,11 @@ class Socket:
         self._socket.close()
 
     def half_close(self) -> None:
-        """Send nothing more."""
+        """Close the sending side."""
         self._socket.shutdown(socket.SHUT_WR)
 
     def response(self) -> Response:
-        """Read the next response whole. Raises `ConnectionError` if there is none."""
+        """Read the next complete response. Raise `ConnectionError` if there is none."""
         while b"\r\n\r\n" not in self._read:
             self._more()
         data, _, self._read = self._read.partition(b"\r\n\r\n")
@@ -195,7 +195,7 @@ class Socket:
             return None
 
     def is_closed_within(self, seconds: float) -> bool:
-        """Return `True` if the server ends the connection within this time."""
+        """Return `True` if the server closes the connection within this time."""
         self._socket.settimeout(seconds)
         try:
             while self._socket.recv(1 << 16):

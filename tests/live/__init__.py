@@ -1,4 +1,4 @@
-"""A real `foreseal` process for tests, and what they need to talk to it: see README.md in the folder above."""
+"""A real `foreseal` process for tests, and clients for it: see README.md in the folder above."""
 
 from live.accounts import DEV_ACCOUNTS
 from live.blocks import in_one_block, wait_for

@@ -9,13 +9,13 @@ Account.enable_unaudited_hdwallet_features()
 
 
 def dev_account(index: int) -> LocalAccount:
-    """The account at this place of the banner."""
+    """Return the account with this index in the banner."""
     account: LocalAccount = Account.from_mnemonic(MNEMONIC, account_path=f"m/44'/60'/0'/0/{index}")
     return account
 
 
 def key_of(account: LocalAccount) -> str:
-    """The private key as 0x hex."""
+    """Return the private key as 0x hex."""
     return "0x" + bytes(account.key).hex()
 
 

@@ -1,4 +1,4 @@
-"""Every method that takes a block, by what `rpc.discover` says of it."""
+"""Every method with a block parameter, according to `rpc.discover`."""
 
 import json
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from live.rpc import Rpc
 
 TAG = "TAG"
-# What an argument beside the block is, by the name of its schema.
+# Values of the other arguments, by the name of their schema.
 _VALUES: dict[str, Any] = {
     "Address": "CONTRACT",
     "Boolean": True,
@@ -24,15 +24,15 @@ _VALUES: dict[str, Any] = {
     "Block": TAG,
     "Filter": {"fromBlock": TAG, "toBlock": TAG},
 }
-# A filter is made anew each time; foreseal_getLogs has it inside another object.
+# Excluded: a filter is created anew each time. foreseal_getLogs has its filter inside another object.
 _APART = {"eth_newFilter"}
 
 Question = tuple[str, list[Any]]
-"""A method and its parameters, in which the block is still to be named."""
+"""A method and its parameters, with a placeholder for the block."""
 
 
 def questions(rpc: Rpc, contract: str) -> list[Question]:
-    """Every method that can name a block by a tag, with parameters."""
+    """Return every method that accepts a block tag, with parameters."""
     asked = []
     for method in rpc("rpc.discover")["methods"]:
         kinds = [param["schema"]["$ref"].rpartition("/")[2] for param in method["params"]]
@@ -43,7 +43,7 @@ def questions(rpc: Rpc, contract: str) -> list[Question]:
 
 
 def answers(rpc: Rpc, asked: list[Question], block: Any) -> list[Any]:
-    """Results or errors, all from one view."""
+    """Return results or errors, all from one view."""
     requests = [
         {"jsonrpc": "2.0", "id": ident, "method": method, "params": named(params, block)}
         for ident, (method, params) in enumerate(asked)
@@ -53,5 +53,5 @@ def answers(rpc: Rpc, asked: list[Question], block: Any) -> list[Any]:
 
 
 def named(params: list[Any], block: Any) -> list[Any]:
-    """The parameters with the block, a tag, number, hash or an object, in its place."""
+    """Return the parameters with the block (a tag, number, hash or object) in place of the placeholder."""
     return list(json.loads(json.dumps(params).replace(json.dumps(TAG), json.dumps(block))))

@@ -1,4 +1,4 @@
-"""Waiting with deadlines, and looking into a block that must not be sealed meanwhile."""
+"""Waits with deadlines, and reads of a block that must stay pending meanwhile."""
 
 import time
 from collections.abc import Callable
@@ -8,14 +8,17 @@ from live.rpc import Rpc
 
 T = TypeVar("T")
 
-# How often a condition is looked at.
+# Seconds between two checks of a condition.
 LOOK = 0.01
 # Blocks that `in_one_block` tries.
 ATTEMPTS = 5
 
 
 def wait_for(look: Callable[[], T | None], seconds: float, what: str, explain: Callable[[], str] = str) -> T:
-    """Call `look` until it returns something true, and return that. Fails, naming `what`, after `seconds`."""
+    """Call `look` until its result is truthy, and return the result.
+
+    Fail after `seconds`, with `what` in the message.
+    """
     deadline = time.monotonic() + seconds
     while True:
         found = look()
@@ -27,7 +30,7 @@ def wait_for(look: Callable[[], T | None], seconds: float, what: str, explain: C
 
 
 def pending_number(rpc: Rpc) -> int:
-    """Number of the block that is being built."""
+    """Return the number of the pending block."""
     return int(rpc("eth_getBlockByNumber", "pending", False)["number"], 16)
 
 
@@ -39,8 +42,8 @@ def wait_for_block(rpc: Rpc, number: int, seconds: float = 30) -> None:
 def in_one_block(rpc: Rpc, act: Callable[[int], T]) -> T:
     """Run `act` with the number of a block that is pending from its start to its end.
 
-    Where the block was sealed meanwhile, whether `act` failed or not, it runs again at the start of another one. So it
-    must be able to run twice.
+    If the block is sealed meanwhile, `act` runs again at the start of another one, whether it failed or not. So it must
+    be repeatable.
     """
     last: AssertionError | None = None
     for attempt in range(ATTEMPTS):

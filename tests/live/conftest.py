@@ -1,4 +1,4 @@
-"""A node on the chain that the execution API's exchanges were recorded with."""
+"""A node on the chain of the execution API's recorded exchanges."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,7 @@ from live_node import shared
 
 @pytest.fixture(scope="module")
 def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveNode]:
-    """`foreseal run --no-produce` on the recorded chain."""
+    """Run `foreseal run --no-produce` on the recorded chain."""
     sample, datadir = shared("execution-apis"), tmp_path_factory.mktemp("recorded")
     done = foreseal("import", "--datadir", datadir, "--genesis", sample / "genesis.json", sample / "chain.rlp")
     assert done.returncode == 0, done.stderr

@@ -15,6 +15,6 @@ class Contract(NamedTuple):
 
 
 def contract(name: str) -> Contract:
-    """The contract with this name, as compile.mjs wrote it."""
+    """Return the contract with this name from the output of compile.mjs."""
     artefact = json.loads((CONTRACTS / f"{name}.json").read_text())
     return Contract(artefact["abi"], artefact["bytecode"])

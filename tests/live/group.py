@@ -1,4 +1,4 @@
-"""The processes of a node, as the system shows them."""
+"""The processes of a node, read from /proc."""
 
 import os
 from pathlib import Path
@@ -7,11 +7,11 @@ from live.rpc import Rpc
 
 
 def group_of(group: int) -> list[int]:
-    """Processes of this group that run, in the order of their start."""
+    """Return the running processes of this group, in the order of their start."""
     found = []
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
-            # The name before may contain anything; after it come state, parent and group.
+            # The name may contain anything; state, parent and group follow it.
             state, _, its_group = stat.read_text().rpartition(")")[2].split()[:3]
         except (FileNotFoundError, ProcessLookupError):
             continue
@@ -21,7 +21,7 @@ def group_of(group: int) -> list[int]:
 
 
 def names_of(group: int) -> list[tuple[str, int]]:
-    """Name and id of each process that the supervisor of this group started."""
+    """Return name and ID of each process that the supervisor of this group started."""
     found = []
     for pid in group_of(group):
         try:
@@ -34,7 +34,7 @@ def names_of(group: int) -> list[tuple[str, int]]:
 
 
 def server_of(rpc: Rpc, pids: list[int]) -> int | None:
-    """Which of these processes has the other end of a connection that answered before; None if it is broken."""
+    """Return the process that serves an open connection; None if the connection is broken."""
     inode = _inode_of(rpc.local_port())
     for pid in pids:
         for fd in Path(f"/proc/{pid}/fd").iterdir():
@@ -47,10 +47,10 @@ def server_of(rpc: Rpc, pids: list[int]) -> int | None:
 
 
 def _inode_of(client: int) -> str | None:
-    """The server's socket of the connection whose client has this port."""
+    """Return the server's socket of the connection whose client has this port."""
     for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
         words = line.split()
-        # Local and remote address, and after timers and owner the inode.
+        # Columns: local and remote address; after timers and owner, the inode.
         if words[2].endswith(f":{client:04X}") and words[3] == "01":
             return words[9]
     return None

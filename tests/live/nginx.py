@@ -33,7 +33,7 @@ http {{
 
 
 def documented() -> str:
-    """The configuration of the page."""
+    """Return the configuration of the page."""
     (found,) = re.findall(r"```nginx\n(.*?)```", _PAGE.read_text(), re.DOTALL)
     return str(found)
 
@@ -51,7 +51,10 @@ def _answers(port: int) -> bool:
 
 @contextlib.contextmanager
 def nginx(url: str, folder: Path) -> Iterator[int]:
-    """Port of nginx in front of the node at `url`: the documented configuration without TLS. Skips without nginx."""
+    """Run nginx in front of the node at `url` and yield its port.
+
+    It has the documented configuration without TLS. Skips the test without nginx.
+    """
     program = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin:/usr/local/sbin")
     if program is None:
         pytest.skip("nginx is not installed: the configuration in docs/fronts.md is not tested")

@@ -1,4 +1,4 @@
-"""Starts and stops `foreseal` as its user would: one process, a free port, what it prints, an exit code."""
+"""Runs `foreseal` like its user: one process, a free port, its output, an exit code."""
 
 import contextlib
 import os
@@ -18,21 +18,21 @@ from live.blocks import wait_for
 from live.rpc import Rpc
 
 START_TIME = 60.0
-"""Seconds until `/readyz` must say ok; a start takes well under one on an idle machine."""
+"""Seconds until `/readyz` must return ok; a start takes well under one on an idle machine."""
 STOP_TIME = 30.0
-"""Seconds from SIGTERM to exit code 0, the drain of calls under way included."""
+"""Seconds from SIGTERM to exit code 0, including the drain of calls in flight."""
 
-# Steps come fast, so that tests are quick; blocks last long enough to look into one while it is pending.
+# Short steps make tests fast; blocks are long enough for reads while they are pending.
 FAST = ("--block-time", "2s", "--step", "50ms")
 
 
 class Served:
-    """A running process that serves HTTP. Its output is read as it comes, so that a full pipe never stops it."""
+    """A running process that serves HTTP. Its output is read continuously, so that a full pipe never stops it."""
 
     URL: ClassVar[re.Pattern[str]] = re.compile(r"https?://\S+:\d+")
-    """What it prints once it listens, or soon will."""
+    """Pattern of the URL in its output, printed once it listens or soon will."""
     READY: ClassVar[str] = "/readyz"
-    """Path that answers 200 once it is ready."""
+    """Path that returns 200 once it is ready."""
 
     def __init__(self, command: Sequence[str], cwd: Path | None = None) -> None:
         self.process = subprocess.Popen(
@@ -42,11 +42,11 @@ class Served:
             stderr=subprocess.STDOUT,
             text=True,
             errors="replace",
-            # A group of its own, so that nothing that it started can outlive it.
+            # A separate process group, so that no child process can outlive it.
             start_new_session=True,
         )
         self.printed = ""
-        """All that it wrote so far to standard output and standard error."""
+        """Output to standard output and standard error so far."""
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
         try:
@@ -57,9 +57,9 @@ class Served:
             raise
 
     def stop(self, pid: int | None = None) -> int:
-        """Stop it as a process manager does; its exit code. Raises `TimeoutExpired` if it does not end.
+        """Stop it like a process manager and return its exit code. Raise `TimeoutExpired` if it does not exit.
 
-        `pid` is the process that is told to stop, by default the one that was started.
+        `pid` is the process that gets the signal, by default the started one.
         """
         if self.process.poll() is None:
             os.kill(pid or self.process.pid, signal.SIGTERM)
@@ -68,7 +68,7 @@ class Served:
         return code
 
     def kill(self) -> None:
-        """End it at once, as a crash would."""
+        """Kill it at once, like a crash."""
         self._kill_group()
 
     def _kill_group(self) -> None:
@@ -90,7 +90,7 @@ class Served:
     def _explain(self) -> str:
         code = self.process.poll()
         if code is not None:
-            # What is still in the pipe says why.
+            # The rest of the pipe contains the reason.
             self._reader.join()
             raise RuntimeError(f"foreseal ended with exit code {code}:\n{self.printed}")
         return f"foreseal printed:\n{self.printed}"
@@ -116,7 +116,7 @@ S = TypeVar("S", bound=Served)
 
 
 def is_ok(url: str) -> bool:
-    """Whether there is an answer with status 200."""
+    """Return True if a response has status 200."""
     try:
         with urllib.request.urlopen(url, timeout=START_TIME) as answer:
             return bool(answer.status == 200)
@@ -129,7 +129,7 @@ def is_ok(url: str) -> bool:
 
 
 def foreseal_command() -> str:
-    """The installed command that belongs to this Python."""
+    """Return the installed command of this Python environment."""
     beside = Path(sys.executable).with_name("foreseal")
     found = str(beside) if beside.exists() else shutil.which("foreseal")
     assert found, "the foreseal command is not installed: run `make build`"
@@ -138,14 +138,14 @@ def foreseal_command() -> str:
 
 @contextlib.contextmanager
 def live_node(*arguments: str, command: str = "dev") -> Iterator[LiveNode]:
-    """A node on a free port, stopped by SIGTERM at the end; that must work and exit 0."""
+    """Run a node on a free port; SIGTERM at the end must stop it with exit code 0."""
     with stopping(LiveNode([foreseal_command(), command, "--port", "0", *FAST, *arguments])) as node:
         yield node
 
 
 @contextlib.contextmanager
 def stopping(running: S) -> Iterator[S]:
-    """It is stopped by SIGTERM at the end, which must work and exit 0."""
+    """Stop the process by SIGTERM at the end, which must succeed with exit code 0."""
     try:
         yield running
         code = running.stop()

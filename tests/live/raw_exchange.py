@@ -1,4 +1,4 @@
-"""Bytes to a port of this machine, and what is answered to them."""
+"""Raw bytes to a local port, and the responses."""
 
 import contextlib
 import re
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from . import strictness
 from .strictness import CLOSED, OPEN
 
-# Seconds without an answer after which a client ends its side.
+# Seconds without a response after which a client closes its side.
 _QUIET = 0.5
 _STATUS = re.compile(rb"HTTP/1\.[01] (\d{3}) ")
 
@@ -20,7 +20,7 @@ def connect(port: int, address: str = "127.0.0.1") -> socket.socket:
 
 
 def exchange(port: int, data: bytes) -> bytes:
-    """Everything that is answered to bytes; the client ends the connection when nothing is for a while."""
+    """Return all response bytes; the client closes the connection once none arrive for a while."""
     answer = b""
     with connect(port) as line:
         with contextlib.suppress(OSError):
@@ -38,13 +38,13 @@ def exchange(port: int, data: bytes) -> bytes:
 
 
 def status_of(answer: bytes) -> int:
-    """The status of a response; `CLOSED` where there is none."""
+    """Return the status of a response; `CLOSED` if there is none."""
     found = _STATUS.match(answer)
     return int(found[1]) if found else CLOSED
 
 
 def handshake(line: socket.socket, *headers: bytes) -> bytes:
-    """Open a WebSocket; the response up to the end of its head."""
+    """Open a WebSocket and return the response up to the end of its head."""
     line.sendall(strictness.HANDSHAKE + strictness.KEY + b"".join(header + b"\r\n" for header in headers) + b"\r\n")
     answer = b""
     while b"\r\n\r\n" not in answer and (part := line.recv(65536)):
@@ -53,7 +53,7 @@ def handshake(line: socket.socket, *headers: bytes) -> bytes:
 
 
 def frames_of(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """Opcodes and payloads of the server's frames."""
+    """Yield opcodes and payloads of the server's frames."""
     while len(data) >= 2:
         opcode, length, start = data[0] & 15, data[1], 2
         if length == 126:
@@ -65,7 +65,7 @@ def frames_of(data: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def frame_outcome(port: int, data: bytes, *, stays_open: bool) -> tuple[int, bytes]:
-    """Return the outcome of frames behind a good handshake, as a `Case` has it, and the bytes that are answered."""
+    """Return the outcome of frames after a valid handshake, in the form of a `Case`, and the response bytes."""
     with connect(port) as line:
         answer = handshake(line)
         assert answer.startswith(b"HTTP/1.1 101 "), answer

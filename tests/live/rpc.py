@@ -1,4 +1,4 @@
-"""JSON-RPC over HTTP without a client library, so that a test sees exactly what came back."""
+"""JSON-RPC over HTTP without a client library, so that a test sees the exact response."""
 
 import contextlib
 import http.client
@@ -13,7 +13,7 @@ JSON_TYPE = {"Content-Type": "application/json"}
 
 
 class RpcFailure(Exception):
-    """A JSON-RPC error object; `data` is None where the object had none."""
+    """A JSON-RPC error object; `data` is None if the object has none."""
 
     def __init__(self, error: dict[str, Any]) -> None:
         super().__init__(error)
@@ -23,22 +23,22 @@ class RpcFailure(Exception):
 
 
 class HttpAnswer(NamedTuple):
-    """A whole HTTP response; header names are in lower case."""
+    """A complete HTTP response; header names are in lower case."""
 
     status: int
     headers: dict[str, str]
     body: bytes
 
     def json(self) -> Any:
-        """The body as JSON."""
+        """Return the body as JSON."""
         return json.loads(self.body)
 
 
 class Rpc:
-    """Calls one endpoint over one kept connection."""
+    """Calls one endpoint over one keep-alive connection."""
 
     def __init__(self, url: str, timeout: float = TIMEOUT) -> None:
-        """`timeout` in seconds, of one call."""
+        """`timeout` is the time limit of one call, in seconds."""
         parts = urlsplit(url)
         assert parts.hostname
         self.url = url
@@ -47,14 +47,14 @@ class Rpc:
         self._ids = itertools.count(1)
 
     def __call__(self, method: str, *params: Any) -> Any:
-        """The result of a call. Raises `RpcFailure`."""
+        """Return the result of a call. Raise `RpcFailure`."""
         answer = self.envelope(method, *params)
         if "error" in answer:
             raise RpcFailure(answer["error"])
         return answer["result"]
 
     def envelope(self, method: str, *params: Any) -> dict[str, Any]:
-        """The whole response object of a call, which is a result or an error for its id."""
+        """Return the whole response object of a call: a result or an error for its id."""
         ident = next(self._ids)
         request = {"jsonrpc": "2.0", "id": ident, "method": method, "params": params}
         answer = self.post(json.dumps(request).encode()).json()
@@ -64,7 +64,7 @@ class Rpc:
         return dict(answer)
 
     def batch(self, *calls: tuple[str, *tuple[Any, ...]]) -> list[Any]:
-        """The results of calls, each a method and its params, that are answered from one view. Raises `RpcFailure`."""
+        """Return the results of calls, each a method and its params, served from one view. Raise `RpcFailure`."""
         requests = [
             {"jsonrpc": "2.0", "id": ident, "method": method, "params": params}
             for ident, (method, *params) in enumerate(calls)
@@ -77,15 +77,15 @@ class Rpc:
         return [answer["result"] for answer in answers]
 
     def post(self, body: bytes, headers: dict[str, str] = JSON_TYPE) -> HttpAnswer:
-        """POST a body as it is."""
+        """POST a body unchanged."""
         return self.request("POST", "/", body, headers)
 
     def request(
         self, verb: str, path: str, body: bytes | None = None, headers: dict[str, str] | None = None
     ) -> HttpAnswer:
-        """Any HTTP request."""
+        """Send any HTTP request."""
         try:
-            # A server that refuses a request from its head may close before the body is sent; its answer is there.
+            # A server that rejects a request by its head may close before the body is sent; its response is readable.
             with contextlib.suppress(BrokenPipeError):
                 self._connection.request(verb, path, body, headers or {})
             response = self._connection.getresponse()
@@ -96,9 +96,9 @@ class Rpc:
         return HttpAnswer(response.status, {name.lower(): value for name, value in response.getheaders()}, answer)
 
     def local_port(self) -> int:
-        """The port of this end of the connection, which must be open."""
+        """Return the local port of the connection, which must be open."""
         return int(self._connection.sock.getsockname()[1])
 
     def close(self) -> None:
-        """Close the connection; the next call opens another one."""
+        """Close the connection; the next call opens a new one."""
         self._connection.close()

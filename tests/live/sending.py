@@ -15,9 +15,9 @@ TIP = GWEI
 
 
 def signed(account: LocalAccount, nonce: int, **fields: Any) -> str:
-    """A raw transfer of nothing to its own sender by EIP-1559; `fields` change or add what they name.
+    """Return a raw EIP-1559 transfer of 0 wei to its own sender; `fields` change or add fields.
 
-    A `gasPrice` makes it a legacy transaction (EIP-155), an `accessList` beside it one of EIP-2930.
+    A `gasPrice` makes it a legacy transaction (EIP-155), an additional `accessList` one of EIP-2930.
     """
     transaction: dict[str, Any] = {"chainId": CHAIN_ID, "nonce": nonce, "to": account.address, "value": 0, "gas": 21000}
     if "gasPrice" not in fields:
@@ -35,10 +35,10 @@ class Sender:
         self.account = account
 
     def nonce(self, block: str = "pending") -> int:
-        """The next nonce as this block has it."""
+        """Return the next nonce at this block."""
         return int(self.rpc("eth_getTransactionCount", self.account.address, block), 16)
 
     def send(self, nonce: int | None = None, **fields: Any) -> str:
-        """Send a transaction, by default with the next nonce; its hash. Raises `RpcFailure`."""
+        """Send a transaction, by default with the next nonce, and return its hash. Raise `RpcFailure`."""
         raw = signed(self.account, self.nonce() if nonce is None else nonce, **fields)
         return str(self.rpc("eth_sendRawTransaction", raw))

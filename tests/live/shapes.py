@@ -1,4 +1,4 @@
-"""Forms of JSON values, and those that the execution API gives to answers.
+"""Shapes of JSON values, and the execution API's shapes of responses.
 
 Written after the OpenRPC sources of ethereum/execution-apis at 033ca6e (7 August 2026).
 """
@@ -67,7 +67,7 @@ RECEIPT = {
     "logs": [LOG],
     "logsBloom": BLOOM,
     "effectiveGasPrice": QUANTITY,
-    # Before Byzantium a state root, after it a status.
+    # A state root before Byzantium, a status after it.
     "root": Maybe(HASH),
     "status": Maybe(re.compile("0x[01]")),
     "blobGasUsed": Maybe(QUANTITY),
@@ -93,7 +93,7 @@ BLOCK = {
     "nonce": BLOCK_NONCE,
     "size": QUANTITY,
     "uncles": [HASH],
-    # From London, Shanghai, Cancun and Prague on.
+    # Present from London, Shanghai, Cancun and Prague on.
     "baseFeePerGas": Maybe(QUANTITY),
     "withdrawals": Maybe([WITHDRAWAL]),
     "withdrawalsRoot": Maybe(HASH),
@@ -131,7 +131,7 @@ _SIGNED = {
 _TYPED = _SIGNED | {"chainId": QUANTITY, "yParity": re.compile("0x[01]"), "accessList": ACCESS_LIST}
 _PRICED = _TYPED | {"maxFeePerGas": QUANTITY, "maxPriorityFeePerGas": QUANTITY}
 TRANSACTION = (
-    # Older than EIP-155 it has no chain id.
+    # A transaction from before EIP-155 has no chain ID.
     _SIGNED | {"type": re.compile("0x0"), "chainId": Maybe(QUANTITY)},
     _TYPED | {"type": re.compile("0x1")},
     _PRICED | {"type": re.compile("0x2")},
@@ -166,7 +166,7 @@ SIMULATED_CALL = {
 
 
 def fits(value: Any, shape: Any) -> bool:
-    """Whether JSON has the shape, and no key more."""
+    """Return True if JSON has the shape and no additional key."""
     match shape:
         case None:
             return value is None

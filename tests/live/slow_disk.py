@@ -1,11 +1,11 @@
-"""A disk whose syncs hang for as long as a file is there, below a node that knows nothing of it."""
+"""A disk whose syncs hang while a file exists, transparent to the node."""
 
 import shutil
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-# Put in front of the C library: each sync waits before it is made.
+# Preloaded before the C library: each sync waits before it runs.
 _SOURCE = r"""
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -29,7 +29,7 @@ class SlowDisk:
     """Wraps a command."""
 
     def __init__(self, folder: Path) -> None:
-        """Build what hangs in `folder`."""
+        """Build the library in `folder`."""
         self._library, self._hang = folder / "slow_disk.so", folder / "hang"
         compiler = shutil.which("cc")
         assert compiler, "a C compiler is needed to build the core as well"
@@ -37,11 +37,11 @@ class SlowDisk:
         subprocess.run([compiler, *options, "-ldl"], input=_SOURCE, text=True, check=True)
 
     def under(self, command: Sequence[str]) -> list[str]:
-        """The command, over this disk."""
+        """Return the command that runs on this disk."""
         return ["/usr/bin/env", f"LD_PRELOAD={self._library}", f"HANG_WHILE={self._hang}", *command]
 
     def hang(self) -> None:
-        """Let no sync return from now on."""
+        """Block all syncs from now on."""
         self._hang.touch()
 
     def recover(self) -> None:

@@ -1,15 +1,15 @@
-"""One table of malformed HTTP and WebSocket: the bytes, and what each transport does with them.
+"""A table of malformed HTTP and WebSocket input, with the outcome on each transport.
 
-An outcome is the status of the first response, the code of the close frame, or `CLOSED` where there is neither. `asgi`
-is given where granian decides before our code runs and differs; `proxy` is the rule of a reverse proxy that closes it.
+An outcome is the status of the first response, the code of the close frame, or `CLOSED` if there is neither. `asgi` is
+set if granian decides before our code runs and differs; `proxy` is the rule of a reverse proxy that closes the gap.
 """
 
 from dataclasses import dataclass
 
 CLOSED = 0
-"""The connection ends without a response."""
+"""The connection closes without a response."""
 OPEN = -1
-"""The connection stays open and nothing is answered."""
+"""The connection stays open without a response."""
 
 CALL = b'{"jsonrpc":"2.0","id":1,"method":"eth_chainId","params":[]}'
 LINE = b"POST / HTTP/1.1\r\n"
@@ -23,15 +23,15 @@ HANDSHAKE = b"GET / HTTP/1.1\r\n" + HOST + UPGRADE + VERSION
 
 @dataclass(frozen=True)
 class Case:
-    """Bytes of a client, and what becomes of them."""
+    """Input bytes of a client, and their outcome."""
 
     name: str
     data: bytes
     native: int
     asgi: int | None = None
-    """None: as `native`."""
+    """None: the same as `native`."""
     proxy: str = ""
-    """Rule of a proxy in front of granian, for a case that granian accepts and that is refused here."""
+    """Rule of a proxy in front of granian, for a case that granian accepts but `native` rejects."""
 
     def outcome(self, transport: str) -> int:
         """Return the outcome under a transport."""
@@ -66,7 +66,7 @@ HTTP = [
     Case("a whole JSON document, then the end of the connection", chunks(WHOLE), CLOSED, asgi=400),
     Case("a whole JSON document, then half of the last chunk", chunks(WHOLE + b"0\r\n"), CLOSED, asgi=400),
     Case("Content-Length without a body", post(b"Content-Length: 5", body=b""), CLOSED, asgi=400),
-    # Which host.
+    # Host header.
     Case("two Host headers", sized(head=LINE + HOST + HOST), 400),
     Case("two different Host headers", sized(head=LINE + b"Host: evil.example\r\n" + HOST), 400),
     Case("no Host in HTTP/1.1", sized(head=LINE), 400),
@@ -86,7 +86,7 @@ HTTP = [
         asgi=200,
         proxy="normalise",
     ),
-    # Lines.
+    # Line ends.
     Case("bare LF ends every line", sized().replace(b"\r\n", b"\n"), 400, asgi=200, proxy="normalise"),
     Case("bare LF ends one header line", sized(b"X: 1\nY: 2"), 400, asgi=200, proxy="normalise"),
     Case("bare CR in a header", sized(b"X: 1\r2"), 400),
@@ -119,7 +119,7 @@ HTTP = [
     Case("a head of 1 MB", HEAD + b"X: " + b"x" * 1_000_000 + b"\r\n\r\n", 431),
     Case("1,000 header lines", HEAD + b"".join(b"X-%d: y\r\n" % n for n in range(1000)) + b"\r\n", 431),
     Case("100 empty lines before a request", b"\r\n" * 100 + sized(), 400, asgi=200, proxy="normalise"),
-    # Where a body ends.
+    # End of the body.
     Case("two equal Content-Length headers", sized(b"Content-Length: %d" % len(CALL)), 400, asgi=200, proxy="reject"),
     Case("two different Content-Length headers", sized(b"Content-Length: 1"), 400),
     Case("a list in Content-Length", post(b"Content-Length: %d, %d" % (len(CALL), len(CALL))), 400),
@@ -161,7 +161,7 @@ HTTP = [
     Case("a chunk longer than its size", chunks(SIZE + b"\r\n" + CALL + b"x\r\n0\r\n\r\n"), 400),
     Case("bare LF behind a chunk size", chunks(SIZE + b"\n" + CALL + b"\r\n0\r\n\r\n"), 400),
     Case("bare LF behind a chunk", chunks(SIZE + b"\r\n" + CALL + b"\n0\r\n\r\n"), 400),
-    # Who sends it.
+    # Content type and authorization.
     Case("two Content-Type headers", sized(b"Content-Type: application/json", b"Content-Type: text/plain"), 400),
     Case("two Authorization headers", sized(b"Authorization: Bearer a", b"Authorization: Bearer b"), 400),
     Case("two X-API-Key headers", sized(b"X-API-Key: a", b"X-API-Key: b"), 400),
@@ -195,7 +195,7 @@ MASK = b"\x01\x02\x03\x04"
 
 
 def frame(first: int, payload: bytes, *, length: bytes | None = None, masked: bool = True) -> bytes:
-    """A frame; `length` stands in for that of the payload."""
+    """Return a frame; `length` overrides the payload's length."""
     size = len(payload)
     if length is None:
         length = bytes([size]) if size < 126 else b"\x7e" + size.to_bytes(2, "big")

@@ -1,4 +1,4 @@
-"""Tiers, keys, lists, rates and bounds of a running node: each refused and each allowed case, by every way to call."""
+"""Tiers, keys, lists, rates and limits of a running node: rejected and allowed cases, by every kind of call."""
 
 import json
 import re
@@ -17,11 +17,11 @@ from raw_websocket import RawWebSocket, Refused
 
 JSON = {"Content-Type": "application/json"}
 PLACE = "0x" + "ab" * 20
-# Gives the gas that it was left with.
+# Returns its remaining gas.
 GAS_LEFT = [{"to": PLACE, "gas": hex(300_000_000)}, "latest", {PLACE: {"code": "0x5a60005260206000f3"}}]
 
 Outcome = tuple[int, int]
-"""HTTP status (200 on a WebSocket and inside of a batch) and error code, 0 for a result."""
+"""HTTP status (200 on a WebSocket and inside a batch) and error code, 0 for a result."""
 Way = Callable[[LiveNode, str | None, dict[str, Any]], Outcome]
 
 
@@ -38,13 +38,13 @@ def header(key: str | None) -> dict[str, str]:
 
 
 def alone(node: LiveNode, key: str | None, request: dict[str, Any]) -> Outcome:
-    """By itself over HTTP."""
+    """Call alone over HTTP."""
     answer = node.rpc.post(json.dumps(request).encode(), JSON | header(key))
     return answer.status, code_of(answer.json())
 
 
 def entry(node: LiveNode, key: str | None, request: dict[str, Any]) -> Outcome:
-    """Between two calls that everybody may make, which must not suffer."""
+    """Call between two calls that every caller may make, which must not be affected."""
     batch = [request_of("eth_chainId"), request, request_of("eth_chainId", ident=2)]
     answer = node.rpc.post(json.dumps(batch).encode(), JSON | ({} if key is None else {"X-API-Key": key}))
     if answer.status != 200:
@@ -55,7 +55,7 @@ def entry(node: LiveNode, key: str | None, request: dict[str, Any]) -> Outcome:
 
 
 def message(node: LiveNode, key: str | None, request: dict[str, Any]) -> Outcome:
-    """On a WebSocket, alone and in a batch."""
+    """Call on a WebSocket, alone and in a batch."""
     port = urlsplit(node.url).port
     assert port
     try:
@@ -157,7 +157,7 @@ ON_DEDICATED: list[tuple[str | None, dict[str, Any], Outcome]] = [
 
 
 def expected(way: Way, outcome: Outcome) -> Outcome:
-    """A refused entry or message does not make the status of what it is part of."""
+    """Return the outcome; a rejected entry or message does not determine the status of its response."""
     return (200, outcome[1]) if outcome[0] == 403 and way is not alone else outcome
 
 
@@ -216,7 +216,7 @@ def test_keys_are_made_and_revoked_while_the_node_runs(public: Endpoint) -> None
 
 
 def test_the_rate_of_a_key_counts_by_every_way(public: Endpoint) -> None:
-    """2/h has a burst of one call: what is refused now is refused for half an hour."""
+    """2/h has a burst of one call: the next call is rejected for half an hour."""
     key = public.keys["few"]
     assert alone(public.node, key, BALANCE) == GOOD
     assert alone(public.node, key, BALANCE) == (429, -32005)
@@ -233,7 +233,7 @@ def test_the_rate_of_a_key_counts_by_every_way(public: Endpoint) -> None:
 
 @pytest.fixture(scope="module")
 def slow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveNode]:
-    """A public node that gives little."""
+    """Run a public node with low limits."""
     bounds = ("--public-rate", "2/s", "--public-burst", "3", "--trusted-proxy", "127.0.0.1")
     with live_node("--public", *bounds, "--public-max-caller-connections", "2") as node:
         yield node
@@ -277,7 +277,7 @@ def test_behind_a_proxy_each_client_has_a_rate_of_its_own(slow: LiveNode) -> Non
         batch = json.dumps([request_of("eth_getLogs", {}), BALANCE]).encode()
         return [slow.rpc.post(batch, headers).status for _ in range(count)]
 
-    # A search takes all that the bucket has.
+    # A search takes all tokens of the bucket.
     assert statuses("198.51.100.1", 1) == [200]
     assert statuses("198.51.100.2", 1) == [200]
     assert statuses("2001:db8::1", 1) == [200]

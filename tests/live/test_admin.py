@@ -1,4 +1,4 @@
-"""Who may call what: development methods on development nodes, those for administrators on the admin listener."""
+"""Permitted callers: development methods on development nodes, admin methods on the admin listener."""
 
 import contextlib
 import json
@@ -24,7 +24,7 @@ SET = {"jsonrpc": "2.0", "id": 1, "method": "foreseal_setFinality", "params": [{
 
 
 class Pair:
-    """A node and both ways to it."""
+    """A node with its public and its admin endpoint."""
 
     def __init__(self, node: LiveNode) -> None:
         found = wait_for(lambda: _ADMIN.search(node.printed), 10, "URL for administrators")
@@ -49,7 +49,7 @@ def dev() -> Iterator[Pair]:
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
-    """`foreseal run` on a chain that `foreseal dev` began."""
+    """Run `foreseal run` on a chain that `foreseal dev` created."""
     folder = str(tmp_path_factory.mktemp("chain"))
     with live_node("--datadir", folder) as begun:
         begun.rpc("anvil_setBalance", "0x" + "77" * 20, "0x5")
@@ -94,7 +94,7 @@ def test_no_setting_opens_development_methods_on_run(dev: Pair, run: Pair, tmp_p
             for name in refused:
                 line.call(name)
                 assert line.hear()["error"]["code"] == -32601
-        # What is for administrators is at the socket, and nothing else than that is.
+        # The socket serves admin methods, and nothing else.
         assert socket.stat().st_mode & 0o777 == 0o600
         connection = UnixConnection(socket)
         connection.request("POST", "/", json.dumps([SET, *batch[:-1]]), JSON)
@@ -141,7 +141,7 @@ def test_batches_on_the_admin_listener_are_its_own(dev: Pair) -> None:
 
 
 def test_outcomes_go_back_to_the_listener_that_asked(dev: Pair) -> None:
-    """Long calls of both wait on the same core threads."""
+    """Long calls of both listeners wait on the same worker pool."""
     wrong: list[Any] = []
 
     def ask(url: str, value: int) -> None:
@@ -166,7 +166,7 @@ def test_outcomes_go_back_to_the_listener_that_asked(dev: Pair) -> None:
 def test_no_page_may_call_the_admin_listener(dev: Pair, run: Pair, headers: dict[str, str]) -> None:
     for pair in (dev, run):
         for _ in range(2):
-            # A good request before it changes nothing.
+            # A valid request before it changes nothing.
             assert pair.admin.post(json.dumps(SET).encode(), JSON).status == 200
             assert pair.admin.post(json.dumps(SET).encode(), JSON | headers).status == 403
         assert pair.admin.request("OPTIONS", "/", headers={"Origin": "http://a.example"}).status == 403

@@ -1,4 +1,4 @@
-"""A node that is sent anything: it answers properly, and goes on producing. `make fuzz` runs the long form."""
+"""Arbitrary bodies: the node responds properly and continues to produce blocks. `make fuzz` runs the long form."""
 
 import os
 from collections import Counter
@@ -18,7 +18,7 @@ SEED = int(os.environ.get("FORESEAL_SEED", "1"))
 
 @pytest.fixture(scope="module")
 def limited(front: str) -> Iterator[LiveNode]:
-    """A node with the small limits that generated bodies reach."""
+    """Run a node with small limits that generated bodies reach."""
     limits = {"body": LIMITS.body, "batch": LIMITS.batch, "depth": LIMITS.depth, "response": LIMITS.response}
     words = (word for name, most in limits.items() for word in (f"--max-{name}", str(most)))
     with live_node("--front", front, *words) as node:
@@ -26,7 +26,7 @@ def limited(front: str) -> Iterator[LiveNode]:
 
 
 def goes_on(node: LiveNode, rpc: Rpc) -> None:
-    """The process is the same, is healthy and seals another block; no method panicked."""
+    """Assert that the process is the same, is healthy and seals another block, and that no method panicked."""
     assert node.process.poll() is None
     assert rpc.request("GET", "/healthz").status == 200
     wait_for_block(rpc, pending_number(rpc))
@@ -58,7 +58,7 @@ def test_any_body_gets_a_proper_answer_and_blocks_go_on(limited: LiveNode) -> No
 
 
 def test_a_batch_of_100_000_is_refused(node: LiveNode, rpc: Rpc) -> None:
-    # Objects have more values than a body may have, before they are counted as a batch.
+    # Batches of objects exceed the limit of values per body before that of batch entries.
     batch, values = {"limit": "batch", "max": 1000}, {"limit": "values", "max": 262_144}
     for entry, limit in ((b"1", batch), (b'{"jsonrpc":"2.0","id":1,"method":"x"}', values)):
         answer = rpc.post(b"[" + b",".join([entry] * 100_000) + b"]")

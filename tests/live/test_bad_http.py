@@ -1,4 +1,4 @@
-"""HTTP as only bad clients and bad networks send it. After all of it the node still produces blocks."""
+"""HTTP from malformed clients and bad networks. After all of it the node still produces blocks."""
 
 import contextlib
 import errno
@@ -18,7 +18,7 @@ from live.blocks import pending_number, wait_for_block
 CALL = b'{"jsonrpc":"2.0","id":%d,"method":"eth_chainId","params":[]}'
 HEAD = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 LARGE = 50 * 1024 * 1024
-# Seconds that a body may take; connections that wait for the rest of theirs.
+# Maximum seconds for a body; number of connections with half a body.
 WAIT, HALVES = 2, 60
 
 
@@ -30,7 +30,7 @@ def node(front: str) -> Iterator[LiveNode]:
 
 @pytest.fixture
 def line(node: LiveNode) -> Iterator[socket.socket]:
-    """A bare connection."""
+    """Open a raw connection."""
     with connect(node) as line:
         yield line
 
@@ -47,7 +47,7 @@ def request(body: bytes) -> bytes:
 
 
 def responses(line: socket.socket, count: int) -> list[tuple[int, bytes]]:
-    """The next responses on the connection: status and body of each."""
+    """Return status and body of the next responses on the connection."""
     found, stream = [], line.makefile("rb")
     for _ in range(count):
         response = http.client.HTTPResponse(_Reading(stream))  # type: ignore[arg-type]
@@ -57,7 +57,7 @@ def responses(line: socket.socket, count: int) -> list[tuple[int, bytes]]:
 
 
 class _Reading:
-    """A socket to http.client that never closes the stream below it."""
+    """A socket for http.client that never closes the underlying stream."""
 
     def __init__(self, stream: io.BufferedReader) -> None:
         self._stream = stream
@@ -100,7 +100,7 @@ def test_half_bodies_take_no_place_for_long(node: LiveNode) -> None:
         for index, half in enumerate(halves):
             half.sendall(HEAD + b"Content-Length: 100\r\n\r\n" + (b'{"jsonrpc"' if index % 2 else b""))
         began = time.monotonic()
-        # Somebody else is served meanwhile.
+        # Other clients are served meanwhile.
         while time.monotonic() - began < WAIT / 4:
             assert node.rpc("eth_chainId") == "0x7a69"
         for half in halves:
@@ -138,7 +138,7 @@ def test_who_hangs_up_in_the_middle_breaks_nothing(node: LiveNode) -> None:
             line.sendall(request(CALL % 1)[:cut])
     for _ in range(20):
         with connect(node) as line:
-            # The whole request, and nobody to read the answer.
+            # The request is complete, but the client does not read the response.
             line.sendall(request(b'{"jsonrpc":"2.0","id":1,"method":"eth_call","params":[{}]}'))
     assert node.rpc("eth_chainId") == "0x7a69"
 
@@ -194,7 +194,7 @@ def test_what_is_no_http_is_refused_and_closed(node: LiveNode, line: socket.sock
         end_of_request(line)
         while part := line.recv(65536):
             answer += part
-    # Closed without a word, refused, or (a body that broke off, which granian gives as its end) no JSON: never served.
+    # Closed, rejected, or invalid JSON (granian treats an interrupted body as complete), but never served.
     refused = answer.startswith(b"HTTP/1.") and answer.split()[1][:1] == b"4"
     assert answer == b"" or refused or b'"code":-32700' in answer, answer[:200]
     assert b'"result"' not in answer
@@ -202,7 +202,7 @@ def test_what_is_no_http_is_refused_and_closed(node: LiveNode, line: socket.sock
 
 
 def end_of_request(line: socket.socket) -> None:
-    """Say that nothing more comes, to a server that may have closed already."""
+    """Close the sending side; the server may have closed the connection already."""
     try:
         line.shutdown(socket.SHUT_WR)
     except OSError as error:
@@ -218,7 +218,7 @@ def test_a_length_beside_chunks_smuggles_nothing(line: socket.socket) -> None:
     with contextlib.suppress(ConnectionError):
         while part := line.recv(65536):
             answer += part
-    # Chunks win (RFC 9112, 6.3): the first body is empty and what follows is a request of its own; or all is refused.
+    # Chunks win (RFC 9112, 6.3): the first body is empty and a separate request follows, or everything is rejected.
     assert answer.count(b'"id":666') <= 1
     assert answer.startswith((b"HTTP/1.1 400 ", b"HTTP/1.1 200 "))
     assert b'"code":-32700' in answer or answer.startswith(b"HTTP/1.1 400 ")

@@ -1,6 +1,6 @@
-"""Every block of the recorded chain, and every method that shows a part of one: their forms, and that they agree.
+"""Every block of the recorded chain, and every method that returns a part of one: shapes and consistency.
 
-The chain goes through every fork from Frontier to Prague and has transactions of every type.
+The chain covers every fork from Frontier to Prague and has transactions of every type.
 """
 
 from typing import Any
@@ -26,7 +26,7 @@ HEAD = 54
 
 @pytest.fixture(scope="module")
 def blocks(serving: LiveNode) -> list[dict[str, Any]]:
-    """All blocks with their transactions."""
+    """Return all blocks with their transactions."""
     numbers = range(HEAD + 1)
     return serving.rpc.batch(*(("eth_getBlockByNumber", hex(number), True) for number in numbers))
 
@@ -109,7 +109,7 @@ def test_traces_have_their_form(serving: LiveNode, blocks: list[dict[str, Any]])
 
 
 def test_what_was_executed_can_be_asked_for_again(serving: LiveNode, blocks: list[dict[str, Any]]) -> None:
-    """Calls, estimates, access lists and simulations of the chain's own transactions on the block before theirs."""
+    """Calls, estimates, access lists and simulations run the chain's own transactions on their parent blocks."""
     tried = 0
     for block in blocks[-12:]:
         before = hex(int(block["number"], 16) - 1)

@@ -1,4 +1,4 @@
-"""JSON-RPC envelopes and the HTTP around them, as a client of a running node sees them."""
+"""JSON-RPC envelopes and their HTTP responses, seen by a client of a running node."""
 
 import json
 from collections.abc import Iterator
@@ -133,7 +133,7 @@ def test_wrong_http_gets_its_status(rpc: Rpc) -> None:
     assert rpc.request("PUT", "/", body, JSON_TYPE).status == 405
     assert rpc.post(body, {"Content-Type": "text/plain"}).status == 415
     assert rpc.request("POST", "/nothing", body, JSON_TYPE).status == 404
-    # The length alone is enough: nobody has to send the rest.
+    # The length alone is enough: the server does not wait for the body.
     refused = rpc.request("POST", "/", None, JSON_TYPE | {"Content-Length": str(6 << 20)})
     assert refused.status == 413
     assert refused.json()["error"]["code"] == -32005

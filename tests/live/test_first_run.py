@@ -1,4 +1,4 @@
-"""The first minute of a newcomer: the README's command, its banner, the call that it proposes, a block that grows."""
+"""A new user's first minute: the README's command, its banner, the proposed call, a growing block."""
 
 import contextlib
 import itertools
@@ -23,13 +23,13 @@ from live.sending import Sender
 ROOT = Path(__file__).parents[2]
 
 _ACCOUNT = re.compile(r"^ *(\d+) +(0x[0-9a-fA-F]{40}) +(0x[0-9a-f]{64}) *$", re.MULTILINE)
-# A line, and those that a backslash joins to it.
+# A line, with its backslash continuations.
 _CURL = re.compile(r"^ *curl (?:.*\\\n)*.*$", re.MULTILINE)
 
 
 @contextlib.contextmanager
 def make_run() -> Iterator[LiveNode]:
-    """`make run`, without the build that the tests themselves need first."""
+    """Run `make run`, without the build, which the tests themselves need first."""
     make = shutil.which("make")
     if make is None:
         pytest.skip("make is not on the PATH")
@@ -45,7 +45,7 @@ def make_run() -> Iterator[LiveNode]:
 
 
 def child_of(pid: int) -> int:
-    """The only child of a process: what make runs."""
+    """Return the only child of a process: the command that make runs."""
     (child,) = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     return int(child)
 
@@ -114,6 +114,6 @@ def pending(node: LiveNode) -> dict[str, Any]:
 
 
 def with_transaction(node: LiveNode, tx_hash: str) -> dict[str, Any] | None:
-    """The pending block, once this transaction is in it."""
+    """Return the pending block once this transaction is in it."""
     block = pending(node)
     return block if tx_hash in block["transactions"] else None

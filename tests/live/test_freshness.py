@@ -1,4 +1,4 @@
-"""Production that ends on a live node: a disk that takes no more writes, as when it is full."""
+"""Stopped production on a live node: a disk that rejects all writes, like a full one."""
 
 import re
 import resource
@@ -25,11 +25,11 @@ _BODY = b'{"jsonrpc":"2.0","id":1,"method":"eth_blockNumber"}'
 
 STOPPED = "production stopped: "
 OLD = 5_000
-"""Milliseconds since the last tick after which a node is not to be relied on."""
+"""Milliseconds since the last tick after which a node is stale."""
 
 
 def fill_disk(node: LiveNode) -> None:
-    """From now on every write of the process to a file fails, as on a disk that is full."""
+    """Make every write of the process to a file fail from now on, like on a full disk."""
     _, hard = resource.prlimit(node.process.pid, resource.RLIMIT_FSIZE)
     resource.prlimit(node.process.pid, resource.RLIMIT_FSIZE, (0, hard))
 
@@ -39,7 +39,7 @@ def page(rpc: Rpc, path: str) -> HttpAnswer:
 
 
 def view_of(answer: HttpAnswer) -> tuple[int, int, int]:
-    """What `X-Foreseal-View` says: block, index, age in ms."""
+    """Return the contents of `X-Foreseal-View`: block, index, age in ms."""
     found = _VIEW.fullmatch(answer.headers["x-foreseal-view"])
     assert found, answer.headers
     block, index, age = map(int, found.groups())
@@ -47,14 +47,14 @@ def view_of(answer: HttpAnswer) -> tuple[int, int, int]:
 
 
 def age_in_metrics(rpc: Rpc) -> float:
-    """Milliseconds."""
+    """Return the age in milliseconds."""
     found = re.search(r"^foreseal_view_age_seconds (\S+)$", page(rpc, "/metrics").body.decode(), re.MULTILINE)
     assert found
     return float(found[1]) * 1000
 
 
 def stop_production(node: LiveNode) -> dict[str, Any]:
-    """Fill the disk and wait until the node has noticed; its status then."""
+    """Fill the disk, wait until the node notices, and return its status."""
     fill_disk(node)
 
     def failed() -> dict[str, Any] | None:
@@ -81,7 +81,7 @@ def test_a_full_disk_is_visible_everywhere_and_nothing_else_changes(tmp_path: Pa
     assert (pending["parentHash"], pending["hash"] != latest["hash"]) == (latest["hash"], True)
     assert (status["block"], status["hash"]) == (pending["number"], pending["hash"])
 
-    # Health says why at once; the age grows until the view is too old by any measure, and nothing else moves.
+    # Health reports the reason at once; the age grows until the view is stale, and nothing else changes.
     wait_for(lambda: view_of(rpc.post(_BODY))[2] > OLD, 30, "a view that is too old")
     for path in ("/healthz", "/readyz"):
         answer = page(rpc, path)
@@ -100,7 +100,7 @@ def test_a_full_disk_is_visible_everywhere_and_nothing_else_changes(tmp_path: Pa
     assert "foreseal_ready 0" in page(rpc, "/metrics").body.decode().splitlines()
     assert rpc.batch(PENDING, LATEST, ("eth_getTransactionReceipt", promised)) == [pending, latest, receipt]
 
-    # Submissions are refused in every form, with the same reason.
+    # Submissions of every form are rejected for the same reason.
     nonce = Sender(rpc, ACCOUNT).nonce()
     for method in ("eth_sendRawTransaction", "eth_sendRawTransactionSync"):
         with pytest.raises(RpcFailure) as refused:
@@ -111,7 +111,7 @@ def test_a_full_disk_is_visible_everywhere_and_nothing_else_changes(tmp_path: Pa
         )
     assert Sender(rpc, ACCOUNT).nonce() == nonce
 
-    # It stops when told to, and with room on the disk it goes on from the same step.
+    # It stops on the signal, and with free disk space it resumes from the same step.
     node.rpc.close()
     node.process.send_signal(signal.SIGTERM)
     assert node.process.wait(30) == 0
@@ -133,7 +133,7 @@ def test_heartbeats_end_with_production_and_connections_do_not() -> None:
         while "heartbeat" not in heard:
             heard = feed.hear()["params"]["result"]
         status = stop_production(node)
-        # What was on its way comes before the answer, and nothing behind it: no tick, no step.
+        # In-flight messages precede the response; no tick or step follows them.
         feed.call("eth_blockNumber")
         while "id" not in (message := feed.hear()):
             heard = message["params"]["result"]
@@ -148,7 +148,7 @@ def test_who_waits_for_a_receipt_is_told_at_once_when_production_ends() -> None:
     with live_node() as node:
         nonce = Sender(node.rpc, ACCOUNT).nonce()
         fill_disk(node)
-        # Pooled before the failed write or refused after it: either way it ends with the reason, long before its time.
+        # The call is pooled before the failed write or rejected after it; either way it fails at once with the reason.
         began = time.monotonic()
         with pytest.raises(RpcFailure, match="production stopped") as ended:
             node.rpc("eth_sendRawTransactionSync", signed(ACCOUNT, nonce), 30_000)

@@ -1,4 +1,4 @@
-"""A node behind a trusted proxy: nginx with the documented configuration, and a proxy that this test is."""
+"""A node behind a trusted proxy: nginx with the documented configuration, and a proxy of this test."""
 
 import contextlib
 import json
@@ -15,8 +15,8 @@ from .nginx import nginx
 from .raw_exchange import connect, exchange, frame_outcome, handshake, status_of
 from .strictness import CALL, CLOSED, HEAD, HTTP, OPEN, WEBSOCKET, Case
 
-# Outcomes behind nginx where they are not those of the native transport. What is 200 was rewritten: fields that are
-# none, spaces, line ends, framing and trailers of the client do not reach the node.
+# Outcomes behind nginx that differ from those of the native transport. 200 means that nginx rewrote the request:
+# invalid fields, spaces, line ends, framing and trailers of the client do not reach the node.
 _BEHIND_NGINX = {
     "another host in an absolute-form target": 403,
     "bare LF ends every line": 200,
@@ -46,13 +46,13 @@ _BEHIND_NGINX = {
     "a handshake in HTTP/1.0": 400,
     "a handshake without Connection: Upgrade": 101,
 }
-# nginx passes the target on as it is.
+# nginx passes the target on unchanged.
 _ONLY_ASGI = {"a fragment in the target": 200}
 
 
 @pytest.fixture(scope="module")
 def behind(front: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
-    """The port of nginx in front of a node."""
+    """Run nginx in front of a node and yield its port."""
     limits = ("--wrong-key-rate", "0", "--trusted-proxy", "127.0.0.1")
     with live_node("--transport", front, *limits) as node, nginx(node.url, tmp_path_factory.mktemp("nginx")) as port:
         yield port
@@ -68,7 +68,7 @@ def test_http_of_the_table_behind_nginx(front: str, behind: int) -> None:
         answers = list(pool.map(lambda case: exchange(behind, case.data), HTTP))
     expected = {case.name: _expected(case, front) for case in HTTP}
     assert {case.name: status_of(answer) for case, answer in zip(HTTP, answers, strict=True)} == expected
-    # Each is executed once or not at all.
+    # Each request is executed at most once.
     executed = {case.name: answer.count(b'"result"') for case, answer in zip(HTTP, answers, strict=True)}
     assert executed == {name: int(status == 200) for name, status in expected.items()}
 
@@ -123,7 +123,7 @@ def test_filters_count_for_the_forwarded_address(front: str) -> None:
         refused = make(1)["error"]
         assert isinstance(refused, dict)
         assert (refused["code"], refused["data"]) == (-32005, {"limit": "caller_filters", "max": 2})
-        # Each newcomer gets one, although there is room for five.
+        # Each new client gets one connection, although there is room for five.
         assert all("result" in make(client) for client in range(2, 12))
 
 
@@ -143,10 +143,10 @@ def test_bytes_in_flight_count_for_the_forwarded_address() -> None:
         first, second, other = (lines.enter_context(connect(_port(node))) for _ in range(3))
         for line, client in ((first, 1), (other, 2), (second, 1)):
             line.sendall(begun(client) + b" " * 800_000)
-            # Each answer is an iteration of the event loop, which reads 256,000 bytes of a connection at least.
+            # Each response is an iteration of the event loop, which reads at least 256,000 bytes of a connection.
             for _ in range(6):
                 node.rpc("eth_chainId")
-        # Beyond the bound of its address: read to its end, then refused, and the connection stays.
+        # Beyond the limit of its address: the body is read to its end, then rejected, and the connection stays open.
         second.sendall(b" " * 100_000)
         refused = second.recv(65536)
         assert status_of(refused) == 429

@@ -1,4 +1,4 @@
-"""The recorded exchanges of the execution API, over HTTP, against a node that serves its chain."""
+"""The recorded exchanges of the execution API, over HTTP, against a node with their chain."""
 
 import json
 from collections.abc import Iterator
@@ -9,18 +9,18 @@ from command import foreseal
 from live import LiveNode
 from live_node import shared
 
-# Samples that the specification or the conventions answer in another way, with the reason.
+# Samples for which the specification or the conventions require another response, with the reason.
 OTHERWISE = {
     "get-storage-default-block.io": "spec.md: the block is required",
     "get-nonce-default-block.io": "spec.md: the block is required",
     "filter-error-invalid-blockHash-and-range.io": "spec.md: blockHash makes the range ignored",
 }
-# In a sample that says so the recorded answer stands for its form alone.
+# In a sample with this note only the shape of the recorded response counts.
 FORM_ONLY = "speconly: client response is only checked for schema validity"
 
 
 class Exchange(NamedTuple):
-    """A request as it was sent, and what came back."""
+    """A request and its response."""
 
     file: str
     request: bytes
@@ -28,7 +28,7 @@ class Exchange(NamedTuple):
 
 
 def exchanges() -> Iterator[Exchange]:
-    """All of them, `OTHERWISE` left out."""
+    """Yield all exchanges except `OTHERWISE`."""
     folder = shared("execution-apis")
     for method in sorted(path.name for path in folder.iterdir() if path.is_dir()):
         for path in sorted((folder / method).glob("*.io")):
@@ -44,7 +44,7 @@ def exchanges() -> Iterator[Exchange]:
 
 
 def without_message(response: Any) -> Any:
-    """Error messages are each node's own."""
+    """Return a response without its error message, which differs between nodes."""
     if "error" in response:
         return response | {"error": {name: value for name, value in response["error"].items() if name != "message"}}
     return response

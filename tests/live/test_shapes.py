@@ -1,6 +1,6 @@
-"""Answers over the recorded chain have the form that the execution API gives them, and no key more.
+"""Responses over the recorded chain have the execution API's shape, and no additional key.
 
-Blocks and what is in them are in test_chain_shapes.py.
+test_chain_shapes.py covers blocks and their contents.
 """
 
 from typing import Any
@@ -99,7 +99,7 @@ ERRORS: list[tuple[str, list[Any], int]] = [
     ("eth_call", [REVERTS], 3),
     ("eth_call", [{"to": NOBODY}, "0x1000"], -32001),
     ("eth_call", [{"to": NOBODY, "input": "0x01", "data": "0x02"}], -32602),
-    # spec.md has another code for estimates than the execution API.
+    # spec.md has another error code for estimates than the execution API.
     ("eth_estimateGas", [REVERTS], -32000),
     ("eth_estimateGas", [{"from": NOBODY, "to": CONTRACT, "value": "0x1"}], -32000),
     ("eth_estimateGas", [{"to": NOBODY}, "0x1000"], -32001),
@@ -185,7 +185,7 @@ def test_a_filter_has_its_form_and_can_be_removed_once(serving: LiveNode, method
 
 
 def test_what_is_in_the_pool_has_its_form(rpc: Rpc) -> None:
-    """On a development node; a gap in the nonces keeps the transaction in the pool."""
+    """Uses a development node; a nonce gap keeps the transaction in the pool."""
     alice = DEV_ACCOUNTS[0]
     sent = rpc("eth_sendRawTransaction", signed(alice, 1000))
     assert fits(sent, HASH)
@@ -202,7 +202,7 @@ def test_what_is_in_the_pool_has_its_form(rpc: Rpc) -> None:
 
 
 def test_every_method_is_tried(serving: LiveNode) -> None:
-    """What `rpc.discover` lists is in these tables, in the recorded exchanges, or named here with its test."""
+    """Every method in `rpc.discover` is in these tables, in the recorded exchanges, or listed here with its test."""
     elsewhere = {
         **dict.fromkeys(("rpc.discover", "rpc_modules"), "tests/rpc/test_discovery.py"),
         "eth_config": "test_the_configuration_has_its_form",

@@ -1,4 +1,4 @@
-"""What a development node signs and sends for its accounts, against eth-account."""
+"""Signatures and transactions of a development node for its accounts, against eth-account."""
 
 import json
 import random
@@ -48,7 +48,7 @@ PERMIT = {
 
 
 def as_sent(value: Any) -> Any:
-    """The same with integers beyond 64 bits as text: as JSON numbers they would lose digits on their way."""
+    """Return the value with integers beyond 64 bits as text: as JSON numbers they would lose digits."""
     if isinstance(value, dict):
         return {name: as_sent(inner) for name, inner in value.items()}
     if isinstance(value, list):
@@ -79,7 +79,7 @@ def test_a_token_authorization_is_signed_as_eth_account_signs_it(rpc: Rpc) -> No
 
 
 class Draft:
-    """Random typed data: structs of every atomic type, arrays of one and two dimensions, structs in structs."""
+    """Random typed data: structs of every atomic type, arrays of one and two dimensions, nested structs."""
 
     def __init__(self, rng: random.Random) -> None:
         self._rng = rng
@@ -190,7 +190,7 @@ def test_what_it_sends_is_signed_by_its_account(rpc: Rpc) -> None:
 
 
 def test_many_at_once_get_a_nonce_each(node: LiveNode) -> None:
-    """From several connections: no two transactions get the same nonce."""
+    """Concurrent connections never get the same nonce for two transactions."""
     account = DEV_ACCOUNTS[4].address
     calls = [("eth_sendTransaction", {"from": account, "to": OTHER, "gas": "0x5208"})] * 20
     connections = [Rpc(node.url) for _ in range(3)]

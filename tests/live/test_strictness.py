@@ -1,4 +1,4 @@
-"""The table of malformed HTTP and WebSocket, over both transports."""
+"""The table of malformed HTTP and WebSocket input, over both transports."""
 
 import os
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ def test_http_of_the_table(node: LiveNode, front: str, case: Case) -> None:
 
 
 def test_no_incomplete_request_is_executed(node: LiveNode) -> None:
-    """Bodies that are whole JSON documents, each with an effect that could be seen."""
+    """The bodies are complete JSON documents with observable effects."""
     account = "0x" + "5e" * 20
     body = b'{"jsonrpc":"2.0","id":1,"method":"anvil_setBalance","params":["%b","0x7"]}' % account.encode()
     chunk = b"%x\r\n%b\r\n" % (len(body), body)
@@ -60,7 +60,7 @@ def test_frames_of_the_table(node: LiveNode, front: str, case: Case) -> None:
 
 
 def test_the_documented_table_of_granian_is_this_one() -> None:
-    """docs/fronts.md lists what granian decides before our code runs."""
+    """docs/fronts.md lists the cases that granian decides before our code runs."""
     with open(os.path.join(os.path.dirname(__file__), "../../docs/fronts.md")) as page:
         text = page.read()
     for case in (*HTTP, *WEBSOCKET):

@@ -1,7 +1,7 @@
 """The specification's error table over HTTP: codes, exact messages, replacement, precedence.
 
-A transaction whose nonce leaves a gap is pooled and never runs: with it a test can look at the pool for as long as it
-likes. One whose nonce is next is pre-confirmed at the following step.
+A transaction with a nonce gap is pooled and never runs, so a test can inspect the pool at any time. A transaction with
+the next nonce is pre-confirmed at the following step.
 """
 
 import itertools
@@ -24,19 +24,19 @@ ALREADY_KNOWN = "already known"
 UNDERPRICED = "replacement transaction underpriced"
 
 ETHER = 10**18
-# Not a multiple of ten, so that a tenth more is no whole number of wei.
+# A number that is not a multiple of ten, so that ten per cent more is not a whole number of wei.
 MAX_FEE = 3 * GWEI + 7
 TIP = GWEI + 3
 
 
 def tenth_more(fee: int) -> int:
-    """The least fee that replaces this one: new * 10 >= old * 11."""
+    """Return the minimum fee that replaces this one: new * 10 >= old * 11."""
     return -(-fee * 11 // 10)
 
 
 @pytest.fixture(scope="module")
 def unused(rpc: Rpc) -> Iterator[LocalAccount]:
-    """Funded accounts that no other test of this module has used."""
+    """Return funded accounts that no other test of this module has used."""
     return iter(DEV_ACCOUNTS)
 
 
@@ -56,7 +56,7 @@ def hash_of(raw: str) -> str:
 
 
 def refused(rpc: Rpc, raw: str) -> RpcFailure:
-    """The error that a submission gets; its code is always the same."""
+    """Return the error of a submission; its code is always the same."""
     with pytest.raises(RpcFailure) as raised:
         rpc("eth_sendRawTransaction", raw)
     assert raised.value.code == -32000
@@ -218,7 +218,7 @@ def test_an_estimate_of_what_reverts_has_the_exact_message_and_data(rpc: Rpc, bo
 
 @pytest.fixture(scope="module")
 def board(rpc: Rpc) -> str:
-    """Address of a deployed Board."""
+    """Return the address of a deployed Board."""
     code = contract("Board").bytecode + "00" * 31 + "07"
     sender = Sender(rpc, DEV_ACCOUNTS[19])
     tx_hash = sender.send(to=None, data=code, gas=1_000_000)

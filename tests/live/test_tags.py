@@ -1,4 +1,4 @@
-"""`earliest`, `finalized`, `safe` and `latest` over HTTP, on every method that rpc.discover says takes a block."""
+"""`earliest`, `finalized`, `safe` and `latest` over HTTP, on every method with a block parameter in rpc.discover."""
 
 import re
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ CODE = "0x4360005260206000a060206000f3"
 def node() -> Iterator[LiveNode]:
     depths = ("--safe-depth", str(SAFE), "--finalized-depth", str(FINALIZED))
     with live_node("--admin", "127.0.0.1:0", *depths) as node:
-        # From here on nothing is sealed that the test does not ask for.
+        # From here on blocks are sealed only on request.
         node.rpc("evm_setIntervalMining", 0)
         yield node
 

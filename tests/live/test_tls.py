@@ -1,4 +1,4 @@
-"""HTTPS and WSS, and who is refused before a request is read."""
+"""HTTPS and WSS, and connections that are rejected before a request is read."""
 
 import contextlib
 import http.client
@@ -28,7 +28,7 @@ JSON = {"Content-Type": "application/json"}
 
 @pytest.fixture
 def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Certificates:
-    """An authority that all clients in this process trust."""
+    """Return an authority that all clients in this process trust."""
     found = certificates(tmp_path)
     monkeypatch.setenv("SSL_CERT_FILE", str(found.ca))
     return found
@@ -62,7 +62,7 @@ def test_calls_streams_and_pages_of_other_origins(front: str, made: Certificates
 def test_who_speaks_plain_http_or_an_old_protocol_is_told_off_at_once(front: str, made: Certificates) -> None:
     with secured(made.issue(), front) as node:
         where = ("127.0.0.1", urlsplit(node.url).port)
-        # Closed, not left to wait: no time-out.
+        # The server closes the connection; the client does not run into its time limit.
         plain = http.client.HTTPConnection(*where, timeout=20)
         plain.request("POST", "/", CALL, JSON)
         with pytest.raises((http.client.BadStatusLine, ConnectionError)):
@@ -84,7 +84,7 @@ def test_a_client_of_tls_1_2_cannot_renegotiate(front: str, made: Certificates) 
         pytest.skip("openssl is not on the PATH: no other client renegotiates")
     with secured(made.issue(), front) as node:
         where = f"127.0.0.1:{urlsplit(node.url).port}"
-        # A line that begins with R makes it renegotiate.
+        # A line that begins with R makes openssl renegotiate.
         ended = subprocess.run(
             [openssl, "s_client", "-connect", where, "-tls1_2", "-CAfile", made.ca],
             input=b"R\n",
@@ -124,7 +124,7 @@ def test_clients_need_a_certificate_of_the_authority_that_is_named(
 
 @contextlib.contextmanager
 def listening(arguments: list[str]) -> Iterator[int]:
-    """The port of a node that `/readyz` cannot be asked of; it is stopped at the end."""
+    """Run a node without a readable `/readyz`, yield its port, and stop it at the end."""
     process = subprocess.Popen([foreseal_command(), *arguments], stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None

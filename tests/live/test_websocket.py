@@ -1,4 +1,4 @@
-"""WebSockets of a real node: who may connect, what is served, and the feed from a cursor while steps are made."""
+"""WebSockets of a real node: permitted clients, served methods, and the feed from a cursor during production."""
 
 import json
 import re
@@ -24,7 +24,7 @@ def port_of(url: str) -> int:
 
 @pytest.fixture(scope="module")
 def dev(front: str) -> Iterator[LiveNode]:
-    # One client that is many: it is not to be told that it is too much.
+    # One client acts for many, so it must not reach the limits of one caller.
     bounds = "--public-rate", "0", "--public-max-caller-connections", "512"
     with live_node("--front", front, "--admin", "127.0.0.1:0", "--public", *bounds, "--block-time", "1s") as node:
         yield node
@@ -51,7 +51,7 @@ def test_it_serves_what_http_serves(dev: LiveNode) -> None:
         assert socket.ask("eth_chainId") == "0x7a69"
         assert socket.ask("eth_getBlockByNumber", "pending", False)["number"]
         assert socket.ask("eth_estimateGas", {"to": "0x" + "11" * 20}) == "0x5208"
-        # The tier's limits, the development methods and what is for administrators alone.
+        # The tier's limits, the development methods and the admin methods.
         assert socket.ask("eth_getBlockReceipts", "latest")["code"] == -32004
         assert socket.ask("anvil_setBalance", "0x" + "77" * 20, "0x5") is None
         assert socket.ask("foreseal_setFinality", {"safe": "0x0"})["code"] == -32601
@@ -89,7 +89,7 @@ def place(step: dict[str, Any]) -> dict[str, Any]:
 
 
 def pages_after(node: LiveNode, cursor: dict[str, Any]) -> list[Any]:
-    """All steps behind a cursor, by foreseal_getFlashblocks."""
+    """Return all steps after a cursor, by foreseal_getFlashblocks."""
     found: list[Any] = []
     while True:
         page = node.rpc("foreseal_getFlashblocks", cursor, "0x5")
@@ -100,7 +100,7 @@ def pages_after(node: LiveNode, cursor: dict[str, Any]) -> list[Any]:
 
 
 def test_the_feed_goes_on_from_any_step_without_a_gap_or_a_double(dev: LiveNode) -> None:
-    """Readers that begin at the first step, in the middle and at the newest one, while transactions come."""
+    """Readers start at the first step, in the middle and at the newest one, while transactions arrive."""
     first = dev.rpc("foreseal_getFlashblocks", None)["cursor"]
     begun = int(dev.rpc("eth_blockNumber"), 16)
     sender = Sender(dev.rpc, DEV_ACCOUNTS[3])

@@ -1,4 +1,4 @@
-"""The load runs in their shortest form: they end, all they send comes back, and the file says where it is from."""
+"""The load runs in their shortest form: they end, all responses arrive, and the file names its origin."""
 
 import json
 import subprocess
@@ -11,7 +11,7 @@ ORIGIN = {"command", "date", "commit", "dirty", "machine", "versions", "results"
 
 
 def run(name: str, saved: Path, *options: object) -> list[dict[str, Any]]:
-    """The results of a load run, one line of figures each."""
+    """Return the results of a load run, one line of figures each."""
     command = [sys.executable, "-m", f"benches.load.{name}", *map(str, options), "--save", str(saved)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=100, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -39,7 +39,7 @@ def test_every_transaction_is_seen_in_three_ways(tmp_path: Path) -> None:
 def test_every_subscriber_gets_every_log(tmp_path: Path) -> None:
     options = ("--subscribers", 3, "--servers", "granian", "uvicorn", "--seconds", 1)
     for figures in run("fanout", tmp_path / "figures.json", *options):
-        # Five steps a second, ten logs each.
+        # Five steps per second, ten logs each.
         assert (figures["notifications"], figures["expected"], figures["closed"]) == (150, 150, {})
         assert figures["delay"]["p50_ms"] > 0
 

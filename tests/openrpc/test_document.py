@@ -1,7 +1,7 @@
-"""The document of rpc.discover: valid OpenRPC, and true of what is asked and answered.
+"""The document of rpc.discover: valid OpenRPC, and consistent with real requests and responses.
 
-`package.json` pins OpenRPC's own meta-schema and the one of JSON Schema that it refers to. The recorded exchanges of
-the execution API are what the schemas of parameters and results are held against.
+`package.json` pins OpenRPC's own meta-schema and the JSON Schema that it references. The schemas of parameters and
+results are checked against the recorded exchanges of the execution API.
 """
 
 import json
@@ -40,13 +40,13 @@ def document() -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def openrpc() -> Validator:
-    """Of documents, by the meta-schema."""
+    """Return the validator of documents, by the meta-schema."""
     node = find_node()
     install(HERE)
     read = subprocess.run([node, "-e", READ], cwd=HERE, capture_output=True, text=True, check=True)
     schemas: dict[str, Any] = json.loads(read.stdout)
     resources = [(uri, Resource(contents=schema, specification=DRAFT7)) for uri, schema in schemas.items()]
-    # They refer to each other with and without the slash at the end.
+    # They reference each other with and without the trailing slash.
     resources += [(uri.rstrip("/"), resource) for uri, resource in resources]
     return Draft7Validator(schemas[OPENRPC], registry=Registry().with_resources(resources))
 
@@ -71,14 +71,14 @@ def test_a_damaged_document_is_not_valid(document: dict[str, Any], openrpc: Vali
 
 
 class Schemas:
-    """The parameters and results of each method, as the document has them."""
+    """The document's parameters and results of each method."""
 
     def __init__(self, document: dict[str, Any]) -> None:
         self._methods = {method["name"]: method for method in document["methods"]}
         self._components = document["components"]
 
     def faults_of_params(self, method: str, params: list[Any]) -> list[str]:
-        """What is wrong with the parameters, by position; one that may be left out may be null."""
+        """Return the faults of the parameters, by position; an optional one may be null."""
         described = self._methods[method]["params"]
         faults = [f"{len(params)} of at most {len(described)} arguments"] * (len(params) > len(described))
         for value, argument in zip(params, described, strict=False):
@@ -88,7 +88,7 @@ class Schemas:
         return faults + [f"{argument['name']} is missing" for argument in missing if argument["required"]]
 
     def faults_of_result(self, method: str, result: Any) -> list[str]:
-        """What is wrong with an answer."""
+        """Return the faults of a result."""
         return self._faults(self._methods[method]["result"]["schema"], result)
 
     def _faults(self, schema: dict[str, Any], value: Any) -> list[str]:
@@ -97,7 +97,7 @@ class Schemas:
 
 
 def _exchanges() -> Iterator[tuple[str, list[Any], dict[str, Any]]]:
-    """Method, parameters and response of each recorded exchange."""
+    """Yield method, parameters and response of each recorded exchange."""
     for file in sorted(shared("execution-apis").glob("*/*.io")):
         lines = file.read_text().splitlines()
         requests = [json.loads(line[3:]) for line in lines if line.startswith(">> ")]
@@ -107,7 +107,7 @@ def _exchanges() -> Iterator[tuple[str, list[Any], dict[str, Any]]]:
 
 
 LENIENT = {
-    # The execution API lets the block be left out, the specification of Foreseal does not.
+    # The execution API allows omitting the block, the specification of Foreseal does not.
     ("eth_getStorageAt", "block is missing"),
     ("eth_getTransactionCount", "block is missing"),
 }

@@ -1,8 +1,8 @@
-"""Fixtures of the payments.
+"""Fixtures of the payment tests.
 
-Every test that asks for `url` runs on SQLite and on PostgreSQL; one that asks for `shop` or `make` also on a real node
-with the real contracts, unless it is marked `in_memory`; what is marked `on_a_node` there alone. What is marked
-`on_sqlite` leaves out PostgreSQL.
+Every test with `url` runs on SQLite and on PostgreSQL. A test with `shop` or `make` also runs on a real node with the
+real contracts, unless it is marked `in_memory`; a test marked `on_a_node` runs only there. The mark `on_sqlite` skips
+PostgreSQL.
 """
 
 import itertools
@@ -25,7 +25,7 @@ _MEMORY = Path("/dev/shm")
 
 @pytest.fixture(scope="session")
 def postgresql() -> Iterator[str]:
-    """The URL of a server for this session."""
+    """Provide the URL of a server for this session."""
     folder = programs()
     if folder is None:
         pytest.skip("no initdb and postgres on this machine (Debian: apt install postgresql)")
@@ -50,13 +50,13 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture
 def chains(request: pytest.FixtureRequest) -> Chains:
-    """What makes a chain: in memory, or a node with the contracts."""
+    """Return the factory of a chain: in memory, or a node with the contracts."""
     return on_a_node if request.param == "node" else in_memory
 
 
 @pytest.fixture(scope="session")
 def made_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An SQLite database with the tables and nothing in them: to copy it takes a tenth of the time to make one."""
+    """Provide an SQLite database with empty tables: a copy takes a tenth of the time of its creation."""
     path = tmp_path_factory.mktemp("tables") / "empty.db"
     Database(f"sqlite:///{path}").close()
     return path
@@ -64,7 +64,7 @@ def made_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def sqlite(tmp_path: Path, made_once: Path) -> Iterator[Callable[[], str]]:
-    """Gives the URL of an empty SQLite, each time another one, in memory where there is such a folder."""
+    """Provide a function that returns the URL of a new empty SQLite, in memory if there is such a folder."""
     folder = _MEMORY / f"foreseal-{os.getpid()}-{tmp_path.name}" if os.access(_MEMORY, os.W_OK) else tmp_path / "db"
     folder.mkdir()
     numbers = itertools.count()
@@ -74,7 +74,7 @@ def sqlite(tmp_path: Path, made_once: Path) -> Iterator[Callable[[], str]]:
 
 @pytest.fixture
 def new_url(request: pytest.FixtureRequest) -> Callable[[], str]:
-    """Gives the URL of an empty database, each time another one, or the same emptied."""
+    """Return a function that returns the URL of a new empty database, or of the same one emptied."""
     if request.param == "postgresql":
         url = request.getfixturevalue("postgresql")
         return lambda: _emptied(url)
@@ -92,7 +92,7 @@ def new_url(request: pytest.FixtureRequest) -> Callable[[], str]:
 
 @pytest.fixture
 def emptied(postgresql: str) -> str:
-    """The URL of an empty PostgreSQL."""
+    """Return the URL of an empty PostgreSQL."""
     return _emptied(postgresql)
 
 
@@ -110,13 +110,13 @@ def _emptied(url: str) -> str:
 
 @pytest.fixture
 def url(new_url: Callable[[], str]) -> str:
-    """The URL of an empty database."""
+    """Return the URL of an empty database."""
     return new_url()
 
 
 @pytest.fixture
 def make(url: str, chains: Chains) -> Iterator[Make]:
-    """Makes the shop of a test, with settings of its own."""
+    """Provide a factory of shops with their own settings."""
     made: list[Shop] = []
 
     def one(*args: object, **settings: object) -> Shop:
@@ -130,5 +130,5 @@ def make(url: str, chains: Chains) -> Iterator[Make]:
 
 @pytest.fixture
 def shop(make: Make) -> Shop:
-    """A merchant on a chain."""
+    """Return a merchant on a chain."""
     return make()

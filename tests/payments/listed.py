@@ -1,4 +1,4 @@
-"""Tests that a list names: whether there are any of that name."""
+"""Existence checks for tests that a list names."""
 
 import ast
 from functools import cache
@@ -8,7 +8,7 @@ PAYMENTS = Path(__file__).parent
 
 
 def is_there(test: str) -> bool:
-    """Whether a test exists, `file::name` below this folder; what is in brackets behind the name is not looked at."""
+    """Return True if a test exists, `file::name` below this folder; brackets after the name are ignored."""
     file, _, name = test.partition("::")
     return name.partition("[")[0] in _names(PAYMENTS / file)
 

@@ -1,7 +1,7 @@
-"""Breaks the payments on purpose and sees that a test notices (`make mutants`).
+"""Mutation tests of the payments (`make mutants`).
 
 Each entry of `mutants.toml` changes a file of the package, in a copy; contracts are compiled again. Its tests must pass
-without the change and fail with it. Names given as arguments choose entries. Exit 1 if a mutant survives.
+without the change and fail with it. Names given as arguments select entries. Exit 1 if a mutant survives.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ PASSED, FAILED = 0, 1
 
 @dataclass(frozen=True)
 class Mutant(Fault):
-    """A change and the tests of which one at least must notice it."""
+    """A change, and the tests of which at least one must fail."""
 
     file: str
     changes: tuple[tuple[str, str], ...]
-    """Texts of the file and what stands in their place."""
+    """Texts of the file and their replacements."""
     tests: tuple[str, ...]
 
 
 def load() -> list[Mutant]:
-    """Read the list, and see that each text is in its file, once."""
+    """Read the list, and check that each text occurs in its file exactly once."""
     entries = tomllib.loads(Path(__file__).with_suffix(".toml").read_text())["mutant"]
     mutants = [
         Mutant(**entry | {name: tuple(map(kind, entry[name])) for name, kind in (("changes", tuple), ("tests", str))})
@@ -54,14 +54,14 @@ def load() -> list[Mutant]:
 
 
 def change(copy: Path, mutant: Mutant) -> None:
-    """Break the copy. Exits if what it became does not compile: then it proves nothing."""
+    """Mutate the copy. Exit if the result does not compile: then it proves nothing."""
     path = copy / PACKAGE / mutant.file
     text = path.read_text()
     for old, new in mutant.changes:
         text = text.replace(old, new)
     path.write_text(text)
     if path.suffix == ".sol":
-        # Sources import none of another folder, so its own is enough.
+        # Sources do not import from other folders, so one folder is enough.
         sources = copy / CONTRACTS / "sources"
         own = sources / path.relative_to(sources).parts[0]
         command = ["node", str(COMPILER / "compile.mjs"), str(own), str(copy / CONTRACTS / "compiled")]
@@ -71,7 +71,7 @@ def change(copy: Path, mutant: Mutant) -> None:
 
 
 def passes(python: Path, tests: tuple[str, ...]) -> bool:
-    """Run tests on the package in a folder. Exits if they cannot be run."""
+    """Run tests on the package in a folder. Exit if they cannot be run."""
     command = [sys.executable, "-m", "pytest", "-n", "0", "-q", "-x", "-p", "no:cacheprovider"]
     given = [f"tests/payments/{test}" for test in tests]
     done = subprocess.run(
@@ -89,7 +89,7 @@ def passes(python: Path, tests: tuple[str, ...]) -> bool:
 
 
 def survives(mutant: Mutant) -> bool:
-    """Whether its tests pass on a copy of the package that has it."""
+    """Return True if the tests pass on a copy of the package with the mutant."""
     with tempfile.TemporaryDirectory(prefix="foreseal-mutant-") as place:
         copy = Path(place)
         shutil.copytree(PYTHON / "foreseal", copy / "foreseal", ignore=shutil.ignore_patterns("__pycache__"))
@@ -99,7 +99,7 @@ def survives(mutant: Mutant) -> bool:
 
 @cache
 def healthy(tests: tuple[str, ...]) -> bool:
-    """Whether tests pass on the package as it is."""
+    """Return True if tests pass on the unchanged package."""
     return passes(PYTHON, tests)
 
 

@@ -1,4 +1,4 @@
-"""Who takes part, with keys that the tests know, and what a checkout's address is."""
+"""Accounts of the payment tests with fixed keys, and a checkout's address."""
 
 from eth_account import Account
 from eth_account.signers.local import LocalAccount
@@ -7,7 +7,7 @@ CHECKOUT = "0x00000000000000000000000000000000000C4eC0"
 
 
 def account(number: int) -> LocalAccount:
-    """An account by a number, which is its key."""
+    """Return the account whose key is this number."""
     return Account.from_key(number.to_bytes(32, "big"))
 
 

@@ -1,4 +1,4 @@
-"""A PostgreSQL server of the tests' own: Debian's programs, data and socket in a folder that is removed."""
+"""A PostgreSQL server for the tests: Debian's programs, data and socket in a temporary folder."""
 
 import contextlib
 import os
@@ -10,14 +10,14 @@ from pathlib import Path
 
 from live.blocks import wait_for
 
-# Where Debian and its kin keep them.
+# Folders of the programs on Debian and its derivatives.
 _PLACES = sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
 _USER = "postgres"
 _START_TIME = 60.0
 
 
 def programs() -> Path | None:
-    """The folder with `initdb` and `postgres`; None where there is none."""
+    """Return the folder with `initdb` and `postgres`; None if there is none."""
     found = shutil.which("initdb")
     places = [*_PLACES, *([Path(found).parent] if found else [])]
     return next((each for each in places if (each / "initdb").exists() and (each / "postgres").exists()), None)
@@ -25,7 +25,7 @@ def programs() -> Path | None:
 
 @contextlib.contextmanager
 def server(folder: Path) -> Iterator[str]:
-    """The URL of a fresh server, which ends with the context. It does not sync: its data are thrown away."""
+    """Run a fresh server for the context and yield its URL. It does not fsync: its data is discarded."""
     # PostgreSQL refuses to run as root.
     user = _USER if os.geteuid() == 0 else None
     with tempfile.TemporaryDirectory(prefix="foreseal-pg-") as place:
@@ -35,7 +35,7 @@ def server(folder: Path) -> Iterator[str]:
         setup = ["--pgdata", data, "--auth", "trust", "--username", _USER, "--encoding", "UTF8", "--no-sync"]
         subprocess.run([folder / "initdb", *setup], user=user, cwd=place, check=True, capture_output=True)
         options = ["-c", "listen_addresses=", "-c", "fsync=off", "-c", f"unix_socket_directories={place}"]
-        # To a file: a pipe that nobody reads is full after some hundred errors, and then every query waits.
+        # The log goes to a file: an unread pipe fills up after some hundred errors and then blocks every query.
         told = Path(place) / "log"
         with told.open("wb") as log:
             running = subprocess.Popen(

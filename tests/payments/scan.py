@@ -1,4 +1,4 @@
-"""What is on a chain, read from its blocks and not through the library."""
+"""Contents of a chain, read from its blocks and not through the library."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ class Movement:
     nonce: bytes | None
 
     def row(self) -> tuple[Any, ...]:
-        """As `Shop.rows` has it."""
+        """Return the tuple that `Shop.rows` uses."""
         return (
             self.hash,
             self.position,
@@ -43,7 +43,7 @@ class Movement:
 
 
 def movements(chain: AnyChain) -> Iterator[Movement]:
-    """All transfers on the chain, the pre-confirmed ones too."""
+    """Yield all transfers on the chain, including pre-confirmed ones."""
     logs = chain.logs()
     first: dict[str, int] = {}
     for place, log in enumerate(logs):
@@ -75,7 +75,7 @@ def paid(chain: AnyChain) -> list[Movement]:
 
 
 def canceled(chain: AnyChain) -> set[tuple[str, bytes]]:
-    """Payers and nonces of authorizations that were canceled."""
+    """Return payers and nonces of canceled authorizations."""
     return {
         ("0x" + log["topics"][1][26:], bytes.fromhex(log["topics"][2][2:]))
         for log in chain.logs()

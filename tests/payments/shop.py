@@ -1,4 +1,4 @@
-"""A merchant with everything there is, on a chain: what most tests of payments begin with."""
+"""A merchant with all services, on a chain: the basis of most payment tests."""
 
 from collections.abc import Callable
 from enum import StrEnum
@@ -29,25 +29,25 @@ from payments.fake.node import Disturbed, FakeNode
 from payments.people import BUYER, BUYERS, CHECKOUT, SHOP, account
 
 AnyChain = Any
-"""A `FakeChain`, or a `RealChain`, which is told the same."""
+"""A `FakeChain`, or a `RealChain` with the same interface."""
 Chains = Callable[[int], tuple[AnyChain, Disturbed]]
-"""Makes a chain of so many blocks up to the final one, and a node of it."""
+"""Makes a chain whose final block is this many blocks behind, and a node on it."""
 FUNDS = 1_000_000
 ADDRESS = to_checksum_address(TOKEN)
 
 
 def in_memory(finality: int) -> tuple[FakeChain, FakeNode]:
-    """A chain that this process has as dictionaries."""
+    """Return a chain of dictionaries in this process."""
     chain = FakeChain(finality=finality)
     return chain, FakeNode(chain)
 
 
 class Killed(BaseException):
-    """The process ended at a crash point. Not an Exception: nothing in the library may catch it."""
+    """The process ended at a crash point. It is not an Exception: nothing in the library may catch it."""
 
 
 class Crashes:
-    """Passes crash points, and ends the process at the one that is armed, or at any after so many others."""
+    """Crash points that end the process at the armed one, or after a number of others."""
 
     def __init__(self) -> None:
         self.armed: StrEnum | None = None
@@ -133,7 +133,7 @@ class Shop:
         return id
 
     def captured(self, id: str, amount: int = 500, **terms: Any) -> str:
-        """An order whose capture is final."""
+        """Create an order whose capture is final."""
         self.captures.capture(self.stored(id, amount, **terms))
         self.settle()
         return id
@@ -142,7 +142,7 @@ class Shop:
         return self.cancellations.cancel(id, self.signed(self.cancellations.message(id), buyer))
 
     def pay(self, amount: int, memo: bytes | None = None, *, buyer: LocalAccount = BUYER) -> str:
-        """A transfer of a buyer's own to the merchant; its hash, once it is in a block."""
+        """Transfer to the merchant as a buyer and return the hash, once it is in a block."""
         if memo is None:
             data = call_data("transfer(address,uint256)", SHOP.address, amount)
         else:
@@ -152,38 +152,38 @@ class Shop:
         return sent.hash
 
     def payer_cancels(self, id: str, buyer: LocalAccount = BUYER) -> None:
-        """The payer takes their own cancellation to the chain."""
+        """Submit the payer's own cancellation to the chain."""
         message = self.cancellations.message(id)
         data = cancel_call(message, self.signed(message, buyer))
         self.chain.inject(buyer.address.lower(), TOKEN, data)
 
     def submit_permit(self, message: Permit, signature: bytes, sender: LocalAccount) -> None:
-        """Anybody takes a permit to the chain."""
+        """Submit a permit to the chain as any account."""
         values = (message.owner, message.spender, message.value, message.deadline, signature)
         data = call_data("permit(address,address,uint256,uint256,bytes)", *values)
         self.chain.inject(sender.address.lower(), TOKEN, data)
 
     def go_on(self) -> None:
-        """What a service does again and again."""
+        """Run one round of the service's periodic work."""
         self.progress.resume()
         self.refunds.resume()
         self.payouts.resume()
         self.watcher.poll()
 
     def settle(self) -> None:
-        """Let everything become final."""
+        """Wait until everything is final."""
         for _ in range(3):
             self.go_on()
             self.chain.mine(self.chain.finality + 1)
         self.go_on()
 
     def place(self, id: str) -> str:
-        """State and step of an order."""
+        """Return state and step of an order."""
         order = self.orders.get(id)
         return f"{order.state} / {order.step}"
 
     def rows(self) -> set[tuple[Any, ...]]:
-        """The transfers that the ledger knows of."""
+        """Return the transfers in the ledger."""
         with self.database.reading() as tx:
             names = ("transaction_hash", "position", "block_hash", "block_number", "log_index", "sender", "amount")
             return {tuple(getattr(row, name) for name in names) for row in tx.execute(select(transfers))}

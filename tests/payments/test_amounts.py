@@ -1,4 +1,4 @@
-"""Money is counted in integers, and no float ever becomes money."""
+"""Amounts of money are integers, and a float is never accepted as money."""
 
 from decimal import Decimal
 from fractions import Fraction

@@ -1,4 +1,4 @@
-"""Capture, void, cancel and expiry on a chain that has the token's rules: each state is reached and asserted."""
+"""Capture, void, cancel and expiry on a chain with the token's rules: every state is reached and asserted."""
 
 import pytest
 
@@ -86,7 +86,7 @@ def test_a_wallet_with_code_is_asked_and_pays(shop: Shop) -> None:
 
 
 def pause_meanwhile(shop: Shop) -> None:
-    """After everything was looked at, and before the capture is estimated."""
+    """Pause the token after all checks and before the capture's gas estimate."""
 
     def pause(method: str) -> None:
         if method == "eth_estimateGas":
@@ -253,7 +253,7 @@ def test_a_payers_cancellation_that_wins_over_a_capture(shop: Shop) -> None:
     shop.stored("a")
     shop.payer_cancels("a")
     shop.captures.capture("a")
-    # In the order of their senders' addresses; the payer's comes first in its block.
+    # Order by senders' addresses; the payer's transaction comes first in its block.
     shop.chain.pool = dict(sorted(shop.chain.pool.items(), key=lambda each: each[0][0] != LOW))
     capture = shop.chain.pool.pop((SHOP.address.lower(), 0))
     shop.chain.step()
@@ -309,7 +309,7 @@ def test_an_order_may_expire_while_its_capture_is_under_way(shop: Shop) -> None:
     shop.chain.advance(200)
     shop.chain.mine(shop.chain.finality + 1)
     shop.progress.expire("a")
-    # Its bytes still have to go, for the account nonce's sake.
+    # Its bytes must still be sent to use the account nonce.
     shop.captures.capture(shop.stored("b"))
     shop.settle()
     assert shop.place("a") == "Expired / idle"
@@ -458,7 +458,7 @@ def test_what_a_slower_process_saw_does_not_undo_what_a_faster_one_began(shop: S
     slower = Progress(Ledger(shop.database, lambda: 0, lambda point: again(point)), shop.sender, shop.merchant)
 
     def again(point: CrashPoint) -> None:
-        """Between the slower one's look and its transaction the faster one fails the capture, and begins another."""
+        """Between the slower process's read and its transaction the faster one fails the capture and starts another."""
         if point is CrashPoint.RECEIPT_READ and shop.orders.get("a").step is Step.BROADCAST:
             shop.progress.advance("a")
             shop.chain.change(lambda state: state.balances.update({LOW: FUNDS}))

@@ -1,4 +1,4 @@
-"""`pay.toml`: what is taken, and that everything wrong is named with file and key."""
+"""`pay.toml`: accepted input, and errors that name file and key for every fault."""
 
 import re
 from pathlib import Path
@@ -151,7 +151,7 @@ def test_the_template_has_every_key_and_is_right(file: Path) -> None:
     keys = ("websocket", "start_block", "key_env", "payouts", "refundable", "secret_env", "[[webhooks]]")
     assert [key for key in keys if not any(line.startswith(key) for line in lines)] == []
     assert 'symbol = "USDC"' in lines
-    # With everything that is commented out only what excludes each other is wrong.
+    # With all commented-out keys enabled, only mutually exclusive keys are wrong.
     file.write_text("\n".join(line for line in lines if re.match(r"\[|\w+ = ", line)))
     with pytest.raises(ConfigurationError) as error:
         read(file)

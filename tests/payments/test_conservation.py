@@ -1,4 +1,4 @@
-"""The check of conservation finds what is wrong: each kind of damage is done to the tables, and named."""
+"""The conservation check finds faults: each kind of damage to the tables is reported."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""The process is killed at every place between intent and effect, and a new one goes on."""
+"""The process is killed at every point between intent and effect, and a new one resumes."""
 
 import contextlib
 from collections.abc import Callable
@@ -17,11 +17,11 @@ LEGS = [(BUYERS[1].address, 30), (BUYERS[2].address, 40)]
 
 
 def surviving(shop: Shop, act: Callable[[], object]) -> None:
-    """Do something as its caller does: if the process dies, start it, look after what was begun, and ask again."""
+    """Call like a client: if the process dies, start it, resume unfinished work, and call again."""
     try:
         act()
     except Killed:
-        # The chain goes on without it: what was sent too early would land.
+        # The chain continues without it: a transaction sent too early would be included.
         shop.chain.mine()
         shop.restart()
         surviving(shop, shop.go_on)
@@ -30,13 +30,13 @@ def surviving(shop: Shop, act: Callable[[], object]) -> None:
 
 
 def life(shop: Shop) -> None:
-    """Everything that a merchant does, once each; between the acts the service goes on."""
+    """Run every operation of a merchant once, with the service's work in between."""
     chain = shop.chain
     for id in ("captured", "canceled", "expired"):
         shop.stored(id, 500, seconds=1_000)
     surviving(shop, lambda: shop.orders.void("canceled"))
     surviving(shop, lambda: shop.captures.capture("captured"))
-    # Nobody mines the capture until it is replaced.
+    # The capture is not mined until it is replaced.
     for _ in range(11):
         chain.drop()
         chain.mine()

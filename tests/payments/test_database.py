@@ -158,7 +158,7 @@ def test_of_two_transactions_that_wait_for_each_other_one_is_overtaken(shop: Sho
         try:
             with shop.database.transaction() as tx:
                 locked(tx, orders, first)
-                if shop.database.engine.dialect.name == "postgresql":  # SQLite lets one in at a time
+                if shop.database.engine.dialect.name == "postgresql":  # SQLite admits one at a time
                     met.wait(30)
                 locked(tx, orders, second)
             answers.append("done")

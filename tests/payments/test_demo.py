@@ -1,4 +1,4 @@
-"""`foreseal pay demo`: each state of the specification is reached, and each transition that it has not refused."""
+"""`foreseal pay demo`: every state of the specification is reached, and every forbidden transition is rejected."""
 
 import re
 import time
@@ -16,7 +16,7 @@ from foreseal.payments.testing import with_payments
 from foreseal.testing import Chain, ChainSettings
 from live import live_node
 
-# As the specification has them, with the Expired that it leaves open; steps are the ledger's own.
+# Names of the specification, plus the Expired that it leaves open; steps are the ledger's own.
 STATES = ["Drafted", "Signed, unused", "Stored, unused", "Used, captured", "Voided offchain", "Canceled", "Expired"]
 WAYS = {
     "order": [
@@ -36,13 +36,13 @@ WAYS = {
         ("Expired", "idle"),
     ],
 }
-# How many acts the table has in each state, of sign, store, capture, void and cancel; a permit cannot be canceled.
+# Allowed operations per state, of sign, store, capture, void and cancel; a permit cannot be canceled.
 ALLOWED = {"Drafted": 1, "Signed, unused": 1, "Stored, unused": 2, "Voided offchain": 1}
 REFUSED = sum((4 if name == "maximum" else 5) - ALLOWED.get(state, 0) for name, way in WAYS.items() for state, _ in way)
 
 
 class InProcess:
-    """A chain in this process, as a client asks it."""
+    """A chain in this process with the interface of a client."""
 
     def __init__(self, chain: Chain) -> None:
         self.chain = chain
@@ -73,7 +73,7 @@ def stage_on(chain: Chain, database: Database) -> Stage:
 def test_each_state_is_reached_in_its_turn_and_nothing_else_is_possible(chain: Chain, database: Database) -> None:
     told: list[str] = []
     stage = stage_on(chain, database)
-    # A chain may have had walks before.
+    # The chain may have earlier runs of the demo.
     Walk(stage, lambda _: None).capture_less()
     walk = Walk(stage, told.append)
     walk.play()
@@ -127,6 +127,6 @@ def test_the_command_plays_it_on_a_running_node_and_on_one_of_its_own() -> None:
     own = foreseal("pay", "demo")
     assert (own.returncode, own.stderr) == (0, "")
     delays = [int(found) for found in re.findall(r"(\d+) ms after the submission", own.stdout)]
-    # A step is every 200 ms; how much longer it takes is the machine's affair.
+    # A step comes every 200 ms; the additional delay depends on the machine.
     assert len(delays) == 2
     assert min(delays) < 2_000

@@ -1,4 +1,4 @@
-"""A foreign transaction that vanishes leaves an account nonce that nobody uses: nothing waits for it for good."""
+"""A third party's transaction that vanishes leaves a nonce gap; payments must not wait for it forever."""
 
 import pytest
 from sqlalchemy import func, select
@@ -29,7 +29,7 @@ def test_a_foreign_transaction_that_vanished_holds_nothing_up(shop: Shop) -> Non
     shop.refunds.refund("r", "a", 100)
     own = {key: each for key, each in shop.chain.pool.items() if key[0] == OWN}
     assert sorted(nonce for _, nonce in own) == [3, 4]
-    # The block being built is thrown away with both of the foreign ones.
+    # The pending block is discarded with both of the third party's transactions.
     shop.chain.reorganise(1, dropped=True)
     shop.chain.pool.update(own)
     before = tried(shop)
@@ -37,7 +37,7 @@ def test_a_foreign_transaction_that_vanished_holds_nothing_up(shop: Shop) -> Non
         shop.go_on()
         shop.chain.mine()
     assert shop.chain.latest.state.nonces[OWN] == 5
-    # Higher fees would have helped nobody.
+    # Higher fees would not have helped.
     assert tried(shop) == before
     shop.settle()
     assert shop.place("b") == "Used, captured / final"

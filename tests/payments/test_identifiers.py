@@ -1,4 +1,4 @@
-"""Names, amounts and times at the edges of what they may be, on both databases."""
+"""Names, amounts and times at their limits, on both databases."""
 
 import pytest
 
@@ -11,7 +11,7 @@ from payments.scan import paid
 from payments.shop import BUYER, Shop
 
 IMPOSSIBLE = ["", "x" * 201, "a\0b", "\0", "\ud800", "a\udfffb"]
-# In pairs that a careless comparison takes for one.
+# Pairs that a careless comparison treats as equal.
 ALIKE = [
     "Order",
     "order",
@@ -70,7 +70,7 @@ def test_names_that_look_alike_are_not_one(shop: Shop) -> None:
     assert [entry.subject_id for entry in shop.orders.timeline("é")] == ["é"] * len(shop.orders.timeline("é"))
 
 
-# Of a real token's balances the highest bit is the blacklist.
+# A real token uses the highest bit of a balance for the blacklist.
 @pytest.mark.in_memory
 def test_the_largest_amount_is_captured_and_refunded_to_the_unit(shop: Shop) -> None:
     shop.chain.change(lambda state: state.balances.update({BUYER.address.lower(): LARGEST}))
@@ -86,7 +86,7 @@ def test_the_largest_amount_is_captured_and_refunded_to_the_unit(shop: Shop) -> 
     assert found.faults == ()
 
 
-# Its blocks are two seconds apart.
+# A real node's blocks are two seconds apart.
 @pytest.mark.in_memory
 def test_an_order_expires_with_the_final_block_of_its_last_second(shop: Shop) -> None:
     shop.stored("at", seconds=100)
@@ -97,7 +97,7 @@ def test_an_order_expires_with_the_final_block_of_its_last_second(shop: Shop) ->
             shop.progress.expire("at")
         shop.chain.mine()
     assert shop.chain.blocks[shop.chain.finalized].time == until
-    # In a block of this time it could not be captured any more, the other one could.
+    # In a block of this time it could no longer be captured, but the other one could.
     shop.progress.expire("at")
     with pytest.raises(NotExpired, match="no final block has reached"):
         shop.progress.expire("after")

@@ -1,6 +1,6 @@
-"""The process is killed by SIGKILL at each crash point, the chain reorganised, and another process goes on.
+"""SIGKILL at each crash point, a reorganisation of the chain, and a new process that resumes.
 
-The chain is a live node's, with the real contracts. All points with FORESEAL_PAYMENT_KILLS=all, else some of them.
+The chain is a live node with the real contracts. FORESEAL_PAYMENT_KILLS=all runs all points, otherwise a selection.
 """
 
 import multiprocessing
@@ -27,7 +27,7 @@ from payments.processes.life import ACTUAL, AMOUNT, ENDS, LEGS, REFUND, TRANSACT
 
 MERCHANT, BUYER, *RECIPIENTS = DEV_ACCOUNTS[1], *DEV_ACCOUNTS[3:6]
 ALL = os.environ.get("FORESEAL_PAYMENT_KILLS") == "all"
-# One for each kind of place: after a commit, sent, before a commit, and in the watcher's window.
+# One of each kind: after a commit, after sending, before a commit, and in the watcher's window.
 SOME = [
     CrashPoint.TRANSACTION_SENT,
     CrashPoint.CAPTURE_STORED,
@@ -45,7 +45,7 @@ processes.set_forkserver_preload(["payments.processes.life", "httpx"])
 
 @pytest.fixture(scope="module")
 def node() -> Iterator[LiveNode]:
-    """A development chain on which little is needed to be final, and whose payouts contract may take money."""
+    """Provide a development chain with fast finality, whose payouts contract has an allowance."""
     depths = ("--safe-depth", "2", "--finalized-depth", "4")
     with live_node("--payments", *depths) as node:
         approve = call_data("approve(address,uint256)", PAYOUTS, 2**200)
@@ -55,7 +55,7 @@ def node() -> Iterator[LiveNode]:
 
 
 def run(plan: Plan) -> int:
-    """Let a process live by a plan; its exit code."""
+    """Run a process by a plan and return its exit code."""
     process = processes.Process(target=live, args=(plan,))
     process.start()
     process.join(PATIENCE)
@@ -68,7 +68,7 @@ def count(node: LiveNode) -> int:
 
 
 def moved(node: LiveNode, since: int) -> list[tuple[str, str, int]]:
-    """Sender, recipient and amount of every transfer from a block on, read by themselves."""
+    """Return sender, recipient and amount of every transfer from a block on, read independently."""
     logs = node.rpc("eth_getLogs", {"address": TOKEN, "fromBlock": hex(since), "toBlock": "pending"})
     return sorted(
         (f"0x{log['topics'][1][26:]}", f"0x{log['topics'][2][26:]}", int(log["data"], 16))
@@ -89,7 +89,7 @@ def killed_and_born_again(node: LiveNode, database: str, point: CrashPoint) -> N
     keys = key_of(MERCHANT), key_of(BUYER)
     plan = Plan(node.url, database, *keys, recipients, latest + 1, secrets.token_bytes(32))
     assert run(replace(plan, point=point.name)) == -signal.SIGKILL
-    # What was in these blocks is in later ones afterwards.
+    # Transactions of these blocks are in later ones afterwards.
     node.rpc("anvil_reorg", min(3, int(node.rpc("eth_blockNumber"), 16) - latest), [])
     assert run(plan) == 0
     assert moved(node, latest + 1) == expected()
@@ -100,7 +100,7 @@ def killed_and_born_again(node: LiveNode, database: str, point: CrashPoint) -> N
 
 
 def compare(database: str) -> None:
-    """What the tables say in the end."""
+    """Check the final contents of the tables."""
     opened = Database(database)
     with opened.reading() as tx:
         found = balance(tx)

@@ -22,7 +22,7 @@ LAYERS = [
     {"x402"},
     {"demo"},
 ]
-# Apart from the product's layers.
+# Folders outside the product's layers.
 APART = {"testing"}
 
 

@@ -1,4 +1,4 @@
-"""Nodes that leave things out: receipts, logs, state, blocks. Nothing is paid twice, and nothing stops for good."""
+"""Nodes that omit receipts, logs, state or blocks. Nothing is paid twice, and nothing stalls forever."""
 
 from collections.abc import Callable
 from typing import Any
@@ -28,7 +28,7 @@ def refund_place(shop: Shop, id: str) -> str:
 
 
 def answers(shop: Shop, method: str, instead: Callable[..., Any]) -> None:
-    """Let the node answer something else; `instead` gets the true answer's method first."""
+    """Replace a method of the node; `instead` receives the original method first."""
     true = getattr(shop.node, method)
     setattr(shop.node, method, lambda *params: instead(true, *params))
 

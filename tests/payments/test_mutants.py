@@ -1,4 +1,4 @@
-"""The list of mutants fits what there is; `make mutants` sees that each is caught."""
+"""The list of mutants matches the sources; `make mutants` verifies that each is caught."""
 
 from payments.listed import is_there
 from payments.mutants import load

@@ -1,4 +1,4 @@
-"""Payouts: recipients are looked at first, a batch is paid once, and splits lose nothing."""
+"""Payouts: recipients are checked first, a batch is paid once, and splits lose nothing."""
 
 import itertools
 

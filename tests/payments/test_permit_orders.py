@@ -1,4 +1,4 @@
-"""Orders of a variable amount: a permit over a maximum, captured once by the real checkout for what it came to."""
+"""Orders of a variable amount: a permit over a maximum, captured once by the real checkout for the final amount."""
 
 from dataclasses import replace
 from typing import Any
@@ -250,7 +250,7 @@ def test_what_cannot_be_is_refused(shop: Shop) -> None:
 
 
 def test_only_the_orders_own_checkout_says_what_it_captured(shop: Shop) -> None:
-    """Logs of another contract's making name an order, and pay none."""
+    """Logs of another contract can name an order, but do not pay it."""
     stored(shop, "a", 500)
     payer, payee = address_topic(BUYER.address), address_topic(SHOP.address)
     used = Log(ADDRESS, (USED, payer, bytes(32)), b"", 1, "0x1", "0x2", 0)

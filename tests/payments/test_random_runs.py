@@ -1,7 +1,7 @@
-"""Random lives of a merchant: decisions, a chain that moves under them, lost answers, deaths at any crash point.
+"""Random lives of a merchant: decisions, reorganisations, lost responses, crashes at any crash point.
 
-After every act the tables conserve money, and at the end of every run, once nothing disturbs any more, they are what is
-on the chain: 0 double captures, 0 double refunds, 0 lost payments. FORESEAL_PAYMENT_RUNS=1000 is the long form.
+After every operation the tables conserve money. At the end of every run, once no fault is active, they match the chain:
+0 double captures, 0 double refunds, 0 lost payments. FORESEAL_PAYMENT_RUNS=1000 is the long form.
 """
 
 import contextlib
@@ -33,10 +33,10 @@ from payments.shop import BUYERS, FUNDS, SHOP, Chains, Killed, Shop, in_memory
 RUNS = int(os.environ.get("FORESEAL_PAYMENT_RUNS", "12"))
 STEPS = 50
 FINALITY = 24
-# Each run is long: a failure is repeated by its blob, and made shorter only where that is asked for.
+# Runs are long: a failure is reproduced from its blob, and shrunk only on request.
 PHASES = tuple(Phase) if "FORESEAL_PAYMENT_SHRINK" in os.environ else (Phase.explicit, Phase.generate)
 
-# What may be refused is refused for a reason; everything else is a fault.
+# Rejections must be one of these errors; any other error is a fault.
 REFUSED = (LedgerError, ChainError, SendingError, NotCapturable, NotCancelable, NotExpired)
 LOSABLE = (
     "eth_sendRawTransaction",
@@ -49,13 +49,13 @@ LOSABLE = (
 STRANGER = "0x" + "99" * 20
 
 which = st.integers(0, 7)
-# At which crash point of an act the process dies, if it does.
+# Crash point of an operation at which the process dies, if any.
 deaths = st.sampled_from([None, None, None, *range(8)])
 buyers = st.sampled_from(BUYERS)
 
 
 class Life(RuleBasedStateMachine):
-    """One run. `counted` is of all runs: what they reached."""
+    """One run. `counted` counts the reached states of all runs."""
 
     new_url: Callable[[], str]
     chains: Chains
@@ -67,7 +67,7 @@ class Life(RuleBasedStateMachine):
         self.made = 0
 
     def act(self, action: Callable[[], object], death: int | None = None) -> None:
-        """Do something as a caller does that outlives the process."""
+        """Call like a client that survives the process."""
         self.shop.crashes.arm(after=death)
         try:
             action()
@@ -102,13 +102,13 @@ class Life(RuleBasedStateMachine):
 
     @rule(number=which, death=deaths)
     def capture(self, number: int, death: int | None) -> None:
-        """All of it, also of what is only a maximum."""
+        """Capture the full amount, also of a maximum."""
         id = self.order(number)
         self.act(lambda: self.shop.captures.capture(id, self.shop.orders.get(id).amount), death)
 
     @rule(number=which, death=deaths)
     def capture_in_time(self, number: int, death: int | None) -> None:
-        """As it goes most of the time."""
+        """Capture without a crash, the usual case."""
         self.capture(number, None)
         self.shop.chain.mine()
         self.go_on(death)
@@ -148,7 +148,7 @@ class Life(RuleBasedStateMachine):
 
     @rule(key=st.integers(0, 3), part=st.integers(1, 4), death=deaths)
     def finish(self, key: int, part: int, death: int | None) -> None:
-        """What is stored is captured; a day later customers want money back."""
+        """Capture stored orders; a day later customers want refunds."""
         for id in self.shop.orders.in_state(OrderState.STORED):
             self.capture(int(id[1:]), death)
         self.go_on(death)
@@ -169,7 +169,7 @@ class Life(RuleBasedStateMachine):
 
     @rule(buyer=buyers)
     def spend(self, buyer: object) -> None:
-        """A buyer's money goes elsewhere before it is captured."""
+        """Spend a buyer's money elsewhere before the capture."""
         holder = buyer.address.lower()  # type: ignore[attr-defined]
         balance = self.shop.chain.pending.state.balances[holder]
         data = call_data("transfer(address,uint256)", STRANGER, balance)
@@ -177,7 +177,7 @@ class Life(RuleBasedStateMachine):
 
     @rule(blocks=st.sampled_from([0, 1, 2, 12]), seconds=st.sampled_from([0, 0, 10, 100, 700]))
     def mine(self, blocks: int, seconds: int) -> None:
-        """Time passes; without a block, what can be is pre-confirmed."""
+        """Advance time; without a block, executable transactions are pre-confirmed."""
         self.shop.chain.advance(seconds)
         self.shop.chain.mine(blocks)
         self.shop.chain.step()
@@ -188,7 +188,7 @@ class Life(RuleBasedStateMachine):
 
     @rule(buyer=buyers, forbidden=st.booleans(), paused=st.sampled_from([False, False, True]))
     def rule_over(self, buyer: object, *, forbidden: bool, paused: bool) -> None:
-        """What the token's owner does."""
+        """Change the token as its owner."""
         holder = buyer.address.lower()  # type: ignore[attr-defined]
 
         def change(state: State) -> None:
@@ -199,7 +199,7 @@ class Life(RuleBasedStateMachine):
 
     @rule(method=st.sampled_from(LOSABLE), executed=st.booleans(), dropped=st.booleans())
     def lose(self, method: str, *, executed: bool, dropped: bool) -> None:
-        """What networks and nodes do."""
+        """Inject faults of networks and nodes."""
         self.shop.node.losses.append((method, executed))
         if dropped:
             self.shop.chain.drop()
@@ -220,7 +220,7 @@ class Life(RuleBasedStateMachine):
             self.shop.close()
 
     def settle(self) -> None:
-        """Nothing disturbs any more; everything that is under way comes to its end."""
+        """Stop all faults and complete everything in flight."""
         shop, chain = self.shop, self.shop.chain
         shop.crashes.arm()
         shop.node.losses.clear()
@@ -234,12 +234,12 @@ class Life(RuleBasedStateMachine):
         chain.advance(2 * 10**6)
         chain.mine(FINALITY + 1)
         for id in shop.orders.in_state(*OrderState):
-            # What was captured is told by the same call.
+            # The same call reports an earlier capture.
             with contextlib.suppress(NotExpired, NotAllowed):
                 shop.progress.expire(id)
 
     def compare(self) -> None:
-        """The tables with the chain."""
+        """Compare the tables with the chain."""
         shop = self.shop
         came, went, ended = received(shop.chain), paid(shop.chain), canceled(shop.chain)
         assert shop.rows() == {each.row() for each in came}
@@ -254,7 +254,7 @@ class Life(RuleBasedStateMachine):
             self.counted["captured by a permit"] += order.checkout is not None and order.state is OrderState.CAPTURED
             assert (order.state is OrderState.CAPTURED) == (key in used), id
             if key in ended:
-                # A payer may cancel what had expired before.
+                # A payer may cancel an order that expired before.
                 assert order.state in (OrderState.CANCELED, OrderState.EXPIRED), id
             else:
                 assert order.state is not OrderState.CANCELED, id
@@ -281,7 +281,7 @@ class Life(RuleBasedStateMachine):
 
 
 class LifeWithPermits(Life):
-    """With orders of a variable amount, whose checkout the chain in memory has not."""
+    """Runs with orders of a variable amount, whose checkout the chain in memory lacks."""
 
     @rule(buyer=buyers, maximum=st.integers(1, FUNDS // 4), seconds=st.sampled_from([150, 600, 10**6]))
     def permit(self, buyer: object, maximum: int, seconds: int) -> None:
@@ -295,7 +295,7 @@ class LifeWithPermits(Life):
 
     @rule(buyer=buyers, maximum=st.integers(1, FUNDS // 4), part=st.integers(1, 4), death=deaths)
     def permit_in_time(self, buyer: object, maximum: int, part: int, death: int | None) -> None:
-        """As it goes most of the time."""
+        """Capture without a crash, the usual case."""
         number = self.made
         self.permit(buyer, maximum, 10**6)
         if self.made > number:
@@ -312,7 +312,7 @@ class LifeWithPermits(Life):
 
     @rule(number=which, other=buyers)
     def submit_first(self, number: int, other: object) -> None:
-        """A stranger, who has seen a permit, submits it."""
+        """Submit a permit as a stranger who has seen it."""
         order = self.shop.orders.get(self.order(number))
         if order.checkout is not None and order.signature is not None:
             self.shop.submit_permit(permit(order), order.signature, other)  # type: ignore[arg-type]
@@ -327,7 +327,7 @@ def test_nothing_is_lost_or_doubled_in_random_runs(
 
 @pytest.mark.timeout(300 + 10 * RUNS)
 def test_nor_on_a_node_with_the_real_contracts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The shorter form: the same lives on a real node."""
+    """The shorter form: the same runs on a real node."""
     urls = (f"sqlite:///{tmp_path}/{number}.db" for number in itertools.count())
     play(LifeWithPermits, lambda: next(urls), on_a_node, max(8, RUNS // 10), capsys)
 
@@ -335,7 +335,7 @@ def test_nor_on_a_node_with_the_real_contracts(tmp_path: Path, capsys: pytest.Ca
 def play(
     lives: type[Life], new_url: Callable[[], str], chains: Chains, runs: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Live so many lives, and say what they reached."""
+    """Run this many lives and print the reached states."""
     attributes = {"new_url": staticmethod(new_url), "chains": staticmethod(chains), "counted": Counter()}
     life = type("Life", (lives,), attributes)
     profile = settings(
@@ -345,7 +345,7 @@ def play(
         suppress_health_check=list(HealthCheck),
         print_blob=True,
         phases=PHASES,
-        # The gate draws the same runs every time, the long form others.
+        # The default runs are deterministic, those of the long form random.
         derandomize="FORESEAL_PAYMENT_RUNS" not in os.environ,
     )
     run_state_machine_as_test(life, settings=profile)

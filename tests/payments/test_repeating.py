@@ -1,4 +1,4 @@
-"""What is done again and again goes on whatever happens, until it is stopped."""
+"""Periodic work continues after any error until it is stopped."""
 
 import queue
 

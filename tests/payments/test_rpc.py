@@ -1,4 +1,4 @@
-"""The node over JSON-RPC: a real one in this process, and the ways in which others answer."""
+"""The node over JSON-RPC: a real one in this process, and variations in the responses of others."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ from foreseal.payments.sending import GWEI, Delivery, Intents, Quote, Sender
 from foreseal.testing import Chain, ChainSettings
 from payments.shop import Shop
 
-# Emits a log with two topics, and reverts with Error("no") where it is given data.
+# Emits a log with two topics, and reverts with Error("no") if it receives data.
 _REASON = "08c379a0" + f"{32:064x}" + f"{2:064x}" + "6e6f".ljust(64, "0")
 _LOG = "60426041 6020 6000 a2 00".replace(" ", "")
 _CODE = "36600e57" + _LOG + "5b" + "6064" + "601b" + "6000" + "39" + "6064" + "6000" + "fd" + _REASON
@@ -122,7 +122,7 @@ def test_errors_of_a_real_node_are_told_apart(shop: Shop) -> None:
 
 
 class Scripted:
-    """Answers what it is told to."""
+    """A node with scripted responses."""
 
     def __init__(self, answer: Any) -> None:
         self.answer = answer

@@ -1,4 +1,4 @@
-"""One account nonce for each intent, and the same bytes again and again."""
+"""One account nonce for each intent, and the same bytes on every attempt."""
 
 import threading
 
@@ -114,7 +114,7 @@ def test_after_nonce_too_low_the_receipts_of_all_hashes_decide(shop: Shop) -> No
 def test_a_replacement_pays_ten_percent_more_for_the_same_account_nonce(shop: Shop) -> None:
     intent = store(shop, "a")
     shop.sender.deliver(intent)
-    # Nobody mines it.
+    # The transaction is not mined.
     waiting = shop.chain.pool.copy()
     for _ in range(10):
         shop.chain.pool.clear()
@@ -189,7 +189,7 @@ def test_an_account_nonce_that_somebody_else_used_is_lost_only_once_that_is_fina
     shop.chain.mine()
     outcome = shop.sender.outcome(intent)
     assert (outcome.receipt, outcome.step) == (None, Step.FAILED)
-    # The next one begins where the chain is.
+    # The next one starts at the chain's nonce.
     with shop.database.reading() as tx:
         assert read_intent(tx, store(shop, "b"))[0].account_nonce == 1
 
@@ -204,7 +204,7 @@ def test_what_lands_between_two_answers_is_not_lost(shop: Shop) -> None:
             shop.chain.mine(shop.chain.finality + 1)
 
     shop.node.hook = land
-    # There was no receipt, and now its account nonce is used for good.
+    # No receipt was found, and now another transaction has used its account nonce with finality.
     assert shop.sender.outcome(intent).step is Step.UNKNOWN
     assert shop.node.hook is None
     assert shop.sender.outcome(intent).step is Step.FINAL

@@ -1,4 +1,4 @@
-"""The transitions, compared with the specification's table as it is written there."""
+"""The transitions, compared with the specification's table."""
 
 import pytest
 from sqlalchemy import Table, insert
@@ -17,7 +17,7 @@ from foreseal.payments.ledger.states import DISBURSEMENT, GRANT, ORDER, PURCHASE
 from foreseal.payments.ledger.tables import orders, refunds
 from payments.shop import Shop
 
-# State, trigger and next state, as in the specification; below the rows that it leaves open.
+# State, trigger and next state, from the specification; below, the rows that it leaves open.
 SPECIFIED = {
     (None, "set terms", "Drafted"),
     ("Drafted", "payer signs typed data", "Signed, unused"),
@@ -31,7 +31,7 @@ FILLED_IN = {
     ("Used, captured", "reopen", "Stored, unused"),
     ("Canceled", "reopen", "Voided offchain"),
 }
-# How a transaction goes on within a state, until its logs show that the next one is reached.
+# Progress of a transaction within a state, until its logs prove the next state.
 FLIGHT = {
     ("intended", "taken", "broadcast"),
     ("unknown", "taken", "broadcast"),
@@ -55,7 +55,7 @@ Row = tuple[str | None, str, str, str, str]
 
 
 def expected_of_orders() -> set[Row]:
-    """State, step, trigger's name, next state and step: all that is allowed."""
+    """Return all allowed rows: state, step, trigger's name, next state and step."""
     rows: set[Row] = {
         (None, "", "set_terms", "Drafted", "idle"),
         ("Drafted", "idle", "sign", "Signed, unused", "idle"),

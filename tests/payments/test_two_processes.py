@@ -1,7 +1,7 @@
-"""Two processes on one database do everything at once, on everything there is, over reorganisations and lost answers.
+"""Two processes on one database run all operations at once on all data, during reorganisations and lost responses.
 
-Each has connections of its own, as a process would; the chain is behind a lock, as a node would be one. What they do is
-drawn from a seed, how it interleaves is not: a failure names the seed, and is found again by repeating it.
+Each has its own connections, like a process; the chain is behind a lock, like a node. A seed determines the operations
+but not their interleaving: a failure names the seed and is reproduced by repetition.
 """
 
 import os
@@ -113,7 +113,7 @@ def check(shop: Shop) -> None:
     found = shop.balance()
     assert found.faults == ()
     assert found.reserved == 0
-    # As an unrelated reading of the chain has it.
+    # The expected rows come from an independent scan of the chain.
     assert shop.rows() == {each.row() for each in received(shop.chain)}
     assert found.received == sum(each.amount for each in received(shop.chain))
     assert found.refunded == sum(each.amount for each in paid(shop.chain))

@@ -1,4 +1,4 @@
-"""What is signed, against the vector of wallets in use and against the EIPs' own types."""
+"""Signed messages, against the vector of wallets in use and against the EIPs' own types."""
 
 import contextlib
 import json
@@ -75,7 +75,7 @@ def test_what_is_no_signature_is_named() -> None:
 
 
 def test_a_signature_that_the_token_would_refuse_is_none() -> None:
-    """Others recover a signer from it, so it would be stored, and could never be captured."""
+    """Other libraries recover a signer from it, so it would be stored but could never be captured."""
     message = VECTOR[0][0]
     signature = message.sign(DOMAIN, KEY)
     order = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141

@@ -1,4 +1,4 @@
-"""The watcher's rows are what a fresh scan of the chain finds, whatever the chain does meanwhile."""
+"""The watcher's rows match a fresh scan of the chain, despite any reorganisation."""
 
 import contextlib
 
@@ -23,13 +23,13 @@ def fresh(shop: Shop) -> set[tuple[object, ...]]:
 
 
 def reasons(shop: Shop) -> dict[str, tuple[str, str | None]]:
-    """Of suspended transfers, with their orders."""
+    """Return the reasons of unmatched transfers, with their orders."""
     with shop.database.reading() as tx:
         return {row.transaction_hash: (row.reason.value, row.order_id) for row in tx.execute(select(suspense))}
 
 
 def caught_up(shop: Shop) -> int:
-    """Poll until nothing moves any more; how often that took."""
+    """Poll until nothing changes any more and return the number of polls."""
     for attempt in range(1, 10):
         with contextlib.suppress(Moving):
             shop.watcher.poll()
@@ -75,7 +75,7 @@ def test_after_5000_blocks_and_a_reorganisation_the_rows_are_a_fresh_scan(shop: 
 
 @pytest.mark.on_a_node
 def test_catching_up_with_5000_blocks_over_the_nodes_own_reorganisations(shop: Shop) -> None:
-    """`anvil_reorg` by 3 and by 20 blocks, between the pieces: what was in them is pre-confirmed again at once."""
+    """`anvil_reorg` by 3 and by 20 blocks, between the polls; transactions are pre-confirmed again at once."""
     shop.captures.capture(shop.stored("early", 7))
     shop.go_on()
     shop.captures.capture(shop.stored("open", 9))
@@ -264,7 +264,7 @@ def test_a_receipt_that_was_noted_after_its_chain_was_gone_becomes_nothing_final
     moved = []
 
     def passed(point: CrashPoint) -> None:
-        """Between receipt and transaction the capture leaves the chain, which goes on past the watcher's window."""
+        """Between receipt and transaction the capture leaves the chain, which advances past the watcher's window."""
         if point is CrashPoint.RECEIPT_READ and not moved:
             moved.append(shop.chain.reorganise(1, dropped=True))
             shop.chain.mine(60)
@@ -312,7 +312,7 @@ def test_cursors_below_the_final_block_are_not_kept(shop: Shop) -> None:
 
 def test_an_end_between_rows_and_cursor_leaves_both(shop: Shop) -> None:
     shop.pay(5)
-    # Below what the next poll would read again anyway.
+    # Below the range that the next poll would read again anyway.
     shop.chain.mine(30)
     shop.crashes.arm(CrashPoint.WINDOW_REPLACED)
     with pytest.raises(Killed):
@@ -345,7 +345,7 @@ def test_a_capture_that_a_former_life_of_the_database_sent_is_not_lost(shop: Sho
     shop.captures.capture("a")
     raw = next(iter(shop.chain.pool.values()))
     shop.chain.pool.clear()
-    # Another ledger, which knows of the order and not of its capture.
+    # Another ledger has the order but not its capture.
     shop.stored("b")
     order = shop.orders.get("b")
     shop.chain.pool[raw.sender, raw.nonce] = type(raw)(raw.hash, raw.sender, raw.nonce, raw.to, call_of(order, None)[1])

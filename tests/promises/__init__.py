@@ -1,1 +1,1 @@
-"""Every promise of a run, checked offline, and each with one bit changed: see `campaign`."""
+"""Every pre-confirmation of a run, verified offline, and each with one bit flipped: see `campaign`."""

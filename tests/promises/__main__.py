@@ -9,7 +9,7 @@ from promises.campaign import Campaign, timed
 
 
 def main() -> int:
-    """Run it; 0 if every promise held and no changed one did."""
+    """Run it and return 0 if every pre-confirmation was valid and no flipped one was."""
     parser = options("promises")
     parser.add_argument("--steps", type=int, default=300)
     given = parser.parse_args()

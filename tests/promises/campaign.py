@@ -1,4 +1,4 @@
-"""A node under random load that is killed in between, and all that it signed, checked without it."""
+"""A node under random load with a kill in between, and offline verification of everything that it signed."""
 
 import random
 import time
@@ -18,7 +18,7 @@ from live import DEV_ACCOUNTS, LiveNode, wait_for
 from live.process import foreseal_command
 from live.sending import CHAIN_ID
 
-# So few blocks stay in memory that most receipts are made from the store.
+# Few blocks stay in memory, so that most receipts come from the store.
 PRODUCTION = ("--block-time", "1s", "--step", "50ms", "--store-recent", "1")
 SENDERS = 6
 # Seconds until a round's transactions must be in steps.
@@ -33,19 +33,19 @@ Step = dict[str, Any]
 
 @dataclass
 class Summary:
-    """What was checked and what was found."""
+    """Counts and results of the checks."""
 
     seed: int
     blocks: int = 0
     steps: int = 0
-    """Signed steps of the run, those that open blocks among them."""
+    """Signed steps of the run, including those that open blocks."""
     filled: int = 0
-    """Those that hold transactions."""
+    """Steps with transactions."""
     receipts: int = 0
     unchanged: int = 0
-    """Those of them that had been read before, from the pending block, and were the same."""
+    """Receipts equal to an earlier read from the pending block."""
     bits: Counter[str] = field(default_factory=Counter)
-    """Bits that were changed, one at a time, by field."""
+    """Flipped bits, one at a time, by field."""
     faults: list[str] = field(default_factory=list)
 
     def __str__(self) -> str:
@@ -63,7 +63,7 @@ class Campaign:
     """One data directory."""
 
     def __init__(self, datadir: Path, seed: int, *, every_bit: bool) -> None:
-        """With `every_bit` each bit of a receipt is changed; else in its long fields one bit of each byte."""
+        """With `every_bit` each bit of a receipt is flipped; else one bit per byte in its long fields."""
         self.summary = Summary(seed)
         self._rng = random.Random(seed)
         self._every_bit = every_bit
@@ -72,10 +72,10 @@ class Campaign:
         self._wallets = [Wallet(account) for account in DEV_ACCOUNTS[:SENDERS]]
         self._sent: list[str] = []
         self._seen: dict[str, Receipt] = {}
-        """Receipts as they were read first."""
+        """Receipts at their first read."""
 
     def run(self, steps: int) -> Summary:
-        """Fill so many steps, half of them before a kill; then check all that was signed."""
+        """Fill this many steps, half of them before a kill; then verify everything signed."""
         node = LiveNode(self._command)
         try:
             signer = node.rpc("foreseal_status")["signer"]
@@ -95,7 +95,7 @@ class Campaign:
         return self.summary
 
     def _fill(self, node: LiveNode, steps: int) -> None:
-        """Send a few random transactions, see them in a step, and so on."""
+        """Send a few random transactions, wait until they are in a step, and repeat."""
         nonces = {
             wallet.address: int(node.rpc("eth_getTransactionCount", wallet.address, "pending"), 16)
             for wallet in self._wallets
@@ -114,7 +114,7 @@ class Campaign:
             self._sent += round_
 
     def _journal(self) -> list[Step]:
-        """The steps of the chain that the journal ends with; nothing was unwound."""
+        """Return the steps of the journal's final chain; there was no reorg."""
         appends: list[dict[str, Any]] = []
         journal_show(self._datadir, lambda line: appends.append(orjson.loads(line)))
         records = [record for append in appends for record in append["records"]]
@@ -149,13 +149,13 @@ class Campaign:
                 summary.unchanged += receipt == self._seen[sent]
                 if receipt != self._seen[sent]:
                     self._fault("changed", receipt)
-            # One receipt of each step.
+            # One receipt per step.
             if step["hash"] not in shown:
                 shown.add(step["hash"])
                 self._change(receipt, signer)
 
     def _check_step(self, step: Step, signer: str) -> None:
-        """The signature by itself: of the steps without transactions as well, and with each of its bits changed."""
+        """Check the signature alone: also of steps without transactions, and with each of its bits flipped."""
         message = {
             "number": hex(step["number"]),
             "index": hex(step["index"]),
@@ -215,7 +215,7 @@ class Campaign:
 
 
 def signs(message: dict[str, Any]) -> str | None:
-    """Who signed a message, if anybody."""
+    """Return the signer of a message, if there is one."""
     try:
         return step_signer(message, CHAIN_ID)
     except PreconfirmationError:
@@ -223,18 +223,18 @@ def signs(message: dict[str, Any]) -> str | None:
 
 
 def quantity_bits(text: str) -> Iterator[str]:
-    """A quantity with each of its 64 bits changed."""
+    """Yield a quantity with each of its 64 bits flipped."""
     for bit in range(64):
         yield hex(int(text, 16) ^ 1 << bit)
 
 
 def every_bit() -> list[int]:
-    """All bits of a byte."""
+    """Return all bits of a byte."""
     return list(range(8))
 
 
 def data_bits(text: str, chosen: Callable[[], list[int]] = every_bit) -> Iterator[str]:
-    """Bytes with one bit changed, in every byte those that `chosen` says."""
+    """Yield bytes with one bit flipped; `chosen` returns the bits per byte."""
     data = bytearray.fromhex(text[2:])
     for at in range(len(data)):
         for bit in chosen():
@@ -244,6 +244,6 @@ def data_bits(text: str, chosen: Callable[[], list[int]] = every_bit) -> Iterato
 
 
 def timed(work: Callable[[], Summary]) -> tuple[Summary, float]:
-    """A summary and the seconds that it took."""
+    """Return a summary and its seconds."""
     begun = time.monotonic()
     return work(), time.monotonic() - begun

@@ -1,4 +1,4 @@
-"""Every signed step of a run verifies offline, and with one bit changed none does; `make promises` is the long form."""
+"""Every signed step of a run verifies offline, and none with a flipped bit; `make promises` is the long form."""
 
 from pathlib import Path
 

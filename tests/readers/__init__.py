@@ -1,1 +1,1 @@
-"""Readers of the feed whose connections and node are killed, compared with the journal: see README.md beside."""
+"""Feed readers with failing connections and nodes, compared with the journal: see README.md in the folder above."""

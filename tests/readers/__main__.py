@@ -1,4 +1,4 @@
-"""The long form of the campaign, and its result as a file: `make readers`."""
+"""The long form of the campaign, with its result in a file: `make readers`."""
 
 import shutil
 import sys
@@ -10,7 +10,7 @@ from readers.campaign import Campaign
 
 
 def main() -> int:
-    """Run it twice, the second time a tenth as long over a chain that is reorganised; 0 if nothing was wrong."""
+    """Run it twice, the second time a tenth as long on a chain with reorganisations; return 0 without faults."""
     parser = options("readers")
     parser.add_argument("--events", type=int, default=1_000_000)
     given = parser.parse_args()

@@ -1,4 +1,4 @@
-"""A node under load and three readers of its feed, over cuts of connections, kills and reorganisations."""
+"""A node under load and three readers of its feed, with failing connections, kills and reorganisations."""
 
 import asyncio
 import contextlib
@@ -21,30 +21,30 @@ from readers.proxy import CuttingProxy
 from readers.reader import Reader
 
 READERS = 3
-# A queue for each reader that a pause of its own fills, so that it lags.
+# The queue of a paused reader overflows, so that it lags.
 PRODUCTION = ("--block-time", "1s", "--step", "20ms", "--max-outgoing-bytes", "500000")
-# Of a reader: steps are 20 ms apart, so that a second without any message is a dead connection.
+# Options of a reader: steps are 20 ms apart, so a second without any message means a dead connection.
 OPTIONS = Options(timeout=10.0, silence=1.0, backoff=Backoff(0.01, 0.5), attempts=1000)
-# Bytes that pass a reader's connection before it is cut, on average.
+# Mean number of bytes on a reader's connection before it is cut.
 CUT_AFTER = 1_500_000
-# Seconds that a node lives, at least and at most, and between two reorganisations.
+# Minimum and maximum seconds of a node's life, and between two reorganisations.
 LIFE = (1.0, 6.0)
 REORGANISED = (0.1, 0.7)
 DEEPEST = 4
-# Kills, and reorganisations, that a run has in any case.
+# Minimum number of kills and of reorganisations per run.
 LEAST = 3
-# Seconds for the readers to reach the end, once nothing happens any more.
+# Seconds for the readers to reach the end, once all faults have stopped.
 END = 60.0
 
 
 @dataclass
 class Summary:
-    """What a campaign did and found."""
+    """Counts and results of a campaign."""
 
     seed: int
     reorganised: bool
     events: int = 0
-    """Steps, transactions and logs that the readers were told, all readers together."""
+    """Steps, transactions and logs that the readers received, all readers together."""
     steps: int = 0
     undone: int = 0
     transactions: int = 0
@@ -56,17 +56,17 @@ class Summary:
     connections: int = 0
     lags: int = 0
     reopened: int = 0
-    """How often a reader began anew with its saved cursor alone."""
+    """Number of restarts of a reader from its saved cursor."""
     reorganisations: dict[str, int] = field(default_factory=dict)
-    """By method; those that the node refused, or did not answer because it was killed, apart."""
+    """Reorganisations by method; those that the node rejected, or missed because it was killed, are separate."""
     seconds: int = 0
     journalled: int = 0
-    """Steps of the journal that each reader's were compared with."""
+    """Steps of the journal that each reader was compared with."""
     faults: int = 0
 
     @property
     def gone_back(self) -> int:
-        """Reorganisations that happened."""
+        """Successful reorganisations."""
         return sum(count for kind, count in self.reorganisations.items() if kind != "refused")
 
     def __str__(self) -> str:
@@ -96,7 +96,7 @@ class Campaign:
         self._proxies: list[CuttingProxy] = []
 
     def run(self, events: int) -> Summary:
-        """Until the readers have been told so many events, and enough was killed on the way; then compare."""
+        """Run until the readers have received this many events, with enough kills; then compare."""
         begun = time.monotonic()
         self._node = LiveNode(self._command)
         try:
@@ -111,7 +111,7 @@ class Campaign:
     async def _run(self, events: int) -> None:
         token = await asyncio.to_thread(self._prepare)
         begin = Place(0, 0, self._node.rpc("eth_getBlockByNumber", "0x0", False)["hash"])
-        # One more without cuts, so that the load finds the node again after a kill.
+        # An additional one without cuts, so that the load finds the node again after a kill.
         for mean in [CUT_AFTER] * READERS + [None]:
             proxy = CuttingProxy(_port(self._node), random.Random(self._rng.getrandbits(32)), mean)
             await proxy.start()
@@ -135,7 +135,7 @@ class Campaign:
         self._count()
 
     def _prepare(self) -> str:
-        """A token, in blocks that are never taken back."""
+        """Deploy a token, in blocks that are never reorganised."""
         rpc = self._node.rpc
         token = deploy_token(rpc)
         rpc("evm_mine")
@@ -143,7 +143,7 @@ class Campaign:
         return token
 
     async def _disturb(self, events: int) -> None:
-        """Kills the node at random moments, and replaces its newest blocks, until enough was told."""
+        """Kill the node at random times, and replace its newest blocks, until enough events were received."""
         over = asyncio.Event()
         tasks = [asyncio.create_task(self._again(LIFE, over, self._kill))]
         if self.summary.reorganised:
@@ -155,7 +155,7 @@ class Campaign:
                     # Only errors end them.
                     task.result()
         finally:
-            # None is broken off in the middle: the node is there at the end.
+            # None is interrupted in the middle: the node runs at the end.
             over.set()
             await asyncio.gather(*tasks)
 
@@ -183,20 +183,20 @@ class Campaign:
             proxy.target = _port(self._node)
 
     async def _reorganise(self) -> None:
-        """One of the ways in which a development chain goes back."""
+        """Revert the chain by one of the methods of a development chain."""
         kind = self._rng.choice(("anvil_reorg", "anvil_rollback", "evm_revert"))
         depth = self._rng.randint(1, DEEPEST)
         try:
             await asyncio.to_thread(self._go_back, kind, depth)
         except (*GONE, RpcFailure):
-            # The node was killed meanwhile, or the chain is not so long.
+            # The node was killed meanwhile, or the chain is too short.
             kind = "refused"
         done = self.summary.reorganisations
         done[kind] = done.get(kind, 0) + 1
 
     def _go_back(self, kind: str, depth: int) -> None:
         rpc = Rpc(self._node.url)
-        # What is taken back holds something, and the chain grows by as many blocks as it loses.
+        # Reverted blocks are not empty, and the chain regains as many blocks as it loses.
         for _ in range(depth):
             rpc("evm_mine")
             time.sleep(0.04)
@@ -213,7 +213,7 @@ class Campaign:
         rpc.close()
 
     async def _settle(self) -> None:
-        """Wait until the node is at rest and every reader has reached it."""
+        """Wait until the node is idle and every reader has reached its head."""
         for proxy in self._proxies:
             proxy.mean = None
         end = time.monotonic() + END
@@ -238,7 +238,7 @@ class Campaign:
         if code != 0:
             self.faults.append(f"the node ended with {code}")
         for reader in self._readers:
-            # Where nothing was undone, every step that was written counts, in the order of the writing.
+            # Without reorganisations every written step counts, in the order of writing.
             if self.summary.reorganised:
                 journal = chain_in(self._datadir, begin, reader.place)
             else:

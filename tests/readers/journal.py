@@ -1,4 +1,4 @@
-"""The oracle: what the journal holds, and what the node answers call by call, without feed and client library."""
+"""The oracle: the journal's contents and the node's single responses, without feed and client library."""
 
 import subprocess
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ _BLOCKS_AT_ONCE = 20
 
 
 class Journalled(NamedTuple):
-    """A step as the journal has it."""
+    """A step of the journal."""
 
     place: Place
     previous: str
@@ -24,7 +24,7 @@ class Journalled(NamedTuple):
 
 
 def steps_in(datadir: Path) -> Iterator[Journalled]:
-    """All steps in the journal of a data directory, in the order in which they were written, undone ones as well."""
+    """Yield all steps in the journal of a data directory, in the order of writing, including reorged ones."""
     command = [foreseal_command(), "journal", "show", str(datadir)]
     for line in subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout.splitlines():
         for record in orjson.loads(line)["records"]:
@@ -34,7 +34,7 @@ def steps_in(datadir: Path) -> Iterator[Journalled]:
 
 
 def chain_in(datadir: Path, begin: Place, end: Place) -> list[Journalled]:
-    """The steps that lead from `begin` (left out) to `end`, found by their hashes."""
+    """Return the steps from `begin` (excluded) to `end`, linked by their hashes."""
     by_hash = {step.place.hash: step for step in steps_in(datadir)}
     found: list[Journalled] = []
     hash = end.hash
@@ -45,7 +45,7 @@ def chain_in(datadir: Path, begin: Place, end: Place) -> list[Journalled]:
 
 
 def written_in(datadir: Path, end: Place) -> list[Journalled]:
-    """All steps as they were written, up to `end`."""
+    """Return all steps in the order of writing, up to `end`."""
     found = []
     for step in steps_in(datadir):
         found.append(step)
@@ -55,7 +55,7 @@ def written_in(datadir: Path, end: Place) -> list[Journalled]:
 
 
 def compare_with_journal(name: str, chain: list[Told], journal: list[Journalled]) -> list[str]:
-    """Where the steps that a reader holds are not those of the journal."""
+    """Return the differences between a reader's steps and those of the journal."""
     faults = []
     if len(chain) != len(journal):
         faults.append(f"{name}: {len(chain)} steps, the journal has {len(journal)}")
@@ -87,11 +87,11 @@ def _logs(receipt: dict[str, Any]) -> list[tuple[Any, ...]]:
 
 
 def compare_with_blocks(name: str, chain: list[Told], blocks: Blocks) -> list[str]:
-    """Where what a reader holds of the blocks that it saw as a whole is not what the node answers."""
+    """Return the differences between a reader's complete blocks and those of the node."""
     found: dict[int, list[tuple[str, bytes]]] = {}
     last: dict[int, str] = {}
     for step in chain:
-        # What the reader saw of a block from its first step on.
+        # Start of a block that the reader saw completely.
         if step.place.index == 0:
             found[step.place.block] = []
         if step.place.block in found:

@@ -1,4 +1,4 @@
-"""Keeps a node busy with token transfers: `python -m readers.load URL TOKEN SEED`, until SIGTERM."""
+"""Loads a node with token transfers: `python -m readers.load URL TOKEN SEED`, until SIGTERM."""
 
 import random
 import signal
@@ -11,20 +11,20 @@ from foreseal.client import Client, ClientError, Options, RpcError, calls
 from live import DEV_ACCOUNTS, Rpc
 from live.contracts import contract
 
-# Transactions of one request, and how many may wait in the pool before the next.
+# Transactions of one request, and the maximum in the pool before the next one.
 BATCH = 50
 WAITING = 400
-# Of the token.
+# Supply of the token.
 SUPPLY = 10**15
 
 
 def transfer_call(to: str, amount: int) -> bytes:
-    """Call data of a token's `transfer`."""
+    """Return the call data of a token's `transfer`."""
     return bytes.fromhex("a9059cbb" + to[2:].rjust(64, "0") + f"{amount:064x}")
 
 
 def deploy_token(rpc: Rpc) -> str:
-    """The address of a token whose supply is shared out among the development accounts."""
+    """Deploy a token, share its supply among the development accounts, and return its address."""
     owner = Wallet(DEV_ACCOUNTS[0])
     created = owner.sign(0, b"", _creation(), gas=2_000_000)
     rpc("eth_sendRawTransaction", created.raw)
@@ -42,7 +42,7 @@ def _creation() -> bytes:
 
 
 def _receipt(rpc: Rpc, hash: str) -> dict[str, Any]:
-    """Waits for it."""
+    """Wait for the receipt."""
     while (receipt := rpc("eth_getTransactionReceipt", hash)) is None:
         time.sleep(0.01)
     assert receipt["status"] == "0x1"
@@ -50,7 +50,7 @@ def _receipt(rpc: Rpc, hash: str) -> dict[str, Any]:
 
 
 class Load:
-    """Sends from every development account in turn."""
+    """Sends from every development account in rotation."""
 
     def __init__(self, url: str, token: str, seed: int) -> None:
         self.sent = 0
@@ -62,12 +62,12 @@ class Load:
         self._client = Client(url, Options(timeout=5.0, attempts=1))
 
     def run(self) -> None:
-        """Send until stopped. A node that is not there is waited for."""
+        """Send until stopped; wait while the node is down."""
         while not self.stopped:
             try:
                 self._round()
             except (ClientError, RpcError):
-                # What was in the pool may be gone: every account is looked up again.
+                # Pooled transactions may be lost: query every account's nonce again.
                 self._nonces.clear()
                 time.sleep(0.05)
         self._client.close()
@@ -91,7 +91,7 @@ class Load:
 
 
 def main() -> None:
-    """Run it; prints how many transactions it sent."""
+    """Run it; print the number of sent transactions."""
     load = Load(sys.argv[1], sys.argv[2], int(sys.argv[3]))
 
     def stop(*_: Any) -> None:

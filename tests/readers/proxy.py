@@ -6,17 +6,17 @@ import random
 import socket
 
 _CHUNK = 65536
-# Bytes that the system keeps for a connection, of its own accord several MB.
+# Bytes that the system buffers per connection, by default several MB.
 _BUFFER = 65536
 
 
 class CuttingProxy:
-    """Forwards connections to `target`, each only for so many bytes; then both of its ends are reset."""
+    """Forwards connections to `target`, each for a random number of bytes; then resets both of its ends."""
 
     def __init__(self, target: int, rng: random.Random, mean: int | None) -> None:
-        """`target` is a port on this machine; `mean` bytes pass on average before a cut, None: no cuts."""
+        """`target` is a local port; `mean` is the average number of bytes before a cut, None: no cuts."""
         self.target = target
-        """May be set at any time: connections that come later go there."""
+        """May be set at any time; it applies to later connections."""
         self.mean = mean
         self.port = 0
         self.connections = 0
@@ -26,7 +26,7 @@ class CuttingProxy:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def start(self) -> None:
-        """Listen on a free port of the loopback."""
+        """Listen on a free loopback port."""
         self._server = await asyncio.start_server(self._forward, "127.0.0.1", 0)
         self.port = self._server.sockets[0].getsockname()[1]
 
@@ -67,7 +67,7 @@ class CuttingProxy:
 
 
 async def _connect(port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """A connection that holds little on its way, so that a slow reader at its end is one for the node."""
+    """Open a connection with small buffers, so that a slow reader slows down the node."""
     end = socket.socket()
     end.setblocking(False)
     end.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _BUFFER)
@@ -80,7 +80,7 @@ async def _connect(port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWrite
 
 
 class _Budget:
-    """Bytes that may still pass, in both directions together."""
+    """Remaining bytes, both directions combined."""
 
     def __init__(self, left: int | None) -> None:
         self.left = left
@@ -94,7 +94,7 @@ class _Budget:
 
 
 async def _pipe(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, budget: _Budget) -> None:
-    """Returns when one side closed, or when nothing more may pass."""
+    """Forward bytes until one side closes, or the budget is exhausted."""
     with contextlib.suppress(OSError):
         while budget.left != 0 and (data := await reader.read(_CHUNK)):
             writer.write(budget.take(data))

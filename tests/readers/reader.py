@@ -1,4 +1,4 @@
-"""A reader of the feed, and what it was told."""
+"""A reader of the feed, and its received events."""
 
 import asyncio
 import hashlib
@@ -9,14 +9,14 @@ import orjson
 
 from foreseal.client import AsyncClient, Event, Flashblock, Options, Place, Receipt, StepRemoved
 
-# One event in so many ends the reader's process, as far as the node can tell: it begins anew with its cursor alone.
+# One event in this many ends the reader's process from the node's view: it restarts from its cursor.
 REOPENED = 2000
-# At one in so many it is busy with something else, for so many seconds at most.
+# One event in this many is followed by a pause, of at most this many seconds.
 PAUSED, PAUSE = 100, 4.0
 
 
 class Told(NamedTuple):
-    """A step as a reader was told of it."""
+    """A step received by a reader."""
 
     place: Place
     parent: str
@@ -25,17 +25,17 @@ class Told(NamedTuple):
 
 
 def digest(logs: list[tuple[Any, ...]]) -> bytes:
-    """What tells two lists of logs apart: each with its index in the block, address, topics and data."""
+    """Return a digest of logs: index in the block, address, topics and data of each."""
     return hashlib.blake2b(orjson.dumps(logs), digest_size=16).digest()
 
 
 def logs_of(receipt: Receipt) -> list[tuple[Any, ...]]:
-    """The logs of a receipt as `digest` takes them."""
+    """Return the logs of a receipt in the form for `digest`."""
     return [(log.log_index, log.address, log.topics, log.data) for log in receipt.logs]
 
 
 def told(flashblock: Flashblock) -> Told:
-    """The step of an event. Raises ValueError if its parts do not fit together."""
+    """Return the step of an event. Raise ValueError if its parts are inconsistent."""
     pairs = zip(flashblock.transactions, flashblock.receipts, strict=True)
     entries = []
     for transaction, receipt in pairs:
@@ -50,13 +50,13 @@ def told(flashblock: Flashblock) -> Told:
 
 
 class Reader:
-    """Follows the feed from one place, over connections that break, and holds what it makes of the events."""
+    """Follows the feed from one cursor over failing connections, and maintains the chain according to its events."""
 
     def __init__(self, name: str, url: str, begin: Place, rng: random.Random, options: Options) -> None:
         self.name = name
         self.begin = begin
         self.chain: list[Told] = []
-        """The steps behind `begin` that were added and not removed."""
+        """The steps after `begin` that were added and not removed."""
         self.faults: list[str] = []
         self.added = self.removed = self.transactions = self.logs = 0
         self.connections = self.lags = self.reopened = 0
@@ -66,12 +66,12 @@ class Reader:
 
     @property
     def place(self) -> Place:
-        """Of the newest step."""
+        """Cursor of the newest step."""
         return self.chain[-1].place if self.chain else self.begin
 
     @property
     def events(self) -> int:
-        """Steps, transactions and logs that were told, undone ones as well."""
+        """Received steps, transactions and logs, including reorged ones."""
         return self.added + self.removed + self.transactions + self.logs
 
     async def run(self) -> None:
@@ -82,7 +82,7 @@ class Reader:
                 try:
                     async for event in feed:
                         self._take(event)
-                        # As it would be read back from wherever it was saved.
+                        # A JSON round trip simulates storage of the cursor.
                         saved = Place.read(orjson.loads(orjson.dumps(event.place.to_json())))
                         if self._rng.randrange(PAUSED) == 0:
                             await asyncio.sleep(self._rng.uniform(0, PAUSE))
@@ -104,7 +104,7 @@ class Reader:
             return
         if isinstance(event, StepRemoved):
             self.removed += 1
-            # What is undone must be the newest step, with all that was told of it.
+            # A reorged step must be the newest one, with all of its received data.
             if not self.chain or self.chain.pop() != step:
                 self.faults.append(f"{self.name}: {step.place} is undone, and is not the newest step as it was told")
         else:

@@ -1,4 +1,4 @@
-"""Readers of the feed miss nothing and get nothing twice, whatever is killed. `make readers` runs the long form."""
+"""Readers of the feed get every event exactly once despite kills. `make readers` runs the long form."""
 
 import os
 from pathlib import Path

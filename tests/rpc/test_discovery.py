@@ -1,4 +1,4 @@
-"""Methods registered from Python are listed beside the core's."""
+"""Methods registered from Python are listed with the core's."""
 
 import asyncio
 from typing import Any
@@ -16,7 +16,7 @@ def listed(registry: Registry, method: str) -> dict[str, object]:
         node = FakeNode()
         calls = Calls(node, registry, most=10, forbidden={})
         calls.completions.attach(asyncio.get_running_loop())
-        # Twice: an outcome that comes later must not be taken for another one's.
+        # Called twice: a later outcome must not be taken for that of the other call.
         outcomes = [calls.run(node, method, b"[]"), calls.run(node, method, b"[]")]
         first, second = [await outcome if isinstance(outcome, asyncio.Future) else outcome for outcome in outcomes]
         assert first == second

@@ -1,4 +1,4 @@
-"""Bodies in, answers out, over a double of the core."""
+"""Request bodies and responses, over a double of the core."""
 
 import asyncio
 import gc
@@ -33,7 +33,7 @@ def call(method: str, *params: Any, ident: Any = 1) -> dict[str, Any]:
 
 
 def ask(subject: Dispatcher, request: Any) -> tuple[int, Any]:
-    """Answer one body on a loop of its own; the answer parsed, None when there is none."""
+    """Return the status and parsed response to one body, on a new event loop; None without a response."""
     body = request if isinstance(request, bytes) else orjson.dumps(request)
 
     async def answered() -> Reply:
@@ -260,7 +260,7 @@ def test_calls_are_counted_by_method_and_strange_names_are_not(node: FakeNode) -
 
 
 def cancelled(subject: Dispatcher, node: FakeNode, request: Any, submitted: int) -> list[int]:
-    """Answer a body and cancel it once `submitted` calls wait; the tickets of the calls that end with it."""
+    """Cancel a body once `submitted` calls wait; return the tickets of the cancelled calls."""
 
     async def scenario() -> None:
         node.hold = True
@@ -269,8 +269,8 @@ def cancelled(subject: Dispatcher, node: FakeNode, request: Any, submitted: int)
         assert isinstance(reply, Awaitable)
         task = asyncio.ensure_future(reply)
         await asyncio.sleep(0)
-        # On a busy machine the calls of a batch take more than one slice of the loop to be submitted.
-        while len(node.held) < submitted:  # noqa: ASYNC110 - nothing tells of it
+        # On a busy machine the calls of a batch need more than one slice of the event loop.
+        while len(node.held) < submitted:  # noqa: ASYNC110 - no event reports it
             await asyncio.sleep(0)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -343,13 +343,13 @@ def test_a_caller_with_few_calls_is_let_in_beyond_the_limit_of_all(node: FakeNod
 
     subject = dispatcher(node, Limits(calls=2))
     body = orjson.dumps(call("slow"))
-    # A method is known to be slow once it was called.
+    # A method counts as slow once it was called.
     subject.calls._apart.add("slow")
     asyncio.run(scenario())
 
 
 def limited(caller: FakeCaller) -> Meter:
-    """Return the meter of a caller with a budget of processor time."""
+    """Return the rate limiter of a caller with a budget of processor time."""
     return Meter(None, None, Counter(), scheduled=caller, cpu=CpuBudget(caller, Clock(), rate=100, burst=500))
 
 
@@ -374,7 +374,7 @@ def test_a_larger_body_of_an_exhausted_caller_is_refused_unparsed(node: FakeNode
     assert isinstance(reply, tuple)
     status, answer, _ = reply
     assert status == 429
-    # Parsed, it would be a parse error.
+    # Parsing would result in a parse error.
     assert error_of(orjson.loads(answer))[:2] == (None, -32005)
 
 
@@ -411,7 +411,7 @@ def test_a_cancelled_call_holds_its_place_until_the_core_has_ended_it(node: Fake
         assert (await again)[0] == 200
 
     subject, body = dispatcher(node), orjson.dumps(call("slow"))
-    # A method is known to be slow once it was called.
+    # A method counts as slow once it was called.
     subject.calls._apart.add("slow")
     asyncio.run(scenario())
 

@@ -1,4 +1,4 @@
-"""What a request must look like, and the id that comes back."""
+"""Valid and invalid requests, and the ids of responses."""
 
 import orjson
 import pytest

@@ -1,4 +1,4 @@
-"""Filters by caller, over a double of the core that has a limit for all of them."""
+"""Filters by caller, over a double of the core with a global limit."""
 
 import asyncio
 import random
@@ -19,7 +19,7 @@ NEW, CHANGES, UNINSTALL = "eth_newBlockFilter", "eth_getFilterChanges", "eth_uni
 
 
 class FilterNode(FakeNode):
-    """Has at most `most` filters."""
+    """A node with at most `most` filters."""
 
     def __init__(self, most: int) -> None:
         super().__init__()
@@ -74,20 +74,20 @@ class Callers:
         return self._meters.setdefault(name, Meter(None, None, self.refusals))
 
     async def send(self, name: str, body: Any) -> Any:
-        """Answer a body of a caller, whose name begins with `key` in the dedicated tier."""
+        """Send a body as a caller; names that begin with `key` are in the dedicated tier."""
         tier = self.dispatchers["dedicated" if name.startswith("key") else "public"]
         reply = tier.answer(orjson.dumps(body), None, self.meter(name))
         _, answer, _ = await reply if isinstance(reply, Awaitable) else reply
         return orjson.loads(answer)
 
     async def ask(self, name: str, method: str, *params: Any) -> Any:
-        """Call; the result, or the error."""
+        """Call and return the result or the error."""
         self.now += 1
         answer = await self.send(name, {"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
         return answer["result"] if "result" in answer else answer["error"]
 
     async def make(self, name: str, count: int = 1) -> list[str]:
-        """Make filters, which must succeed."""
+        """Create filters, which must succeed."""
         made = [await self.ask(name, NEW) for _ in range(count)]
         assert all(isinstance(ident, str) for ident in made), made
         return made
@@ -143,7 +143,7 @@ def test_callers_with_as_many_do_not_displace_each_other() -> None:
         refused = await callers.ask("a", NEW)
         assert (refused["code"], refused["data"]) == (-32005, {"limit": "filters", "max": 6})
         await callers.make("g")
-        # The one that was idle for the longest made way.
+        # The filter that was idle longest was evicted.
         assert callers.table.count(callers.meter("a"), "public") == 0
         await callers.make("a")
 
@@ -189,7 +189,7 @@ def test_a_filter_of_a_client_that_left_counts() -> None:
         await asyncio.sleep(0)
         refused = await calls.pop()
         assert refused["data"]["limit"] == "caller_filters"
-        while len(callers.node.held) < 3:  # noqa: ASYNC110 - nothing tells of it
+        while len(callers.node.held) < 3:  # noqa: ASYNC110 - no event reports it
             await asyncio.sleep(0)
         for call in calls:
             call.cancel()

@@ -1,4 +1,4 @@
-"""Long work on the event loop runs one slice an iteration, whoever it is for."""
+"""Long work on the event loop runs one slice per iteration, regardless of its caller."""
 
 import asyncio
 
@@ -6,7 +6,7 @@ from foreseal.rpc.slices import Slices
 
 
 def iterations_of(works: int, slices_each: int) -> list[list[int]]:
-    """The works that had a slice in each iteration of the loop."""
+    """Return the works that had a slice in each iteration of the event loop."""
 
     async def scenario() -> list[list[int]]:
         subject, iterations = Slices(), [[]]
@@ -34,7 +34,7 @@ def test_each_iteration_has_one_slice_at_most() -> None:
 
 def test_works_take_turns() -> None:
     order = [number for iteration in iterations_of(works=3, slices_each=3) for number in iteration]
-    # The first one asked for its second slice before the others for their first.
+    # The first one requested its second slice before the others requested their first.
     assert order == [0, 0, 1, 2, 0, 1, 2, 1, 2]
 
 
@@ -47,7 +47,7 @@ def test_a_cancelled_wait_passes_its_slice_on() -> None:
         waiting[0].cancel()
         subject.end()
         await asyncio.sleep(0)
-        # It has its slice by now and does not get to use it.
+        # It has a slice by now, but never uses it.
         waiting[1].cancel()
         await asyncio.wait_for(waiting[2], 10)
 
@@ -55,7 +55,7 @@ def test_a_cancelled_wait_passes_its_slice_on() -> None:
 
 
 def order_of(*asked: tuple[str, bool]) -> list[str]:
-    """Return the callers in the order in which they get the slices that they wait for all at once."""
+    """Return the callers in the order of their slices, all requested at once."""
 
     async def scenario() -> list[str]:
         subject, order = Slices(), []

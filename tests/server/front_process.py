@@ -1,5 +1,7 @@
-"""Serves a double of the core on a socket, in a process of its own: `python front_process.py FRONT PORT SECONDS_TO_OPEN
-SECONDS_OF_SLOW_CALLS MS_OF_DRAIN_DELAY`."""
+"""Serves a double of the core on a socket, in a separate process.
+
+Usage: `python front_process.py FRONT PORT SECONDS_TO_OPEN SECONDS_OF_SLOW_CALLS MS_OF_DRAIN_DELAY`.
+"""
 
 import sys
 import threading
@@ -18,7 +20,7 @@ SECONDS_TO_OPEN, SECONDS_OF_SLOW_CALLS, DRAIN_DELAY = float(sys.argv[3]), float(
 
 
 class Told(FakeNode):
-    """Says on standard output when it starts and stops."""
+    """Reports its start and stop on standard output."""
 
     def __init__(self, settings: bytes) -> None:
         print("opening", flush=True)

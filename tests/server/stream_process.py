@@ -1,8 +1,8 @@
 """Serves a double of the core on a free port: `python stream_process.py native|asgi|uvicorn JSON_OF_LIMITS`.
 
-Over RPC, `publish` [kind, count, size] sends so many messages of so many bytes to a kind of channel, one after the
-other, `burst` [kind, count, size, times] so many at once, several times, and `step` [count, size] makes so many steps.
-The process prints its URL and, at the end, `stopped`.
+RPC methods: `publish` [kind, count, size] sends messages of this size to a kind of channel, one after the other.
+`burst` [kind, count, size, times] sends as many at once, several times. `step` [count, size] makes steps. The process
+prints its URL and, at the end, `stopped`.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from fake_core import FakeNode
 
 SERVER, LIMITS = sys.argv[1], Limits(**json.loads(sys.argv[2]))
 
-# A client that does not read gets this long to be told, also on a machine that is busy.
+# Time for the close of a connection whose client does not read, generous for a busy machine.
 connection.CLOSE_TIME = 60.0
 
 node = FakeNode()
@@ -32,7 +32,7 @@ app = App(Settings(Path("unused"), limits=LIMITS), make_node=lambda _: node)
 
 @app.method("publish")
 async def publish(kind: str, count: int, size: int) -> None:
-    """Each message carries the time at which it was published, in seconds, and its number."""
+    """Publish messages with the publication time in seconds and a number."""
     for number in range(count):
         node.publish(kind, json.dumps({"time": time.monotonic(), "number": number, "padding": "x" * size}))
         await asyncio.sleep(0.001)
@@ -56,7 +56,7 @@ async def step(count: int, size: int) -> None:
 def run_uvicorn() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         print(f"http://127.0.0.1:{listener.getsockname()[1]}", flush=True)
-        # Without the last one it waits, when it stops, for clients that do not read.
+        # Without the last option it waits at its stop for clients that do not read.
         config = uvicorn.Config(
             app, lifespan="on", log_level="critical", ws="websockets-sansio", timeout_graceful_shutdown=1
         )

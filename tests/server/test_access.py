@@ -1,4 +1,4 @@
-"""Who is refused what, and who is not: over HTTP and WebSocket, alone and in batches, on a clock that tests move."""
+"""Allowed and rejected callers: over HTTP and WebSocket, alone and in batches, on a clock that tests move."""
 
 import asyncio
 from pathlib import Path
@@ -34,7 +34,7 @@ async def post(app: App, body: Any, key: str | None = None, **headers: str) -> A
 
 
 def codes(answer: Answer) -> list[int]:
-    """Of each entry of a batch: 0 for a result."""
+    """Return the error code of each entry of a batch: 0 for a result."""
     return [entry.get("error", {}).get("code", 0) for entry in answer.json]
 
 
@@ -250,7 +250,7 @@ def test_methods_that_make_more_work_cost_more(tmp_path: Path) -> None:
     clock = Clock()
 
     async def use(app: App, _: FakeNode) -> None:
-        # The double knows neither: what is refused was not looked up.
+        # The double has neither method: a rejected call was never dispatched.
         assert (await post(app, call("eth_getLogs", {}))).json["error"]["code"] == -32601
         assert (await post(app, NUMBER)).status == 200
         assert (await post(app, call("debug_traceTransaction", "0x"))).json["error"]["data"] == {
@@ -400,7 +400,7 @@ def test_connections_of_one_caller_are_bounded(ring: KeyRing, tmp_path: Path) ->
 
 
 def look(app: App) -> None:
-    """Let the application look at the file of keys, which it does by itself several times a second."""
+    """Reload the file of keys, which the application does several times per second."""
     assert app._callers is not None
     app._callers._keys.look()
 
@@ -408,7 +408,7 @@ def look(app: App) -> None:
 def test_a_key_counts_from_the_moment_it_is_in_the_file(ring: KeyRing, tmp_path: Path) -> None:
     async def use(app: App, _: FakeNode) -> None:
         text = ring.add("new")
-        while (await post(app, NUMBER, text)).status == 401:  # noqa: ASYNC110 - the application looks by itself
+        while (await post(app, NUMBER, text)).status == 401:  # noqa: ASYNC110 - the application polls
             await asyncio.sleep(0.01)
         async with connect(app, headers=_with(text)) as opened, connect(app) as anonymous:
             assert await opened.ask("eth_blockNumber")
@@ -530,7 +530,7 @@ def test_wrong_keys_of_an_address_are_limited_but_no_valid_one(ring: KeyRing, tm
         # Another client behind the same address may have a valid key.
         assert (await post(app, NUMBER, good)).status == 200
         assert (await post(app, NUMBER)).status == 200
-        # Behind a proxy the address is the one that the proxy names.
+        # Behind a proxy the address is the forwarded one.
         assert (await post(app, NUMBER, wrong, **{"x-forwarded-for": "192.0.2.9"})).status == 429
         async with connect(app, headers=_with(wrong)) as socket:
             assert socket.denied is not None

@@ -13,7 +13,7 @@ from access_doubles import KeyRing
 
 
 class Clock:
-    """Seconds, moved by tests."""
+    """A clock in seconds that tests advance."""
 
     def __init__(self) -> None:
         self.now = 5.0
@@ -23,18 +23,18 @@ class Clock:
 
 
 class Iterations:
-    """A backlog on a double of the event loop, whose time is passed by the test."""
+    """A backlog on a double of the event loop; the test advances its time."""
 
     def __init__(self) -> None:
         self.clock = Clock()
         self.soon: list[Callable[[], None]] = []
         self.backlog = Backlog(self.soon.append, self.clock)
         self.resumed: list[str] = []
-        # No pause here uses it.
+        # Pauses in this test never use it.
         self.loop: Any = None
 
     def run(self) -> list[str]:
-        """Run one iteration; the names of those that were resumed."""
+        """Run one iteration and return the names of resumed connections."""
         called, self.soon[:] = self.soon[:], []
         self.resumed = []
         for function in called:
@@ -42,7 +42,7 @@ class Iterations:
         return self.resumed
 
     def wait(self, address: AddressAccount, name: str, seconds: float = 0.0) -> Pause:
-        """Let a connection wait that takes some time once it is resumed."""
+        """Queue a connection whose resumed work takes some seconds."""
 
         def resume() -> None:
             self.resumed.append(name)
@@ -118,11 +118,11 @@ def test_a_crowd_is_answered_over_several_iterations_and_a_key_holder_at_once(tm
         clock = Clock()
         listener.backlog = Backlog(listener.loop.call_soon, clock)
         crowd = [served.connect(f"198.51.100.{number}") for number in range(5)]
-        # Answers are written at once.
+        # Responses are written at once.
         listener.turn.alone = True
         for http, _ in crowd:
             http.data_received(post("echo"))
-            # The whole time of an iteration passes with each.
+            # Each one uses the whole time of an iteration.
             clock.now += 1.0
         shop.data_received(keyed)
         assert answered(shop_wire) == 2

@@ -1,4 +1,4 @@
-"""foreseal.server.bodies: who may take how long, and who is told to stop."""
+"""foreseal.server.bodies: time limits of bodies, and stopped readers."""
 
 import asyncio
 
@@ -10,14 +10,14 @@ MOST = 200
 
 
 async def read(bodies: Bodies, seconds: float) -> str:
-    """Reads a body that takes so long."""
+    """Read a body that takes this many seconds."""
     task = bodies.begin()
     try:
         await asyncio.sleep(seconds)
     except asyncio.CancelledError:
         if not bodies.was_late(task):
             raise
-        # It may still await: it answers.
+        # It may still await: it responds.
         await asyncio.sleep(0)
         return "late"
     finally:

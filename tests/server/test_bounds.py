@@ -1,4 +1,4 @@
-"""Bounds of the native transport: memory, time and protocol work of hostile clients, without a socket or a wait."""
+"""Limits of the native transport: memory, time and protocol work of hostile clients, without a socket or a wait."""
 
 import asyncio
 import time
@@ -22,7 +22,7 @@ from native_server import CHUNKED, HEAD, Served, post, serving
 from access_doubles import rated
 from asgi_client import until
 
-# Parsing is linear, and memory is that of the bytes.
+# Linear parsing, and memory proportional to the bytes.
 
 
 def test_an_endless_trailer_is_refused_after_some_bytes() -> None:
@@ -62,7 +62,7 @@ def test_unfinished_bodies_in_tiny_chunks_take_the_memory_of_their_bytes() -> No
         tracemalloc.start()
         for _ in range(50):
             for http, _ in lines:
-                # As if the rate of protocol work were no bound.
+                # Disable the limit on the rate of protocol work.
                 http._request.decoder.chunks = 0  # type: ignore[union-attr]
                 at = 0
                 while at < len(chunk):
@@ -122,7 +122,7 @@ def test_pings_are_answered_by_the_newest_and_limited_by_rate() -> None:
         pings = [Frame(Opcode.PING, b"%d" % n).serialize(mask=True) for n in range(4)]
         websocket.data_received(b"".join(pings[:3]))
         assert wire.written == b"\x8a\x012"
-        # A client that does not read: one pong waits, whatever it sends.
+        # For a client that does not read, one pong waits, however many pings it sends.
         wire.written = b""
         websocket.pause_writing()
         for _ in range(1000):
@@ -168,7 +168,7 @@ def test_a_bucket_of_work_may_be_overdrawn_and_recovers() -> None:
     assert bucket.is_full(3.0)
 
 
-# Refusals.
+# Rejections.
 
 
 def test_a_refused_caller_is_not_read_for_a_while() -> None:
@@ -386,7 +386,7 @@ def test_a_full_listener_closes_connections_of_the_address_with_the_most() -> No
 
 
 def test_half_sent_heads_lock_nobody_out() -> None:
-    """400 of them where 300 connections may be open."""
+    """The test opens 400 of them, and the limit is 300 connections."""
 
     async def use(served: Served) -> None:
         port = served.listener._listening.getsockname()[1]

@@ -1,4 +1,4 @@
-"""Addresses of callers: which count as one, and whose word about them is believed."""
+"""Addresses of callers: grouping, and trust in forwarded addresses."""
 
 import asyncio
 from dataclasses import replace

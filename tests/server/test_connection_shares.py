@@ -1,4 +1,4 @@
-"""WebSockets near their limit: the caller with the most loses its longest idle one, and a newcomer is served."""
+"""WebSockets near their limit: the caller with the most loses its longest idle one, and a new client is served."""
 
 from pathlib import Path
 from typing import Any
@@ -22,13 +22,13 @@ TRY_AGAIN = b"\x03\xf5closed to make room for another client"
 
 
 def connections(served: Served) -> Connections:
-    """All WebSockets of the process."""
+    """Return all WebSockets of the process."""
     assert served.app._connections is not None
     return served.app._connections
 
 
 def pass_time(served: Served) -> None:
-    """Let all connections be idle for one look longer."""
+    """Make all connections idle for one more check interval."""
     connections(served)._timer.cancel()
     connections(served)._look()
 
@@ -58,7 +58,7 @@ def test_the_longest_idle_of_the_caller_with_the_most_makes_way() -> None:
 
 
 def test_every_newcomer_is_served_while_others_hold_all_connections() -> None:
-    """Sixteen addresses with sixteen connections each have all of those of public callers."""
+    """Sixteen addresses with sixteen connections each occupy all connections of public callers."""
 
     async def use(served: Served) -> None:
         for number in range(16):
@@ -99,7 +99,7 @@ def test_key_holders_displace_public_callers_and_never_the_other_way(tmp_path: P
                 assert await third.ask("echo", 1) == [1]
                 async with connect(app) as refused:
                     assert refused.denied == (503, b"too many connections: try again later\n")
-                # A key holder that has as many as the others is refused, and one without any is served.
+                # A key holder with as many connections as the others is rejected, and one without any is served.
                 async with connect(app, headers=keys[0]) as fourth:
                     assert fourth.denied is not None
             assert await second.ask("echo", 2) == [2]
@@ -116,7 +116,7 @@ def test_a_client_that_does_not_read_makes_way_at_once(tmp_path: Path) -> None:
             stuck.reading.clear()
             async with connect(app, headers=keys[1]) as new:
                 assert await new.ask("echo", 1) == [1]
-                # It still counts as open where the process stops, and no longer where connections are counted.
+                # It still counts as open for the stop of the process, but no longer for the connection limits.
                 assert (await metrics(app))["foreseal_connections"] == 2
                 stuck.reading.set()
                 assert (await ending_of(stuck)).args[0] == 1013

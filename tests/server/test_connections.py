@@ -1,4 +1,4 @@
-"""WebSockets through the ASGI application, without a socket: handshakes, calls, limits, ends."""
+"""WebSockets through the ASGI application, without a socket: handshakes, calls, limits, closes."""
 
 import asyncio
 import gc
@@ -32,7 +32,7 @@ def test_requests_batches_notifications_and_errors_as_over_http() -> None:
             assert (answer["id"], answer["error"]["code"]) == (None, -32700)
             socket.tell([])
             assert (await socket.hear())["error"]["code"] == -32600
-            # Neither a notification nor a batch of them is answered.
+            # Neither a notification nor a batch of notifications gets a response.
             socket.tell({"jsonrpc": "2.0", "method": "echo"})
             socket.tell([{"jsonrpc": "2.0", "method": "slow"}])
             socket.tell([call("eth_blockNumber"), 1, call("slow", id="b"), call("eth_blockNumber")])
@@ -89,7 +89,7 @@ def test_answers_overtake_only_what_runs_on_core_threads() -> None:
             socket.call("slow", ident=1)
             socket.call("echo", ident=2)
             assert (await socket.hear())["id"] == 2
-            # A batch that takes several turns of the loop is not overtaken while nothing of it runs elsewhere.
+            # A batch over several iterations of the event loop keeps its order if it stays off the worker pool.
             socket.tell([call("large", 100_000, id=3)] * 200)
             socket.call("echo", ident=4)
             assert (await socket.hear())[0]["id"] == 3
@@ -106,7 +106,7 @@ def test_reading_stops_while_too_many_calls_are_under_way() -> None:
             node.hold = True
             for ident in range(5):
                 socket.call("slow", ident=ident)
-            # What another connection says is heard, so the first one was read as far as it will be.
+            # The other connection's response shows that the first one was read as far as it will be.
             while len(node.held) < 2:
                 assert await other.ask("echo") == []
             for _ in range(20):
@@ -129,7 +129,7 @@ def test_a_batch_waits_for_the_one_before_and_calls_do_not() -> None:
             socket.tell([call("slow", id=3)])
             for _ in range(20):
                 assert await other.ask("echo") == []
-            # Many batches at once would gather many answers of the largest size for a client that does not read.
+            # Many concurrent batches would accumulate maximum-size responses for a client that does not read.
             assert len(node.held) == 2
             node.release()
             assert (await socket.hear())[0]["id"] == 1
@@ -255,7 +255,7 @@ def test_what_waited_for_a_client_that_left_takes_no_memory() -> None:
                 assert tracemalloc.get_traced_memory()[0] > 4_000_000
             assert tracemalloc.get_traced_memory()[0] < 1_000_000
 
-    # A connection is part of cycles, and the collector counts objects, not the bytes that they hold.
+    # A connection is part of reference cycles, and the collector counts objects, not the bytes that they reference.
     gc.disable()
     try:
         served(use)
@@ -323,7 +323,7 @@ def test_all_stages_of_a_stop_share_one_time(monkeypatch: pytest.MonkeyPatch) ->
         assert app.time_left() == pytest.approx(3)
         now += 7
         assert 0 < app.time_left() < 1
-        # A worker that is replaced answers on until it is told to stop.
+        # A worker that is being replaced serves calls until its stop.
         await app.leave()
         assert app.time_left() == 10
         monkeypatch.undo()
@@ -364,7 +364,7 @@ def test_a_failure_of_ours_ends_its_connection_alone(caplog: pytest.LogCaptureFi
 def test_a_client_that_leaves_before_the_handshake_ends() -> None:
     async def use(app: App, _: FakeNode) -> None:
         socket = Socket(app, "/", {}, denial=True)
-        # The connect message is taken back, and the client is gone.
+        # The connect message is removed, and the client is gone.
         socket._to_server.get_nowait()
         socket.leave()
         await socket.served
@@ -417,7 +417,7 @@ def test_messages_that_are_begun_together_are_sent_in_order_or_given_up() -> Non
         await websocket.send_ahead(texts, heard.append)
         assert (given, heard) == (texts, list(range(100)))
 
-        # Nothing is left of what waits for a client that does not read.
+        # Nothing remains of the messages that wait for a client that does not read.
         full.clear()
         waiting = asyncio.ensure_future(websocket.send_ahead(texts, heard.append))
         await asyncio.sleep(0)
@@ -438,7 +438,7 @@ def test_messages_that_are_begun_together_are_sent_in_order_or_given_up() -> Non
 
 
 class Sending(asyncio.Future[None]):
-    """A message that is being sent, as granian has it: the error that it ends with stays with it."""
+    """A message in flight, like granian's: it keeps a reference to its error."""
 
     kept: BaseException
 
@@ -451,7 +451,7 @@ class Sending(asyncio.Future[None]):
 
     def throw(self, error: BaseException) -> None:
         self.kept = error
-        # The error leads to this frame.
+        # The error's traceback references this frame.
         del self
         raise error
 

@@ -1,4 +1,4 @@
-"""The direct front without a socket: whatever the pieces that bytes come in, the same answers in the same order."""
+"""The native transport without a socket: the same responses in the same order, however the bytes are segmented."""
 
 import asyncio
 import itertools
@@ -41,9 +41,9 @@ def chunked(body: bytes) -> bytes:
 
 
 def played(pieces: list[bytes], *, alone: bool = True, **settings: Any) -> tuple[bytes, BareTransport]:
-    """What is written when these pieces come, each after all that can be answered was; dates and ages left out.
+    """Return the bytes written for these segments, each sent after all possible responses; dates and ages are omitted.
 
-    Whoever is not `alone` has short answers written at the end of a turn of the loop.
+    Without `alone`, short responses are written at the end of an iteration of the event loop.
     """
 
     async def play() -> BareTransport:
@@ -110,7 +110,7 @@ def test_one_byte_at_a_time() -> None:
 
 
 def test_a_head_that_was_seen_is_another_one_in_the_middle_of_a_body() -> None:
-    """Bytes that look like the last request, head and all, are the body of the one that was begun."""
+    """Bytes in a body that equal the previous request's head belong to the body."""
     first = post(call("echo", 1, "a"))
     begun = HEAD + b"Content-Length: %d\r\n\r\n" % len(first)
     written, _ = played([first, begun, first])
@@ -165,7 +165,7 @@ messages = st.lists(
 def test_messages_are_whole_whatever_the_frames_and_pieces(
     sent: list[tuple[bytes, int, bool]], cuts: list[int]
 ) -> None:
-    """Each message in one frame or several, with a ping between them or not, in pieces."""
+    """Each message is sent in one or several frames, with or without a ping in between, in segments."""
     stream, expected = b"", []
     for data, splits, ping in sent:
         size = max(1, len(data) // (splits + 1))
@@ -240,7 +240,7 @@ HANDSHAKE = (
 
 
 class ShortInline(FakeInline):
-    """Has a short way to the frames that it is told, one or two at a time."""
+    """Has a fast path for the given frames, one or two at a time."""
 
     def __init__(self) -> None:
         self.answers: dict[bytes, bytes] = {}
@@ -256,7 +256,7 @@ class ShortInline(FakeInline):
 
 
 class ShortNode(FakeNode):
-    """All of its doors have the same short way."""
+    """A node whose listeners share one fast path."""
 
     short: ShortInline
 
@@ -268,7 +268,7 @@ class ShortNode(FakeNode):
 async def conversing(
     node: FakeNode, *, alone: bool = True, **settings: Any
 ) -> AsyncIterator[tuple[Any, BareTransport]]:
-    """A WebSocket that was accepted, and its transport."""
+    """Yield an accepted WebSocket and its transport."""
     app = App(Settings(Path("unused"), **settings), make_node=lambda _: node)
     await app.startup()
     listener = DirectListener(app.endpoint, listen("127.0.0.1", 0))
@@ -277,7 +277,7 @@ async def conversing(
     http.connection_made(transport)
     http.data_received(HANDSHAKE)
     listener.turn.alone = alone
-    for _ in range(10):  # turns of the loop in which it is accepted, and read from
+    for _ in range(10):  # iterations of the event loop in which it is accepted and read
         await asyncio.sleep(0)
     transport.written = b""
     yield transport.protocol, transport
@@ -288,7 +288,7 @@ async def conversing(
 
 
 def test_a_client_that_sends_its_end_behind_a_call_is_answered_first() -> None:
-    """Both may come in one turn of the loop, which ends the connection where nothing is under way."""
+    """Both may arrive in one iteration of the event loop, which closes the connection if no call is in flight."""
     node = ShortNode()
     node.short = ShortInline()
     frame = masked(Opcode.TEXT, call("echo", 1))
@@ -322,7 +322,7 @@ def test_a_client_that_sends_its_end_behind_a_call_is_answered_first() -> None:
 
 
 class Handing(FakeNode):
-    """Takes submissions as a whole, and answers when it is told to."""
+    """Accepts whole submissions, and responds on command."""
 
     def hand_over(
         self,
@@ -340,7 +340,7 @@ class Handing(FakeNode):
 @pytest.mark.parametrize("leaving", [False, True])
 @pytest.mark.parametrize("gone", [False, True])
 def test_submissions_are_answered_when_the_core_has_them(leaving: bool, gone: bool) -> None:
-    """By the response that the core made, unless the connection is to end with it."""
+    """The core writes the response, unless the connection must close with it."""
     submission = post(call("eth_sendRawTransaction", 1, "0x"))
 
     async def play() -> BareTransport:
@@ -355,7 +355,7 @@ def test_submissions_are_answered_when_the_core_has_them(leaving: bool, gone: bo
         node.release()
         await until(lambda: b'{"id":1}' in transport.written)
         transport.written = b""
-        # With the same head as before it is handed over by the front itself.
+        # The transport itself submits a request with the same head as before.
         http.data_received(submission)
         listener.handler.leaving = leaving
         if gone:
@@ -378,7 +378,7 @@ def test_submissions_are_answered_when_the_core_has_them(leaving: bool, gone: bo
 
 
 def texts_in(written: bytes) -> list[Any]:
-    """The JSON of each text."""
+    """Return the JSON of each text message."""
     found, reader = [], StreamReader()
     reader.feed_data(written)
     while reader.buffer:
@@ -392,7 +392,7 @@ def texts_in(written: bytes) -> list[Any]:
 @pytest.mark.parametrize("short", [False, True])
 @pytest.mark.parametrize("step", [1, 10, 10_000])
 def test_calls_of_a_websocket_are_answered_in_order_at_once_or_not(step: int, short: bool) -> None:
-    """A batch takes a turn of the loop: what came behind it waits, though it could be answered at once."""
+    """A batch takes an iteration of the event loop: later calls wait, even those that could be served inline."""
 
     async def play() -> tuple[list[int], int]:
         node = ShortNode()
@@ -440,7 +440,7 @@ def test_frames_have_no_short_way_for_callers_with_a_meter_or_a_client_that_is_b
 
 
 def test_notifications_are_sent_at_once_or_queued_but_in_order() -> None:
-    """At once, unless the client is behind or they are long; none overtakes what waits."""
+    """They are sent inline, unless the client is behind or they are long; none overtakes queued ones."""
 
     async def play() -> None:
         node = FakeNode()

@@ -1,4 +1,4 @@
-"""`foreseal_feed` over a connection: it resumes from a cursor, lags, and says what was missed."""
+"""`foreseal_feed` over a connection: it resumes from a cursor, lags, and reports missed steps."""
 
 import asyncio
 import random
@@ -70,7 +70,7 @@ def test_a_cursor_that_is_not_kept_is_the_answer() -> None:
             node.steps.pop(0)
             error = await socket.ask("eth_subscribe", "foreseal_feed", cursor_of(lost))
             assert (error["code"], error["data"]) == (-32001, cursor_of(node.steps[0]))
-            # It goes between the look at the channel and the page.
+            # The step arrives between the check of the channel and the page.
             node.hold = True
             socket.call("eth_subscribe", "foreseal_feed", cursor_of(node.steps[0]))
             await until(lambda: bool(node.held))
@@ -92,7 +92,7 @@ def test_pages_are_read_only_as_the_client_takes_them() -> None:
             for _ in range(50):
                 assert await other.ask("echo") == []
             pages = [name for name, _ in node.calls].count("foreseal_getFlashblocks")
-            # Two steps a page: three in the queue, one on its way, and the page that does not fit.
+            # Two steps per page: three in the queue, one in flight, and the page that does not fit.
             assert 1 < pages <= 4
             socket.reading.set()
             assert [await heard_step(socket) for _ in made] == made
@@ -175,7 +175,7 @@ def test_a_slow_reader_lags_and_is_told_what_it_missed() -> None:
             more = node.step()
             assert await heard_step(slow) == more
             assert (await metrics(app))["foreseal_lagged_total"] == 1
-            # What was missed can be read.
+            # Missed steps can be read.
             pages: list[Any] = []
             cursor, complete = cursor_of(made[2]), False
             while not complete:
@@ -227,7 +227,7 @@ def test_beside_another_kind_the_connection_is_closed() -> None:
 
 @pytest.mark.parametrize("seed", range(40))
 def test_every_step_is_heard_once_or_named_as_missed(seed: int) -> None:
-    """Steps, stalls and reads in any order, from any cursor: what is heard and what is named make the whole chain."""
+    """Steps, stalls and reads in any order, from any cursor: received and missed steps add up to the whole chain."""
     rolls = random.Random(seed)
     covered: list[Place] = []
 
@@ -298,7 +298,7 @@ def test_the_stop_ends_a_subscription_that_is_on_its_way() -> None:
             node.hold = True
             socket.call("eth_subscribe", "foreseal_feed")
             await until(lambda: bool(node.held))
-            # What a batch asks for meanwhile is not begun either.
+            # Calls of a batch do not start meanwhile either.
             socket.tell([call("slow"), *[call("slow")] * 32, call("eth_subscribe", "newHeads")])
             await until(lambda: len(node.held) > 30)
             stopping = asyncio.ensure_future(app.disconnect())

@@ -1,4 +1,4 @@
-"""Bytes in flight and protocol work behind a trusted proxy count for the address that it forwards."""
+"""Bytes in flight and protocol work behind a trusted proxy count for the forwarded address."""
 
 import asyncio
 
@@ -17,7 +17,7 @@ ONE, OTHER = (b"X-Forwarded-For: 198.51.100.%d\r\n" % n for n in (1, 2))
 
 
 def begun(lines: bytes, size: int = 100_000) -> bytes:
-    """The head of a call with a body of so many bytes."""
+    """Return the head of a call with a body of this many bytes."""
     return HEAD + lines + b"Content-Length: %d\r\n\r\n" % size
 
 
@@ -30,7 +30,7 @@ def test_a_forwarded_address_beyond_its_bytes_is_refused_and_the_connection_stay
         lines = [served.connect(PROXY) for _ in range(4)]
         for http, _ in lines:
             http.data_received(begun(ONE) + b" " * 60_000)
-        # The bodies of refused requests are read to their end, which frees the connection for other clients.
+        # The bodies of rejected requests are read to their end, which frees the connection for other clients.
         assert [statuses_in(wire.written) for _, wire in lines] == [[]] * 4
         assert served.listener.table.total_bytes == 120_000
         http, wire = lines[2]
@@ -109,7 +109,7 @@ def test_a_response_without_room_is_a_refusal_and_the_connection_stays() -> None
         http.data_received(post("large", 80_000, lines=ONE))
         assert (statuses_in(wire.written), retry_after(wire), wire.closed) == ([429], b"1", False)
         http._pause.end()
-        # What is small passes, and another address has room of its own.
+        # Small bodies pass, and another address has its own limit.
         http.data_received(post("large", 1000, lines=ONE) + post("large", 80_000, lines=OTHER))
         await asyncio.sleep(0)
         assert statuses_in(wire.written) == [429, 200, 200]
@@ -163,7 +163,7 @@ def test_an_unreadable_forwarded_address_has_bounds_and_the_proxy_itself_has_non
         bare.data_received(begun(b"") + b" ")
         assert bare.sender is bare.account
         assert not bare.account.is_limited
-        # Without a trusted proxy the header means nothing.
+        # Without a trusted proxy the header has no effect.
         direct, _ = served.connect("192.0.2.1")
         direct.data_received(begun(ONE) + b" ")
         assert direct.sender is direct.account

@@ -1,4 +1,4 @@
-"""granian in front of the application, over real sockets, and how it stops."""
+"""granian in front of the application, over real sockets, and its shutdown."""
 
 import contextlib
 import http.client
@@ -22,7 +22,7 @@ JSON = {"content-type": "application/json"}
 
 
 class Server:
-    """A server process that says on standard output what happens."""
+    """A server process that reports events on standard output."""
 
     def __init__(
         self, front: str, port: int = 0, seconds_to_open: float = 0, slow: float = 0, drain_delay: int = 0
@@ -41,12 +41,12 @@ class Server:
         return self.process.stdout.readline().strip()
 
     def listen(self) -> int:
-        """Wait until it answers; its port."""
+        """Wait until it serves calls and return its port."""
         assert [self.line(), self.line()] == ["opening", "started"]
         return int(self.line().rpartition(":")[2])
 
     def stop(self, number: int = signal.SIGTERM) -> tuple[int, str, str]:
-        """Send a signal and wait for the end: exit code, the rest of stdout, stderr."""
+        """Send a signal and wait for the end; return exit code, the rest of stdout, and stderr."""
         self.process.send_signal(number)
         out, err = self.process.communicate(timeout=20)
         return self.process.returncode, out, err
@@ -163,7 +163,7 @@ def test_load_balancers_are_told_before_calls_are_refused(front: str) -> None:
     assert readyz(port) == (200, b"ok\noldest waiting call: submission 0 ms, read 250 ms\n")
     server.process.send_signal(signal.SIGTERM)
     wait_for(lambda: readyz(port) == (503, b"stopping\n"), 20, "the word of the stop")
-    # Calls are still answered, and each answer ends its connection.
+    # Calls are still served, and each response closes its connection.
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
     connection.request("POST", "/", CALL, JSON)
     response = connection.getresponse()
@@ -175,7 +175,7 @@ def test_load_balancers_are_told_before_calls_are_refused(front: str) -> None:
 
 
 def test_a_second_signal_waits_for_nobody(front: str) -> None:
-    # A call that takes far longer than the test may.
+    # The call takes far longer than the test may.
     server = Server(front, slow=1_000)
     port = server.listen()
     with socket.create_connection(("127.0.0.1", port)) as waiting:
@@ -187,12 +187,12 @@ def test_a_second_signal_waits_for_nobody(front: str) -> None:
         server.process.send_signal(signal.SIGTERM)
         wait_for(lambda: refuses(port) or time.monotonic() - began > 5, 20, "the end of the listening")
         code, out, err = server.stop()
-    # That the call was given up is said; nothing else fails by that.
+    # A message reports the aborted call; nothing else fails because of it.
     assert (code, "stopped" in out, "invalid state" in err) == (0, True, False)
 
 
 def test_a_second_signal_at_once_stops_as_quietly(front: str) -> None:
-    # As a shell's `timeout` sends them: to the process and to its group.
+    # A shell's `timeout` sends signals to the process and to its group.
     for _ in range(5):
         server = Server(front)
         server.listen()

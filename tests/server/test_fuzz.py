@@ -1,4 +1,4 @@
-"""Whatever is sent, the answer is well-formed JSON-RPC or the right HTTP status. `make fuzz` runs the long form."""
+"""Any input gets well-formed JSON-RPC or the right HTTP status. `make fuzz` runs the long form."""
 
 import asyncio
 import os
@@ -20,7 +20,7 @@ EXAMPLES = int(os.environ.get("FORESEAL_FUZZ", "300"))
 
 
 class Served:
-    """An application that has been started, and the loop it lives on."""
+    """A started application and its event loop."""
 
     def __init__(self, app: App, runner: asyncio.Runner) -> None:
         self._app = app

@@ -1,4 +1,4 @@
-"""Progress of a node as heartbeats show it, with clocks that are passed in."""
+"""Progress of a node in its heartbeats, with injected clocks."""
 
 import os
 import threading
@@ -8,12 +8,12 @@ from pathlib import Path
 from foreseal.server.heartbeat import Heartbeat, LinuxClock, ProgressMonitor, Signs, is_in_disk_sleep
 
 INTERVAL = 0.5
-# Beyond the largest id that Linux gives out.
+# Beyond the largest ID that Linux assigns.
 NO_THREAD = 2**22 + 1
 
 
 class Clock:
-    """Processor time and disk waits as a test sets them."""
+    """Processor time and disk waits, set by a test."""
 
     def __init__(self) -> None:
         self.computed = 0.0
@@ -46,7 +46,7 @@ class Process:
         return self.monitor.heartbeat(signs, self.now)
 
     def beats(self, signs: Signs, count: int, computed: float = 0.0) -> Heartbeat:
-        """The last of several with the same signs."""
+        """Return the last of several heartbeats with the same signs."""
         for _ in range(count):
             self.clock.computed += computed
             heartbeat = self.beat(signs)

@@ -102,13 +102,13 @@ def test_a_body_in_chunks_is_put_together() -> None:
 
 @pytest.mark.parametrize("length", ["5!", "-1", "+50", "5_0", "x"])
 def test_a_length_that_is_none_is_passed_over(length: str) -> None:
-    """A server in front should have refused it; the body then ends where that server says."""
+    """A server in front should have rejected it; the body then ends where that server decides."""
     chunks = [ONE[:10], ONE[10:]]
     assert one(app(), {"chunks": chunks, "headers": {"content-length": length}}).json["result"] == "0x0"
 
 
 def test_reading_stops_at_the_declared_length() -> None:
-    # The client double never answers a read beyond its chunks' end; the third chunk is what must not be asked for.
+    # The client double never returns from a read beyond its chunks; the third chunk must not be read.
     request = {"chunks": [ONE[:10], ONE[10:], b"beyond"], "headers": {"content-length": str(len(ONE))}}
     assert one(app(), request).json["result"] == "0x0"
 
@@ -227,7 +227,7 @@ def test_development_answers_pages_of_loopback_origins(origin: str) -> None:
 
 @pytest.mark.parametrize("origin", FOREIGN)
 def test_development_refuses_pages_of_other_origins(origin: str) -> None:
-    """Also where the page could not read the answer: its accounts are unlocked."""
+    """This includes pages that could not read the response, because the accounts are unlocked."""
     headers = {"origin": origin or " "}
     for refused in ask(
         app(browsers=True),

@@ -1,4 +1,4 @@
-"""One parse, one identity: whatever came before on a connection, a request is answered as on a fresh connection."""
+"""One parse, one identity: earlier requests on a connection do not affect the response to a request."""
 
 import asyncio
 import itertools
@@ -24,7 +24,7 @@ VARYING = re.compile(rb"(date|x-foreseal-view): [^\r]*\r\n")
 
 
 class InlineAnswers(FakeInline):
-    """Answers `echo` on the fast path, as the core does for callers without a meter."""
+    """Serves `echo` on the fast path, like the core for callers without a rate limiter."""
 
     def answer(self, data: bytes, start: int = 0, head: bytes | None = None) -> Any:
         if b'"echo"' not in data[start:]:
@@ -60,7 +60,7 @@ def request(method: str, *lines: bytes, host: bytes = b"localhost") -> Request:
 
 
 class Callers:
-    """Requests of different callers, each with the answer that it gets on a connection of its own."""
+    """Requests of different callers, each with its response on a fresh connection."""
 
     def __init__(self, folder: Path) -> None:
         self.ring = KeyRing(folder)
@@ -82,7 +82,7 @@ class Callers:
         self.requests += [request("echo", host=b"127.0.0.1"), request("echo", host=b"evil.example")]
 
     def play(self, pieces: list[bytes], *, public: bool) -> bytes:
-        """Everything that is written when these pieces come one after the other on one connection."""
+        """Return all bytes written for these segments, sent in order on one connection."""
 
         async def run() -> BareTransport:
             settings = Settings(self.folder, public=public, browsers=True, access=rated())
@@ -105,13 +105,13 @@ class Callers:
 
 
 async def settled(http: Http) -> None:
-    """Let the connection answer everything that has come."""
+    """Wait until the connection has responded to all input."""
     while http._answering is not None or http._pause.is_on:  # noqa: ASYNC110 - nothing reports it
         await asyncio.sleep(0)
 
 
 def cut(stream: bytes, places: list[int]) -> list[bytes]:
-    """The stream in pieces."""
+    """Split the stream into segments."""
     edges = [0, *sorted(place % (len(stream) + 1) for place in places), len(stream)]
     return [stream[start:end] for start, end in itertools.pairwise(edges) if end > start]
 
@@ -123,12 +123,12 @@ def callers(tmp_path_factory: pytest.TempPathFactory) -> Callers:
 
 @pytest.fixture(scope="module", params=[True, False], ids=["public", "open"])
 def alone(request: pytest.FixtureRequest, callers: Callers) -> tuple[bool, list[bytes]]:
-    """State of the endpoint (public or not), and the answer to each request on a fresh connection."""
+    """Return the state of the endpoint (public or not), and the response to each request on a fresh connection."""
     return request.param, [callers.play([one.whole], public=request.param) for one in callers.requests]
 
 
 def expected(alone: list[bytes], order: list[int]) -> bytes:
-    """The answers of fresh connections, up to the one that ends its connection."""
+    """Return the responses of fresh connections, up to the one that closes its connection."""
     answers = []
     for index in order:
         answers.append(alone[index])
@@ -173,7 +173,7 @@ def test_answers_over_one_connection_are_those_of_fresh_ones(
 def test_segments_of_each_request_are_chosen_by_itself(
     callers: Callers, alone: tuple[bool, list[bytes]], sent: list[tuple[int, int, int]]
 ) -> None:
-    """A request in one piece, in two at the end of its head, or in two anywhere: what remembers heads meets all."""
+    """A request in one segment, in two at the end of its head, or in two anywhere, covers the head cache."""
     public, answers = alone
     pieces: list[bytes] = []
     for index, how, place in sent:

@@ -1,4 +1,4 @@
-"""API keys as texts, as entries of a file, and as what a running process has."""
+"""API keys as text, as entries of a file, and in a running process."""
 
 import errno
 import hashlib
@@ -35,7 +35,7 @@ def test_what_is_no_key_has_no_id(text: str) -> None:
 
 
 TIMES = st.integers(0, 253_402_300_799)
-"""To the end of the year 9999, the last one of Python's calendar."""
+"""Up to the end of the year 9999, the last one of Python's calendar."""
 
 
 @given(

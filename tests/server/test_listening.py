@@ -1,4 +1,4 @@
-"""The listening socket, and the room for connections."""
+"""The listening socket, and the connection limit."""
 
 import asyncio
 import resource
@@ -27,7 +27,7 @@ def test_a_free_port_is_found(host: str) -> None:
         with accepted:
             assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
             assert accepted.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
-            # A client that vanished is noticed within a minute and a half, not after the two hours of the system.
+            # A vanished client is detected within a minute and a half, not after the system's two hours.
             idle, every, times = (accepted.getsockopt(socket.IPPROTO_TCP, option) for option in _KEEP_ALIVE)
             assert idle + every * times < 90
             assert line.getpeername() == accepted.getsockname()
@@ -77,7 +77,7 @@ def test_a_node_that_cannot_be_opened_keeps_no_port() -> None:
 
 
 def room(wanted: int, soft: int, hard: int) -> tuple[int, str]:
-    """The room for connections in a process with these limits of descriptors, and what it logged."""
+    """Return the connection limit of a process with these descriptor limits, and its log."""
     code = ROOM.format(wanted=wanted, limit=LIMIT.format(soft=soft, hard=hard))
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     return int(done.stdout), done.stderr

@@ -1,4 +1,4 @@
-"""Log lines of Python: in the form that those of the core have."""
+"""Log lines of Python, in the format of the core's lines."""
 
 import io
 import json
@@ -19,7 +19,7 @@ LINE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z +(ERROR|WARN|INFO|DEB
 
 @pytest.fixture
 def logger() -> Iterator[tuple[logging.Logger, io.StringIO, logging.Handler]]:
-    """A logger, what it writes and the handler whose formatter says how."""
+    """Provide a logger, its output and the handler with the formatter."""
     made, text = logging.getLogger("foreseal.test"), io.StringIO()
     handler = logging.StreamHandler(text)
     made.addHandler(handler)
@@ -30,7 +30,7 @@ def logger() -> Iterator[tuple[logging.Logger, io.StringIO, logging.Handler]]:
 
 
 def say(logger: logging.Logger) -> None:
-    """Something of every kind."""
+    """Log a line of every kind."""
     logger.warning("calls were running", extra={"calls": 3, "of": 'a "b"', "time": "mine"})
     logger.info("with %s", "an argument")
     try:
@@ -83,14 +83,14 @@ def test_what_is_no_level_is_said(text: str) -> None:
 
 
 def test_every_line_of_a_node_is_json_where_that_is_asked_for(tmp_path: Path) -> None:
-    """Both languages and the server in front, from the start to the end."""
+    """Covers Python, Rust and the server in front, from start to end."""
     more = ("--log-format", "json", "--log-level", "debug", "--log-slow", "1ms", "--datadir", str(tmp_path / "data"))
     node = LiveNode([foreseal_command(), "dev", "--port", "0", *more])
     node.rpc("eth_sendTransaction", {"from": node.rpc("eth_accounts")[0]})
     node.rpc("evm_mine")
     assert node.stop() == 0
     found = [json.loads(line) for line in node.printed.splitlines() if line.startswith("{")]
-    # The rest is what the command says on standard output.
+    # The rest is the command's output on standard output.
     assert not [line for line in node.printed.splitlines() if re.match(r"\d{4}-|\[|Traceback|thread", line)]
     for line in found:
         assert {"time", "level", "target", "message"} <= set(line)

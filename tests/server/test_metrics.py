@@ -1,4 +1,4 @@
-"""`/metrics`: Prometheus reads it, its names are right, and what it says is so."""
+"""`/metrics`: Prometheus parses it, and its names and values are right."""
 
 import asyncio
 import logging
@@ -21,7 +21,7 @@ from foreseal.server.settings.model import LogSettings
 from asgi_client import ask, until
 from fake_core import FakeNode
 
-# The double is a node that starts, so what is in its store is not known yet, and nobody subscribed or was refused.
+# The double is a starting node: the store's contents are unknown, and there are no subscribers or rejections.
 NOTHING = {
     "foreseal_store_block",
     "foreseal_store_backlog",
@@ -54,7 +54,7 @@ def scraped(*methods: str, process: str | None = None) -> str:
 
 
 def parsed(text: str) -> dict[str, Metric]:
-    """The families, by the name that stands in the text."""
+    """Return the families by the name in the text."""
     families = {}
     for family in text_string_to_metric_families(text):
         families[family.name + ("_total" if family.type == "counter" else "")] = family
@@ -122,7 +122,7 @@ def test_caches_are_counted() -> None:
         {sample.labels["cache"]: sample.value for sample in found[name].samples}
         for name in ("foreseal_cache_entries", "foreseal_cache_misses_total")
     )
-    # The calls and the request for the metrics have a head each.
+    # The calls and the request for the metrics have one head each.
     assert entries == {"addresses": 1, "keys": 0, "wrong_keys": 0, "heads": 1}
     assert misses == entries
 

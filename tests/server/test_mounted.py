@@ -15,7 +15,7 @@ from raw_websocket import RawWebSocket
 
 
 def command(server: str) -> list[str]:
-    """Serves the application on a free port."""
+    """Return the command that serves the application on a free port."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = str(probe.getsockname()[1])
@@ -52,7 +52,8 @@ def test_it_answers_and_stops_in_order(node: LiveNode, tmp_path: Path) -> None:
         assert socket.ask("eth_subscribe", "newHeads")
         assert socket.hear()["params"]["result"]["number"]
         node.process.send_signal(signal.SIGINT)
-        # Their own commands end connections before they tell the application: uvicorn says 1012, granian nothing.
+        # Their own commands close connections before they notify the application: uvicorn with 1012, granian without a
+        # code.
         assert socket.ending()[0] in (1001, 1006, 1012)
     assert node.process.wait(30) == 0
     assert (tmp_path / "pool.bin").exists(), "a clean stop saves the pool"

@@ -1,4 +1,4 @@
-"""Figures of processes in shared memory."""
+"""Metrics of processes in shared memory."""
 
 import os
 

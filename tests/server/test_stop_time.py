@@ -1,4 +1,4 @@
-"""A process ends within its time to stop, whatever is wedged."""
+"""A process ends within its stop time, whichever part is wedged."""
 
 import contextlib
 import http.client
@@ -14,12 +14,12 @@ import orjson
 
 HERE = Path(__file__).parent
 SECONDS = 60
-# Seconds of a stop beyond the drain time, and of a machine that is slow.
+# Seconds of a stop beyond the drain time, and of a slow machine.
 MARGIN, SLOWNESS = 5.0, 10.0
 
 
 class Process:
-    """A node in a process of its own."""
+    """A node in a separate process."""
 
     def __init__(self, front: str, drain_time: int) -> None:
         self._process = subprocess.Popen(
@@ -38,16 +38,16 @@ class Process:
         self._line.request("POST", "/", body, {"content-type": "application/json"})
 
     def call(self, method: str) -> bytes:
-        """The answer to a call."""
+        """Return the response to a call."""
         self.send(method)
         return self._line.getresponse().read()
 
     def stop(self, signals: int = 1) -> tuple[int, float]:
-        """Exit code, and seconds that it took after so many signals."""
+        """Send this many signals; return the exit code and the seconds until the end."""
         started = time.monotonic()
         for _ in range(signals):
             self._process.send_signal(signal.SIGTERM)
-            # Two signals that wait to be handled are one.
+            # Two pending signals would merge into one.
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(0.5)
         return self._process.wait(SECONDS), time.monotonic() - started
@@ -60,7 +60,7 @@ class Process:
 
 @contextlib.contextmanager
 def running(front: str, drain_time: int = 1) -> Iterator[Process]:
-    """A process that is ended afterwards."""
+    """Run a process and kill it afterwards."""
     process = Process(front, drain_time)
     try:
         yield process

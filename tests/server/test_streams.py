@@ -1,4 +1,4 @@
-"""WebSockets over real sockets, under both fronts and uvicorn: clients that stop reading, and the stop."""
+"""WebSockets over real sockets, under both transports and uvicorn: clients that stop reading, and shutdown."""
 
 import contextlib
 import json
@@ -19,7 +19,7 @@ from raw_websocket import BINARY, Ended, RawWebSocket, Refused
 
 HERE = Path(__file__).parent
 MEGABYTE = 1 << 20
-# What a client's kernel keeps of what it did not read; the server's keeps four megabytes at most.
+# Receive buffer of the client's kernel; the server's send buffer is at most four megabytes.
 SMALL = 1 << 16
 
 
@@ -48,12 +48,12 @@ class Server:
         return {name: float(value) for name, _, value in samples}
 
     def memory(self) -> int:
-        """Resident bytes."""
+        """Return resident bytes."""
         pages = Path(f"/proc/{self.process.pid}/statm").read_text().split()[1]
         return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
     def stop(self) -> float:
-        """Stop it; the seconds that it took."""
+        """Stop it and return the seconds until its end."""
         began = time.monotonic()
         self.process.terminate()
         out, _ = self.process.communicate(timeout=20)
@@ -105,7 +105,7 @@ def test_calls_handshakes_and_large_messages(kind: str) -> None:
 
 
 def test_a_client_that_stops_reading_costs_little_delays_nobody_and_is_told(kind: str, record_property: Any) -> None:
-    """4,000 logs of 10 kB, 40 MB, while one of two clients reads nothing and may have 1 MB waiting."""
+    """4,000 logs of 10 kB, 40 MB, while one of two clients reads nothing and may have 1 MB pending."""
     rounds, messages, size = 40, 100, 10_000
     with serving(kind, outgoing_bytes=MEGABYTE) as server:
         with server.connect(buffer=SMALL) as slow, server.connect() as quick, server.connect() as other:
@@ -119,7 +119,7 @@ def test_a_client_that_stops_reading_costs_little_delays_nobody_and_is_told(kind
                     delays.append(time.monotonic() - result["time"])
                     assert result["number"] == number
                 assert other.hear()["result"] is None
-                # What the first messages allocate once and for all is not the slow client's.
+                # The first messages cause one-time allocations that do not count for the slow client.
                 before = before or server.memory()
                 most = max(most, server.memory() - before)
             assert server.metrics()['foreseal_subscriptions{kind="logs"}'] == 1
@@ -129,13 +129,13 @@ def test_a_client_that_stops_reading_costs_little_delays_nobody_and_is_told(kind
         record_property("p99", p99)
         print(f"{kind}: {most / MEGABYTE:.1f} MB more, delay p99 {p99 * 1000:.1f} ms")
         assert most < 8 * MEGABYTE
-        # A server that waited for the slow one would take as long as that is given; a busy machine does not.
+        # A server that waited for the slow client would take as long as its time limit; a busy machine does not.
         assert p99 < 2
         wait_for(lambda: server.metrics()["foreseal_connections_slow_total"] == 1, 20, "the end of the slow one")
 
 
 def test_what_comes_many_at_a_time_comes_in_order(kind: str) -> None:
-    """20,000 logs, 200 of them at once: small ones, and of 5 kB for a socket that is full again and again."""
+    """20,000 logs, 200 of them at once: small ones, and 5 kB ones for a socket that fills up repeatedly."""
     for size, buffer in ((10, None), (5_000, SMALL)):
         with (
             serving(kind, outgoing_frames=100_000, outgoing_bytes=1 << 30) as server,
@@ -150,7 +150,7 @@ def test_what_comes_many_at_a_time_comes_in_order(kind: str) -> None:
 
 
 def test_a_reader_of_the_feed_that_stops_is_told_what_it_missed(kind: str) -> None:
-    """1,500 steps of 10 kB while it reads nothing: what it had, and of each gap a message; then live again."""
+    """1,500 steps of 10 kB while it reads nothing: queued steps arrive, then a message per gap, then live steps."""
     steps = 1500
     limits = {"outgoing_bytes": MEGABYTE}
     with serving(kind, **limits) as server, server.connect(buffer=SMALL) as slow, server.connect() as other:
@@ -161,7 +161,7 @@ def test_a_reader_of_the_feed_that_stops_is_told_what_it_missed(kind: str) -> No
             message = slow.hear()
             result = message["params"]["result"]
             if message["method"] == "foreseal_lagged":
-                # The server may get to write between the steps, and so begin anew: there can be several gaps.
+                # The server may write between the steps and resume, so there can be several gaps.
                 assert int(result["after"]["index"], 16) == last
                 missed += int(result["to"]["index"], 16) - last
                 last = int(result["to"]["index"], 16)
@@ -183,7 +183,7 @@ def test_the_stop_says_so_and_does_not_wait_for_who_does_not_read(kind: str) -> 
         for _ in range(1000):
             quick.hear()
         seconds = server.stop()
-        # uvicorn closes what it serves before it tells the application.
+        # uvicorn closes connections before it notifies the application.
         assert quick.ending()[0] == (1012 if kind == "uvicorn" else 1001)
         assert seconds < 5
 
@@ -201,6 +201,6 @@ def test_a_client_that_goes_without_a_word_is_forgotten(kind: str) -> None:
 def test_a_client_that_never_ends_its_request_does_not_hold_up_the_stop() -> None:
     with serving("asgi") as server, socket.create_connection(("127.0.0.1", server.port)) as client:
         client.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\n")
-        # Answered behind it, so the server has taken the connection.
+        # This later response shows that the server accepted the connection.
         server.metrics()
         assert server.stop() < 15

@@ -82,7 +82,7 @@ def test_nothing_comes_after_the_answer_of_an_unsubscription() -> None:
             ident = await socket.subscribe("newHeads")
             node.publish("newHeads", HEAD)
             assert (await other.ask("eth_unsubscribe", ident)) is False
-            # What was in the queue comes before the answer.
+            # Queued notifications precede the response.
             assert (await socket.hear())["params"]["subscription"] == ident
             assert await socket.ask("eth_unsubscribe", ident) is True
             node.publish("newHeads", HEAD)
@@ -104,7 +104,7 @@ def test_notifications_wait_for_the_answer_of_a_batch() -> None:
             while len(node.held) < 2:
                 assert await other.ask("echo") == []
             node.publish("newHeads", HEAD)
-            # Where the feed begins is known, so it joins; the other call still runs.
+            # The start of the feed is fixed, so it joins; the other call still runs.
             node.release(1)
             while len(node.channels) < 2:
                 assert await other.ask("echo") == []
@@ -141,7 +141,7 @@ def test_a_subscription_that_nobody_can_name_ends() -> None:
     async def use(app: App, node: FakeNode) -> None:
         async with connect(app) as socket:
             socket.tell({"jsonrpc": "2.0", "method": "eth_subscribe", "params": ["newHeads"]})
-            # Its answer does not fit what a batch may answer.
+            # Its response exceeds the response limit of a batch.
             socket.tell([call("large", 80), call("eth_subscribe", "newHeads")])
             assert (await socket.hear())[1]["error"]["data"]["limit"] == "response"
             assert node.channels == {}
@@ -158,7 +158,7 @@ def test_a_slow_client_is_closed_and_told_and_delays_nobody() -> None:
             for number in range(7):
                 node.publish("newHeads", HEAD)
                 assert (await quick.hear())["params"]["result"] == {"number": "0x1"}, number
-            # Its channels are released at once, although it does not take the close frame.
+            # Its channels are released at once, although it does not read the close frame.
             assert [count for _, count in node.channels.values()] == [1]
             assert slow.sent == 1
             slow.reading.set()

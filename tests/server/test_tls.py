@@ -1,4 +1,4 @@
-"""Certificate and key, looked at before a listener starts."""
+"""Certificate and key, checked before a listener starts."""
 
 import ssl
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""Unfinished TLS handshakes: how many an address may have, and how long one may take."""
+"""Unfinished TLS handshakes: their number per address, and their time limit."""
 
 import asyncio
 import contextlib
@@ -68,7 +68,7 @@ def test_an_address_with_too_many_unfinished_handshakes_gets_no_more(made: Certi
         clients = Clients(served.port)
         async with asyncio.timeout(20):
             waiting = [await clients.silent() for _ in range(MAX_HANDSHAKES)]
-            # Connections are accepted in their order.
+            # Connections are accepted in order.
             assert await is_closed(await clients.silent())
             assert await clients.call(made) == b""
             assert served.listener.handler.refusals["address_connections"] == 2

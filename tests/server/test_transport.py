@@ -1,4 +1,4 @@
-"""Short answers leave together at the end of a turn of the event loop, each connection's in its order."""
+"""Short responses are sent together at the end of an iteration of the event loop, in order per connection."""
 
 import asyncio
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from foreseal.server.direct.transport import LONG, TOGETHER, Transport, Turn
 
 
 def with_connections(count: int, test: Callable[[list[BareTransport], list[Transport]], None]) -> list[BareTransport]:
-    """The transports beneath so many connections after a turn of the loop in which `test` was run."""
+    """Run `test` in one iteration of the event loop over this many connections; return their transports."""
 
     async def run() -> list[BareTransport]:
         turn = Turn(asyncio.get_running_loop())

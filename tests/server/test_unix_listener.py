@@ -1,4 +1,4 @@
-"""The admin listener on a Unix socket: who may use it, and what happens to its file."""
+"""The admin listener on a Unix socket: its permissions and the life of its file."""
 
 import asyncio
 import os
@@ -18,7 +18,7 @@ from fake_core import FakeNode
 
 
 async def endpoint(folder: Path) -> tuple[App, Endpoint]:
-    """An application that was started, and what answers its calls."""
+    """Return a started application and its endpoint."""
     app = App(Settings(folder), make_node=FakeNode)
     await app.startup()
     return app, app.endpoint

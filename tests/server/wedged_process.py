@@ -1,6 +1,6 @@
 """Serves a node that can be wedged: `python wedged_process.py FRONT MS_OF_DRAIN_TIME`.
 
-The method `wedge` keeps the interpreter's lock for ever, and after the method `hang` the node's end never comes.
+The method `wedge` holds the interpreter's lock forever, and after the method `hang` the node never stops.
 """
 
 import sys
@@ -15,7 +15,7 @@ from fake_core import FakeNode
 
 
 class Wedged(FakeNode):
-    """A node that does not end."""
+    """A node that does not stop."""
 
     hangs = False
 

@@ -1,4 +1,4 @@
-"""Asking for simulations, and code to simulate."""
+"""Requests for simulations, and code to simulate."""
 
 from typing import Any
 
@@ -16,12 +16,12 @@ OTHER_CODE = "0x0000000000000000000000000000000000c0de02"
 
 
 def returns(program: str) -> str:
-    """Code that returns the word which `program` leaves on the stack."""
+    """Return code that returns the word which `program` leaves on the stack."""
     return f"0x{program}5f5260205ff3"
 
 
 def sends_value_to(address: str, then: str = "00") -> str:
-    """Code that passes on the value it was sent, and ends as `then` says."""
+    """Return code that forwards its value, and ends with `then`."""
     return f"0x5f5f5f5f3473{address[2:]}5af150{then}"
 
 
@@ -31,20 +31,20 @@ ECHOES = "0x365f5f37365ff3"
 
 
 def simulate(chain: Chain, *blocks: dict[str, Any], at: str = "latest", **options: Any) -> list[dict[str, Any]]:
-    """The simulated blocks."""
+    """Return the simulated blocks."""
     answer: list[dict[str, Any]] = chain.rpc("eth_simulateV1", {"blockStateCalls": list(blocks), **options}, at)
     return answer
 
 
 def one(chain: Chain, call: dict[str, Any], **more: Any) -> dict[str, Any]:
-    """How one call in a block of its own ends; `more` goes beside it into the block."""
+    """Return the result of a single call in a block; `more` are other fields of the block."""
     (block,) = simulate(chain, {"calls": [call], **more})
     (result,) = block["calls"]
     return dict(result)
 
 
 def error(chain: Chain, *blocks: dict[str, Any], **options: Any) -> RpcError:
-    """Why there is no simulation."""
+    """Return the error of a failing simulation."""
     with pytest.raises(RpcError) as raised:
         simulate(chain, *blocks, **options)
     return raised.value

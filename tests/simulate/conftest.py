@@ -1,4 +1,4 @@
-"""A chain for one module, which a simulation never changes."""
+"""A chain for one module, which simulations never change."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Headers of simulated blocks: what is set, what follows, and what code sees of it."""
+"""Headers of simulated blocks: overridden and derived fields, and the values that code reads."""
 
 from itertools import pairwise
 from typing import Any
@@ -11,7 +11,7 @@ from simulate.asking import ALICE, BOB, CODE, NOBODY, one, returns, simulate, wo
 FEE_RECIPIENT = "0x00000000000000000000000000000000000fee00"
 RANDOM = word(0x1234)
 
-# Override, its JSON, the instruction that shows it, what that leaves, the header's field (or None).
+# Override, its JSON, the instruction that reads it, the resulting value, the header's field (or None).
 SEEN: list[tuple[str, Any, str, int, str | None]] = [
     ("number", "0x20", "43", 0x20, "number"),
     ("time", "0x77777777", "42", 0x77777777, "timestamp"),
@@ -50,7 +50,7 @@ def test_overrides_hold_for_one_block_and_state_for_all_that_follow(chain: Chain
     blocks = simulate(chain, first, {"calls": [shown, {"from": NOBODY, "to": BOB, "value": "0x5"}]})
     assert [block["calls"][0]["returnData"] for block in blocks] == [RANDOM, word(0)]
     assert blocks[1]["calls"][1]["status"] == "0x1"
-    # The next header follows from the one before, except for what is random.
+    # The next header derives from the one before, except for random fields.
     assert [block["miner"] for block in blocks] == [FEE_RECIPIENT] * 2
     assert [block["mixHash"] for block in blocks] == [RANDOM, word(0)]
 

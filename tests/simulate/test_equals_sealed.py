@@ -1,7 +1,7 @@
-"""Simulated transactions have the outcome and the roots of real ones: on the block before theirs, with their headers.
+"""Simulated transactions have the outcome and the roots of real ones: on their parent block, with their headers.
 
-The real blocks are the oracle: they were executed by the builder from signed transactions. Only hashes and the
-transactions' root differ, since simulated transactions have no signature.
+The real blocks are the oracle: the builder executed them from signed transactions. Only hashes and the transactions
+root differ, since simulated transactions have no signature.
 """
 
 import json
@@ -31,7 +31,7 @@ SAME = (
 
 
 class World(NamedTuple):
-    """A chain with a token that its first accounts own, and a board."""
+    """A chain with a token of its first accounts, and a board."""
 
     chain: Chain
     signers: list[LocalAccount]
@@ -58,7 +58,7 @@ def world() -> Iterator[World]:
 
 
 class Action(NamedTuple):
-    """A transaction, but for its nonce."""
+    """A transaction without its nonce."""
 
     sender: int
     kind: str
@@ -75,7 +75,7 @@ ACTIONS = st.builds(
 
 
 def call_object(world: World, action: Action) -> dict[str, Any]:
-    """What the action asks for, as a call object without fees."""
+    """Return the action as a call object without fees."""
     receiver = world.signers[(action.sender + 1) % SENDERS].address
     nobody = Web3.to_checksum_address(f"0x{action.number % 2**150 + 0xD00D:040x}")
     call: dict[str, Any] = {"from": world.signers[action.sender].address, "value": "0x0", "gas": hex(GAS)}
@@ -93,7 +93,7 @@ def call_object(world: World, action: Action) -> dict[str, Any]:
         case "panic":
             return call | encoded(world.board, "divide", action.number % 3)
         case "create":
-            # Code of one byte that was made from storage: PUSH1 7, SLOT number SSTORE, RETURN(31, 1).
+            # Init code that deploys one byte of code and writes storage: PUSH1 7, SLOT number SSTORE, RETURN(31, 1).
             return call | {"input": f"0x60077f{action.number:064x}5560015ff3", "value": hex(action.number % 5)}
         case "create badly":
             return call | {"input": "0xfe"}
@@ -105,7 +105,7 @@ def encoded(contract: Contract, name: str, *arguments: Any) -> dict[str, str]:
 
 
 def send(world: World, call: dict[str, Any], nonce: int) -> None:
-    """Sign the call and submit it; equal tips leave the order to arrival."""
+    """Sign the call and submit it; with equal tips the order is that of arrival."""
     signer = next(one for one in world.signers if one.address == call["from"])
     signed = signer.sign_transaction(
         {
@@ -123,7 +123,7 @@ def send(world: World, call: dict[str, Any], nonce: int) -> None:
 
 
 def happen(world: World, blocks: list[list[dict[str, Any]]]) -> list[dict[str, Any]]:
-    """Seal the calls as transactions; the blocks with their receipts."""
+    """Seal the calls as transactions; return the blocks with their receipts."""
     chain = world.chain
     chain.automine = False
     nonces = {
@@ -134,7 +134,7 @@ def happen(world: World, blocks: list[list[dict[str, Any]]]) -> list[dict[str, A
         for call in calls:
             send(world, call, nonces[call["from"]])
             nonces[call["from"]] += 1
-            # One a step: the order is that in which they came.
+            # One per step preserves the order of submission.
             chain.step()
         chain.mine()
         block = chain.rpc("eth_getBlockByNumber", "latest", False)
@@ -158,7 +158,7 @@ def test_simulated_blocks_are_those_that_happen(world: World, actions: list[list
             assert {name: alone[name] for name in SAME} == {name: real[name] for name in SAME}
             assert outcomes(alone["calls"]) == outcomes(real["receipts"])
         together = simulate(chain, *asked, at=hex(base), validation=True)
-    # After a simulated block the state holds that block's hash, which is not the real one's.
+    # After a simulated block the state contains that block's hash, which differs from the real one's.
     for ours, real in zip(together, sealed, strict=True):
         names = [name for name in SAME if name != "stateRoot"]
         assert {name: ours[name] for name in names} == {name: real[name] for name in names}
@@ -166,14 +166,14 @@ def test_simulated_blocks_are_those_that_happen(world: World, actions: list[list
 
 
 def requested(block: dict[str, Any], calls: list[dict[str, Any]]) -> dict[str, Any]:
-    """What to simulate for a block as it was sealed."""
+    """Return the simulation request for a sealed block."""
     overrides = {"time": block["timestamp"], "prevRandao": block["mixHash"], "feeRecipient": block["miner"]}
     fees = {"maxFeePerGas": hex(FEE), "maxPriorityFeePerGas": "0x1"}
     return {"blockOverrides": overrides, "calls": [call | fees for call in calls]}
 
 
 def outcomes(ended: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
-    """How calls or transactions ended, without what names their block or their hash."""
+    """Return the outcomes of calls or transactions, without fields that depend on block or transaction hash."""
     named = ("address", "topics", "data", "logIndex")
     return [
         (one["status"], one["gasUsed"], [tuple(log[name] for name in named) for log in one["logs"]]) for one in ended

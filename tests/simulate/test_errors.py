@@ -1,4 +1,4 @@
-"""Every code that the execution API lists for `eth_simulateV1`, and what a failing call leaves alone."""
+"""Every error code that the execution API lists for `eth_simulateV1`, and the absence of side effects."""
 
 from typing import Any
 
@@ -109,7 +109,7 @@ def test_what_is_one_less_than_a_limit_is_simulated(chain: Chain) -> None:
 
 
 def test_an_error_names_nothing_that_was_simulated_before_it(chain: Chain) -> None:
-    """There are no partial answers: the second block fails, so there is no first one either, and nothing is kept."""
+    """A failure of the second block also discards the first one: partial results do not exist."""
     refused = error(chain, calls(PAY), calls({"from": NOBODY, "to": BOB, "value": "0x1"}))
     assert refused.code == -38014
     assert chain.rpc("eth_getTransactionCount", ALICE, "pending") == "0x0"
@@ -147,7 +147,7 @@ def test_without_validation_the_nonce_is_free_and_goes_on_from_there(chain: Chai
 
 
 def test_a_nonce_begins_anew_after_its_greatest_value(chain: Chain) -> None:
-    """As geth has it where nothing is validated; with validation it is refused, as recorded."""
+    """Without validation the nonce wraps around, as in geth; with validation it is rejected, as recorded."""
     largest = {ALICE: {"nonce": hex(2**64 - 1)}}
     (block,) = simulate(chain, calls(PAY, PAY, stateOverrides=largest), returnFullTransactions=True)
     assert [call["status"] for call in block["calls"]] == ["0x1", "0x1"]
@@ -158,7 +158,7 @@ def test_a_nonce_begins_anew_after_its_greatest_value(chain: Chain) -> None:
 
 
 def test_calls_share_the_limit_of_gas(chain: Chain) -> None:
-    """50,000,000 by default: what is left bounds a call that names none, and one that burns it leaves too little."""
+    """The default is 50,000,000. The remaining gas bounds a call without a limit; burning it leaves too little."""
     burns = {CODE: {"code": "0x5b5f56"}}
     loop = {"from": ALICE, "to": CODE}
     (block,) = simulate(chain, calls(loop | {"gas": hex(49_970_000)}, PAY, stateOverrides=burns))

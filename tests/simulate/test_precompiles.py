@@ -40,7 +40,7 @@ def test_the_one_of_the_higher_address_answers_where_two_were_moved(chain: Chain
 
 
 def test_a_contract_calls_it_where_it_is(chain: Chain) -> None:
-    """Hashes nothing: CALL with empty input, and the word that came back."""
+    """The contract calls it with empty input and returns the resulting word."""
     calls = returns(f"60205f5f5f5f73{OTHER_CODE[2:]}5af1505f51")
     overrides = {CODE: {"code": calls}, SHA256: {"movePrecompileToAddress": OTHER_CODE}}
     assert ask(chain, CODE, overrides) == "0x" + sha256().hexdigest()

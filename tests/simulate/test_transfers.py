@@ -1,4 +1,4 @@
-"""Ether that moves, as logs (`traceTransfers`)."""
+"""Ether transfers as logs (`traceTransfers`)."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ def topic(address: str) -> str:
 
 
 def moved(chain: Chain, call: dict[str, Any], overrides: dict[str, Any]) -> list[tuple[str, str, int]]:
-    """From, to and wei of the ether that a call moves."""
+    """Return sender, receiver and wei of each ether transfer in a call."""
     (block,) = simulate(chain, {"stateOverrides": overrides, "calls": [call]}, traceTransfers=True)
     logs = [log for log in block["calls"][0]["logs"] if log["address"] == ETHER]
     assert all(log["topics"][0] == TRANSFER for log in logs)

@@ -12,7 +12,7 @@ from soak.load import Rates
 
 
 def main() -> int:
-    """Run it; 0 if memory, descriptors and threads stay as they are after the first quarter."""
+    """Run it and return 0 if memory, descriptors and threads stay flat after the first quarter."""
     parser = options("soak")
     parser.add_argument("--minutes", type=float, default=60.0)
     parser.add_argument("--interval", type=float, default=10.0, help="seconds between two samples")
@@ -23,7 +23,7 @@ def main() -> int:
         "--option", action="append", default=[], help="option of `foreseal dev`, as --option=--step=50ms"
     )
     given = parser.parse_args()
-    # It may run beside other work.
+    # The run may share the machine with other work.
     os.nice(5)
     rates = Rates(submissions=given.submissions, reads=given.reads)
     with tempfile.TemporaryDirectory(prefix="foreseal-soak-") as folder:

@@ -1,4 +1,4 @@
-"""One node under the load, with a sample of its sizes now and then."""
+"""One node under the load, with periodic samples of its sizes."""
 
 import time
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from readers.load import deploy_token
 from soak.load import Load, Rates
 from soak.samples import Growth, Sample, growth_of, read_sample
 
-# Shorter runs show how caches fill, not what grows.
+# Minimum seconds for a verdict: shorter runs measure the filling of caches, not growth.
 JUDGED = 1800.0
 
 
@@ -23,10 +23,10 @@ class Summary:
     seconds: float = 0.0
     counts: dict[str, int] = field(default_factory=dict)
     cores: float = 0.0
-    """Processor time of the node, per second."""
+    """Processor time of the node per second."""
     growth: Growth | None = None
     descriptors: tuple[int, int] = (0, 0)
-    """Fewest and most after the first quarter."""
+    """Minimum and maximum after the first quarter."""
     threads: tuple[int, int] = (0, 0)
     samples: list[Sample] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
@@ -49,7 +49,7 @@ class Campaign:
     """A node from an empty folder."""
 
     def __init__(self, datadir: Path, transport: str, seed: int, rates: Rates, *options: str) -> None:
-        """`options` are those of `foreseal dev` beside the transport."""
+        """`options` are options of `foreseal dev` other than the transport."""
         self._command = [
             foreseal_command(),
             "dev",
@@ -65,7 +65,7 @@ class Campaign:
         self.summary = Summary(transport)
 
     def run(self, seconds: float, interval: float, show: Callable[[object], None] = print) -> Summary:
-        """Load the node for so long, with a sample each `interval` seconds."""
+        """Load the node for this many seconds, with a sample every `interval` seconds."""
         node = LiveNode(self._command)
         try:
             load = Load(node.url, bytes.fromhex(deploy_token(node.rpc)[2:]), self._seed, self._rates)

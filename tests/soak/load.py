@@ -28,28 +28,28 @@ SUBSCRIPTIONS: tuple[tuple[Any, ...], ...] = (
     ("foreseal_feed",),
 )
 FILTERS = ("eth_newBlockFilter", "eth_newPendingTransactionFilter")
-# Transactions of a batch, and filters at a time.
+# Transactions per batch, and concurrent filters.
 BATCH = 10
-# Blocks back that reads go, and blocks of one search: not more logs than one answer may have.
+# Maximum age of read blocks, and blocks per search, below the limit of logs per response.
 FAR, SEARCHED = 2000, 20
-# Largest message of a subscription.
+# Largest message of a subscription, in bytes.
 _MESSAGE = 1 << 26
 
 
 @dataclass(frozen=True)
 class Rates:
-    """Events a second."""
+    """Events per second."""
 
     submissions: float = 100.0
-    """Transactions, one half of them in batches of ten."""
+    """Transactions, half of them in batches of ten."""
     reads: float = 60.0
     filters: float = 4.0
     visits: float = 1.0
-    """Connections that come, subscribe or call, and go."""
+    """Short connections that subscribe or call."""
 
 
 class Load:
-    """Clients in a thread of their own, from the start to `stop`."""
+    """Clients in a separate thread, from the start to `stop`."""
 
     def __init__(self, url: str, token: bytes, seed: int, rates: Rates) -> None:
         """`token` is the address of the contract that they use."""
@@ -65,7 +65,7 @@ class Load:
         self._thread.start()
 
     def stop(self) -> None:
-        """End all clients."""
+        """Stop all clients."""
         self._end.set()
         self._thread.join()
 
@@ -90,12 +90,12 @@ class Load:
         await asyncio.sleep(0)
 
     def _open(self) -> Line:
-        """One kept connection, closed at the end."""
+        """Open a keep-alive connection, closed at the end."""
         self._lines.append(Line(self._port))
         return self._lines[-1]
 
     async def _every(self, rate: float, work: Callable[[], Awaitable[None]]) -> None:
-        """Do the work at a fixed rate; what is late is done at once."""
+        """Repeat the work at a fixed rate; late work starts at once."""
         await self._guard(self._repeat(rate, work))
 
     async def _repeat(self, rate: float, work: Callable[[], Awaitable[None]]) -> None:
@@ -105,14 +105,14 @@ class Load:
             early = due - loop.time()
             if early > 0:
                 await asyncio.sleep(early)
-            # A node that did not answer for a while is not sent all of it at once.
+            # After an outage of the node, skipped work is not caught up.
             due = max(due, loop.time() - 1) + 1 / rate
             await work()
 
     async def _guard(self, work: Awaitable[None]) -> None:
         try:
             await work
-        except Exception as error:  # a client has nothing but the summary to report to
+        except Exception as error:  # a client can report only to the summary
             self.faults.append(repr(error))
 
     def _submitter(self, wallets: list[Wallet], size: int) -> Callable[[], Awaitable[None]]:
@@ -124,7 +124,7 @@ class Load:
                 nonces[wallet.address] = int(await line.ask("eth_getTransactionCount", wallet.address, "pending"), 16)
             calls = []
             for _ in range(size):
-                # Now and then an account that is new: the state grows as on a real chain.
+                # Sometimes the receiver is a new account: the state grows like on a real chain.
                 new = self._rng.random() < 0.1
                 to = self._rng.randbytes(20).hex() if new else self._rng.choice(wallets).address[2:].lower()
                 signed = wallet.sign(nonces[wallet.address], self._token, transfer_call("0x" + to, 1))
@@ -198,7 +198,7 @@ class Load:
                 try:
                     await line.ask("eth_getFilterChanges", self._rng.choice(made))
                 except Failure:
-                    # With fast clocks it was polled too rarely: it has ended.
+                    # With accelerated clocks it was polled too rarely: it has expired.
                     self.counts["filters lost"] += 1
                     made.clear()
 
@@ -219,7 +219,7 @@ class Load:
             for params in SUBSCRIPTIONS:
                 await self._subscribe(socket, params)
             while not self._end.is_set():
-                # A tick of the feed comes in any case.
+                # A heartbeat of the feed comes in any case.
                 await socket.recv()
                 self.counts["notifications"] += 1
 

@@ -1,4 +1,4 @@
-"""Sizes of a process over time, and if they are flat."""
+"""Sizes of a process over time, and the test for growth."""
 
 import os
 from collections.abc import Sequence
@@ -9,8 +9,8 @@ from statistics import fmean
 from day.campaign import ring_kb
 
 _MB = 1024.0
-# Limits of growth after the first quarter of a flat run: the fitted line, and the last quarter over the
-# second one. Below that is the noise of caches that take one value for another, and of the allocator.
+# Limits of growth after the first quarter of a flat run: slope of the fitted line, and ratio of the last quarter to the
+# second one. Growth below them is noise of caches and of the allocator.
 SLOPE = 1.0
 FACTOR, MARGIN = 1.05, 4.0
 
@@ -20,10 +20,10 @@ class Sample:
     """Sizes at one moment."""
 
     second: float
-    """Since the load began."""
+    """Seconds since the load began."""
     anonymous_mb: float
     resident_mb: float
-    """The cached pages of the store among it."""
+    """Resident memory, including cached pages of the store."""
     descriptors: int
     threads: int
     cpu: float
@@ -38,7 +38,7 @@ class Sample:
 
 
 def read_sample(pid: int, second: float, submissions: int) -> Sample:
-    """Read the sizes of a process that has accepted so many transactions."""
+    """Read the sizes of a process that has accepted this many transactions."""
     process = Path("/proc") / str(pid)
     values = dict(line.split(":", 1) for line in (process / "status").read_text().splitlines())
     anonymous, resident = (int(values[name].split()[0]) / _MB for name in ("RssAnon", "VmRSS"))
@@ -65,13 +65,13 @@ class Growth:
 
     @property
     def is_flat(self) -> bool:
-        """`True` if neither figure shows growth."""
+        """True if neither figure shows growth."""
         limit = FACTOR * self.second_quarter_mb + MARGIN
         return self.mb_in_ten_minutes < SLOPE and self.last_quarter_mb <= limit
 
 
 def growth_of(samples: Sequence[Sample]) -> Growth:
-    """Return the growth over samples at even times; at least four."""
+    """Return the growth over at least four evenly spaced samples."""
     quarter = len(samples) // 4
     second, last = samples[quarter : 2 * quarter], samples[-quarter:]
     return Growth(
@@ -82,7 +82,7 @@ def growth_of(samples: Sequence[Sample]) -> Growth:
 
 
 def _slope(samples: Sequence[Sample]) -> float:
-    """MB a second."""
+    """Return the slope in MB per second."""
     times, sizes = [each.second for each in samples], [each.other_mb for each in samples]
     time, size = fmean(times), fmean(sizes)
     spread = sum((each - time) ** 2 for each in times)

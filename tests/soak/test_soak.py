@@ -1,4 +1,4 @@
-"""The short form of `make hour`, and the arithmetic that judges the long one."""
+"""The short form of `make hour`, and the arithmetic of its verdict."""
 
 from pathlib import Path
 
@@ -19,14 +19,14 @@ def test_load_is_answered_and_sizes_are_sampled(tmp_path: Path, front: str) -> N
     assert len(summary.samples) == 11
     assert all(sample.anonymous_mb > 10 for sample in summary.samples)
     assert summary.growth is not None
-    # Half of what a machine without other work does, and some of each kind.
+    # Half of the load on an idle machine, and some of each kind.
     assert summary.counts["submissions"] > SECONDS * rates.submissions / 2
     assert summary.counts["reads"] > SECONDS * rates.reads / 2
     assert min(summary.counts[kind] for kind in ("notifications", "filters", "visits")) > 5
 
 
 def samples(*sizes: float) -> list[Sample]:
-    """One a minute with these MB of anonymous memory."""
+    """Return samples one minute apart with these MB of anonymous memory."""
     return [Sample(60.0 * at, size, 2 * size, 30, 10, 0.0) for at, size in enumerate(sizes)]
 
 

@@ -1,1 +1,1 @@
-"""The processes of a node, with doubles of the core in them."""
+"""The processes of a node, with doubles of the core."""

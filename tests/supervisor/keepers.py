@@ -1,4 +1,4 @@
-"""Clients that keep their connections and never pause, and what becomes of their requests."""
+"""Clients with keep-alive connections and continuous requests, and the outcomes of their requests."""
 
 import asyncio
 import threading
@@ -9,16 +9,16 @@ SLOW = b'{"jsonrpc":"2.0","id":1,"method":"slow","params":["x"]}'
 
 
 class Keepers:
-    """Runs clients on a loop of a thread from its making to `join`."""
+    """Runs clients on an event loop in a thread, from its creation to `join`."""
 
     def __init__(self, port: int, count: int, pause: float = 0.0) -> None:
-        """Each second client makes slow calls; each waits `pause` seconds after an answer."""
+        """Every second client makes slow calls; each waits `pause` seconds after a response."""
         self.answers: Counter[str] = Counter()
-        """Answers by their result."""
+        """Responses by their result."""
         self.lost: list[str] = []
-        """Requests that were sent whole and never answered, and why."""
+        """Requests that were sent completely and got no response, with the reason."""
         self.told = 0
-        """Connections that a response said it would end."""
+        """Connections whose close a response announced."""
         self._port = port
         self._count = count
         self._pause = pause
@@ -27,11 +27,11 @@ class Keepers:
         self._thread.start()
 
     def finish(self) -> None:
-        """Let them send no more; what was sent must still be answered."""
+        """Send no new requests; sent ones must still get a response."""
         self._end.set()
 
     def join(self) -> None:
-        """As `finish`, and wait for the answers."""
+        """Finish like `finish`, and wait for the responses."""
         self.finish()
         self._thread.join()
 

@@ -1,10 +1,10 @@
-"""A process of a node whose core is a double: what `foreseal.supervisor.process` is, without a chain.
+"""A process of a node with a double of the core: `foreseal.supervisor.process` without a chain.
 
-What happens is written to `log` in the data directory, a line each. Files in it change what a process does:
-`refuse-sequencer` and `refuse-worker` hold a kind and a message with which it refuses to start, and `replaying` keeps
-the sequencer from being ready for as long as it is there, `broken` workers from following. `wedged` holds up the
-sequencer's writing thread, and `hangs-sequencer` and `hangs-worker` the end of a process. Each heartbeat makes the file
-`beats` longer.
+Events are written to `log` in the data directory, one line each. Files in the directory control a process.
+`refuse-sequencer` and `refuse-worker` contain a kind and a message with which it fails to start. While `replaying`
+exists, the sequencer is not ready; while `broken` exists, workers do not follow. `wedged` blocks the sequencer's
+writing thread, and `hangs-sequencer` and `hangs-worker` the end of a process. Each heartbeat makes the file `beats`
+longer.
 """
 
 import os
@@ -20,7 +20,7 @@ from wedge import lock_up
 
 from fake_core import FakeNode
 
-# Seconds that a slow call takes.
+# Seconds of a slow call.
 SLOW = 0.3
 
 

@@ -1,4 +1,4 @@
-"""A supervisor and its processes, as a test has them."""
+"""A supervisor and its processes under test."""
 
 import contextlib
 import http.client
@@ -45,18 +45,18 @@ class Group:
         self._reader.start()
 
     def listen(self) -> int:
-        """Wait until it answers; its port."""
+        """Wait until it serves calls and return its port."""
         assert self.process.stdout is not None
         return int(self.process.stdout.readline().rpartition(":")[2])
 
     def client(self) -> "Client":
-        """One kept connection, closed at the end."""
+        """Open a keep-alive connection, closed at the end."""
         client = Client(self.port)
         self._clients.append(client)
         return client
 
     def client_of_each(self) -> "dict[int, Client]":
-        """A connection to each worker, by the worker's process id."""
+        """Open a connection to each worker; return them by the worker's process ID."""
         found: dict[int, Client] = {}
 
         def look() -> bool:
@@ -68,38 +68,38 @@ class Group:
         return found
 
     def end(self, number: int = signal.SIGTERM) -> int:
-        """Send it a signal; its exit code."""
+        """Send it a signal and return its exit code."""
         self.process.send_signal(number)
         return self.wait()
 
     def wait(self) -> int:
-        """Its exit code; all that it wrote is in `logged` then."""
+        """Return its exit code; `logged` then has all of its output."""
         code = self.process.wait(SECONDS)
         self._reader.join(SECONDS)
         return code
 
     def log(self) -> list[tuple[str, int, str]]:
-        """What happened: name of the process, its id, and what it did."""
+        """Return the events: name of the process, its ID, and its action."""
         path = self.datadir / "log"
         lines = path.read_text().splitlines() if path.exists() else []
         return [(name, int(pid), what) for name, pid, what in map(str.split, lines)]
 
     def pids(self, name: str) -> list[int]:
-        """Ids of the processes that started under a name, in order."""
+        """Return the IDs of the processes that started under a name, in order."""
         return [pid for who, pid, what in self.log() if (who, what) == (name, "start")]
 
     def wait_for_beats(self, count: int) -> None:
-        """Wait for so many more heartbeats of its processes."""
+        """Wait for this many more heartbeats of its processes."""
         beats = self.datadir / "beats"
         end = beats.stat().st_size + count
         wait_for(lambda: beats.stat().st_size >= end, SECONDS, "heartbeats", lambda: self.logged)
 
     def wait_for_log(self, text: str, times: int = 1) -> None:
-        """Wait until the supervisor or one of its processes logged a text so often."""
+        """Wait until the supervisor or its processes logged a text this many times."""
         wait_for(lambda: self.logged.count(text) >= times, SECONDS, text, lambda: self.logged)
 
     def children(self) -> list[int]:
-        """Processes of its group that run, but for itself."""
+        """Return the running processes of its group other than itself."""
         return [pid for pid in group_of(self.process.pid) if pid != self.process.pid]
 
     def _read(self) -> None:
@@ -108,7 +108,7 @@ class Group:
             self.logged += line
 
     def kill(self) -> None:
-        """End all of it."""
+        """Kill all of it."""
         for client in self._clients:
             client.close()
         with contextlib.suppress(ProcessLookupError):
@@ -122,7 +122,7 @@ class Group:
 
 @contextlib.contextmanager
 def running(datadir: Path, workers: int = 2, tls: Tls | None = None, **times: int) -> Iterator[Group]:
-    """A supervisor whose workers are all ready; nothing of it is left afterwards. `times` are settings in ms."""
+    """Run a supervisor whose workers are all ready, and clean up afterwards. `times` are settings in ms."""
     group = Group(datadir, workers, tls, **times)
     try:
         group.port = group.listen()
@@ -133,18 +133,18 @@ def running(datadir: Path, workers: int = 2, tls: Tls | None = None, **times: in
 
 
 class Client:
-    """One kept connection."""
+    """One keep-alive connection."""
 
     def __init__(self, port: int) -> None:
         self._line = http.client.HTTPConnection("127.0.0.1", port, timeout=SECONDS)
 
     def __call__(self, method: str, *params: Any) -> Any:
-        """The result of a call, or its error object."""
+        """Return the result of a call, or its error object."""
         _, answer = self._ask(method, params, {})
         return answer.get("result", answer.get("error"))
 
     def status(self, method: str, headers: dict[str, str]) -> int:
-        """The HTTP status of a call with these headers."""
+        """Return the HTTP status of a call with these headers."""
         return self._ask(method, (), headers)[0]
 
     def close(self) -> None:

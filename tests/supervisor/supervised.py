@@ -1,6 +1,6 @@
 """Runs a supervisor whose processes have doubles of the core: `supervised.py DATADIR WORKERS [CERT KEY]`.
 
-The environment variable TIMES may hold `heartbeat_timeout`, `busy_timeout` and `drain_time`, JSON.
+The environment variable TIMES may contain `heartbeat_timeout`, `busy_timeout` and `drain_time` as JSON.
 """
 
 import json
@@ -19,7 +19,7 @@ COMMAND = (sys.executable, str(HERE / "member.py"))
 
 
 def main() -> int:
-    """As `foreseal run --workers` does it."""
+    """Run like `foreseal run --workers`."""
     handler = logging.StreamHandler()
     handler.setFormatter(logging.Formatter("%(levelname)s:%(name)s:%(message)s %(reason)s", defaults={"reason": ""}))
     logging.basicConfig(level=logging.INFO, handlers=[handler])

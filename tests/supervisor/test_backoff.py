@@ -1,4 +1,4 @@
-"""How long a process that died is waited for."""
+"""Delays before the restart of a process that died."""
 
 from foreseal.supervisor.backoff import WORKED, Backoff
 

@@ -1,4 +1,4 @@
-"""Where the processes of a node meet."""
+"""Addresses at which the processes of a node connect."""
 
 import contextlib
 import os

@@ -1,4 +1,4 @@
-"""A place that is always to be filled, with doubles of the processes that fill it."""
+"""A process slot that is refilled after each exit, with doubles of the processes."""
 
 import asyncio
 import errno
@@ -25,7 +25,7 @@ NO_ROOM = OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))
 
 
 class Double:
-    """A process that does what a test says."""
+    """A process controlled by a test."""
 
     def __init__(self, pid: int) -> None:
         loop = asyncio.get_running_loop()
@@ -42,14 +42,14 @@ class Double:
         self.sent.append(number)
 
     def answer(self) -> None:
-        """Open, ready, and that for long."""
+        """Make it open and ready, for a long time."""
         self.opened.set_result(None)
         self.ready.set_result(None)
         self.worked = 60.0
 
 
 class Starts:
-    """Starts of processes. Those whose numbers are in `refused` fail: the machine has no room for them."""
+    """Starts of processes. Starts whose numbers are in `refused` fail for lack of resources."""
 
     def __init__(self, *refused: int) -> None:
         self.refused = refused
@@ -65,7 +65,7 @@ class Starts:
 
 
 def kept(starts: Starts, use: Callable[[Post, "asyncio.Task[None]"], Awaitable[None]]) -> list[dict[str, Any]]:
-    """Run `use` beside the post; what the loop was told that nobody else heard."""
+    """Run `use` with the slot; return the errors that the event loop reported as unhandled."""
     unheard: list[dict[str, Any]] = []
 
     async def run() -> None:
@@ -179,7 +179,7 @@ def test_a_process_that_cannot_be_watched_leaves_nothing(tmp_path: Path, monkeyp
 
     before = descriptors()
     asyncio.run(run())
-    # What earlier tests left may be closed meanwhile.
+    # Descriptors of earlier tests may be closed meanwhile.
     assert descriptors() <= before
     with pytest.raises(ChildProcessError):
         os.waitpid(*pids, os.WNOHANG)

@@ -1,4 +1,4 @@
-"""The life of the processes of a node, with doubles of the core: start, stop, signals, deaths."""
+"""The life cycle of the processes of a node, with doubles of the core: start, stop, signals, deaths."""
 
 import http.client
 import os
@@ -14,13 +14,13 @@ from raw_websocket import RawWebSocket
 from supervisor.keepers import Keepers
 from supervisor.processes import SECONDS, Group, running
 
-# What a connection says when nobody is at its other end.
+# Errors of a connection whose server process is gone.
 GONE = (ConnectionError, http.client.HTTPException)
 
 
 @pytest.fixture
 def group(tmp_path: Path) -> Iterator[Group]:
-    """One with two workers."""
+    """Run a group with two workers."""
     with running(tmp_path) as group:
         yield group
 
@@ -155,7 +155,7 @@ def test_a_sequencer_that_may_not_come_back_ends_all_in_order(group: Group) -> N
 
 
 def test_a_worker_that_dies_at_once_is_started_less_and_less_often(group: Group) -> None:
-    # Also where another command line would help: the other one still answers.
+    # This also holds if another command line would help: the other worker still serves calls.
     (group.datadir / "refuse-worker").write_text("store it is of an older version")
     os.kill(group.pids("worker-1")[0], signal.SIGKILL)
     group.wait_for_log("a process died", 4)
@@ -192,7 +192,7 @@ def test_websockets_are_closed_by_name_after_their_calls(group: Group, number: i
     with RawWebSocket(group.port) as line:
         assert line.ask("echo", "x") == ["x"]
         line.call("slow", "y")
-        # It has been taken when what came after it is answered.
+        # The response to a later call shows that the message was processed.
         assert line.ask("pid") in group.children()
         group.process.send_signal(number)
         assert line.hear()["result"] == ["y"]

@@ -1,4 +1,4 @@
-"""Rates and keys of callers are those of the node, whichever worker a call reaches."""
+"""Rates and keys of callers hold for the whole node, whichever worker receives a call."""
 
 import os
 import signal

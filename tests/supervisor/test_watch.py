@@ -1,4 +1,4 @@
-"""When a process counts as wedged, with a clock that is passed in."""
+"""Detection of wedged processes, with an injected clock."""
 
 import pytest
 
@@ -10,7 +10,7 @@ BEAT = Heartbeat("producing")
 
 
 def check_until(watch: Watch, start: float, end: float, *, disk: bool = False) -> tuple[float, str] | None:
-    """Check every half second; time and reason of the first verdict."""
+    """Check every half second; return time and reason of the first verdict."""
     now = start
     while now < end:
         now += TIMEOUTS.interval

@@ -1,4 +1,4 @@
-"""Processes that are wedged, with doubles of the core: they are replaced, and a stop ends in time."""
+"""Wedged processes, with doubles of the core: they are replaced, and a stop ends in time."""
 
 import os
 import signal
@@ -13,13 +13,13 @@ from live.blocks import wait_for
 from supervisor.processes import SECONDS, Client, Group, running
 
 QUICK = {"heartbeat_timeout": 900}
-# Seconds of the stop, beyond which the machine is slow.
+# Seconds of the stop, and a margin for a slow machine.
 MARGIN, SLOWNESS = 5.0, 10.0
 
 
 @pytest.fixture
 def group(tmp_path: Path) -> Iterator[Group]:
-    """One with two workers."""
+    """Run a group with two workers."""
     with running(tmp_path, **QUICK) as group:
         yield group
 
@@ -56,7 +56,7 @@ def test_worker_with_stuck_event_loop_is_replaced(group: Group) -> None:
 
 
 def lose_call(client: Client, method: str) -> None:
-    """Make a call that is never answered."""
+    """Make a call that never gets a response."""
     with pytest.raises(Exception, match=r"."):
         client(method)
 
@@ -75,7 +75,7 @@ def test_replaying_sequencer_is_not_wedged(group: Group) -> None:
     (group.datadir / "replaying").touch()
     os.kill(group.pids("sequencer")[0], signal.SIGKILL)
     wait_for(lambda: len(group.pids("sequencer")) == 2, SECONDS, "another sequencer")
-    # Heartbeats of three processes, six of each in the time-out.
+    # Heartbeats of three processes; each sends six within the timeout.
     group.wait_for_beats(60)
     (group.datadir / "replaying").unlink()
     group.wait_for_log("a process is ready", 4)
@@ -126,7 +126,7 @@ def test_stop_with_a_process_that_hangs_ends_in_time(tmp_path: Path, kind: str, 
 
 
 def timed_end(group: Group) -> int:
-    """The exit code after SIGTERM, which comes within the time to stop."""
+    """Return the exit code after SIGTERM, which must come within the stop time."""
     started = time.monotonic()
     code = group.end()
     assert time.monotonic() - started < MARGIN + SLOWNESS

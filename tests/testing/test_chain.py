@@ -1,4 +1,4 @@
-"""A chain in this process: what it does when it is told to, and nothing else."""
+"""A chain in this process: it acts only on command."""
 
 from collections.abc import Iterator
 
@@ -20,7 +20,7 @@ def number(chain: Chain) -> int:
 
 
 def pay(chain: Chain, value: int = 1) -> str:
-    """Send from the first account to the second; the hash."""
+    """Send from the first account to the second and return the hash."""
     sender, receiver = chain.accounts[:2]
     transfer = {
         "to": receiver.address,

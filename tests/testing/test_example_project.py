@@ -1,4 +1,4 @@
-"""The example project's own tests pass, run as an outsider runs them: by a pytest of their own."""
+"""The example project's own tests pass in a separate pytest, as for an outside user."""
 
 import shutil
 import subprocess

@@ -1,4 +1,4 @@
-"""web3.py on a test chain: what it asks, what it raises."""
+"""web3.py on a test chain: its requests and its errors."""
 
 import asyncio
 import json
@@ -25,7 +25,7 @@ def chain() -> Iterator[Chain]:
 
 @pytest.fixture
 def asked(chain: Chain, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Every method that clients ask for."""
+    """Return a list that records every requested method."""
     methods: list[str] = []
     answer = chain.request
 

@@ -1,1 +1,1 @@
-"""A node of several processes, as its clients see it."""
+"""A node of several processes, from its clients' view."""

@@ -13,7 +13,7 @@ WORKERS = int(os.environ.get("FORESEAL_WORKERS_TESTED", "2"))
 
 @pytest.fixture(scope="module")
 def workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WorkersNode]:
-    """A node with workers, two if not told otherwise."""
+    """Run a node with workers, by default two."""
     folder: Path = tmp_path_factory.mktemp("workers") / "data"
     with workers_node(folder, WORKERS) as node:
         yield node

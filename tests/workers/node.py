@@ -14,7 +14,7 @@ SECONDS = 30.0
 _ADMIN = re.compile(r"administrators call at (\S+)")
 # NUMBER, PUSH 0, MSTORE; LOG0 of that word; RETURN of that word.
 _LOGS = bytes.fromhex("4360005260206000a060206000f3")
-# Copies what follows it to memory and returns it.
+# Copies the code that follows to memory and returns it.
 _CREATE = b"\x61%b\x80\x60\x0a\x5f\x39\x5f\xf3"
 
 
@@ -25,7 +25,7 @@ class WorkersNode:
     """`foreseal run --workers`, on the chain of a development node."""
 
     def __init__(self, datadir: Path, workers: int, *arguments: str, wrap: Wrap = list) -> None:
-        """`wrap` makes the command that is run out of its words."""
+        """`wrap` makes the executed command from its arguments."""
         self.workers = workers
         common = ("--port", "0", *FAST, "--datadir", str(datadir))
         made = LiveNode([foreseal_command(), "dev", *common])
@@ -34,7 +34,7 @@ class WorkersNode:
             name = sender.send(to="", gas=200_000, data=_CREATE % len(_LOGS).to_bytes(2) + _LOGS)
             receipt = wait_for(lambda: made.rpc("eth_getTransactionReceipt", name), SECONDS, "receipt")
             self.contract: str = receipt["contractAddress"]
-            """Logs and returns the number of its block."""
+            """Contract that logs and returns the number of its block."""
         finally:
             made.stop()
         logged = ("--log-level", "warn,foreseal.supervisor=info")
@@ -47,17 +47,17 @@ class WorkersNode:
         self._open: list[Rpc] = []
 
     def rpc(self) -> Rpc:
-        """A connection to some worker."""
+        """Open a connection to some worker."""
         rpc = Rpc(self.live.url)
         self._open.append(rpc)
         return rpc
 
     def pids(self, name: str = "") -> list[int]:
-        """Processes whose names begin so."""
+        """Return the processes whose names have this prefix."""
         return [pid for who, pid in names_of(self.live.process.pid) if who.startswith(name)]
 
     def each(self) -> list[Rpc]:
-        """A connection to each worker."""
+        """Return a connection to each worker."""
         found: dict[int, Rpc] = {}
 
         def look() -> bool:
@@ -79,7 +79,7 @@ class WorkersNode:
 
 @contextlib.contextmanager
 def workers_node(datadir: Path, workers: int = 2, *arguments: str, wrap: Wrap = list) -> Iterator[WorkersNode]:
-    """A node that must stop in order."""
+    """Run a node that must stop cleanly."""
     node = WorkersNode(datadir, workers, *arguments, wrap=wrap)
     try:
         yield node

@@ -19,7 +19,7 @@ GAS_LEFT = [{"to": PLACE, "gas": hex(300_000_000)}, "latest", {PLACE: {"code": "
 
 @pytest.fixture(scope="module")
 def public(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WorkersNode]:
-    """A public node whose callers have so many calls in an hour."""
+    """Run a public node with a limit of calls per caller and hour."""
     bounds = ("--public", "--public-rate", "1/h", "--public-burst", str(BURST))
     with workers_node(tmp_path_factory.mktemp("workers") / "data", 2, *bounds) as node:
         yield node
@@ -32,7 +32,7 @@ def status(rpc: Rpc, key: str | None, method: str, *params: object) -> int:
 
 def test_keys_and_rates_hold_at_every_worker(public: WorkersNode, tmp_path: Path) -> None:
     workers = public.each()
-    # Whoever has no key gets so many calls of all workers together.
+    # A caller without a key gets this many calls from all workers together.
     given = [status(rpc, None, "eth_chainId") for _ in range(BURST) for rpc in workers]
     assert given == [200] * BURST + [429] * BURST
     ring = KeyRing(Path(public.command[public.command.index("--datadir") + 1]))

@@ -1,4 +1,4 @@
-"""A worker meets a damaged page of the store that the sequencer has not read."""
+"""A worker reads a damaged page of the store that the sequencer has not read."""
 
 import os
 from pathlib import Path
@@ -10,12 +10,12 @@ from live.sending import Sender
 from workers.node import SECONDS, WorkersNode, workers_node
 
 INPUT = b"\xab" * 600
-# Polls after which a worker that considers itself unfit would have been replaced.
+# Number of polls after which a worker that reports itself unhealthy would have been replaced.
 MANY_LOOKS = 4000
 
 
 def damage(datadir: Path) -> None:
-    """Change a bit of every copy of the input, in place."""
+    """Flip a bit of every copy of the input, in place."""
     with (datadir / "store" / "data.mdb").open("r+b", buffering=0) as data:
         whole = data.read()
         at = whole.find(INPUT)

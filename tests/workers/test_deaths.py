@@ -1,4 +1,4 @@
-"""Processes of a live node die, and what clients of the others see."""
+"""Processes of a live node die, seen by clients of the others."""
 
 import http.client
 import itertools
@@ -23,7 +23,7 @@ AWAY = "the sequencer is not reachable: nothing is taken in until it is back"
 
 @pytest.fixture
 def workers(tmp_path: Path) -> Iterator[WorkersNode]:
-    """A node for each test."""
+    """Run a node for each test."""
     with workers_node(tmp_path / "data") as node:
         yield node
 
@@ -74,7 +74,7 @@ def test_reads_go_on_without_the_sequencer_and_submissions_fail_clearly(workers:
     (sequencer,) = workers.pids("sequencer")
     sent = Sender(each[0], DEV_ACCOUNTS[0]).send(to=DEV_ACCOUNTS[1].address, value=1)
     wait_for(lambda: each[0]("eth_getTransactionReceipt", sent), SECONDS, "receipt")
-    # It does not come back while nobody is there to start it.
+    # It does not restart while the supervisor is stopped.
     os.kill(workers.live.process.pid, signal.SIGSTOP)
     os.kill(sequencer, signal.SIGKILL)
     for rpc in each:
@@ -99,7 +99,7 @@ def test_reads_go_on_without_the_sequencer_and_submissions_fail_clearly(workers:
 
 
 def refused(rpc: Rpc) -> bool:
-    """Whether a submission fails because there is no sequencer."""
+    """Return True if a submission fails because there is no sequencer."""
     try:
         rpc("eth_sendRawTransaction", signed(DEV_ACCOUNTS[5], 10**6 + next(_NUMBERS)))
     except RpcFailure as error:

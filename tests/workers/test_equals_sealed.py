@@ -1,4 +1,4 @@
-"""What any worker answered for a step, every process answers for it, and for the block when that is sealed."""
+"""A worker's result for a step equals that of every process, and that of the block once it is sealed."""
 
 import os
 import random
@@ -16,14 +16,14 @@ from workers.node import SECONDS, WorkersNode
 
 BLOCKS = int(os.environ.get("FORESEAL_WORKER_BLOCKS", "3"))
 SEED = int(os.environ.get("FORESEAL_SEED", "1"))
-# Reads the pool beside the view.
+# Reads the pool in addition to the view.
 POOL_AWARE = {"eth_getTransactionCount"}
-# Steps of a block that are asked for again one by one.
+# Number of a block's steps that are queried again one by one.
 STEPS = 3
 
 
 class Seen(NamedTuple):
-    """What one worker answered for `pending`."""
+    """Results of one worker for `pending`."""
 
     worker: int
     position: tuple[int, int]
@@ -32,7 +32,7 @@ class Seen(NamedTuple):
 
 
 class Load(threading.Thread):
-    """Sends calls and transfers, each from the account and through the worker that chance picks."""
+    """Sends calls and transfers, each from a random account through a random worker."""
 
     def __init__(self, node: WorkersNode, seed: int) -> None:
         super().__init__()
@@ -54,12 +54,12 @@ class Load(threading.Thread):
                 else:
                     sender.send(to=self._rng.choice(DEV_ACCOUNTS).address, value=self._rng.randrange(1000))
                 self.end.wait(self._rng.random() * 0.05)
-        except BaseException as error:  # asserted to be none in the thread that waits
+        except BaseException as error:  # the waiting thread asserts that there is none
             self.failure = error
 
 
 def see(worker: int, rpc: Rpc, asked: list[Question]) -> Seen:
-    """One batch, and so one view."""
+    """Return the results of one batch, and therefore one view."""
     status, *found = answers(rpc, [("foreseal_status", []), *asked], "pending")
     return Seen(worker, (int(status["block"], 16), int(status["index"], 16)), status["hash"], found)
 
@@ -96,14 +96,14 @@ def test_every_worker_answers_for_a_step_what_the_sealed_block_says(workers: Wor
 
 
 def compare(everybody: list[Rpc], asked: list[Question], seen: dict[tuple[int, int], Seen]) -> int:
-    """Ask every process again for what one worker had answered; how many answers were the same."""
+    """Repeat one worker's queries on every process; return the number of equal results."""
     compared = 0
     rng = random.Random(SEED)
     for number in sorted({number for number, _ in seen}):
         of_block = {position: one for position, one in seen.items() if position[0] == number}
         last = of_block[max(of_block)]
         sealed = everybody[-1]("eth_getBlockByNumber", hex(number), False)["hash"]
-        # `pending` and the number are one block where the step seen last is the one that was sealed.
+        # `pending` and the number are one block if the last seen step is the sealed one.
         if last.hash == sealed:
             for rpc in everybody:
                 compared += same(asked, last, answers(rpc, asked, hex(number)))
@@ -120,7 +120,7 @@ def compare(everybody: list[Rpc], asked: list[Question], seen: dict[tuple[int, i
 
 
 def same(asked: list[Question], seen: Seen, found: list[Any]) -> int:
-    """Assert that answers are what was seen; how many they are."""
+    """Assert that the results equal earlier ones; return their number."""
     for (method, _), before, now in zip(asked, seen.answers, found, strict=True):
         assert now == before, f"{method} at {seen.position} of worker {seen.worker}"
     return len(found)

@@ -1,4 +1,4 @@
-"""Filters that are made at one worker and asked at others, one after the other and at once."""
+"""Filters that are created at one worker and queried at others, one after the other and concurrently."""
 
 import random
 import threading

@@ -1,4 +1,4 @@
-"""Processes of a live node are wedged, and what its clients see."""
+"""Processes of a live node are wedged, seen by its clients."""
 
 import os
 import signal
@@ -15,14 +15,14 @@ from live.sending import Sender
 from live.slow_disk import SlowDisk
 from workers.node import SECONDS, WorkersNode, workers_node
 
-# Seconds of a stop with drain times of 10 s, and of a machine that is slow.
+# Seconds of a stop with drain times of 10 s, and a margin for a slow machine.
 STOP_TIME, SLOWNESS = 15.0, 10.0
-# Seconds of a wedged process, up to half a second later than the setting; the rest is its start.
+# Seconds until a wedged process is replaced: the setting plus half a second; the rest is its start.
 WEDGE_TIME = 3.5
 
 
 def test_wedged_sequencer_is_replaced_and_no_step_is_lost(tmp_path: Path) -> None:
-    # The next sequencer answers administrators at the same port.
+    # The next sequencer serves administrators at the same port.
     with workers_node(tmp_path / "data", 2, "--admin", f"127.0.0.1:{free_port()}") as node:
         record = Record()
         crowd = Crowd(node.live.url, bytes.fromhex(node.contract[2:]), record, 1, submissions=60, readers=40)
@@ -52,7 +52,7 @@ def test_wedged_sequencer_is_replaced_and_no_step_is_lost(tmp_path: Path) -> Non
 
 
 def metric(node: WorkersNode, begin: str) -> float:
-    """The value of the one sample whose line begins so."""
+    """Return the value of the one sample whose line has this prefix."""
     text = node.sequencer.request("GET", "/metrics").body.decode()
     (line,) = (line for line in text.splitlines() if line.startswith(begin))
     return float(line.rpartition(" ")[2])
@@ -64,7 +64,7 @@ def test_disk_that_hangs_is_no_wedge(tmp_path: Path) -> None:
         before = node.pids()
         rpc = node.each()[0]
         disk.hang()
-        # An age of five seconds, and another process would have been killed after three.
+        # At an age of five seconds, another process would have been killed after three.
         wait_for(lambda: rpc.request("GET", "/readyz").status == 503, SECONDS, "red health")
         assert node.pids() == before
         disk.recover()

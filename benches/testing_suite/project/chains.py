@@ -1,4 +1,4 @@
-"""The three chains that the same tests run on: one chain a session, taken back after every test."""
+"""The three chains that run the same tests: one chain per session, rolled back after every test."""
 
 import contextlib
 import socket
@@ -15,7 +15,7 @@ from web3.contract import Contract
 MNEMONIC = "test test test test test test test test test test test junk"
 ACCOUNTS = 10
 BALANCE = 10_000 * 10**18
-"""Of each account, wei."""
+"""Balance of each account in wei."""
 START_TIME = 30.0
 """Seconds until anvil must listen."""
 
@@ -24,39 +24,39 @@ Deploy = Callable[..., Contract]
 
 
 def wait(w3: Web3, sent: Any, status: int = 1) -> Any:
-    """The receipt of a transaction, which must have this status. anvil seals a moment after it has answered."""
+    """Return the receipt of a transaction, which must have this status. anvil seals a moment after its response."""
     receipt = w3.eth.wait_for_transaction_receipt(sent, poll_latency=0.001)
     assert receipt["status"] == status
     return receipt
 
 
 def send(w3: Web3, call: Any, sender: Any, value: int = 0) -> Any:
-    """Send a contract's function; the receipt."""
+    """Send a contract call and return the receipt."""
     return wait(w3, call.transact({"from": sender, "value": value}))
 
 
 class Chain(ABC):
-    """A chain that seals a block per transaction, and what tests need beside web3.py."""
+    """A chain that seals a block per transaction, with test helpers that web3.py lacks."""
 
     w3: Web3
     accounts: list[Any]
-    """Addresses of the funded accounts, asked for once."""
+    """Addresses of the funded accounts, requested once."""
 
     @abstractmethod
     def mine(self, blocks: int = 1) -> None:
-        """Seal so many blocks."""
+        """Seal this many blocks."""
 
     @abstractmethod
     def advance(self, seconds: int) -> None:
-        """The next block is at least so many seconds later than the newest."""
+        """Make the next block at least this many seconds later than the newest."""
 
     @abstractmethod
     def rollback(self) -> contextlib.AbstractContextManager[None]:
-        """A context at whose end everything done in it is taken back."""
+        """Return a context that reverts everything done in it at its end."""
 
 
 class ForesealChain(Chain):
-    """The fixtures of foreseal.testing, as its documentation tells to use them."""
+    """The fixtures of foreseal.testing, used according to its documentation."""
 
     def __init__(self, request: pytest.FixtureRequest) -> None:
         self.w3 = request.getfixturevalue("foreseal_w3")
@@ -70,7 +70,7 @@ class ForesealChain(Chain):
 
     @contextlib.contextmanager
     def rollback(self) -> Iterator[None]:
-        # The fixture does it.
+        # The fixture does the rollback.
         yield
 
 
@@ -100,7 +100,7 @@ class EthTesterChain(Chain):
 
 
 class AnvilChain(Chain):
-    """A process beside this one, over HTTP; it prints nothing, which is faster."""
+    """A separate process over HTTP; it prints nothing, which is faster."""
 
     def __init__(self, command: str) -> None:
         with socket.socket() as free:

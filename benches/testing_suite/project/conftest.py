@@ -1,4 +1,4 @@
-"""The chain that `--chain` names, and the contracts that the tests use."""
+"""The chain that `--chain` names, and the contracts of the tests."""
 
 import json
 from collections.abc import Iterator
@@ -36,7 +36,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 class Seconds:
-    """Adds up what the tests took."""
+    """Sum of the durations of the tests."""
 
     def __init__(self, file: Path) -> None:
         self.file = file
@@ -51,7 +51,7 @@ class Seconds:
 
 @pytest.fixture(scope="session")
 def peer(pytestconfig: pytest.Config) -> Iterator[Chain | None]:
-    """The session's chain of eth-tester or anvil; Foreseal has a fixture of its own."""
+    """Provide the session's chain of eth-tester or anvil; Foreseal has its own fixture."""
     match pytestconfig.getoption("chain"):
         case "eth-tester":
             yield EthTesterChain()
@@ -65,7 +65,7 @@ def peer(pytestconfig: pytest.Config) -> Iterator[Chain | None]:
 
 @pytest.fixture
 def chain(peer: Chain | None, request: pytest.FixtureRequest) -> Iterator[Chain]:
-    """The chain; whatever the test does on it is taken back."""
+    """Provide the chain; changes by the test are reverted."""
     chain = peer or ForesealChain(request)
     with chain.rollback():
         yield chain
@@ -88,7 +88,7 @@ def artifacts() -> dict[str, dict[str, Any]]:
 
 @pytest.fixture
 def deploy(w3: Web3, accounts: list[Any], artifacts: dict[str, dict[str, Any]]) -> Deploy:
-    """Deploys a contract from the first account."""
+    """Return a function that deploys a contract from the first account."""
 
     def deploy(name: str, *arguments: Any, value: int = 0) -> Contract:
         artifact = artifacts[name]

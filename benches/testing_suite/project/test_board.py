@@ -1,4 +1,4 @@
-"""A contract with every way in which a call can fail."""
+"""A contract with every possible kind of call failure."""
 
 from typing import Any
 

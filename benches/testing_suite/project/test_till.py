@@ -1,4 +1,4 @@
-"""Payments with a deadline, and the blocks and the clock behind them."""
+"""Payments with a deadline, and their dependence on blocks and the clock."""
 
 from typing import Any
 

@@ -45,7 +45,7 @@ def test_an_allowance_is_spent(w3: Web3, token: Contract, accounts: list[Any], a
 
 @pytest.mark.parametrize("amount", [1, 5, 10**6, SUPPLY, SUPPLY + 1, 2**64, 2**128, 2**256 - 1])
 def test_who_has_nothing_sends_nothing(w3: Web3, token: Contract, accounts: list[Any], amount: int) -> None:
-    # The sides word the error in their own ways; what all have is that the call fails and nothing moves.
+    # The error messages differ; on every chain the call fails and nothing moves.
     with pytest.raises(Exception, match=r"(?s).+"):
         token.functions.transfer(accounts[1], amount).call({"from": accounts[7]})
     assert token.functions.balanceOf(accounts[1]).call() == 0

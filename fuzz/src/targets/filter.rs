@@ -1,4 +1,4 @@
-//! Filters of logs, held against a search that knows nothing of the product's own.
+//! Log filters, compared with a search that is independent of the node's implementation.
 
 use std::sync::LazyLock;
 
@@ -19,7 +19,7 @@ pub const TARGET: Target = Target {
     run,
 };
 
-/// Every log of the chain, as `eth_getBlockReceipts` has them.
+/// Every log of the chain, as returned by `eth_getBlockReceipts`.
 static LOGS: LazyLock<Vec<Value>> = LazyLock::new(|| {
     let chain = CHAIN.lock().expect("no run failed");
     let mut logs = Vec::new();
@@ -35,7 +35,8 @@ static LOGS: LazyLock<Vec<Value>> = LazyLock::new(|| {
     logs
 });
 
-/// The input is a filter. A search, a filter that was made, and pages of one log each find the same, and all of it matches.
+/// Checks a log filter, which is the input. `eth_getLogs`, an installed filter and pages of one log each
+/// return the same logs, and all of them match.
 fn run(input: &[u8]) {
     let Ok(filter) = std::str::from_utf8(input) else { return };
     let chain = CHAIN.lock().expect("no run failed");
@@ -62,7 +63,7 @@ fn ask(chain: &TestChain, method: &str, params: &str) -> Result<Bytes, RpcError>
     chain.api.call(Some(&chain.view()), method, params.as_bytes())
 }
 
-/// Each log of the chain is among those found exactly if it matches, block by block.
+/// Checks that each found log matches and is on the chain, and that no block with a found log lacks a match.
 fn check_found(asked: &Value, found: &[Value]) {
     for log in found {
         assert!(matches(asked, log), "{log} does not match {asked}");
@@ -76,7 +77,7 @@ fn check_found(asked: &Value, found: &[Value]) {
     }
 }
 
-/// Whether address and topics are as asked, read off the JSON.
+/// Returns `true` if address and topics of a log match the filter. Reads nothing but the JSON of both.
 fn matches(asked: &Value, log: &Value) -> bool {
     let same = |wanted: &Value, have: &Value| {
         let text = |value: &Value| value.as_str().map(str::to_ascii_lowercase);
@@ -95,7 +96,7 @@ fn matches(asked: &Value, log: &Value) -> bool {
         && topics.iter().zip(has).all(|(wanted, have)| any(wanted, have))
 }
 
-/// Reads the same one log at a time.
+/// Checks that pages of one log each contain the same logs as the search.
 fn check_pages(chain: &TestChain, filter: &str, found: &[Value]) {
     let (mut read, mut cursor) = (Vec::new(), String::new());
     for _ in 0..=found.len() + 4 {

@@ -1,4 +1,4 @@
-//! Steps, as journal and feed carry them.
+//! Steps, as encoded in the journal and the feed.
 
 use foreseal_types::Flashblock;
 
@@ -13,7 +13,7 @@ pub const TARGET: Target = Target {
     run,
 };
 
-/// What decodes comes back, with the hash of its header.
+/// Checks that a decoded step is the same after encoding, and that its hash is that of its header.
 fn run(input: &[u8]) {
     let Ok(step) = Flashblock::decode(input) else { return };
     assert_eq!(step.hash, step.header.hash_slow());
@@ -23,7 +23,7 @@ fn run(input: &[u8]) {
     assert_eq!((again.hash, again.signature), (step.hash, step.signature));
     assert_eq!((&again.diff, &again.tail), (&step.diff, &step.tail));
     assert_eq!((&again.transactions, &again.receipts), (&step.transactions, &step.receipts));
-    // Programs before the two wrote neither time nor signature; all else has one encoding.
+    // Older programs wrote neither `time` nor `signature`. All other steps have one encoding.
     let whole = step.time != 0 || step.signature.is_some();
     assert!(!whole || encoded == input || encoded.len() > input.len(), "a step has one encoding");
 }

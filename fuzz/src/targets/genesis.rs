@@ -14,7 +14,8 @@ pub const TARGET: Target = Target {
     run,
 };
 
-/// What is taken comes back as it was written down, and every rule of the chain can be asked for at any block.
+/// Checks that an accepted genesis parses to the same value after it is written, and that every rule of the
+/// chain can be computed for any block.
 fn run(input: &[u8]) {
     let Ok(text) = std::str::from_utf8(input) else { return };
     let genesis = match parse_genesis(text) {

@@ -1,4 +1,4 @@
-//! Files of blocks, as `foreseal import` reads them.
+//! Files of blocks for `foreseal import`.
 
 use alloy_rlp::{Decodable, Encodable};
 use foreseal_node::BlockReader;
@@ -15,7 +15,7 @@ pub const TARGET: Target = Target {
     run,
 };
 
-/// What is read of the file are its bytes, cut where RLP cuts them; each block comes back as it was written.
+/// Checks that the reader splits a file at the boundaries of RLP, and that each block has one encoding.
 fn run(input: &[u8]) {
     let mut blocks = BlockReader::new(input);
     let mut rest = input;

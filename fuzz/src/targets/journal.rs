@@ -24,7 +24,7 @@ pub const TARGET: Target = Target {
 };
 
 const APPENDS: u64 = 6;
-/// Two appends fit into a segment.
+/// Size of a segment, which has room for two appends.
 const SEGMENT_BYTES: u64 = 4 << 10;
 const FOLDER: &str = "journal";
 
@@ -38,7 +38,7 @@ fn records(append: u64) -> Vec<Record> {
     vec![Record::Open { header: Box::new(header) }, Record::Seal { number: append, hash: B256::ZERO }]
 }
 
-/// A journal of a few segments.
+/// An undamaged journal with a few segments, and its files.
 static WHOLE: LazyLock<(SimulatedDisk, Vec<PathBuf>)> = LazyLock::new(|| {
     let disk = SimulatedDisk::default();
     let (mut journal, _) =
@@ -51,8 +51,11 @@ static WHOLE: LazyLock<(SimulatedDisk, Vec<PathBuf>)> = LazyLock::new(|| {
     (disk, files)
 });
 
-/// Five bytes a change: the file, the offset, and what is written there or that the file ends there. The journal opens with
-/// some of its appends in one row, each as it was written, or says where it is damaged.
+/// Checks that a damaged journal opens with consecutive appends, each as it was written, or reports where the
+/// damage is.
+///
+/// Every five bytes of input are one change: the file, the offset (two bytes, big-endian), the kind of the
+/// change and its operand.
 fn run(input: &[u8]) {
     let (whole, files) = &*WHOLE;
     let disk = whole.fork();
@@ -108,7 +111,8 @@ fn damage(disk: &SimulatedDisk, files: &[PathBuf], [file, high, low, how, byte]:
     disk.set_content(path, &content);
 }
 
-/// The first append that can be read, and how many can; each must be the one that was written in its place.
+/// Returns the sequence number of the first readable append and the number of readable appends. Each must be
+/// equal to the append that was written with its sequence number.
 fn read(journal: &Journal) -> (u64, u64) {
     let first = journal.first_sequence();
     let mut count = 0;

@@ -1,4 +1,4 @@
-//! Every method over a small chain.
+//! Every RPC method on a small chain.
 
 use std::sync::{LazyLock, Mutex};
 
@@ -18,7 +18,7 @@ pub const TARGET: Target = Target {
     run,
 };
 
-/// The chain that is asked.
+/// Chain that the methods query.
 pub static CHAIN: LazyLock<Mutex<TestChain>> = LazyLock::new(|| Mutex::new(TestChain::with_blocks()));
 
 /// Codes that an error of a method may have.
@@ -27,7 +27,7 @@ const CODES: [i64; 23] = [
     -38014, -38015, -38020, -38021, -38022, -38024, -38025, -38026,
 ];
 
-/// Methods whose answer tells of something that the call before it changed.
+/// Methods that change state, so that a repeated call may return a different result.
 const CHANGING: [&str; 7] = [
     "eth_newFilter",
     "eth_newBlockFilter",
@@ -38,7 +38,8 @@ const CHANGING: [&str; 7] = [
     "eth_sendRawTransactionSync",
 ];
 
-/// A method's name, a line feed, its parameters. The same question has the same answer twice, and no filter stays.
+/// Checks a request: the name of a method, a line feed and its parameters. A repeated request returns the
+/// same result. An installed filter is removed again.
 fn run(input: &[u8]) {
     let (method, params) = method_of(input);
     let chain = CHAIN.lock().expect("no run failed");
@@ -56,7 +57,8 @@ fn run(input: &[u8]) {
     }
 }
 
-/// The method that an input names, or else some method, and the rest of the input.
+/// Returns the method that an input names and the rest of the input. An unknown name selects an arbitrary
+/// method that depends only on the name.
 pub fn method_of(input: &[u8]) -> (&'static Method, &[u8]) {
     let end = input.iter().position(|byte| *byte == b'\n').unwrap_or(input.len());
     let (name, params) = (&input[..end], input.get(end + 1..).unwrap_or_default());
@@ -69,7 +71,7 @@ pub fn method_of(input: &[u8]) -> (&'static Method, &[u8]) {
     (named.unwrap_or_else(some), params)
 }
 
-/// An answer is JSON, an error is one that is known.
+/// Checks that a result is JSON or an error with a known code.
 pub fn check_answer(answer: &Result<Bytes, RpcError>) {
     match answer {
         Ok(json) => check_json(json),
@@ -77,7 +79,8 @@ pub fn check_answer(answer: &Result<Bytes, RpcError>) {
     }
 }
 
-/// The code is known and no panic's, the message says something, and the data is JSON.
+/// Checks that the code is known and not that of a panic (-32603), that there is a message, and that the data
+/// is JSON.
 pub fn check_error(error: &RpcError) {
     assert!(CODES.contains(&error.code), "{error:?}");
     assert!(!error.message.is_empty(), "{error:?}");

@@ -1,4 +1,4 @@
-//! The decoders, one file each: how it is called, and what must hold.
+//! Targets, one file per decoder: the call of the decoder and the properties that must hold.
 
 mod filter;
 mod flashblock;
@@ -39,10 +39,10 @@ pub const TARGETS: &[Target] = &[
     wire::TARGET,
 ];
 
-/// The target with this name.
+/// Returns the target with this name.
 pub fn target(name: &str) -> Option<&'static Target> {
     TARGETS.iter().find(|target| target.name == name)
 }
 
-/// For targets that share nothing between their runs.
+/// Initializes nothing: for targets whose runs share no state.
 const fn nothing() {}

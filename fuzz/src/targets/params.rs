@@ -1,4 +1,4 @@
-//! The parameters of every method, without a chain behind them.
+//! Parameters of every RPC method, on a node without a chain.
 
 use std::sync::{LazyLock, Mutex};
 
@@ -20,10 +20,11 @@ pub const TARGET: Target = Target {
     run,
 };
 
-/// A node that has not started: all that a method can do is to read its parameters.
+/// A node that has not started, on which a method can only parse its parameters.
 static CHAIN: LazyLock<Mutex<TestChain>> = LazyLock::new(|| Mutex::new(TestChain::unstarted()));
 
-/// A method's name, a line feed, its parameters. Every answer is JSON, every error one that is known.
+/// Checks that a request returns JSON or an error with a known code. The input is the name of a method, a
+/// line feed and its parameters.
 fn run(input: &[u8]) {
     let (method, params) = method_of(input);
     let chain = CHAIN.lock().expect("no run failed");

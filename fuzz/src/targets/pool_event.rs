@@ -1,4 +1,4 @@
-//! What pools say to their replicas, and answer to submissions that were forwarded.
+//! Events that pools send to their replicas, and their responses to forwarded submissions.
 
 use foreseal_pool::{Admission, Pool, PoolConfig, PoolError, PoolEvent};
 
@@ -13,7 +13,8 @@ pub const TARGET: Target = Target {
     run,
 };
 
-/// The first byte says what is read. It has one encoding, and a pool can do whatever an event says.
+/// Checks that responses have one encoding and that a replica can apply any event. The first byte selects the
+/// type to decode.
 fn run(input: &[u8]) {
     let Some((&what, bytes)) = input.split_first() else { return };
     let mut out = Vec::new();

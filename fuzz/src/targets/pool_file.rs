@@ -1,4 +1,4 @@
-//! The saved pool.
+//! Files of saved pools.
 
 use std::sync::LazyLock;
 
@@ -18,7 +18,7 @@ pub const TARGET: Target = Target {
     run,
 };
 
-/// Bytes of the checksum at the end.
+/// Size of the checksum at the end, in bytes.
 const CHECKSUM: usize = 4;
 
 static RULES: LazyLock<Rules> = LazyLock::new(|| {
@@ -26,7 +26,8 @@ static RULES: LazyLock<Rules> = LazyLock::new(|| {
     Rules::new(&PoolConfig::default(), chain.api.node().spec(), &chain.view().pending().block.header)
 });
 
-/// The checksum is made right. What is taken is saved as it came, as far as it was admitted.
+/// Checks that the admitted transactions of a restored pool are saved and restored without a change. The
+/// checksum of the input is corrected first.
 fn run(input: &[u8]) {
     let Some(body) = input.len().checked_sub(CHECKSUM).map(|length| &input[..length]) else { return };
     let saved = [body, &crc32c::crc32c(body).to_le_bytes()].concat();

@@ -1,4 +1,4 @@
-//! Nodes of tries: proofs from anywhere, and what the store has.
+//! Nodes of tries: untrusted proofs, and nodes of the store.
 
 use std::{
     convert::Infallible,
@@ -21,7 +21,8 @@ pub const TARGET: Target = Target {
     run,
 };
 
-/// Gives one node after the other, whatever is asked for: the way of a single key asks for them in their order.
+/// Source that returns its nodes one after the other and ignores the path. Loading a single key reads the
+/// nodes in the order of the proof.
 struct InOrder<'a> {
     nodes: &'a [&'a [u8]],
     next: AtomicUsize,
@@ -33,7 +34,7 @@ impl NodeSource for InOrder<'_> {
     fn node(&self, _: &[u8]) -> Result<Option<Bytes>, Infallible> {
         let take = || self.nodes.get(self.next.fetch_add(1, Ordering::Relaxed));
         let Some(node) = take() else { return Ok(None) };
-        // A branch under an extension is stored behind it.
+        // The store appends a branch under an extension to the bytes of the extension.
         let below = if is_extension(node) { take() } else { None };
         Ok(Some([node, below.copied().unwrap_or_default()].concat().into()))
     }
@@ -46,8 +47,9 @@ fn is_extension(node: &[u8]) -> bool {
     path.first().is_some_and(|first| first & 0x20 == 0) && below.len() == 33
 }
 
-/// A length and a key, then lengths and nodes. What a proof shows is what the trie with these nodes says: two programs that
-/// have nothing in common.
+/// Checks that a valid proof shows the same value as a trie loaded from its nodes; the two share no code.
+///
+/// The input is the length of a key and the key, then the length of each node and the node.
 fn run(input: &[u8]) {
     let mut parts = parts(input).into_iter();
     let key = parts.next().unwrap_or_default();
@@ -70,7 +72,7 @@ fn run(input: &[u8]) {
     }
 }
 
-/// Cuts the input: two bytes of length before each part.
+/// Splits the input into parts, each of which follows its length (two bytes, big-endian).
 fn parts(mut input: &[u8]) -> Vec<&[u8]> {
     let mut parts = Vec::new();
     while let Some((length, rest)) = input.split_first_chunk() {

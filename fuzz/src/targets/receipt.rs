@@ -1,4 +1,4 @@
-//! Receipts of pre-confirmations, as anybody may hand them around.
+//! Receipts of pre-confirmations from untrusted sources.
 
 use std::sync::LazyLock;
 
@@ -20,11 +20,11 @@ pub const TARGET: Target = Target {
 
 struct Kept {
     signer: Address,
-    /// Each as its receipt shows it.
+    /// Verified content of each receipt.
     promises: Vec<VerifiedPreconfirmation>,
 }
 
-/// Everything that the chain's sequencer has promised.
+/// All pre-confirmations of the chain's sequencer, and its address.
 static KEPT: LazyLock<Kept> = LazyLock::new(|| {
     let chain = CHAIN.lock().expect("no run failed");
     let signer = chain.api.node().status().signer.expect("the chain's steps are signed");
@@ -36,7 +36,7 @@ static KEPT: LazyLock<Kept> = LazyLock::new(|| {
     Kept { signer, promises: promises.collect() }
 });
 
-/// Whatever was done to a receipt: what still names the sequencer says what the sequencer has promised, word for word.
+/// Checks that a receipt which verifies for the sequencer contains exactly one of its pre-confirmations.
 fn run(input: &[u8]) {
     let receipt = match PreconfirmationReceipt::parse(input) {
         Ok(receipt) => receipt,

@@ -1,4 +1,4 @@
-//! The records of a journal's append.
+//! Records of a journal append.
 
 use foreseal_journal::{Outline, Record, decode_records, encode_records, outline_records};
 
@@ -13,7 +13,8 @@ pub const TARGET: Target = Target {
     run,
 };
 
-/// The first byte says how many records there are. What decodes comes back, and its outline says what it is.
+/// Checks that decoded records are the same after encoding, and that the outline of each matches it. The
+/// first byte is the number of records.
 fn run(input: &[u8]) {
     let Some((&count, bytes)) = input.split_first() else { return };
     let count = u32::from(count);

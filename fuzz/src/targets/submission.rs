@@ -1,4 +1,4 @@
-//! Transactions as they are submitted: in the pooled form, blobs with their sidecar.
+//! Submitted transactions in the pooled form: blob transactions (EIP-4844) include their sidecar.
 
 use std::sync::LazyLock;
 
@@ -26,7 +26,8 @@ static RULES: LazyLock<Rules> = LazyLock::new(|| {
     Rules::new(&PoolConfig::default(), &spec, &spec.genesis_header(alloy_primitives::B256::ZERO))
 });
 
-/// What is taken is kept as the bytes that came, and is a transaction of a block by itself; what is refused has an error.
+/// Checks that an accepted submission is stored as the received bytes and that its transaction decodes in the
+/// form of a block. A rejection has an error with a known code.
 fn run(input: &[u8]) {
     match decode_submission(input, &RULES) {
         Ok(submission) => {

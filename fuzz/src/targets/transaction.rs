@@ -1,4 +1,4 @@
-//! Signed transactions as blocks have them (EIP-2718).
+//! Signed transactions as encoded in blocks (EIP-2718).
 
 use alloy_consensus::Transaction as _;
 use alloy_eips::eip2718::Encodable2718;
@@ -15,7 +15,8 @@ pub const TARGET: Target = Target {
     run,
 };
 
-/// What decodes has one encoding, is named by its hash, and has a sender or a signature that is none.
+/// Checks that a decoded transaction has one encoding and that its hash is that of the encoding. It has a
+/// sender, or its signature is invalid.
 fn run(input: &[u8]) {
     let Ok(envelope) = Transaction::decode_envelope(input) else {
         assert!(Transaction::decode(input).is_err());
@@ -28,7 +29,7 @@ fn run(input: &[u8]) {
     assert_eq!(*envelope.tx_hash(), keccak(&encoded), "the hash is that of the encoding");
     assert_eq!(encoded.first().is_some_and(|kind| *kind < 0x80), envelope.tx_type() as u8 != 0);
     let authorizations = envelope.authorization_list().map_or(0, <[_]>::len);
-    // Whoever gives a sender with it is believed, as in the journal.
+    // `trusted` accepts a valid signature as well, and then returns the recovered sender.
     if let Ok(transaction) = Transaction::recover(envelope) {
         assert_eq!(transaction.encoded()[..], encoded);
         assert_eq!(transaction.authorities().len(), authorizations);

@@ -1,4 +1,4 @@
-//! What the store reads: values of its tables.
+//! Values of the store's tables.
 
 use foreseal_store::values::{Form, rewritten};
 
@@ -13,7 +13,9 @@ pub const TARGET: Target = Target {
     run,
 };
 
-/// The first byte chooses the table. What is read is written the same way for ever after.
+/// Checks that a decoded value has a stable encoding from the first rewrite on.
+///
+/// The first byte of the input selects the table.
 fn run(input: &[u8]) {
     let Some((&form, bytes)) = input.split_first() else { return };
     let form = Form::ALL[usize::from(form) % Form::ALL.len()];

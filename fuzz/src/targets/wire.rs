@@ -13,7 +13,9 @@ pub const TARGET: Target = Target {
     run,
 };
 
-/// The input is what came over a socket. Every frame is read by both sides; what is read is written the same for ever after.
+/// Checks that a decoded frame has a stable encoding, for the decoders of both sides.
+///
+/// The input is the bytes received from a socket.
 fn run(input: &[u8]) {
     let mut stream = input;
     loop {
@@ -54,7 +56,7 @@ fn both(kind: u8, body: &[u8]) {
     }
 }
 
-/// Reads a frame that was written, and writes it again.
+/// Decodes an encoded frame and encodes it again.
 fn reread(mut written: &[u8], again: impl FnOnce(u8, Vec<u8>) -> Option<Vec<u8>>) -> Vec<u8> {
     let (kind, body) =
         read_frame(&mut written, GREATEST_UP).ok().flatten().expect("a frame that was written is one");

@@ -1,4 +1,4 @@
-"""What a notification costs a node: many subscribers to a token's logs, and token transfers at a steady pace."""
+"""Cost of a notification: many subscribers to a token's logs, and token transfers at a steady pace."""
 
 import time
 from threading import Thread
@@ -14,16 +14,16 @@ from foreseal.bench.processes import Processes
 
 _PATIENCE = 30.0
 _PACE = 0.05
-# A node is quiet when so many seconds take it no more than such a share of them.
+# A node is idle when it uses at most this share of processor time during an interval of this many seconds.
 _LOOK, _QUIET = 0.5, 0.05
 _UNTIL_QUIET = 30.0
 
 
 def fanout(filled: Filled, subscribers: int, transfers: int) -> dict[str, Any]:
-    """Processor time of the node for each notification: all that it takes, and that less what the same transfers take
-    just before, without subscribers.
+    """Measure the node's processor time per notification.
 
-    What the node has left to do of other work is waited for. Raises BenchError if a subscriber does not get every log.
+    The result has the total, and the total less the time of the same transfers just before, without subscribers. The
+    measurement starts when the node is idle. Raise BenchError if a subscriber misses a log.
     """
     node = filled.node
     processes = node.processes
@@ -70,7 +70,7 @@ def _used(processes: Processes | None) -> float:
 
 
 def _until_quiet(processes: Processes) -> None:
-    """Wait until a node has nothing left to do, or forever seems to be its way."""
+    """Wait until the node is idle, at most `_UNTIL_QUIET` seconds."""
     deadline = time.monotonic() + _UNTIL_QUIET
     while time.monotonic() < deadline:
         before = processes.cpu()
@@ -80,7 +80,7 @@ def _until_quiet(processes: Processes) -> None:
 
 
 def _transfer(filled: Filled, transfers: int) -> None:
-    """Blocks of one token transfer, evenly."""
+    """Make blocks of one token transfer each at an even pace."""
     sender, mining = filled.contents.senders[1], Mining(filled.node)
     due = time.monotonic()
     for number in range(transfers):

@@ -1,4 +1,4 @@
-"""What a run of the generator measured."""
+"""Results of one run of the load generator."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -9,20 +9,20 @@ QUANTILES = {"p50_ms": 0.5, "p90_ms": 0.9, "p99_ms": 0.99, "p999_ms": 0.999, "ma
 
 
 class Latencies:
-    """Nanoseconds of many requests, as the generator's HDR histogram tells them apart."""
+    """Latencies of many requests in nanoseconds, in the buckets of the generator's HDR histogram."""
 
     def __init__(self, counts: Iterable[tuple[int, int]] = ()) -> None:
         self._counts = Counter(dict(counts))
 
     def add(self, other: "Latencies") -> None:
-        """Count those as well."""
+        """Add the counts of another histogram."""
         self._counts.update(other._counts)
 
     def __len__(self) -> int:
         return self._counts.total()
 
     def at(self, part: float) -> float:
-        """Milliseconds that so large a part of all did not exceed; 0 where there are none."""
+        """Return the latency in milliseconds that this share of requests does not exceed; 0 if there are none."""
         left = part * len(self)
         found = 0
         for nanoseconds, count in sorted(self._counts.items()):
@@ -32,7 +32,7 @@ class Latencies:
         return found / 1e6
 
     def quantiles(self) -> dict[str, float]:
-        """The usual ones, in milliseconds."""
+        """Return the standard quantiles in milliseconds."""
         return {name: round(self.at(part), 4) for name, part in QUANTILES.items()}
 
 
@@ -44,30 +44,30 @@ class Figures:
     errors: int
     unanswered: int
     seconds: float
-    """From the first request to the last answer."""
+    """Seconds from the first request to the last response."""
     smallest: int
     largest: int
-    """Bytes of the bodies of answers."""
+    """Smallest and largest response body, in bytes."""
     latencies: Latencies
     late: Latencies
-    """By how much requests of an open loop were sent too late."""
+    """Delays of requests that an open loop sent after their due time."""
     first_wrong: Mapping[str, Any] | None
     cpu: float | None = None
-    """Seconds of processor time of the node's processes meanwhile; None where they cannot be seen."""
+    """Processor time of the node's processes during the run, in seconds; None if they cannot be observed."""
 
     @classmethod
     def of(cls, found: Mapping[str, Any], cpu: float | None) -> "Figures":
-        """From what the generator says."""
+        """Return the figures of a result of the generator."""
         names = ("answered", "errors", "unanswered", "seconds", "smallest", "largest", "first_wrong")
         kept = {name: found[name] for name in names}
         return cls(latencies=Latencies(found["latency"]), late=Latencies(found["late"]), cpu=cpu, **kept)
 
     @property
     def rate(self) -> float:
-        """Results a second."""
+        """Results per second."""
         return self.answered / self.seconds if self.seconds else 0.0
 
     @property
     def cpu_us(self) -> float | None:
-        """Microseconds of the node's processor time for each result."""
+        """Microseconds of the node's processor time per result."""
         return self.cpu / self.answered * 1e6 if self.cpu is not None and self.answered else None

@@ -1,4 +1,4 @@
-"""Puts the same content on a node by methods that every node has. Blocks end when told to, where that can be."""
+"""Writes the same content to any node by standard methods. Blocks end on command if the node supports it."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -14,9 +14,9 @@ _LOOK = 0.005
 _INCLUSION = 60.0
 """Seconds until a transaction must be in a block."""
 _READY = 60.0
-"""Seconds until a node that has just been started must let itself be told."""
+"""Seconds until a freshly started node must accept control calls."""
 _PIECE = 100
-"""Calls of a batch."""
+"""Calls per batch."""
 _ENOUGH = 3000 * ETHER
 
 
@@ -27,7 +27,7 @@ class Filled:
     node: Node
     contents: Contents
     heights: tuple[int, ...]
-    """Number of each block of the content; a node may have put empty ones between them."""
+    """Number of each block of the content; a node may have put empty blocks between them."""
     dense: tuple[int, ...]
     """Numbers of the dense blocks, oldest first."""
     tokens: tuple[str, ...]
@@ -40,14 +40,14 @@ class Filled:
 
 
 class Mining:
-    """How blocks come about on a node."""
+    """Block production of a node."""
 
     def __init__(self, node: Node) -> None:
         self.node = node
         deadline = time.monotonic() + _READY
         while True:
             try:
-                # It makes no block of its own from now on.
+                # The node makes no block on its own from here on.
                 node.ask("evm_setAutomine", False)
                 node.ask("evm_setIntervalMining", 0)
             except Refused as error:
@@ -62,25 +62,26 @@ class Mining:
             return
 
     def put(self, transactions: Sequence[Signed]) -> int:
-        """Let one block have these, in this order, and no others; all of one account. The last one's block.
+        """Include exactly these transactions of one account in one block, in this order, and return its number.
 
-        Raises BenchError.
+        Raise BenchError if that fails.
         """
         if self.told:
             submit(self.node, transactions)
             self.node.ask("evm_mine")
         else:
-            # What cannot run before another one waits for it: the first nonce comes last, and with it all can run.
+            # Transactions with later nonces wait in the pool. The first nonce comes last and makes all of them
+            # executable.
             submit(self.node, transactions[:0:-1])
             submit(self.node, transactions[:1])
         return int(included(self.node, transactions)[-1]["blockNumber"], 16)
 
 
 class Filling:
-    """A node that gets content, once or several times."""
+    """A node that receives content, once or several times."""
 
     def __init__(self, node: Node, shape: Shape) -> None:
-        """Creates the token and gives every sender ether and tokens. Raises BenchError."""
+        """Create the token and send ether and tokens to every sender. Raise BenchError on failure."""
         self.node, self.shape = node, shape
         chain_id = int(node.ask("eth_chainId"), 16)
         self.contents = Contents(chain_id, shape, funded(node, chain_id))
@@ -91,7 +92,7 @@ class Filling:
         _has_code(node, self.contents)
 
     def fill(self, show: Show) -> Filled:
-        """Puts all blocks of the shape. Raises BenchError if a transaction fails or is in a wrong block."""
+        """Send all blocks of the shape. Raise BenchError if a transaction fails or is in a wrong block."""
         heights: list[int] = []
         dense: list[int] = []
         newest: list[Signed] = []
@@ -106,7 +107,7 @@ class Filling:
 
 
 def funded(node: Node, chain_id: int) -> Account:
-    """The first account of the usual words, given ether by the node's own account if need be: it pays for all."""
+    """Return the first account of the mnemonic, which pays for everything; the node's own account funds it."""
     payer = account(0)
     address = "0x" + payer.address.hex()
     if int(node.ask("eth_getBalance", address, "latest"), 16) < _ENOUGH:
@@ -119,13 +120,13 @@ def funded(node: Node, chain_id: int) -> Account:
                 f"{node.name}: {address} has too little ether on chain {chain_id}, and the node has no account that "
                 f"gives it some ({error}): it is the first account of the words that development nodes use"
             ) from None
-    # What an earlier run left in the pool is included with the first block.
+    # The first block also includes the transactions that an earlier run left in the pool.
     payer.nonce = int(node.ask("eth_getTransactionCount", address, "pending"), 16)
     return payer
 
 
 def submit(node: Node, transactions: Sequence[Signed]) -> None:
-    """Send them, in order. Raises BenchError."""
+    """Send the transactions in order. Raise BenchError on failure."""
     for piece in _pieces(transactions):
         hashes = node.ask_all([("eth_sendRawTransaction", [one.raw]) for one in piece])
         if hashes != [one.hash for one in piece]:
@@ -133,7 +134,7 @@ def submit(node: Node, transactions: Sequence[Signed]) -> None:
 
 
 def included(node: Node, transactions: Sequence[Signed], patience: float = _INCLUSION) -> list[dict[str, Any]]:
-    """Their receipts, once all have one. Raises BenchError after `patience` (seconds), or if one failed."""
+    """Return the receipts once all exist. Raise BenchError after `patience` seconds or if a transaction failed."""
     receipts: dict[str, dict[str, Any]] = {}
     deadline = time.monotonic() + patience
     while missing := [one for one in transactions if one.hash not in receipts]:
@@ -156,7 +157,7 @@ def included(node: Node, transactions: Sequence[Signed], patience: float = _INCL
 
 
 def _together(node: Node, transactions: Sequence[Signed]) -> int:
-    """The number of the one block that has these and nothing else."""
+    """Return the number of the one block that has exactly these transactions."""
     receipts = included(node, transactions)
     numbers = {int(receipt["blockNumber"], 16) for receipt in receipts}
     block = node.ask("eth_getBlockByNumber", hex(max(numbers)), False)

@@ -1,4 +1,4 @@
-"""The calls that are measured, and what must be the same in the answers of two nodes."""
+"""The measured calls, and the parts of a response that must agree between nodes."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from foreseal.bench.node import batch_body, body
 
 Call = tuple[str, list[Any]]
 _VARIANTS = 32
-"""Different calls of a row, where it has several: no node answers all of them from one cached answer."""
+"""Number of different calls in a row that has several; it prevents a node from serving all from one cached response."""
 _ENDS = 8
 _TRANSACTION = ("from", "to", "value", "input")
 
@@ -34,7 +34,7 @@ def _sparse(block: Any) -> Any:
 
 
 def _transactions(block: Any) -> Any:
-    # Hashes and nonces depend on chain id and earlier transactions; how many there are does not.
+    # Hashes and nonces depend on chain ID and earlier transactions; the number of transactions does not.
     return [
         {name: one[name] for name in _TRANSACTION} if isinstance(one, dict) else "" for one in block["transactions"]
     ]
@@ -53,7 +53,7 @@ def _logs(logs: Any) -> Any:
 
 
 def _nearly(answer: Any) -> Any:
-    # Nodes search for the least gas in different ways, to within a few per cent.
+    # Nodes estimate the minimum gas by different searches and differ by a few per cent.
     return 20_000 < int(answer, 16) < 80_000
 
 
@@ -64,13 +64,13 @@ class Row:
     name: str
     calls: Callable[[Filled], list[Call]]
     shown: Callable[[Any], Any] = _same
-    """What of a result must be the same on every node."""
+    """Extracts the part of a result that must be the same on every node."""
     batch: int = 0
-    """How many of the calls are in one batch."""
+    """Calls per batch; 0 for single calls."""
     websocket: bool = False
 
     def bodies(self, filled: Filled) -> list[bytes]:
-        """What is sent, in turn."""
+        """Return the request bodies, which are sent in rotation."""
         calls = self.calls(filled)
         if self.batch:
             return [batch_body([calls[(start + at) % len(calls)] for at in range(self.batch)]) for start in range(4)]
@@ -106,7 +106,10 @@ def _newest(filled: Filled) -> list[str]:
 
 
 def _logs_of(filled: Filled, blocks: int, *topics: Any) -> list[Call]:
-    """Logs of the token in so many blocks of the content, before a few different ends; fewer where there are fewer."""
+    """Return queries for the token's logs over this many blocks, with a few different last blocks.
+
+    They cover fewer blocks if the content has fewer.
+    """
     heights = filled.heights
     blocks = max(1, min(blocks, len(heights) - _ENDS))
     topics = (token.TRANSFER_TOPIC, *topics)
@@ -181,4 +184,4 @@ ROWS: Sequence[Row] = (
     Row("batch of 100 storage reads", _storage, batch=100),
     Row("WebSocket request", lambda filled: [("eth_blockNumber", [])], _height, websocket=True),
 )
-"""In the order of a report."""
+"""All rows in the order of a report."""

@@ -1,4 +1,4 @@
-"""Runs of the matrix: every row at every number of connections, nodes in turn in random order."""
+"""Runs of the matrix: every row with every number of connections, nodes in random order."""
 
 import random
 import statistics
@@ -16,14 +16,14 @@ _LONGEST_SHOWN = 300
 
 @dataclass(frozen=True)
 class Extent:
-    """How long it is measured."""
+    """Length and load of the measurement."""
 
     connections: tuple[int, ...] = (1, 16, 64)
     seconds: float = 1.0
     repetitions: int = 5
     seed: int = 1
     open_share: float = 0.5
-    """Rate of the open loop, as a share of what the slowest node reached in the closed loop."""
+    """Rate of the open loop, as a share of the rate of the slowest node in the closed loop."""
 
 
 @dataclass
@@ -37,15 +37,15 @@ class Cell:
     node: str
     runs: list[Figures] = field(default_factory=list)
     offered: float | None = None
-    """Requests a second that were due, in an open loop."""
+    """Requests per second that were due, in an open loop."""
 
     @property
     def rate(self) -> float:
-        """Results a second, the median of its runs."""
+        """Results per second, the median of the runs."""
         return statistics.median(run.rate for run in self.runs)
 
     def report(self, peer: "Cell | None") -> dict[str, Any]:
-        """Its figures; the ratio is the median of the ratios to the peer's run of the same repetition."""
+        """Return the figures; the ratio is the median of the ratios to the peer's run of the same repetition."""
         latencies = Latencies()
         for run in self.runs:
             latencies.add(run.latencies)
@@ -74,10 +74,10 @@ class Matrix:
         self._nodes, self._rows, self._extent = nodes, rows, extent
         self._random = random.Random(extent.seed)  # noqa: S311 (an order that can be repeated)
         self.missing: dict[tuple[str, str], str] = {}
-        """Rows that a node does not have, by row and node, and what it says."""
+        """Error message of a node for a row that it does not support, by row and node."""
 
     def compare(self) -> None:
-        """Ask every node every call of every row once. Raises BenchError where answers differ."""
+        """Send every call of every row to every node once. Raise BenchError if responses differ."""
         for row in self._rows:
             answers = {}
             for filled in self._nodes:
@@ -93,7 +93,7 @@ class Matrix:
             _must_agree(row, answers)
 
     def closed(self, show: Show) -> list[Cell]:
-        """The closed loop."""
+        """Run the closed loop."""
         plan = [(row, count) for row in self._rows for count in self._extent.connections]
         cells = {
             (row.name, count, filled.node.name): Cell(row.name, "closed", count, filled.node.name)
@@ -111,7 +111,7 @@ class Matrix:
         return list(cells.values())
 
     def open(self, closed: Sequence[Cell], show: Show) -> list[Cell]:
-        """The open loop, at the same rate for every node."""
+        """Run the open loop, at the same rate for every node."""
         count = max(self._extent.connections)
         reached: dict[str, float] = {}
         for cell in closed:
@@ -150,7 +150,7 @@ class Matrix:
 
 
 def cells_reported(cells: Sequence[Cell], peer: str | None) -> list[dict[str, Any]]:
-    """The figures of all, with their ratios to the peer."""
+    """Return the figures of all cells, with their ratios to the peer."""
     peers = {(cell.row, cell.loop, cell.connections): cell for cell in cells if cell.node == peer}
     return [cell.report(peers.get((cell.row, cell.loop, cell.connections))) for cell in cells]
 

@@ -1,4 +1,4 @@
-"""A node that is measured: single calls, loads and subscriptions."""
+"""A node under measurement: single calls, loads and subscriptions."""
 
 import http.client
 import ipaddress
@@ -15,26 +15,26 @@ from foreseal.bench.figures import Figures
 from foreseal.bench.processes import Processes, listening_on
 
 PATIENCE = 60.0
-"""Seconds that one call may take."""
+"""Time limit of one call, in seconds."""
 
 
 def body(method: str, *params: Any) -> bytes:
-    """The body of a call."""
+    """Return the body of a call."""
     return orjson.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
 
 
 def batch_body(calls: Sequence[tuple[str, Sequence[Any]]]) -> bytes:
-    """The body of a batch."""
+    """Return the body of a batch."""
     return orjson.dumps(
         [{"jsonrpc": "2.0", "id": at, "method": method, "params": params} for at, (method, params) in enumerate(calls)]
     )
 
 
 class Node:
-    """A JSON-RPC node at an http:// URL; WebSockets are opened at the same port and path."""
+    """A JSON-RPC node at an http:// URL; WebSockets use the same port and path."""
 
     def __init__(self, name: str, url: str) -> None:
-        """Raises ValueError if the URL cannot be used."""
+        """Raise ValueError if the URL cannot be used."""
         parts = urlsplit(url)
         if parts.scheme != "http":
             raise ValueError(f"{url} is no http:// URL: measure a node beside this process, without TLS")
@@ -49,7 +49,7 @@ class Node:
 
     @property
     def address(self) -> str:
-        """IP address and port. Raises BenchError if the name has none."""
+        """Return IP address and port. Raise BenchError if the name does not resolve."""
         if not self._address:
             try:
                 found = socket.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM)
@@ -61,17 +61,17 @@ class Node:
 
     @property
     def processes(self) -> Processes | None:
-        """Its processes, where it runs on this machine and they can be seen."""
+        """Its processes, if it runs on this machine and they can be observed."""
         if self._processes is None and ipaddress.ip_address(self.address.rpartition(":")[0].strip("[]")).is_loopback:
             self._processes = listening_on(self.port)
         return self._processes
 
     def ask(self, method: str, *params: Any) -> Any:
-        """The result of a call. Raises Refused on an error, BenchError where there is no answer."""
+        """Return the result of a call. Raise Refused on an error object, BenchError without a response."""
         return self._result(method, self._post(body(method, *params)))
 
     def ask_all(self, calls: Sequence[tuple[str, Sequence[Any]]]) -> list[Any]:
-        """The results of a batch, in its order."""
+        """Return the results of a batch, in its order."""
         answers = self._post(batch_body(calls))
         if not isinstance(answers, list) or len(answers) != len(calls):
             method = calls[0][0]
@@ -93,7 +93,7 @@ class Node:
         patience: float = 10.0,
         progress: Callable[[int], object] = lambda done: None,
     ) -> Figures:
-        """Load it. Raises BenchError if any answer is wrong, or missing when patience (seconds) is over."""
+        """Run a load. Raise BenchError if a response is wrong, or missing after `patience` seconds."""
         plan = {"connections": connections, "seconds": seconds, "patience": patience, "rate": rate, "once": once}
         host = f"{self.host}:{self.port}"
         before = self.processes.cpu() if self.processes else None
@@ -116,7 +116,7 @@ class Node:
         return figures
 
     def without_websockets(self) -> str:
-        """Why it opens no WebSocket at its URL; empty where it does."""
+        """Return the reason why no WebSocket opens at the URL; empty if one opens."""
         plan = {"connections": 1, "seconds": PATIENCE, "patience": PATIENCE, "rate": None, "once": True}
         try:
             opened = Load(self.address, f"{self.host}:{self.port}", self.path, True)
@@ -126,7 +126,7 @@ class Node:
         return ""
 
     def subscribers(self, count: int, *params: Any) -> Subscribers:
-        """So many connections that have subscribed. Raises BenchError."""
+        """Open this many subscribed connections. Raise BenchError on failure."""
         subscription = body("eth_subscribe", *params)
         host = f"{self.host}:{self.port}"
         try:
@@ -135,7 +135,7 @@ class Node:
             raise BenchError(f"{self.name}: {error}") from None
 
     def close(self) -> None:
-        """End the connection of single calls; its processes are looked for again."""
+        """Close the connection of single calls; the node's processes are searched for again."""
         self._processes = None
         self._disconnect()
 
@@ -156,7 +156,7 @@ class Node:
                     text, status = answer.read(), answer.status
                 break
             except (OSError, http.client.HTTPException) as error:
-                # A server may end a connection that was kept; a new one it has to answer.
+                # A server may close an idle keep-alive connection; on a new connection it must respond.
                 self._disconnect()
                 if again:
                     raise BenchError(f"{self.name}: {self.url}: {error or type(error).__name__}") from None

@@ -1,4 +1,4 @@
-"""Where a figure comes from: machine, versions, commit, command and date."""
+"""Origin of a figure: machine, versions, commit, command and date."""
 
 import os
 import platform
@@ -13,12 +13,12 @@ import orjson
 
 
 def origin(command: str, packages: Sequence[str]) -> dict[str, object]:
-    """Everything beside the figures that a result file names; `packages` are those whose versions matter.
+    """Return all metadata of a result file; `packages` are those whose versions matter.
 
-    What is not to be had, as a commit without a clone, is None.
+    An unavailable value, such as the commit without a clone, is None.
     """
     here = str(Path(__file__).parent)
-    # Results of the runs before this one are no change of what is measured.
+    # Results of earlier runs do not change the measured code.
     changed = _run("git", "-C", here, "status", "--porcelain", "--untracked-files=no", "--", ":/", ":!/benches/results")
     return {
         "command": command,
@@ -29,7 +29,8 @@ def origin(command: str, packages: Sequence[str]) -> dict[str, object]:
             "processor": _processor(),
             "cores": os.cpu_count(),
             "system": f"{platform.system()} {platform.release()}",
-            # What else ran: figures from a busy machine are upper bounds, and ratios of threaded work are unreliable.
+            # Load of other programs: on a busy machine figures are upper bounds, and ratios of threaded work are
+            # unreliable.
             "load": round(os.getloadavg()[0], 1),
         },
         "versions": {
@@ -41,7 +42,7 @@ def origin(command: str, packages: Sequence[str]) -> dict[str, object]:
 
 
 def save(report: dict[str, object], file: Path) -> None:
-    """Keep figures, with their origin, as JSON."""
+    """Write figures and their origin as JSON."""
     file.write_bytes(orjson.dumps(report, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
 
 

@@ -1,4 +1,4 @@
-"""Starts nodes: Foreseal behind either front, and the peers that are found on this machine."""
+"""Starts nodes: Foreseal behind either transport, and the peers that this machine has."""
 
 import os
 import re
@@ -17,29 +17,29 @@ from foreseal.bench.failures import BenchError
 from foreseal.bench.node import Node
 
 START = 120.0
-"""Seconds until a node must answer; a peer that is compiled or fetched at its first start takes long."""
+"""Seconds until a node must respond; a peer that is compiled or downloaded at its first start takes long."""
 _STOP = 30.0
 _LOOK = 0.005
 _GAS_LIMIT = 400_000_000
-# Blocks come when they are told to: the time is longer than any run.
+# The block time exceeds any run, so blocks come only on command.
 _NEVER = "86400s"
 _KEPT_OUTPUT = 2000
 _GETH = "github.com/ethereum/go-ethereum/cmd/geth@v1.16.7"
-# Where npm puts a package with a native binary, in this folder and in a clone of Foreseal.
+# Paths below this folder, and in a clone of Foreseal, of npm packages with a native binary.
 _BENEATH = ("node_modules/@foundry-rs/{0}-*/bin/{0}", "tests/differential/node_modules/@foundry-rs/{0}-*/bin/{0}")
 
 
 class Absent(Exception):
-    """A peer that this machine has not; the message says what to install."""
+    """A peer that this machine lacks; the message names the package to install."""
 
 
 class Started:
-    """A node's process."""
+    """The process of a node."""
 
     def __init__(
         self, name: str, command: Callable[[int, Path], Sequence[str]], keeps: bool, cwd: Path | None = None
     ) -> None:
-        """`command` is given a port and a folder; `keeps` says that the folder has the chain."""
+        """`command` receives a port and a folder; `keeps` means that the chain persists in the folder."""
         self.name, self.keeps = name, keeps
         self._cwd = cwd
         self._command = command
@@ -47,10 +47,10 @@ class Started:
         self._process: subprocess.Popen[bytes] | None = None
         self.node: Node | None = None
         self.start_ms = 0.0
-        """From the command to the first answer."""
+        """Milliseconds from the command to the first response."""
 
     def start(self, before: Node | None = None) -> Node:
-        """Start it, on the chain and at the place that it had `before`. Raises BenchError."""
+        """Start the node, on the chain and address of `before` if given. Raise BenchError on failure."""
         port, folder = before.port if before else _free_port(), Path(self._folder.name)
         command = self._command(port, folder)
         began = time.perf_counter()
@@ -76,7 +76,7 @@ class Started:
         return node
 
     def stop(self) -> None:
-        """End it, as a process manager does."""
+        """Stop the node with SIGTERM, then SIGKILL, like a process manager."""
         if self.node is not None:
             self.node.close()
         if self._process is None:
@@ -90,7 +90,7 @@ class Started:
         self._process = None
 
     def close(self) -> None:
-        """End it, and forget its chain."""
+        """Stop the node and delete its chain."""
         self.stop()
         self._folder.cleanup()
 
@@ -118,7 +118,7 @@ def _anvil() -> Started:
 
 def _hardhat() -> Started:
     binary = _program("hardhat", "FORESEAL_BENCH_HARDHAT", "npm install hardhat@2 ethers, beside its hardhat.config.js")
-    # It refuses to run outside the folder whose packages it is one of.
+    # It only runs in the folder whose packages it belongs to.
     project = Path(binary).parents[2]
 
     def command(port: int, folder: Path) -> list[str]:
@@ -155,11 +155,11 @@ KINDS: dict[str, Callable[[], Started]] = {
     "hardhat": _hardhat,
     "geth": _geth,
 }
-"""What can be started, by name; each raises Absent where this machine does not have it."""
+"""Start functions by name; each raises Absent if this machine lacks the node."""
 
 
 def _built_geth(absent: Absent) -> str:
-    """geth as Go builds it from its module, kept for the next time. Raises `absent` where there is no Go."""
+    """Return geth, built by Go from its module and cached for later runs. Raise `absent` without Go."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "foreseal-bench"
     binary = cache / _GETH.rpartition("@")[2] / "geth"
     go = shutil.which("go")
@@ -175,7 +175,7 @@ def _built_geth(absent: Absent) -> str:
 
 
 def _program(name: str, variable: str, install: str) -> str:
-    """Where a program is: the variable, the PATH, what npm has put beneath this folder, Go's own folder."""
+    """Return the path of a program: from the variable, PATH, npm packages below this folder, or Go's folder."""
     given = os.environ.get(variable)
     beside = Path.cwd()
     places = [
@@ -204,7 +204,7 @@ _NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,30}")
 
 
 def named(text: str) -> Node:
-    """The node of NAME=URL. Raises ValueError."""
+    """Return the node of NAME=URL. Raise ValueError."""
     name, separator, url = text.partition("=")
     if not separator or not _NAME.fullmatch(name):
         raise ValueError(f"{text!r} is not NAME=URL")

@@ -22,36 +22,36 @@ PHASES = ("reads", "open", "send", "visible", "fanout", "restart")
 
 @dataclass(frozen=True)
 class Plan:
-    """What is measured."""
+    """Parameters of a benchmark."""
 
     shape: Shape = field(default_factory=Shape)
     extent: Extent = field(default_factory=Extent)
     rows: tuple[Row, ...] = tuple(ROWS)
     phases: frozenset[str] = frozenset(PHASES)
     transactions: int = 20_000
-    """Of each kind of send."""
+    """Transactions per kind of submission."""
     samples: int = 100
-    """Transactions that are looked for."""
+    """Transactions whose visibility is measured."""
     subscribers: int = 500
     notifications: int = 60
-    """Blocks of a log each that every subscriber hears of."""
+    """Blocks with one log each; every subscriber gets a notification of each."""
     sizes: tuple[int, ...] = ()
-    """Numbers of blocks; none leaves the phase out."""
+    """Chain lengths in blocks for the scale phase; empty skips the phase."""
     peer: str | None = None
 
 
 @dataclass
 class Bench:
-    """Nodes, and what was found so far."""
+    """Nodes, and the results so far."""
 
     plan: Plan
     nodes: Sequence[Node]
     started: Sequence[Started]
-    """Those of the nodes that can be started again."""
+    """The nodes that can be restarted."""
     found: dict[str, Any] = field(default_factory=dict)
 
     def run(self, show: Show) -> dict[str, Any]:
-        """All phases. Raises BenchError at the first wrong answer: there are no figures then."""
+        """Run all phases. Raise BenchError at the first wrong response; there are no figures then."""
         plan = self.plan
         self.found["generator"] = generator(plan.extent, show)
         filled = [Filling(node, plan.shape).fill(show) for node in self.nodes]
@@ -87,7 +87,7 @@ class Bench:
         self.found["missing"] = missing
 
     def _restarted(self, filled: Sequence[Filled]) -> list[Filled]:
-        """Those that keep their chain, started again."""
+        """Restart the nodes that persist their chain."""
         again = []
         by_name = {started.name: started for started in self.started if started.keeps}
         for each in filled:
@@ -116,7 +116,7 @@ class Bench:
 
 
 def generator(extent: Extent, show: Show) -> list[dict[str, Any]]:
-    """What the generator reaches against a constant: no node's figure near it is the node's."""
+    """Measure the generator against a constant response; figures near this limit are not the node's."""
     figures = []
     responder = Responder()
     try:
@@ -140,7 +140,7 @@ def generator(extent: Extent, show: Show) -> list[dict[str, Any]]:
 
 
 def extent_of(plan: Plan) -> dict[str, Any]:
-    """What was asked for, as the report has it."""
+    """Return the parameters in the form of the report."""
     shape, extent = asdict(plan.shape), asdict(plan.extent)
     more = {name: getattr(plan, name) for name in ("transactions", "samples", "subscribers", "notifications", "sizes")}
     return {"shape": shape, "extent": extent | more, "phases": sorted(plan.phases), "peer": plan.peer}

@@ -7,11 +7,11 @@ _COLOURS = ("#0b66c3", "#d9822b", "#3d9970", "#a0439c", "#666", "#b8860b")
 _WIDTH, _LABEL, _VALUE, _BAR, _GAP = 860, 230, 150, 13, 10
 
 Group = tuple[str, Sequence[tuple[str, float, str]]]
-"""A label, and bars: series, value, and what is written behind it."""
+"""A label, and bars: series, value, and the text behind the bar."""
 
 
 def bars(groups: Sequence[Group], series: Sequence[str], reference: float | None = None) -> str:
-    """Horizontal bars in groups, each group to its own scale unless there is a reference: a line at that value."""
+    """Draw horizontal bars in groups, each group to its own scale unless there is a reference: a line at that value."""
     height = sum(len(found) * _BAR + _GAP for _, found in groups) + 30
     most = max((value for _, found in groups for _, value, _ in found), default=0.0)
     span = _WIDTH - _LABEL - _VALUE

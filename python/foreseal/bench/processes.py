@@ -1,4 +1,4 @@
-"""Processor time and memory of a node's processes, from their clocks and /proc."""
+"""Processor time and memory of a node's processes, from their CPU clocks and /proc."""
 
 import os
 import time
@@ -7,20 +7,20 @@ from pathlib import Path
 
 _PROC = Path("/proc")
 _PAGE = os.sysconf("SC_PAGE_SIZE")
-# Fields of /proc/PID/stat behind the command's name.
+# Fields of /proc/PID/stat after the command name.
 _PARENT, _RESIDENT = 1, 21
-# What Linux makes the number of a process's processor clock of (CPUCLOCK_SCHED).
+# Linux derives the ID of a process's CPU clock with this value (CPUCLOCK_SCHED).
 _CLOCK = 2
 
 
 class Processes:
-    """A process and all that descend from it."""
+    """A process and all its descendants."""
 
     def __init__(self, pid: int) -> None:
         self.pid = pid
 
     def cpu(self) -> float:
-        """Seconds that they have run, all threads, those that have ended as well; exact to far less than a us."""
+        """Return processor time in seconds, ended threads included; exact to far less than a microsecond."""
         seconds = 0.0
         for pid in self._stats():
             with suppress(OSError):
@@ -28,7 +28,7 @@ class Processes:
         return seconds
 
     def resident(self) -> int:
-        """Bytes in memory; pages that several share count for each."""
+        """Return resident memory in bytes; shared pages count for each process."""
         return sum(int(fields[_RESIDENT]) for fields in self._stats().values()) * _PAGE
 
     def _stats(self) -> dict[int, list[str]]:
@@ -43,7 +43,7 @@ class Processes:
 
 
 def listening_on(port: int) -> Processes | None:
-    """The process on this machine that listens on a TCP port, if there is one that can be seen."""
+    """Return the process on this machine that listens on a TCP port; None if there is none that can be observed."""
     inodes = set()
     for table in ("tcp", "tcp6"):
         with suppress(OSError):
@@ -56,5 +56,5 @@ def listening_on(port: int) -> Processes | None:
         with suppress(OSError):
             if str(path.readlink()) in inodes:
                 holders.append(int(path.parts[2]))
-    # A supervisor holds the socket as well as its workers; it was there before them.
+    # A supervisor and its workers hold the same socket; the supervisor started first.
     return Processes(min(holders)) if holders else None

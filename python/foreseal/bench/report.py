@@ -1,4 +1,4 @@
-"""The report of a benchmark as a page of its own: tables, plots, and where the figures are from."""
+"""The report of a benchmark as a self-contained page: tables, plots, and the origin of the figures."""
 
 from collections.abc import Sequence
 from html import escape
@@ -19,7 +19,7 @@ _Rows = Sequence[dict[str, Any]]
 
 
 def page(report: dict[str, Any]) -> str:
-    """The whole page; it needs nothing from elsewhere."""
+    """Return the whole page; it loads no external resource."""
     nodes = [node["name"] for node in report["nodes"]]
     machine = report["machine"]
     parts = [
@@ -84,7 +84,7 @@ def _written(cell: dict[str, Any]) -> str:
 
 
 def _flat(cell: dict[str, Any]) -> dict[str, Any]:
-    """A cell with its latencies beside the other figures."""
+    """Merge the latencies of a cell into its other figures."""
     latency: dict[str, Any] = cell["latency"]
     return {name: value for name, value in cell.items() if name not in ("latency", "loop", "connections")} | latency
 

@@ -1,4 +1,4 @@
-"""The same queries over chains of more and more blocks: the answers' cost must not grow with what is not asked for."""
+"""The same queries over chains of increasing length: the cost of a response must not grow with unrelated blocks."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -23,10 +23,7 @@ _AT_ONCE = 1_000
 
 
 def scale(node: Node, sizes: Sequence[int], extent: Extent, show: Show) -> list[dict[str, Any]]:
-    """For each number of blocks: empty ones up to it, then 125 with content, then the queries over those.
-
-    Empty blocks come from `anvil_mine` or `hardhat_mine`. Raises BenchError, also if the node has neither.
-    """
+    """Measure the queries over 125 blocks with content on top of each number of empty blocks."""
     filling = Filling(node, _SHAPE)
     rows = [row for row in ROWS if row.name in ROWS_OF_SCALE]
     results: list[dict[str, Any]] = []
@@ -46,7 +43,7 @@ def _reported(cell: Cell) -> dict[str, Any]:
 
 
 def _compared(results: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """With each figure, how many times the processor time on the shortest chain it is; None where that is not known."""
+    """Add to each figure the ratio of its processor time to that on the shortest chain; None if it is unavailable."""
     shortest: dict[tuple[str, int], float | None] = {}
     for result in results:
         cpu = result["cpu_us_per_request"]
@@ -56,13 +53,13 @@ def _compared(results: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def resident_mb(filled: Filled) -> float | None:
-    """Megabytes of the node's processes, where they can be seen."""
+    """Return the megabytes of the node's processes, if they can be observed."""
     processes = filled.node.processes
     return round(processes.resident() / 1e6, 1) if processes else None
 
 
 def _grow(node: Node, height: int, show: Show) -> None:
-    """Empty blocks up to a height."""
+    """Append empty blocks up to a height."""
     method = _method(node)
     first = head = int(node.ask("eth_blockNumber"), 16)
     while head < height:

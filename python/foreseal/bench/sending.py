@@ -1,4 +1,4 @@
-"""How many transactions a second get through, from the first submission until the last has its receipt."""
+"""Throughput in transactions per second, from the first submission until the last transaction has its receipt."""
 
 import random
 import statistics
@@ -15,22 +15,22 @@ from foreseal.bench.filling import Filled, Show, included
 from foreseal.bench.node import Node, batch_body, body
 
 KINDS = {"send, native": (False, 1), "send, ERC-20": (True, 1), "send, ERC-20 in batches of 100": (True, 100)}
-"""Kinds of a send, each whether it is a token transfer, and how many are in one call."""
+"""Kinds of submissions: True for token transfers, and the number of transactions per call."""
 _CONNECTIONS = 16
 _GIVEN_UP = 300.0
 BLOCK_EVERY = 0.2
-"""Seconds between blocks of a node that makes them when told."""
+"""Seconds between blocks of a node that makes them on command."""
 
 
 @contextmanager
 def producing(node: Node, every: float = BLOCK_EVERY) -> Iterator[None]:
-    """Let a node whose blocks are made when told make one so often, until the block ends."""
+    """Make blocks at this interval until the context ends, on a node that makes blocks on command."""
     try:
         node.ask("evm_mine")
     except Refused as error:
         if not error.unknown_method:
             raise
-        # It makes blocks by itself.
+        # The node makes blocks on its own.
         yield
         return
     ended, failures = Event(), list[BaseException]()
@@ -52,7 +52,7 @@ def producing(node: Node, every: float = BLOCK_EVERY) -> Iterator[None]:
     try:
         yield
     except BenchError as error:
-        # Where no more blocks came, that is why.
+        # If block production failed, raise its error: it is the cause.
         raise (failures[0] if failures else error) from None
     finally:
         ended.set()
@@ -72,12 +72,12 @@ class Sent:
 
     @property
     def rate(self) -> float:
-        """Transactions a second, until the last was included."""
+        """Transactions per second, until the last is included."""
         return self.transactions / self.seconds
 
 
 def send(filled: Filled, senders: Sequence[Account], kind: str, transactions: int) -> Sent:
-    """Send so many and wait until each has a receipt with status 1. Raises BenchError."""
+    """Send this many transactions and wait until each has a receipt with status 1. Raise BenchError on failure."""
     tokens, batch = KINDS[kind]
     node, contents = filled.node, filled.contents
     each = max(1, transactions // len(senders))
@@ -89,7 +89,7 @@ def send(filled: Filled, senders: Sequence[Account], kind: str, transactions: in
     pieces = [[lane[at : at + batch] for at in range(0, len(lane), batch)] for lane in lanes]
     turns = max(map(len, pieces))
     if any(len(piece) != turns for piece in pieces):
-        # What is left over at the end of some lanes would give the others' bodies to other connections.
+        # Lanes of unequal length would shift bodies to other connections, so the load uses the shortest length of all.
         turns = min(map(len, pieces))
     ordered = [pieces[lane][turn] for turn in range(turns) for lane in range(len(pieces))]
     rest = [one for piece in pieces for group in piece[turns:] for one in group]
@@ -101,10 +101,10 @@ def send(filled: Filled, senders: Sequence[Account], kind: str, transactions: in
             node.load([_body([one]) for one in rest], 1, _GIVEN_UP, once=True)
         accepted = time.perf_counter()
         last = [signed[-1] for signed in by_sender]
-        # What was accepted may take a slow node long to include: that is what is measured.
+        # A slow node may include accepted transactions late; this delay is part of the measurement.
         included(node, last, _GIVEN_UP)
         ended = time.perf_counter()
-        # The last of each sender has all before it; that they succeeded is looked at beside the clock.
+        # The last receipt of a sender implies all earlier ones; their status is checked after the clock stops.
         included(node, [one for signed in by_sender for one in signed])
     used = node.processes.cpu() - before if node.processes and before is not None else None
     return Sent(each * len(senders), ended - began, accepted - began, used)
@@ -113,7 +113,7 @@ def send(filled: Filled, senders: Sequence[Account], kind: str, transactions: in
 def sends(
     nodes: Sequence[Filled], transactions: int, repetitions: int, seed: int, peer: str | None, show: Show
 ) -> list[dict[str, Any]]:
-    """All kinds on all nodes, in turn in random order; medians and the ratios to the peer."""
+    """Run all kinds on all nodes in random order; return medians and ratios to the peer."""
     order = random.Random(seed)  # noqa: S311 (an order that can be repeated)
     runs: dict[tuple[str, str], list[Sent]] = {(kind, each.node.name): [] for kind in KINDS for each in nodes}
     done, of = 0, len(runs) * repetitions
@@ -141,7 +141,7 @@ def sends(
 
 
 def _cpu_us(runs: Sequence[Sent]) -> float | None:
-    """Microseconds of the node's processor time for each transaction, looking for receipts included."""
+    """Return microseconds of the node's processor time per transaction, receipt polling included."""
     found = [run.cpu / run.transactions * 1e6 for run in runs if run.cpu is not None]
     return round(statistics.median(found), 1) if found else None
 

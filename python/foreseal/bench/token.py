@@ -1,4 +1,4 @@
-"""The ERC-20 token that every node gets: `tests/contracts/Token.sol`, compiled; its deployer has the whole supply."""
+"""The ERC-20 token of every node: `tests/contracts/Token.sol`, compiled; its deployer owns the whole supply."""
 
 from foreseal.codec import keccak
 
@@ -31,7 +31,7 @@ CREATION = bytes.fromhex(
     "565b634e487b7160e01b5f52601160045260245ffd5b8181038181111561021f5761021f6104c4565b8082018082111561021f5761021f"
     "6104c456"
 )
-"""Creation code without its argument."""
+"""Creation code without its constructor argument."""
 
 TRANSFER_TOPIC = "0x" + keccak(b"Transfer(address,address,uint256)").hex()
 BALANCES_SLOT = 1
@@ -45,20 +45,20 @@ _TRANSFER, _BALANCE_OF = _selector("transfer(address,uint256)"), _selector("bala
 
 
 def creation(supply: int) -> bytes:
-    """Data of the transaction that creates it."""
+    """Return the data of the transaction that creates the token."""
     return CREATION + supply.to_bytes(32)
 
 
 def transfer(to: bytes, amount: int) -> bytes:
-    """Data of a transfer."""
+    """Return the data of a transfer."""
     return _TRANSFER + bytes(12) + to + amount.to_bytes(32)
 
 
 def balance_of(owner: bytes) -> bytes:
-    """Data of a call that answers a balance."""
+    """Return the data of a balance query."""
     return _BALANCE_OF + bytes(12) + owner
 
 
 def balance_slot(owner: bytes) -> str:
-    """Where a balance is stored, 32 bytes as 0x hex."""
+    """Return the storage slot of a balance, 32 bytes as 0x hex."""
     return "0x" + keccak(bytes(12) + owner + BALANCES_SLOT.to_bytes(32)).hex()

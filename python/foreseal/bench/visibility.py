@@ -1,4 +1,4 @@
-"""How long a transaction takes from its submission until others see it."""
+"""Delay from the submission of a transaction until others can see it."""
 
 import time
 from collections.abc import Callable
@@ -16,9 +16,9 @@ _PATIENCE = 30.0
 
 
 def visibility(filled: Filled, samples: int, show: Show) -> dict[str, Any]:
-    """One transaction after the other: until the sender's pending nonce counts it, and until it has a receipt.
+    """Measure one transaction after the other: until the sender's pending nonce counts it, and until it has a receipt.
 
-    Both are polled every millisecond over a second connection. Raises BenchError.
+    Both are polled every millisecond over a second connection. Raise BenchError on failure.
     """
     node = filled.node
     reader = Node(node.name, node.url)

@@ -25,8 +25,9 @@ from foreseal.cli.shown import moment, print_facts, progress_shown
 def backup_command(datadir: Path, target: Path, with_key: bool, store_map: int | None) -> None:
     """Copy the chain in DATADIR to the folder TARGET, which is new or empty. A node may run on DATADIR meanwhile.
 
-    The copy has every step that was durable when the command began, and what came since as far as it was reached. It
-    is written as TARGET.partial and gets its name when all of it is on the disk. What is only in the pool is not in it.
+    The copy has every step that was durable when the command began, and later steps as far as the copy reached them. It
+    is written as TARGET.partial and renamed once it is complete and on disk. Transactions that are only in the pool are
+    not copied.
     """
     with progress_shown("copying") as show:
         manifest = orjson.loads(run_backup(str(datadir), str(target), show, with_key, store_map))
@@ -40,11 +41,11 @@ def backup_command(datadir: Path, target: Path, with_key: bool, store_map: int |
 @click.option("--verify", is_flag=True, help="Compute again every hash and root in the store, as `foreseal db verify`.")
 @option("store.map")
 def restore_command(backup: Path, datadir: Path, verify: bool, store_map: int | None) -> None:
-    """Make the data directory DATADIR, which is new or empty, of the BACKUP that `foreseal backup` made.
+    """Restore the BACKUP of `foreseal backup` to the data directory DATADIR, which is new or empty.
 
-    Every file is compared with its checksum, and the journal has to go on where the store ends. A node started on
-    DATADIR goes on at the backup's last step. Without a key in the backup, put the key of its signer there, or start
-    with --new-sequencer-key.
+    Compares every file with its checksum, and verifies that the journal continues where the store ends. A node started
+    on DATADIR resumes at the backup's last step. If the backup has no signer key, put the key there, or start with
+    --new-sequencer-key.
     """
     with progress_shown("restoring") as show:
         manifest = orjson.loads(run_restore(str(backup), str(datadir), show, store_map))

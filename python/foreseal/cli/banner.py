@@ -1,4 +1,4 @@
-"""What `foreseal dev` shows once it answers."""
+"""The start-up message of `foreseal dev`."""
 
 from typing import TYPE_CHECKING
 
@@ -22,24 +22,24 @@ _REACHABLE = """
 
 
 class Banner:
-    """URL, chain, accounts and a first call to try. Raises ValueError for words that are no mnemonic."""
+    """URL, chain, accounts and an example call. Raises ValueError for an invalid mnemonic."""
 
     def __init__(self, settings: Settings, *, kept: bool) -> None:
-        """`kept` says whether the data folder stays after exit."""
+        """`kept` means that the data folder persists after exit."""
         self._settings = settings
         self._kept = kept
         dev = settings.dev
         self._accounts = derive_accounts(dev.mnemonic, dev.accounts) if dev else []
         self.people: Development | None = None
-        """Who is who, where the chain has payments."""
+        """Roles of the accounts, if the chain has payments."""
 
     @property
     def addresses(self) -> list[str]:
-        """The accounts."""
+        """The addresses of the accounts."""
         return [address for address, _ in self._accounts]
 
     def show(self, url: str) -> None:
-        """Print it to standard output."""
+        """Print the message to standard output."""
         console = Console(highlight=False, soft_wrap=True)
         settings, dev = self._settings, self._settings.dev
         step, block_time = format_duration(settings.step), format_duration(settings.block_time)
@@ -73,7 +73,7 @@ class Banner:
         return f"  {named.get(address, 'buyer')}"
 
     def _show_payments(self, console: Console, url: str) -> None:
-        """Where the payment contracts are, and what buyers have."""
+        """Print the addresses of the payment contracts and the balances of buyers."""
         from foreseal.payments.contracts import development
 
         console.print(f"\n  Payments: {development.FUNDS // 10**6:,} {development.NAME} for each buyer\n")

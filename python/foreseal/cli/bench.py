@@ -1,4 +1,4 @@
-"""`foreseal bench`: nodes under the same load, beside each other."""
+"""`foreseal bench`: compares nodes under the same load."""
 
 import shlex
 import sys
@@ -26,7 +26,7 @@ _COUNT = click.IntRange(min=1)
 
 
 def _several(kind: Callable[[str], Any]) -> Callable[[str], tuple[Any, ...]]:
-    """Values with commas between them."""
+    """Return a parser of comma-separated values."""
 
     def parse(text: str) -> tuple[Any, ...]:
         return tuple(kind(part.strip()) for part in text.split(","))
@@ -97,8 +97,8 @@ def _phase(text: str) -> str:
 def bench_command(nodes: tuple[Node, ...], start: tuple[str, ...], peer: str | None, **options: Any) -> None:
     """Measure nodes under the same load, in one interleaved run, and compare them.
 
-    Every node gets the same blocks and must give the same answers: a difference is an error and not a figure. Nodes
-    that are named by --node must be new development chains; they are written to.
+    Every node gets the same blocks and must return the same responses: a difference is an error. Nodes given by --node
+    must be new development chains; the command writes to them.
     """
     for file in (options["saved"], options["html"]):
         if file is not None and not file.parent.is_dir():
@@ -166,7 +166,7 @@ def _plan(options: dict[str, Any], peer: str) -> Plan:
 
 
 def _show(report: dict[str, Any]) -> None:
-    """The figures as lines."""
+    """Print the figures as lines."""
     for figures in report["generator"]:
         name = f"generator, {figures['transport']}, {figures['connections']} connections"
         click.echo(f"{name:<46} {figures['requests_per_second']:>12,} /s")

@@ -14,20 +14,20 @@ from foreseal.server import Settings
 
 
 class Bar:
-    """A line on stderr that shows how far a command is; a terminal only."""
+    """A progress line on stderr, shown only on a terminal."""
 
     def __init__(self, progress: Progress, task: TaskID) -> None:
         self._progress = progress
         self._task = task
 
     def show(self, block: int, done: int, size: int) -> None:
-        """`done` blocks so far, the last one number `block`, `size` bytes of the file."""
+        """Update the line: `done` blocks so far, number of the last `block`, `size` bytes of the file."""
         self._progress.update(self._task, completed=size, block=block, done=done)
 
 
 @contextmanager
 def bar(what: str, total: int | None) -> Iterator[Bar]:
-    """A progress line; `total` bytes, None where nobody knows."""
+    """Show a progress line; `total` in bytes, None if unknown."""
     columns = (
         TextColumn(what),
         BarColumn(),
@@ -44,10 +44,10 @@ def bar(what: str, total: int | None) -> Iterator[Bar]:
 @click.option("--genesis", type=FILE, help="Genesis file in geth's format; needed when the folder is new.")
 @click.argument("chain", type=FILE, metavar="CHAIN.rlp")
 def import_command(datadir: Path, genesis: Path | None, chain: Path) -> None:
-    """Execute every block of CHAIN.rlp, check every root, and keep the chain in DATADIR.
+    """Execute every block of CHAIN.rlp, check every root, and store the chain in DATADIR.
 
-    Stops at the first bad block, says what differed, and keeps the blocks before it. So does Ctrl-C, with exit code
-    130: the blocks so far are kept, and the same command goes on after them.
+    Stops at the first bad block, prints the difference, and keeps the blocks before it. Ctrl-C also stops it, with exit
+    code 130: the blocks so far are kept, and the same command continues after them.
     """
     settings = Settings(datadir, genesis=genesis)
     try:

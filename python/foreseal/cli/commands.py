@@ -1,4 +1,4 @@
-"""Groups of commands that are imported when they are asked for, so that each loads what it uses and nothing else."""
+"""Command groups that import a command when it is used, so that each loads only its own dependencies."""
 
 import importlib
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ import click
 
 
 class Commands(click.Group):
-    """The commands by name, each with the place that it has under `foreseal.cli`, as in dev:dev_command."""
+    """Commands by name, each with its path below `foreseal.cli`, such as dev:dev_command."""
 
     def __init__(self, *arguments: Any, places: Mapping[str, str], **options: Any) -> None:
         super().__init__(*arguments, **options)

@@ -1,4 +1,4 @@
-"""`foreseal config`: what the settings are and where they come from, without starting anything."""
+"""`foreseal config`: the settings and their sources, without starting anything."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -29,7 +29,7 @@ _OF = click.option(
 
 @click.group("config")
 def config_group() -> None:
-    """Look at settings: what they are, where each value comes from, whether a file of them is right."""
+    """Show and check settings: their values, the source of each value, the validity of a settings file."""
 
 
 @config_group.command("show")
@@ -37,7 +37,7 @@ def config_group() -> None:
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 @setting_options("dev", "run")
 def show_command(command: Command | None, as_json: bool, config: Path | None, **options: Any) -> None:
-    """Show every setting, its value, and whether an option, a variable, a file or nobody gave it.
+    """Show every setting, its value, and its source: an option, a variable, a file or the default.
 
     Takes the same options as `foreseal run`, or as the command that --for names.
     """
@@ -63,7 +63,7 @@ def show_command(command: Command | None, as_json: bool, config: Path | None, **
 @_OF
 @click.argument("file", type=FILE)
 def check_command(command: Command | None, file: Path) -> None:
-    """Say everything that is wrong with a FILE of settings; exit 2 if there is something."""
+    """Print every fault in a FILE of settings; exit 2 if there is one."""
     try:
         read = File(file, command)
     except SettingsError as error:
@@ -91,7 +91,7 @@ def template_command() -> None:
 
 
 def check(values: Gathered) -> None:
-    """Whether settings go together. Raises a usage error that says which do not."""
+    """Check that the settings are consistent. Raise a usage error that names the conflicting ones."""
     try:
         values.settings(Path())
     except SettingsError as error:
@@ -106,13 +106,13 @@ def _shown(each: Given) -> Plain | None:
 
 
 def _lines(values: Gathered) -> Iterator[str]:
-    """A section's name, then a line for each of its settings."""
+    """Yield a section's name, then a line for each of its settings."""
     rows = []
     for each in values.values.values():
         value = _shown(each)
         words = in_toml(value) if value not in (None, []) else f"({TABLE[each.key].unset.replace('`', '')})"
         rows.append((TABLE[each.key].section, each.key.partition(".")[2], words, str(each.origin)))
-    # A long value moves its own line only.
+    # A long value shifts only its own line.
     width = max(len(words) for _, _, words, _ in rows if len(words) <= 40)
     last = ""
     for section, name, words, origin in rows:

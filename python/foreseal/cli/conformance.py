@@ -1,4 +1,4 @@
-"""`foreseal statetest` and `foreseal blocktest`: the field's test vectors, one JSON line a case."""
+"""`foreseal statetest` and `foreseal blocktest`: the Ethereum test vectors, one JSON line per case."""
 
 import sys
 
@@ -26,7 +26,7 @@ def _end(passed: int, failed: int) -> None:
 def statetest_command(paths: tuple[str, ...], fork: str | None) -> None:
     """Run state tests (GeneralStateTests): files, folders or a .tar.zst archive, on all cores.
 
-    Prints one JSON line a case: file, name, fork, index, stateRoot, logsHash, pass. Exit 1 if any failed.
+    Prints one JSON line per case: file, name, fork, index, stateRoot, logsHash, pass. Exit 1 if any failed.
     """
     _end(*statetest(list(paths), fork, _print))
 
@@ -36,6 +36,6 @@ def statetest_command(paths: tuple[str, ...], fork: str | None) -> None:
 def blocktest_command(paths: tuple[str, ...]) -> None:
     """Run blockchain tests: files, folders or a .tar.zst archive, on all cores.
 
-    Prints one JSON line a case: file, name, fork, pass and what differed. Exit 1 if any failed.
+    Prints one JSON line per case: file, name, fork, pass and the difference. Exit 1 if any failed.
     """
     _end(*blocktest(list(paths), _print))

@@ -1,4 +1,4 @@
-"""`foreseal db`: the store of a data directory: figures, verification, upgrade and repair."""
+"""`foreseal db`: statistics, verification, upgrade and repair of the store in a data directory."""
 
 import sys
 from pathlib import Path
@@ -13,7 +13,7 @@ from foreseal.cli.options import DATADIR, FILE, Value, option
 from foreseal.cli.other_node import OtherNode, read_key
 from foreseal.cli.shown import moment, print_facts, progress_shown
 
-# Faults that are shown; all of them are counted.
+# Number of faults that are printed; all of them are counted.
 SHOWN = 50
 
 METHODS = {
@@ -35,7 +35,7 @@ def db_group() -> None:
 @option("store.map")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 def stats_command(datadir: Path, store_map: int | None, as_json: bool) -> None:
-    """Say what the store in DATADIR holds: its newest block, its windows, the size of each table.
+    """Print statistics of the store in DATADIR: its newest block, its windows, the size of each table.
 
     Changes nothing; a node may run on it meanwhile.
     """
@@ -58,9 +58,9 @@ def stats_command(datadir: Path, store_map: int | None, as_json: bool) -> None:
 @click.argument("datadir", type=DATADIR)
 @option("store.map")
 def verify_command(datadir: Path, store_map: int | None) -> None:
-    """Compute again every hash and root that follows from what is stored in DATADIR, and compare.
+    """Recompute every hash and root that follows from the data in DATADIR, and compare.
 
-    Exit 1 if something does not fit; each such entry is named by its table and key. Changes nothing; a node may run
+    Exit 1 if something does not match; each such entry is named by its table and key. Changes nothing; a node may run
     on it meanwhile.
     """
     print_facts(verified(datadir, store_map))
@@ -68,7 +68,7 @@ def verify_command(datadir: Path, store_map: int | None) -> None:
 
 
 def verified(datadir: Path, store_map: int | None) -> dict[str, Any]:
-    """What was looked at. Ends the command, with each entry that does not fit, where there is one."""
+    """Verify the store and return the numbers of checked entries. Print faults and end the command if there are any."""
     with progress_shown("verifying") as show:
         found: dict[str, Any] = orjson.loads(db_verify(str(datadir), show, store_map))
     faults, count = found.pop("faults"), found.pop("fault_count")
@@ -86,9 +86,10 @@ def verified(datadir: Path, store_map: int | None) -> dict[str, Any]:
 @click.option("--no-backup", is_flag=True, help="Upgrade without a copy.")
 @option("store.map")
 def upgrade_command(datadir: Path, backup: Path | None, no_backup: bool, store_map: int | None) -> None:
-    """Bring the store in DATADIR, on which no node runs, to the schema of this version, after a backup.
+    """Upgrade the store in DATADIR, on which no node runs, to the schema of this version, after a backup.
 
-    A start of a node does the same by itself, without the backup. Broken off, either goes on where it was.
+    A node upgrades the store at its start as well, but without the backup. An interrupted upgrade resumes on the next
+    attempt.
     """
     if (backup is None) != no_backup:
         raise click.UsageError("give one of --backup TARGET and --no-backup")
@@ -128,9 +129,9 @@ def _url(text: str) -> str:
 def repair_command(
     datadir: Path, backup: Path | None, url: str | None, from_key_file: Path | None, yes: bool, store_map: int | None
 ) -> None:
-    """Repair the store in DATADIR, on which no node runs, after saying what is damaged and what will be done.
+    """Repair the store in DATADIR, on which no node runs, after printing the damage and the plan.
 
-    The damaged store stays in DATADIR/store.damaged. Exit 1 if nothing has what is lost; then nothing is changed.
+    The damaged store stays in DATADIR/store.damaged. Exit 1 if no source has the lost data; then nothing is changed.
     Blocks of another node are executed and verified, and one that contradicts the journal or the sound part of the
     store is rejected.
     """
@@ -183,7 +184,7 @@ def _print_plan(plan: dict[str, Any], node: OtherNode | None) -> None:
 
 
 def _print_faults(faults: list[dict[str, str]], count: int) -> None:
-    """Print one line a fault, up to a limit."""
+    """Print one line per fault, up to a limit."""
     for fault in faults[:SHOWN]:
         place = f"table {fault['table']}, key {fault['key']}: " if fault["table"] else ""
         click.echo(f"damaged: {place}{fault['why']}")

@@ -19,7 +19,7 @@ from foreseal.server.settings import DevChain, Settings
 def dev_command(config: Path | None, **options: Any) -> None:
     """Start a development chain: funded accounts, the newest fork's rules, a step every 200 ms.
 
-    Pages of loopback origins may call it, under a loopback host name: its keys are public. Ctrl-C stops it.
+    CORS allows loopback origins; the Host header must be a loopback name, because the keys are public. Ctrl-C stops it.
     """
     values = gathered("dev", config, options)
     with contextlib.ExitStack() as stack:
@@ -28,7 +28,7 @@ def dev_command(config: Path | None, **options: Any) -> None:
         if not kept:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="foreseal-")))
         settings = settings_of(values, folder)
-        # Derived before the chain starts: wrong words are wrong use.
+        # The keys are derived before the chain starts, so that an invalid mnemonic is a usage error.
         try:
             banner = Banner(settings, kept=kept)
         except ValueError as error:
@@ -42,7 +42,7 @@ def dev_command(config: Path | None, **options: Any) -> None:
 
 
 def _with_payments(settings: Settings, dev: DevChain, banner: Banner) -> Settings:
-    """Settings of the same chain with the payment contracts."""
+    """Return settings of the same chain with the payment contracts."""
     from foreseal.payments.contracts.development import Development
 
     banner.people = people = Development.of(banner.addresses)

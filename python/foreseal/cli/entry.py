@@ -1,4 +1,4 @@
-"""Where the command begins: signals first, everything that takes time to import after that."""
+"""Entry point of the command: installs signal handlers first, then imports the slow modules."""
 
 import signal
 import sys
@@ -10,7 +10,7 @@ _SERVING = ("dev", "run")
 
 
 def main() -> None:
-    """Run the command line and exit: 0 done, 1 failed, 2 wrong use, 130 interrupted by SIGINT or SIGTERM."""
+    """Run the command line and exit: 0 success, 1 failure, 2 usage error, 130 interrupted by SIGINT or SIGTERM."""
     if len(sys.argv) > 1 and sys.argv[1] in _SERVING:
         stop_quietly_from_now()
     else:
@@ -25,7 +25,7 @@ def main() -> None:
 
 
 def stop_quietly_from_now() -> None:
-    """Exit 0 on SIGINT and SIGTERM until the server takes them over."""
+    """Exit 0 on SIGINT and SIGTERM until the server installs its own handlers."""
 
     def leave(_signal: int, _frame: FrameType | None) -> None:
         sys.exit(0)

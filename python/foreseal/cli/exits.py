@@ -1,8 +1,8 @@
-"""Exit codes beside 0."""
+"""Exit codes other than 0."""
 
 from foreseal.supervisor.endings import FAILED, WRONG_USE
 
-# By SIGINT or SIGTERM, of a command that had not done its work; a server that was told to stop has.
+# SIGINT or SIGTERM interrupted a command before its end; a server that stops on a signal exits with 0.
 INTERRUPTED = 130
 
 __all__ = ["FAILED", "INTERRUPTED", "WRONG_USE"]

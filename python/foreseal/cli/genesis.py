@@ -1,4 +1,4 @@
-"""`foreseal genesis`: a genesis to begin a chain with."""
+"""`foreseal genesis`: a genesis file for a new chain."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -17,7 +17,7 @@ _ETHER, _CHAIN_ID = TABLE["dev.balance"], TABLE["dev.chain_id"]
 
 
 def parse_funded(text: str) -> tuple[str, int]:
-    """Address and wei of ADDRESS=ETHER. Raises ValueError."""
+    """Return address and wei of ADDRESS=ETHER. Raise ValueError."""
     address, _, ether = text.partition("=")
     if not ether:
         raise ValueError(f"{text!r} is no ADDRESS=ETHER, such as 0xf39F...2266=1000")
@@ -25,12 +25,12 @@ def parse_funded(text: str) -> tuple[str, int]:
 
 
 def parse_chain_id(text: str) -> int:
-    """A number from 1 on. Raises ValueError."""
+    """Return a chain ID, at least 1. Raise ValueError."""
     return int(_CHAIN_ID.check(_CHAIN_ID.kind.parse(text)))
 
 
 def genesis_of(chain_id: int, funded: Iterable[tuple[str, int]]) -> dict[str, Any]:
-    """A genesis in geth's format with the newest rules, and accounts that have so many wei."""
+    """Return a genesis in geth's format with the newest rules and these balances in wei."""
     genesis: dict[str, Any] = orjson.loads(newest_genesis(chain_id))
     for address, wei in funded:
         genesis["alloc"].setdefault(address.lower(), {})["balance"] = hex(wei)
@@ -50,7 +50,7 @@ def genesis_command(chain_id: int, funded: tuple[tuple[str, int], ...]) -> None:
     """Print a genesis file in geth's format, for `foreseal run --genesis`.
 
     It has the newest mainnet rules from block 0, the system contracts that they need, and the accounts that --fund
-    names. Whatever it has can be changed before the first start, and nothing of it after that.
+    names. Edit it before the first start; it cannot change after that.
     """
     if len({address.lower() for address, _ in funded}) < len(funded):
         raise click.UsageError("--fund: an address is named twice")

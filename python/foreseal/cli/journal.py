@@ -13,13 +13,13 @@ from foreseal.cli.options import DATADIR
 
 @click.group("journal")
 def journal_group() -> None:
-    """Look at the journal of a data directory, or cut it where it is damaged."""
+    """Inspect the journal of a data directory, or truncate it where it is damaged."""
 
 
 @journal_group.command("check")
 @click.argument("datadir", type=DATADIR)
 def check_command(datadir: Path) -> None:
-    """Read the whole journal in DATADIR and print what it holds. Changes nothing.
+    """Read the whole journal in DATADIR and print its contents. Changes nothing.
 
     Exits with 1 if it is damaged, or ends before its recorded end.
     """
@@ -33,10 +33,10 @@ def check_command(datadir: Path) -> None:
 @click.argument("datadir", type=DATADIR)
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def repair_command(datadir: Path, yes: bool) -> None:
-    """Accept that the journal in DATADIR has lost appends, after printing exactly what is lost.
+    """Accept the loss of appends in the journal in DATADIR, after printing exactly which are lost.
 
-    The journal is cut where the damage begins, and at the next start the store goes back to where the journal ends.
-    The lost appends were acknowledged and visible: restore the folder from a copy instead if there is one.
+    Truncates the journal where the damage begins; at the next start the store reverts to the journal's end. The lost
+    appends were acknowledged and visible: restore the folder from a copy instead if there is one.
     """
     plan = orjson.loads(journal_repair(str(datadir), False))
     if plan["loss"] is None:
@@ -67,10 +67,10 @@ def repair_command(datadir: Path, yes: bool) -> None:
     help="First append to print.  [default: the oldest]",
 )
 def show_command(datadir: Path, start: int) -> None:
-    """Print the journal in DATADIR, one JSON object an append. Changes nothing; a node may run on it meanwhile.
+    """Print the journal in DATADIR, one JSON object per append. Changes nothing; a node may run on it meanwhile.
 
     Each has sequence and records: kind, block number, step index, hash, hash of the step before, hashes of the
-    transactions, and time in ms since 1970, as far as they apply. It ends with the last append that is whole by then.
+    transactions, and time in ms since 1970, as far as they apply. The output ends with the last complete append.
     """
     out = sys.stdout.buffer
     journal_show(str(datadir), lambda line: out.write(line + b"\n"), start)
@@ -78,7 +78,7 @@ def show_command(datadir: Path, start: int) -> None:
 
 
 def _print(facts: dict[str, Any]) -> None:
-    """One line a fact; facts inside facts follow each other on their line."""
+    """Print one line per fact; nested facts share a line."""
     for name, value in facts.items():
         if value is None or value == []:
             continue

@@ -28,7 +28,7 @@ _HEADS = ("id", "name", "tier", "rate", "created", "expires", "state")
 
 
 def parse_expiry(text: str, now: float) -> int:
-    """Unix seconds of 12h, 30d or 8w from now, or of a day or a time. Raises ValueError."""
+    """Return the expiry in Unix seconds of 12h, 30d or 8w from now, or of a date or a time. Raise ValueError."""
     match = _FORM.fullmatch(text.strip())
     if match is not None:
         return int(now) + int(match[1]) * _UNITS[match[2]]
@@ -45,7 +45,7 @@ def _folder_options(command: Decorated) -> Decorated:
 
 @click.group("keys")
 def keys_group() -> None:
-    """Make, list and revoke API keys. Nodes that run on the data directory take note within a second."""
+    """Create, list and revoke API keys. Nodes that run on the data directory apply changes within a second."""
 
 
 @keys_group.command("create")
@@ -64,7 +64,7 @@ def create_command(
     burst: int | None,
     expires: str | None,
 ) -> None:
-    """Make an API key called NAME and print it: this once, for only its hash is kept."""
+    """Create an API key called NAME and print it. Only its hash is stored: it cannot be printed again."""
     if not 0 < len(name) <= LONGEST_NAME or not name.isprintable() or name != name.strip():
         raise click.BadParameter(f"NAME must have 1 to {LONGEST_NAME} characters that can be printed")
     if burst is not None and not (rate and rate.calls):
@@ -88,7 +88,7 @@ def create_command(
 @_folder_options
 @click.option("--json", "as_json", is_flag=True, help="A JSON array.")
 def list_command(config: Path | None, datadir: Path | None, as_json: bool) -> None:
-    """Show all keys, also those that are revoked or expired, without their secrets."""
+    """Show all keys without their secrets, including revoked and expired ones."""
     now = time.time()
     with _explained():
         found = keys.read(_folder(config, datadir) / keys.FILE)
@@ -102,7 +102,7 @@ def list_command(config: Path | None, datadir: Path | None, as_json: bool) -> No
 @click.argument("key")
 @_folder_options
 def revoke_command(key: str, config: Path | None, datadir: Path | None) -> None:
-    """Revoke the KEY with this id or name: its calls are refused within a second, its WebSockets closed."""
+    """Revoke the KEY with this ID or name: within a second its calls are rejected and its WebSockets closed."""
     now = time.time()
     with _explained(), changing(_folder(config, datadir)) as found:
         meant = [one for one in found.values() if one.revoked is None and key in (one.id, one.name)]
@@ -118,7 +118,7 @@ def revoke_command(key: str, config: Path | None, datadir: Path | None) -> None:
 
 @contextlib.contextmanager
 def _explained() -> Iterator[None]:
-    """A file of keys that is broken ends the command with what is wrong."""
+    """End the command with a message if the file of keys is invalid."""
     try:
         yield
     except KeyFileError as error:
@@ -126,7 +126,7 @@ def _explained() -> Iterator[None]:
 
 
 def _folder(config: Path | None, datadir: Path | None) -> Path:
-    """The data directory, from all sources of settings. Raises a usage error if there is none."""
+    """Return the data directory, from all sources of settings. Raise a usage error if there is none."""
     folder: Path | None = gathered("run", config, {"datadir": datadir}).values["node.datadir"].value
     if folder is None:
         raise click.UsageError("Missing option '--datadir': the folder of the chain")

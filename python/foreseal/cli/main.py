@@ -1,4 +1,4 @@
-"""The command group, and how every command ends: wrong use and failures are one line on stderr."""
+"""The command group and the exit of every command: usage errors and failures are one line on stderr."""
 
 from collections.abc import Sequence
 
@@ -41,7 +41,7 @@ def foreseal() -> None:
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; its exit code."""
+    """Run the command line and return its exit code."""
     try:
         code = foreseal.main(arguments, prog_name="foreseal", standalone_mode=False)
     except NoArgsIsHelpError as error:

@@ -1,4 +1,4 @@
-"""Options of the commands that take settings, made from the table."""
+"""Options of the commands that have settings, made from the table of settings."""
 
 import os
 import time
@@ -20,14 +20,14 @@ Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 FOLDER = click.Path(file_okay=False, path_type=Path)
 DATADIR = click.Path(exists=True, file_okay=False, path_type=Path)
-"""A data directory, or a backup of one, that is there."""
+"""An existing data directory, or an existing backup."""
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 CONFIG = click.option("--config", type=FILE, help="TOML file of settings; variables and options win over it.")
 
 
 class Value(click.ParamType[Any]):
-    """What a function makes of the text; it raises ValueError."""
+    """A parameter type made from a parse function that raises ValueError."""
 
     def __init__(self, name: str, parse: Callable[[str], Any]) -> None:
         self.name = name
@@ -41,7 +41,7 @@ class Value(click.ParamType[Any]):
 
 
 class RenamedOption(click.Option):
-    """An option that is accepted under a former name too, which help texts leave out."""
+    """An option that also accepts a former name, which help texts omit."""
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
         opts, self.opts = self.opts, self.opts[:1]
@@ -52,7 +52,7 @@ class RenamedOption(click.Option):
 
 
 def option(key: str) -> Callable[[Decorated], Decorated]:
-    """The option of one setting. Its value is None where it was not given."""
+    """Return the option of one setting. Its value is None if the option is absent."""
     setting = TABLE[key]
     kind, flag = setting.kind, setting.flag
     text = f"{setting.help}{_default(setting)}"
@@ -72,7 +72,7 @@ def option(key: str) -> Callable[[Decorated], Decorated]:
 
 
 def setting_options(*commands: Command) -> Callable[[Decorated], Decorated]:
-    """--config and the options of every setting that one of the commands has, in the order of the table."""
+    """Add --config and the options of every setting of these commands, in the order of the table."""
 
     def decorate(command: Decorated) -> Decorated:
         for setting in reversed(TABLE.values()):
@@ -84,7 +84,7 @@ def setting_options(*commands: Command) -> Callable[[Decorated], Decorated]:
 
 
 def gathered(command: Command, config: Path | None, options: dict[str, Any]) -> Gathered:
-    """The settings of a command from all sources. Raises a usage error that names what is wrong."""
+    """Return the settings of a command from all sources. Raise a usage error that names the fault."""
     given = {name: value for name, value in options.items() if value not in (None, ())}
     for name, value in given.items():
         if isinstance(value, tuple) and isinstance(value[0], frozenset):
@@ -96,7 +96,7 @@ def gathered(command: Command, config: Path | None, options: dict[str, Any]) -> 
 
 
 def settings_of(values: Gathered, datadir: Path | None = None) -> Settings:
-    """The settings, typed, and a warning shown if there is one. Raises a usage error if they cannot be used."""
+    """Return the typed settings, and print a warning if there is one. Raise a usage error if they are unusable."""
     if datadir is None and values.values["node.datadir"].value is None:
         raise click.UsageError("Missing option '--datadir': the folder of the chain")
     try:

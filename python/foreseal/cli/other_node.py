@@ -17,7 +17,7 @@ ATTEMPTS = 3
 MAX_RESPONSE = 192 << 20
 """Bytes of a response: the largest block, 64 MiB, in hex, and a margin."""
 MAX_RATE_WAITS = 120
-"""Waits for the rate limit of the node before one request is given up."""
+"""Number of waits for the rate limit of the node before one request fails."""
 
 
 class OtherNode:
@@ -27,7 +27,7 @@ class OtherNode:
     """
 
     def __init__(self, url: str, key: str | None = None) -> None:
-        """Connect at the first request. Raise ValueError for a URL that is none."""
+        """Connect at the first request. Raise ValueError for an invalid URL."""
         self._url = _parsed(url)
         self._headers = {"Content-Type": "application/json"} | ({} if key is None else {"X-API-Key": key})
         self._connection: http.client.HTTPConnection | None = None
@@ -135,7 +135,7 @@ class OtherNode:
 
 
 def _retry_after(response: http.client.HTTPResponse) -> float:
-    """Return the seconds to wait that a response names; one if it names none."""
+    """Return the seconds to wait according to a response, by default 1."""
     text = response.headers.get("Retry-After", "")
     return min(float(text), SECONDS) if text.isdecimal() else 1.0
 

@@ -1,4 +1,4 @@
-"""`foreseal pay`: what a merchant or a seller of an API runs beside a node."""
+"""`foreseal pay`: programs that a merchant or a seller of an API runs next to a node."""
 
 import click
 
@@ -16,7 +16,7 @@ _COMMANDS = {
 
 
 class _PayCommands(Commands):
-    """What they need is an optional part of the installation."""
+    """Payment commands, whose dependencies are an optional extra of the installation."""
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         try:
@@ -30,7 +30,7 @@ class _PayCommands(Commands):
 
 @click.group("pay", cls=_PayCommands, places=_COMMANDS)
 def pay_group() -> None:
-    """Take payments: authorizations that buyers sign are stored, captured, refunded and watched.
+    """Accept payments: store, capture, refund and monitor authorizations that buyers sign.
 
-    All is told by a file, pay.toml: begin with `foreseal pay template`.
+    Configured by pay.toml: begin with `foreseal pay template`.
     """

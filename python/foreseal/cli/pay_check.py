@@ -1,4 +1,4 @@
-"""`foreseal pay check` and `foreseal pay template`, and how all of `foreseal pay` reads its file."""
+"""`foreseal pay check`, `foreseal pay template`, and the configuration file of all `foreseal pay` commands."""
 
 import os
 from collections.abc import Iterator
@@ -16,12 +16,12 @@ from foreseal.payments.ledger import WrongSchema
 
 
 def configured(command: Decorated) -> Decorated:
-    """The option --config of a command that cannot do without it."""
+    """Add the option --config, which the command requires."""
     return click.option("--config", type=FILE, required=True, help="What `foreseal pay template` begins.")(command)
 
 
 def read_configuration(path: Path) -> Configuration:
-    """The configuration in a file; ends the command with all that is wrong with it."""
+    """Return the configuration in a file; end the command with all of its faults if it is invalid."""
     try:
         return read(path)
     except ConfigurationError as error:
@@ -29,7 +29,7 @@ def read_configuration(path: Path) -> Configuration:
 
 
 def refused(problems: list[str]) -> SystemExit:
-    """Say what is wrong, a line each; what to raise then."""
+    """Print each fault on a line and return the exception to raise."""
     for problem in problems:
         click.echo(f"foreseal: {problem}", err=True)
     return SystemExit(WRONG_USE)
@@ -37,7 +37,7 @@ def refused(problems: list[str]) -> SystemExit:
 
 @contextmanager
 def opening(config: Path) -> Iterator[None]:
-    """Ends the command with what is wrong, where something of a configuration cannot be opened."""
+    """End the command with a message if a resource of the configuration cannot be opened."""
     try:
         yield
     except ConfigurationError as error:
@@ -45,16 +45,16 @@ def opening(config: Path) -> Iterator[None]:
     except (SecretError, WrongSchema) as error:
         raise refused([f"{config}: {error}"]) from None
     except SQLAlchemyError as error:
-        # Its own words may hold the URL, and with it a password.
+        # The message of the error may contain the URL, and with it a password.
         raise click.ClickException(f"{config}: the database cannot be used: {type(error).__name__}") from None
 
 
 @click.command("check")
 @click.argument("file", type=FILE)
 def check_command(file: Path) -> None:
-    """Say everything that is wrong with the configuration in FILE and its secrets; exit 2 if there is something.
+    """Print every fault in the configuration in FILE and its secrets; exit 2 if there is one.
 
-    The node and the database are not asked.
+    Does not connect to the node or the database.
     """
     found = read_configuration(file)
     problems: list[str] = []
@@ -74,7 +74,7 @@ def template_command() -> None:
 
 
 def _look(file: Path, name: str, section: Any, problems: list[str], *, account: bool = False) -> str | None:
-    """Whether the secret of a section is there; of an account its address."""
+    """Check that the secret of a section exists; return the address if it is an account."""
     if section is None:
         return None
     secret: Secret = section.secret()

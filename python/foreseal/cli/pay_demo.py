@@ -1,4 +1,4 @@
-"""`foreseal pay demo`: the life of payments on a development chain, state by state."""
+"""`foreseal pay demo`: the life cycle of payments on a development chain, state by state."""
 
 import contextlib
 import re
@@ -19,10 +19,10 @@ from foreseal.payments.demo import NotDevelopment, Stage, Surprise, Walk
 from foreseal.payments.ledger import Database
 from foreseal.server.settings import DevChain
 
-# Seconds between two looks at the chain.
+# Seconds between two polls of the chain.
 _LOOK = 0.005
 _URL = re.compile(r"http://\S+:\d+")
-# Seconds that the node gets to end by itself.
+# Seconds that the node has to exit on its own.
 _PATIENCE = 30
 
 
@@ -31,8 +31,8 @@ _PATIENCE = 30
 def demo_command(url: str | None) -> None:
     """Show the life of a payment: order, capture, refunds, void, cancellation, expiry.
 
-    It plays the merchant and a buyer on a development chain, says each state as it is reached, tries what must not be
-    possible, and moves the chain's clock. Nothing is kept but what the chain has.
+    It acts as the merchant and a buyer on a development chain, prints each state, attempts invalid operations, and
+    advances the chain's clock. It stores nothing outside the chain.
     """
     with contextlib.ExitStack() as stack:
         try:
@@ -55,7 +55,7 @@ def _play(url: str, stack: contextlib.ExitStack) -> None:
 
 @contextlib.contextmanager
 def _own_node() -> Iterator[str]:
-    """The URL of a `foreseal dev --payments`, which ends with the context. Raises `NotDevelopment` without one."""
+    """Start `foreseal dev --payments` for the context and return its URL. Raise `NotDevelopment` if that fails."""
     command = [sys.executable, "-m", "foreseal", "dev", "--payments", "--port", "0"]
     with (
         tempfile.TemporaryFile("w+") as said,

@@ -1,4 +1,4 @@
-"""`foreseal pay facilitator`: x402 payments checked and settled for sellers, until it is told to stop."""
+"""`foreseal pay facilitator`: verifies and settles x402 payments for sellers until it is stopped."""
 
 import os
 import time
@@ -23,7 +23,7 @@ from foreseal.payments.x402.settlements import Patience, Settlements
 @click.command("facilitator")
 @configured
 def facilitator_command(config: Path) -> None:
-    """Check and settle x402 payments for sellers, and pay the gas: /verify, /settle, /supported, /status.
+    """Verify and settle x402 payments for sellers, and pay the gas: /verify, /settle, /supported, /status.
 
     Several processes may run on one PostgreSQL with one key. Ctrl-C stops it.
     """
@@ -43,7 +43,7 @@ def facilitator_command(config: Path) -> None:
 
 
 def _made(configuration: Configuration, database: Database, node: RpcNode, account: LocalAccount) -> Facilitator:
-    """Raises ClickException if the node is of another chain, or does not answer."""
+    """Return the facilitator. Raise ClickException if the node does not respond or has another chain."""
     section = configuration.need(configuration.facilitator, "facilitator")
     wanted = configuration.node.chain_id
     try:

@@ -1,4 +1,4 @@
-"""`foreseal pay keys`: who may ask the service for what."""
+"""`foreseal pay keys`: API keys of the payment service and their roles."""
 
 import contextlib
 import time
@@ -20,7 +20,7 @@ _HEADS = ("id", "name", "role", "created", "state")
 
 @click.group("keys")
 def keys_group() -> None:
-    """Make, list and revoke API keys of `foreseal pay serve`, which may run meanwhile and takes note at once."""
+    """Create, list and revoke API keys of `foreseal pay serve`, which may run meanwhile and applies changes at once."""
 
 
 @keys_group.command("create")
@@ -33,7 +33,7 @@ def keys_group() -> None:
     help="reader: look; cashier: orders; refunder: refunds; admin: everything.",
 )
 def create_command(name: str, config: Path, role: str) -> None:
-    """Make an API key called NAME and print it: this once, for only its hash is kept."""
+    """Create an API key called NAME and print it. Only its hash is stored: it cannot be printed again."""
     with _transaction(config) as tx:
         try:
             text = api_keys.create(tx, name, Role(role), int(time.time()))
@@ -47,7 +47,7 @@ def create_command(name: str, config: Path, role: str) -> None:
 @configured
 @click.option("--json", "as_json", is_flag=True, help="A JSON array.")
 def list_command(config: Path, as_json: bool) -> None:
-    """Show all keys, also those that are revoked, without their secrets."""
+    """Show all keys without their secrets, including revoked ones."""
     with _transaction(config) as tx:
         found = [
             {
@@ -70,7 +70,7 @@ def list_command(config: Path, as_json: bool) -> None:
 @click.argument("key")
 @configured
 def revoke_command(key: str, config: Path) -> None:
-    """Revoke the KEY with this id or name: it is refused from now on."""
+    """Revoke the KEY with this ID or name: it is rejected from now on."""
     with _transaction(config) as tx:
         try:
             gone = api_keys.revoke(tx, key, int(time.time()))
@@ -81,7 +81,7 @@ def revoke_command(key: str, config: Path) -> None:
 
 @contextlib.contextmanager
 def _transaction(config: Path) -> Iterator[Connection]:
-    """One transaction on the database that the configuration names."""
+    """Open one transaction on the database of the configuration."""
     with (
         opening(config),
         contextlib.closing(Database(read_configuration(config).database.url)) as database,

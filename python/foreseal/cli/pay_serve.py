@@ -1,4 +1,4 @@
-"""`foreseal pay serve`: the merchant's ledger over HTTP, until it is told to stop."""
+"""`foreseal pay serve`: the merchant's ledger over HTTP, until it is stopped."""
 
 import asyncio
 import os
@@ -24,9 +24,9 @@ from foreseal.server.settings.model import LogSettings
 @click.option("--log", "level", default="warn,foreseal=info", show_default=True, help="Levels of loggers.")
 @click.option("--log-format", "form", type=click.Choice(FORMATS), default="text", show_default=True, help="Of a line.")
 def serve_command(config: Path, level: str, form: str) -> None:
-    """Serve a merchant: orders, captures, refunds and payouts over HTTP, webhooks, and what goes on by itself.
+    """Serve a merchant: orders, captures, refunds and payouts over HTTP, webhooks, and background processing.
 
-    Several processes may run on one PostgreSQL. API keys are made by `foreseal pay keys create`. Ctrl-C stops it.
+    Several processes may run on one PostgreSQL. `foreseal pay keys create` creates API keys. Ctrl-C stops it.
     """
     try:
         interpreter.set_up(LogSettings(parse_levels(level), form))
@@ -45,9 +45,9 @@ def serve_command(config: Path, level: str, form: str) -> None:
 
 
 def serve_application(app: Any, host: str, port: int, name: str) -> None:
-    """Answer with an ASGI application on `host`:`port` (0: any free one) until SIGINT or SIGTERM, on granian.
+    """Serve an ASGI application on `host`:`port` (0: any free port) with granian until SIGINT or SIGTERM.
 
-    Prints where once it does. Raises `AddressError`.
+    Print the URL once it accepts connections. Raise `AddressError`.
     """
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(_serve(app, host, port, name))

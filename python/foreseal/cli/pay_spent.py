@@ -1,4 +1,4 @@
-"""`foreseal pay spent`: what buyers of paid requests spent, and what is reserved, by session and day."""
+"""`foreseal pay spent`: amounts spent and reserved by buyers of paid requests, by session and day."""
 
 import contextlib
 import time
@@ -21,7 +21,7 @@ from foreseal.payments.x402.buying.reconciliation import Reconciliation, Totals,
 
 _HEADINGS = ("day", "session", "network", "token", "spent", "reserved", "given back", "purchases")
 _TEXTS = 4
-"""Columns of text; the others are numbers."""
+"""Number of text columns; the others are numeric."""
 
 
 @click.command("spent")
@@ -31,9 +31,9 @@ _TEXTS = 4
     "--node", "nodes", multiple=True, metavar="URL", help="First ask this node what became of what is reserved."
 )
 def spent_command(url: str, payer: str | None, nodes: tuple[str, ...]) -> None:
-    """Print what was spent, what is reserved as its outcome is unknown, and what was given back.
+    """Print amounts that are spent, reserved while their outcome is unknown, or released again.
 
-    Amounts are in the smallest unit of each token; days are those of UTC.
+    Amounts are in the smallest unit of each token; days are in UTC.
     """
     try:
         database = _opened(url)
@@ -53,7 +53,7 @@ def spent_command(url: str, payer: str | None, nodes: tuple[str, ...]) -> None:
 
 
 def _opened(url: str) -> Database:
-    """Raises ClickException for a file that is not there: it would be made."""
+    """Open the database. Raise ClickException for a missing file, because opening it would create it."""
     parts = make_url(url)
     if parts.get_backend_name() == "sqlite" and not Path(parts.database or "").is_file():
         raise click.ClickException(f"--database: there is no file {parts.database}")

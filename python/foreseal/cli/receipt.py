@@ -1,4 +1,4 @@
-"""`foreseal verify-receipt`: pre-confirmation receipts, checked without a node."""
+"""`foreseal verify-receipt`: offline verification of pre-confirmation receipts."""
 
 import sys
 from dataclasses import asdict
@@ -20,7 +20,7 @@ from foreseal.preconfirmation import (
 )
 from foreseal.server.settings.kinds import HexBytes
 
-# A receipt has a transaction of at most 128 KiB or so and a proof: far more is something else.
+# A receipt has a transaction of at most about 128 KiB and a proof; a much larger file is no receipt.
 MOST = 16 << 20
 SIGNER = Value("address", HexBytes(20, exact=True).parse)
 
@@ -41,10 +41,10 @@ _SHOWN = {
 def receipt_command(
     first: BinaryIO, second: BinaryIO | None, signer: str | None, chain_id: int | None, as_json: bool
 ) -> None:
-    """Check a pre-confirmation receipt offline: FILE, or - for stdin. Exit 1 if it does not fit.
+    """Check a pre-confirmation receipt offline: FILE, or - for stdin. Exit 1 if it is invalid.
 
-    FILE holds what foreseal_preconfirmation answers, or the whole response. With a second FILE say whether the two
-    show that their signer broke its word: exit 0 if they do, 1 if they do not.
+    FILE holds the result of foreseal_preconfirmation, or the whole response. With a second FILE the command checks if
+    the two prove that their signer equivocated: exit 0 if they do, 1 if they do not.
     """
     try:
         receipts = [_read(file) for file in (first, second) if file is not None]
@@ -68,9 +68,9 @@ def _verified(receipt: bytes, which: int | None, signer: str | None, chain_id: i
 
 
 def _read(file: BinaryIO) -> bytes:
-    """The receipt in a file, taken out of a JSON-RPC response if that is what it holds.
+    """Return the receipt in a file, extracted from the JSON-RPC response if there is one.
 
-    Raises PreconfirmationError for a response without one.
+    Raise PreconfirmationError for a response without a receipt.
     """
     text = file.read(MOST + 1)
     if len(text) > MOST:
@@ -147,5 +147,5 @@ def _moment(time: int) -> str:
     try:
         return datetime.fromtimestamp(time / 1000, UTC).isoformat(timespec="milliseconds")
     except (ValueError, OverflowError, OSError):
-        # A sequencer may sign any number, and must not get out of its word by one that no calendar has.
+        # A sequencer may sign any number; a timestamp out of range must not make its commitment invalid.
         return f"{time} ms after 1970"

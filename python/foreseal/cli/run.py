@@ -1,4 +1,4 @@
-"""`foreseal run`: a node on a kept chain."""
+"""`foreseal run`: a node on a persistent chain."""
 
 import dataclasses
 from pathlib import Path
@@ -14,9 +14,9 @@ from foreseal.server.settings import SettingsError
 @click.command("run")
 @setting_options("run")
 def run_command(config: Path | None, **options: Any) -> int:
-    """Run a node on the chain in a folder, --datadir, and answer JSON-RPC at http://HOST:PORT/.
+    """Run a node on the chain in a folder, --datadir, and serve JSON-RPC at http://HOST:PORT/.
 
-    After a crash it goes on at the same block and step. SIGTERM and Ctrl-C stop it in good order, and with several
+    After a crash it resumes at the same block and step. SIGTERM and Ctrl-C shut it down gracefully, and with several
     workers SIGHUP replaces them one by one.
     """
     settings = settings_of(gathered("run", config, options))
@@ -29,7 +29,7 @@ def run_command(config: Path | None, **options: Any) -> int:
         click.echo(f"foreseal: {settings.datadir} answers at {url} ({settings.listen.transport} transport)")
 
     if settings.listen.workers == 1:
-        # Each loads what it uses alone: the supervisor neither a server nor the core.
+        # Each branch imports only its own modules: the supervisor loads neither a server nor the core.
         from foreseal.cli.serving import serve_until_stopped
 
         serve_until_stopped(settings, listening)

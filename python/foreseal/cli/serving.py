@@ -1,4 +1,4 @@
-"""What `dev` and `run` share."""
+"""Shared code of `dev` and `run`."""
 
 from collections.abc import Callable
 

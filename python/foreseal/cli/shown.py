@@ -1,4 +1,4 @@
-"""Facts and progress, as commands show them."""
+"""Output of facts and progress."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -14,7 +14,7 @@ Show = Callable[[str, int, int], None]
 
 @contextmanager
 def progress_shown(doing: str) -> Iterator[Show]:
-    """What shows the progress on stderr: a bar on a terminal, lines elsewhere. `doing` names the work: verifying."""
+    """Show progress on stderr: a bar on a terminal, lines elsewhere. `doing` names the operation: verifying."""
     console = Console(stderr=True)
     if not console.is_terminal:
         yield _Lines(doing).show
@@ -26,14 +26,14 @@ def progress_shown(doing: str) -> Iterator[Show]:
 
 
 class _Lines:
-    """Progress as lines on stderr: one where a part begins, then one for each tenth of it."""
+    """Progress as lines on stderr: one at the start of a part, then one per tenth of it."""
 
     def __init__(self, doing: str) -> None:
         self._doing = doing
         self._shown = ("", 0)
 
     def show(self, part: str, done: int, of: int) -> None:
-        """`done` of `of` in this part so far."""
+        """Report that `done` of `of` units of this part are complete."""
         now = (part, 10 * done // of if of else 10)
         if now != self._shown:
             self._shown = now
@@ -41,7 +41,7 @@ class _Lines:
 
 
 def print_facts(facts: dict[str, Any]) -> None:
-    """One line a fact."""
+    """Print one line per fact."""
     for name, value in facts.items():
         if isinstance(value, dict):
             value = f"{value['number']:,} {value['hash']}"
@@ -51,7 +51,7 @@ def print_facts(facts: dict[str, Any]) -> None:
 
 
 def print_table(rows: Sequence[Sequence[str]], texts: int | None = None, indent: str = "") -> None:
-    """One line a row, its headings the first; columns behind the first `texts` are numbers, which end where they do."""
+    """Print one line per row, the headings first; columns after the first `texts` are numeric and right-aligned."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
@@ -61,5 +61,5 @@ def print_table(rows: Sequence[Sequence[str]], texts: int | None = None, indent:
 
 
 def moment(seconds: float) -> str:
-    """A time in seconds since 1970, for people."""
+    """Return a time in seconds since 1970 in readable form."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(sep=" ", timespec="seconds")

@@ -5,8 +5,8 @@
         for event in client.feed(saved):
             ...
 
-`AsyncClient` is the same to be awaited. Both speak HTTP and WebSocket, and to what is in this process. For all but a
-chain in this process they need `pip install 'foreseal[client]'`.
+`AsyncClient` is the asyncio counterpart. Both support HTTP, WebSocket and targets in this process. All targets except a
+chain in this process need `pip install 'foreseal[client]'`.
 """
 
 from foreseal.client import calls

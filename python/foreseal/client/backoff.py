@@ -1,4 +1,4 @@
-"""How long to wait before something is tried again."""
+"""Delays between attempts."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -6,14 +6,17 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """Doubling waits, each a random part of them, so that many clients do not come back at the same moment."""
+    """Exponential backoff with jitter, so that many clients do not reconnect at the same moment."""
 
     first: float = 0.05
-    """Seconds, at most, before the first repetition."""
+    """Maximum delay before the first retry, in seconds."""
     most: float = 5.0
-    """Seconds, at most, before any."""
+    """Maximum delay before any retry, in seconds."""
 
     def wait(self, failures: int, random: Callable[[], float]) -> float:
-        """Seconds to wait after so many failures in a row, at least 1; between half of the doubled time and all."""
+        """Return the seconds to wait after this many consecutive failures, at least 1 of them.
+
+        The delay doubles with each failure; the result is random between half of it and all of it.
+        """
         longest = min(self.first * 2.0 ** min(failures - 1, 30), self.most)
         return longest * (0.5 + random() / 2)

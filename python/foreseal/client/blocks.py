@@ -1,4 +1,4 @@
-"""Blocks, sealed or being built, and their headers."""
+"""Blocks, sealed or pending, and their headers."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -61,12 +61,12 @@ class Withdrawal(Shape):
 
 @dataclass(frozen=True, slots=True)
 class Block(Header):
-    """A block. On `pending` it is the one being built, as at its newest step."""
+    """A block. `pending` is the block being built, at its newest step."""
 
     size: int
-    """Bytes."""
+    """Size in bytes."""
     transaction_hashes: tuple[str, ...] = field(metadata={"key": "transactions", "read": _hashes})
     transactions: tuple[Transaction, ...] | None = field(metadata={"read": _transactions})
-    """None unless the block was asked for with its transactions in full."""
+    """None unless full transactions were requested."""
     uncles: tuple[str, ...]
     withdrawals: tuple[Withdrawal, ...] | None

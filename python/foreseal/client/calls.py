@@ -1,7 +1,7 @@
-"""Requests by method: what a client executes, alone or several in a batch.
+"""Requests by method; a client executes them alone or in a batch.
 
-Amounts are wei, blocks a number, a name, a hash, a place or a position. Each function raises TypeError or ValueError,
-naming the argument, for what cannot be sent.
+Amounts are in wei. A block is a number, a tag, a hash, a `Place` or a `Position`. Each function raises TypeError or
+ValueError for invalid input and names the argument.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -19,14 +19,17 @@ from foreseal.client.status import Status
 from foreseal.client.transactions import Receipt, Transaction, TransactionStatus
 from foreseal.errors import RpcError
 
-# What a node says of a transaction that it had before.
+# Error messages of a node for a transaction that it already has.
 _HAD_BEFORE = frozenset({"already known", "nonce too low"})
-# The type byte of a transaction with blobs.
+# Type byte of a blob transaction (EIP-4844).
 _BLOB = b"\x03"
 
 
 def request(method: str, *params: Any) -> Request[Any]:
-    """Any method: its result as JSON has it. Parameters are JSON too, bytes become 0x text. It is never repeated."""
+    """Call any method and return its result as plain JSON. It is never retried.
+
+    Parameters are JSON as well; bytes become 0x text.
+    """
     return Request(method, tuple(map(_plain, params)), lambda value: value, repeatable=False)
 
 
@@ -35,22 +38,22 @@ def _plain(value: Any) -> Any:
 
 
 def chain_id() -> Request[int]:
-    """The chain's number (EIP-155)."""
+    """Return the chain ID (EIP-155)."""
     return Request("eth_chainId", (), quantity)
 
 
 def block_number() -> Request[int]:
-    """Number of the newest sealed block."""
+    """Return the number of the newest sealed block."""
     return Request("eth_blockNumber", (), quantity)
 
 
 def status() -> Request[Status]:
-    """How far the node is, and how fresh."""
+    """Return the node's progress and freshness."""
     return Request("foreseal_status", (), Status.read)
 
 
 def get_block(block: BlockId = "latest", full: bool = False) -> Request[Block | None]:
-    """A block, with its transactions if `full`; None if there is none."""
+    """Return a block, with its transactions if `full`; None if it does not exist."""
     named = block_hash(block)
     if named is not None:
         return Request("eth_getBlockByHash", (named, full), nullable(Block.read))
@@ -58,59 +61,62 @@ def get_block(block: BlockId = "latest", full: bool = False) -> Request[Block | 
 
 
 def get_block_receipts(block: BlockId = "latest") -> Request[tuple[Receipt, ...] | None]:
-    """Receipts of all transactions of a block; None if there is none."""
+    """Return the receipts of all transactions of a block; None if the block does not exist."""
     return Request("eth_getBlockReceipts", (block_id(block),), nullable(many(Receipt.read)))
 
 
 def get_transaction(hash: Hex) -> Request[Transaction | None]:
-    """A transaction in the pool or in a block; None if it is in neither."""
+    """Return a transaction from the pool or a block; None if it is in neither."""
     return Request("eth_getTransactionByHash", (data(hash),), nullable(Transaction.read))
 
 
 def get_receipt(hash: Hex) -> Request[Receipt | None]:
-    """The receipt of a transaction, as soon as it is pre-confirmed; None before."""
+    """Return the receipt of a transaction, available once it is pre-confirmed; None before."""
     return Request("eth_getTransactionReceipt", (data(hash),), nullable(Receipt.read))
 
 
 def transaction_status(hash: Hex) -> Request[TransactionStatus]:
-    """Where a submitted transaction stands, from the pool to a sealed block."""
+    """Return the status of a submitted transaction, from the pool to a sealed block."""
     return Request("foreseal_transactionStatus", (data(hash),), TransactionStatus.read)
 
 
 def get_preconfirmation(hash: Hex) -> Request[dict[str, Any] | None]:
-    """The signed receipt of a pre-confirmation, as JSON has it; None while there is none.
+    """Return the signed receipt of a pre-confirmation as plain JSON; None while there is none.
 
-    It is for `foreseal.preconfirmation`, which checks it without a node, and to be kept.
+    Store it as evidence; `foreseal.preconfirmation` verifies it without a node.
     """
     return Request("foreseal_preconfirmation", (data(hash),), nullable(dict))
 
 
 def get_balance(address: Hex, block: BlockId = "latest") -> Request[int]:
-    """Wei of an account."""
+    """Return the balance of an account in wei."""
     return Request("eth_getBalance", (data(address), block_id(block)), quantity)
 
 
 def get_transaction_count(address: Hex, block: BlockId = "latest") -> Request[int]:
-    """The next nonce of an account; on `pending` what is pre-confirmed or waits in the pool counts."""
+    """Return the next nonce of an account; `pending` counts pre-confirmed and pooled transactions."""
     return Request("eth_getTransactionCount", (data(address), block_id(block)), quantity)
 
 
 def get_code(address: Hex, block: BlockId = "latest") -> Request[str]:
-    """Code of a contract, 0x for none."""
+    """Return the code of a contract, 0x if there is none."""
     return Request("eth_getCode", (data(address), block_id(block)), text)
 
 
 def get_storage_at(address: Hex, position: int, block: BlockId = "latest") -> Request[str]:
-    """A word of a contract's storage."""
+    """Return a 32-byte word of a contract's storage."""
     return Request("eth_getStorageAt", (data(address), hex(position), block_id(block)), text)
 
 
 def call(
     transaction: Mapping[str, Any], block: BlockId = "latest", overrides: Mapping[str, Any] | None = None
 ) -> Request[str]:
-    """What a call would return. The fields are JSON-RPC's (`to`, `data`, `from`, `value` ...), numbers as numbers.
+    """Execute a call and return its output.
 
-    `overrides` are state overrides by address. A revert is an `RpcError` of code 3 with the returned bytes as data.
+    Fields are those of JSON-RPC (`to`, `data`, `from` ...), with plain numbers.
+
+    `overrides` are state overrides by address. A revert raises an `RpcError` of code 3, with the returned bytes as
+    data.
     """
     return Request("eth_call", _on_state(transaction, block, overrides), text)
 
@@ -118,7 +124,7 @@ def call(
 def estimate_gas(
     transaction: Mapping[str, Any], block: BlockId = "latest", overrides: Mapping[str, Any] | None = None
 ) -> Request[int]:
-    """Gas that suffices for a transaction; fields as for `call`."""
+    """Return sufficient gas for a transaction; fields as for `call`."""
     return Request("eth_estimateGas", _on_state(transaction, block, overrides), quantity)
 
 
@@ -128,32 +134,32 @@ def _on_state(transaction: Mapping[str, Any], block: BlockId, overrides: Mapping
 
 
 def gas_price() -> Request[int]:
-    """Wei per gas that the next block takes."""
+    """Return the gas price for the next block, in wei per gas."""
     return Request("eth_gasPrice", (), quantity)
 
 
 def max_priority_fee_per_gas() -> Request[int]:
-    """A tip that is likely to do, wei per gas."""
+    """Return a priority fee that is likely to suffice, in wei per gas."""
     return Request("eth_maxPriorityFeePerGas", (), quantity)
 
 
 def blob_base_fee() -> Request[int]:
-    """Wei per blob gas of the block being built."""
+    """Return the blob base fee of the block being built, in wei per blob gas."""
     return Request("eth_blobBaseFee", (), quantity)
 
 
 def send_raw_transaction(raw: Hex) -> Request[str]:
-    """Submit a signed transaction; its hash.
+    """Submit a signed transaction and return its hash.
 
-    It may be repeated: where the answer to an attempt was lost, and the next one is told that the node had the
-    transaction before, that is success.
+    The submission is safe to retry: if the response to an attempt is lost and the node reports the transaction as
+    already known on the next attempt, the call succeeds.
     """
     hash = transaction_hash(raw)
     return Request("eth_sendRawTransaction", (data(raw),), text, after_loss=_taken_before(hash))
 
 
 def send_raw_transaction_sync(raw: Hex, timeout: float | None = None) -> Request[Receipt]:
-    """Submit a signed transaction and wait for its receipt (EIP-7966), by default 2 seconds; it may be repeated.
+    """Submit a signed transaction and return its receipt (EIP-7966), within 2 seconds by default. Safe to retry.
 
     `RpcError` of code 4: it is in the pool, but was not executed in time; 5: it cannot be executed; 6: nonce gap.
     """
@@ -163,7 +169,7 @@ def send_raw_transaction_sync(raw: Hex, timeout: float | None = None) -> Request
 
 
 def transaction_hash(raw: Hex) -> str:
-    """The hash of a signed transaction: of its bytes, without the blobs that travel beside it (EIP-4844)."""
+    """Return the hash of a signed transaction, computed without its blob sidecar (EIP-4844)."""
     given = bytes.fromhex(raw.removeprefix("0x")) if isinstance(raw, str) else bytes(raw)
     if given[:1] == _BLOB:
         try:
@@ -177,13 +183,13 @@ def transaction_hash(raw: Hex) -> str:
 
 
 def _taken_before(hash: str) -> Callable[[RpcError], Request[str | None] | None]:
-    """Whether a submission that failed after a lost one failed because that one had worked."""
+    """Return a check whether a submission failed because an earlier attempt succeeded but its response was lost."""
     looking = Request("eth_getTransactionByHash", (hash,), lambda found: None if found is None else hash)
     return lambda error: looking if error.message in _HAD_BEFORE else None
 
 
 def get_flashblocks(cursor: Place | None = None, limit: int = 100) -> Request[FlashblockPage]:
-    """The steps after a place, undone ones first; None: an empty page whose cursor is the newest step."""
+    """Return the steps after a cursor, reorged ones first; None: an empty page whose cursor is the newest step."""
     return pages.flashblocks_request(cursor, limit, FlashblockPage.read)
 
 
@@ -196,5 +202,5 @@ def get_logs_page(
     cursor: str | None = None,
     limit: int | None = None,
 ) -> Request[LogPage]:
-    """A page of logs, those with `removed` first, and the cursor of the next one (docs/logs.md)."""
+    """Return a page of logs, with `removed` ones first, and the cursor of the next page (docs/logs.md)."""
     return pages.logs_request(pages.log_filter(from_block, to_block, address, topics, None), cursor, limit)

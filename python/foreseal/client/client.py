@@ -1,4 +1,4 @@
-"""The two clients: one blocks, one is awaited; what they can be asked is in `methods`."""
+"""The blocking client and the asyncio client; `methods` defines their calls."""
 
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -15,7 +15,7 @@ from foreseal.client.target import scheme
 
 T = TypeVar("T")
 
-# Where an application in this process believes to be: a loopback name, which every node accepts.
+# Host name for applications in this process: a loopback name, which every node accepts.
 _IN_PROCESS = "http://localhost/"
 
 
@@ -27,17 +27,17 @@ class EventIterator:
 
     @property
     def place(self) -> Place | None:
-        """Of the last event: the cursor to go on from. None before the first, if no cursor was given."""
+        """Cursor of the last event, to resume from. None before the first event if no cursor was given."""
         return self._feed.place
 
     @property
     def connections(self) -> int:
-        """Connections that it has had."""
+        """Number of connections so far."""
         return self._feed.connections
 
     @property
     def lags(self) -> int:
-        """How often the node left out steps because they were not read fast enough; they were read again."""
+        """Number of times the node dropped steps because the reader was too slow; the feed fetched them again."""
         return self._feed.lags
 
     def __iter__(self) -> Self:
@@ -50,11 +50,11 @@ class EventIterator:
         return event
 
     def connect(self) -> None:
-        """Find the place to begin at now, and connect, where that would wait for the first event otherwise."""
+        """Fix the start of the feed and connect now; otherwise the first event waits for both."""
         run(self._feed.connect())
 
     def close(self) -> None:
-        """Close its connection."""
+        """Close the feed's connection."""
         run(self._feed.close())
 
     def __enter__(self) -> Self:
@@ -86,11 +86,11 @@ class AsyncEventIterator:
         return event
 
     async def connect(self) -> None:
-        """Find the place to begin at now, and connect, where that would wait for the first event otherwise."""
+        """Fix the start of the feed and connect now; otherwise the first event waits for both."""
         await run_async(self._feed.connect())
 
     async def close(self) -> None:
-        """Close its connection."""
+        """Close the feed's connection."""
         await run_async(self._feed.close())
 
     async def __aenter__(self) -> Self:
@@ -103,14 +103,14 @@ class AsyncEventIterator:
 
 
 class Client(Methods):
-    """A node to be asked from any thread.
+    """A blocking client of one node, usable from any thread.
 
     `target` is a URL (http, https, ws or wss) or a `foreseal.testing.Chain`. Close it at the end, or use it as a
     context manager.
     """
 
     def __init__(self, target: Any, options: Options | None = None) -> None:
-        """Nothing is connected before the first call. Raises ValueError and TypeError for what is no target."""
+        """Connect at the first call, not before. Raise ValueError or TypeError for an invalid target."""
         told = options or Options()
         self.session = Session(_transport(target, told), told)
 
@@ -118,18 +118,18 @@ class Client(Methods):
         return run(flow)
 
     def feed(self, cursor: Place | None = None, *, follow: bool = True) -> EventIterator:
-        """All steps after `cursor`, or after the newest one: each once and in order, undone ones as `StepRemoved`.
+        """Iterate over all steps after `cursor`, by default after the newest one: each once and in order.
 
-        Raises TypeError for a cursor that is no `Place`.
+        A reorged step is a `StepRemoved`. Raises TypeError if the cursor is not a `Place`.
 
-        It goes on over lost connections and restarts of the node. Over WebSocket steps are pushed, otherwise polled.
-        Without `follow` it ends where there is nothing more. Iterating raises `CursorGone`, `FeedBroken` and what calls
-        raise, and may be gone on with after any of them.
+        The feed survives lost connections and restarts of the node. WebSocket pushes steps, HTTP polls. Without
+        `follow` it ends at the newest step. Iterating raises `CursorGone`, `FeedBroken` and the errors of calls, and
+        may continue after any of them.
         """
         return EventIterator(Feed(self.session, cursor, follow=follow))
 
     def close(self) -> None:
-        """Close all connections, those of feeds as well."""
+        """Close all connections, including those of feeds."""
         self.session.transport.close()
 
     def __enter__(self) -> Self:
@@ -142,14 +142,14 @@ class Client(Methods):
 
 
 class AsyncClient(Methods):
-    """A node to be asked under asyncio, from one event loop.
+    """An asyncio client of one node, usable from one event loop.
 
-    `target` is a URL (http, https, ws or wss), an ASGI application in this process (`foreseal.server.App`, which was
-    started), or a `foreseal.testing.Chain`. Close it at the end, or use it as a context manager.
+    `target` is a URL (http, https, ws or wss), a started ASGI application in this process (`foreseal.server.App`), or a
+    `foreseal.testing.Chain`. Close it at the end, or use it as a context manager.
     """
 
     def __init__(self, target: Any, options: Options | None = None) -> None:
-        """Nothing is connected before the first call. Raises ValueError and TypeError for what is no target."""
+        """Connect at the first call, not before. Raise ValueError or TypeError for an invalid target."""
         told = options or Options()
         self.session = Session(_async_transport(target, told), told)
 
@@ -157,11 +157,11 @@ class AsyncClient(Methods):
         return await run_async(flow)
 
     def feed(self, cursor: Place | None = None, *, follow: bool = True) -> AsyncEventIterator:
-        """As `Client.feed`. A wait for an event may be cancelled and begun again: no event is lost by it."""
+        """Like `Client.feed`. Cancelling a wait for an event loses no event; the wait may be repeated."""
         return AsyncEventIterator(Feed(self.session, cursor, follow=follow))
 
     async def close(self) -> None:
-        """Close all connections, those of feeds as well."""
+        """Close all connections, including those of feeds."""
         await self.session.transport.close()
 
     async def __aenter__(self) -> Self:
@@ -173,7 +173,7 @@ class AsyncClient(Methods):
         await self.close()
 
 
-# Each transport is imported where it is wanted, with the package it needs.
+# Each transport is imported on use, with the package that it needs.
 
 
 def _transport(target: Any, options: Options) -> Transport:

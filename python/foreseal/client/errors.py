@@ -1,12 +1,12 @@
-"""What can go wrong between a client and a node.
+"""Errors between a client and a node.
 
-RpcError                the node answered with an error object (`foreseal.errors`)
+RpcError                the node returned an error object (`foreseal.errors`)
 ClientError
-├── ConnectionLost      nobody answered, or the connection broke before the answer was there
-├── TimedOut            no answer, no receipt within the time given; also a `TimeoutError`
-├── NotUnderstood       something answered that is no JSON-RPC answer, or lacks what it must have
-└── FeedError           a feed that cannot go on by itself
-    ├── CursorGone      the node no longer keeps the place to resume from; `oldest` is what it has
+├── ConnectionLost      no server responded, or the connection broke before the response
+├── TimedOut            no response or no receipt before the deadline; also a `TimeoutError`
+├── NotUnderstood       an invalid JSON-RPC response, or one that lacks a required field
+└── FeedError           a feed that cannot continue on its own
+    ├── CursorGone      the node no longer stores the cursor; `oldest` is its oldest cursor
     └── FeedBroken      a step does not follow the one before it
 """
 
@@ -26,30 +26,30 @@ __all__ = [
 
 
 class ClientError(Exception):
-    """A call or a feed failed without an answer that could be used."""
+    """A call or a feed failed without a usable response."""
 
 
 class ConnectionLost(ClientError):
-    """Nobody answered, or the connection broke: whether the call was executed is not known."""
+    """No server responded, or the connection broke; the call may or may not have been executed."""
 
 
 class TimedOut(ClientError, TimeoutError):
-    """The time given was over first: whether the call was executed is not known."""
+    """The deadline passed; the call may or may not have been executed."""
 
 
 class NotUnderstood(ClientError):
-    """What came back is not what the method answers: another server, a proxy's page, or a broken answer."""
+    """The response is not valid for the method: another server, a proxy's page, or malformed data."""
 
 
 class FeedError(ClientError):
-    """A feed cannot go on. Its `place` still is that of the last event."""
+    """A feed cannot continue. Its `place` is still the cursor of the last event."""
 
 
 class CursorGone(FeedError):
-    """The place is no longer kept, so what followed it cannot be told.
+    """The node no longer stores the cursor, so the steps after it are unavailable.
 
-    `oldest` is the oldest place that the node can resume from, or None where it did not say: read the state as of
-    there anew and begin with it as the cursor.
+    `oldest` is the oldest cursor that the node can resume from, or None if the node did not report it. Read the state
+    at that step again and continue with this cursor.
     """
 
     def __init__(self, message: str, oldest: Place | None) -> None:
@@ -58,7 +58,8 @@ class CursorGone(FeedError):
 
 
 class FeedBroken(FeedError):
-    """A step came whose `parent` is not the step before, or one was undone that is not the newest.
+    """The `parent` of a step is not the step before, or a removed step is not the newest.
 
-    Something was skipped, repeated or mixed up between the node and this process. The feed does not go on over it.
+    Steps were skipped, repeated or reordered between the node and this process. The feed does not continue past the
+    gap.
     """

@@ -1,11 +1,11 @@
-"""The feed of steps, each once and in order, over whatever happens to the connection.
+"""The feed of steps, each once and in order, across connection failures.
 
-    subscribe from `place` ── steps ──> checked against `place`, handed out, `place` moves on
+    subscribe from `place` ── steps ──> check against `place`, yield, advance `place`
         ^                                   │ lagged: subscribe again, on the same connection
-        └── back off, connect <─────────────┘ lost, or silent for too long
+        └── back off, connect <─────────────┘ connection lost, or no message for too long
 
-The only state is `place`, the step last handed out. The node resumes from it exactly, so nothing is remembered in
-order to be skipped or put together: whatever was on its way when a connection ended is asked for again.
+The only state is `place`, the step yielded last. The node resumes exactly there, so the client neither deduplicates nor
+merges: after a lost connection it requests everything after `place` again.
 """
 
 import contextlib
@@ -27,7 +27,7 @@ from foreseal.errors import RpcError
 T = TypeVar("T")
 
 _GONE = -32001
-# Places remembered, so that the one before the first step of a block can be named when that step is undone.
+# Maximum number of recent cursors; they identify the step before a block's first step when that step is removed.
 _REMEMBERED = 4096
 
 
@@ -35,15 +35,15 @@ class Feed:
     """One reader of the feed."""
 
     def __init__(self, session: Session, cursor: Place | None = None, *, follow: bool = True) -> None:
-        """`cursor` is the place after which it begins; None: the newest step. Without `follow` it ends there."""
+        """`cursor` is the step after which the feed begins; None: the newest step. Without `follow` it ends there."""
         self.place = None if cursor is None else checked_place(cursor)
-        """Of the last event: the cursor to resume from."""
+        """Cursor of the last event, to resume from."""
         self.connections = 0
-        """Connections it has had; over HTTP, how often it found the node again."""
+        """Connections so far; over HTTP, how often the node became reachable again."""
         self.lags = 0
-        """How often the node left steps out because they were not read fast enough; they were read again."""
+        """Number of times the node dropped steps because the reader was too slow; the feed fetched them again."""
         self.deadline: float | None = None
-        """By the session's clock: `next` raises `TimedOut` after it."""
+        """Time on the session's clock after which `next` raises `TimedOut`."""
         self._session = session
         self._follow = follow
         self._dial = session.transport.dial if follow else None
@@ -56,11 +56,11 @@ class Feed:
         self._at_end = False
 
     def next(self) -> Flow[Event | None]:
-        """The next event; None at the end of what there is, unless it follows.
+        """Return the next event; None at the newest step, unless the feed follows.
 
-        Raises `FeedError`, `RpcError` and `NotUnderstood`; the client errors `ConnectionLost` and `TimedOut` only
-        where the node was never reached, or for longer than the options' patience. `next` may be called again after
-        any of them: it goes on where it was.
+        Raises `FeedError`, `RpcError` and `NotUnderstood`. Raises `ConnectionLost` and `TimedOut` only if the node was
+        never reached, or was unreachable for longer than `Options.patience`. `next` may be called again after any of
+        them and resumes at the same cursor.
         """
         try:
             while True:
@@ -76,7 +76,7 @@ class Feed:
             raise _late() from None
 
     def _guarded(self, part: Callable[[], Flow[T]]) -> Flow[T | None]:
-        """Run a part. Where the node could not be reached, the connection is let go, and None is the result."""
+        """Run a part of the loop. If the node is unreachable, drop the connection and return None."""
         try:
             return (yield from part())
         except (ConnectionLost, TimedOut) as error:
@@ -91,18 +91,18 @@ class Feed:
             self._reached = True
             yield from self._recover(error)
         except Exception:
-            # Whatever it is, it goes on to the caller: here only the connection is let go, so that `next` begins anew.
+            # The caller gets every error; drop the connection, so that `next` starts over.
             self.abandon()
             raise
         except BaseException:
-            # A wait that is broken off leaves a subscription as it was; anything else is begun anew.
+            # A cancelled wait leaves an active subscription usable; any other interrupted operation starts over.
             if self._subscription is not None and not self._subscription.active:
                 self.abandon()
             raise
         return None
 
     def connect(self) -> Flow[None]:
-        """Fix the place where it begins, and connect if it follows over a connection. Raises as `next`."""
+        """Fix the start of the feed, and connect if it follows over a connection. Raises like `next`."""
         try:
             while (self.place is None) if self._dial is None else (self._subscription is None):
                 yield from self._guarded(self._begin if self._dial is None else self._connect)
@@ -110,7 +110,7 @@ class Feed:
             raise _late() from None
 
     def close(self) -> Flow[None]:
-        """Unsubscribe and close its connection."""
+        """Unsubscribe and close the connection."""
         subscription, self._subscription = self._subscription, None
         self._at_end = True
         self._arrived.clear()
@@ -119,21 +119,21 @@ class Feed:
                 yield from perform(subscription.link.close)
 
     def abandon(self) -> None:
-        """Let go of its connection without waiting."""
+        """Drop the connection without waiting."""
         subscription, self._subscription = self._subscription, None
         self._arrived.clear()
         if subscription is not None:
             subscription.link.abandon()
 
     def _receive(self) -> Flow[None]:
-        """One message of the subscription."""
+        """Process one message of the subscription."""
         if self._subscription is None:
             yield from self._connect()
         assert self._subscription is not None
         message = yield from self._subscription.message(self._wait_for(self._session.options.silence))
         self._heard()
         if message is None:
-            # Some steps were not sent. They are read from the cursor, and what follows them with them.
+            # The node dropped some steps. Read them, and all later steps, from the cursor.
             assert self.place is not None, "it began"
             self.lags += 1
             yield from self._subscription.resubscribe(self.place)
@@ -152,7 +152,7 @@ class Feed:
         self._found()
 
     def _poll(self) -> Flow[None]:
-        """One page of what there is after the place."""
+        """Read one page of steps after the cursor."""
         options = self._session.options
         place = yield from self._begin()
         self._wait_for(options.timeout)
@@ -169,7 +169,7 @@ class Feed:
         yield from perform(self._session.transport.sleep, self._wait_for(options.poll))
 
     def _begin(self) -> Flow[Place]:
-        """Fix the place where it begins, so that nothing is missed from here on, whenever the connection stands."""
+        """Fix the start of the feed, so that it misses nothing from here on, even before it connects."""
         if self.place is None:
             page = yield from self._session.once(flashblocks_request(None, 1, _raw_page))
             self.place = _place(page.get("cursor"))
@@ -184,7 +184,7 @@ class Feed:
         self._lost_since = None
 
     def _recover(self, error: Exception) -> Flow[None]:
-        """Wait before the next attempt, or raise the error, if that was the last one."""
+        """Wait before the next attempt, or raise the error if attempts are exhausted."""
         options = self._session.options
         self._wait_for(0.0)
         self._failures += 1
@@ -198,7 +198,7 @@ class Feed:
         yield from self._session.pause(self._failures)
 
     def _wait_for(self, seconds: float) -> float:
-        """So long, or until the deadline. Raises `TimedOut` after it."""
+        """Return the shorter of `seconds` and the time until the deadline. Raise `TimedOut` after it."""
         if self.deadline is None:
             return seconds
         left = self.deadline - self._session.options.clock()
@@ -207,7 +207,7 @@ class Feed:
         return min(seconds, left)
 
     def _check_heartbeat(self, value: Any) -> None:
-        """A heartbeat names the newest step: if that is another than the last one handed out, some were not sent."""
+        """Compare a heartbeat with the last step yielded: if the newest step differs, the node dropped some."""
         place = _place(value)
         assert self.place is not None, "it began"
         if place.hash != self.place.hash:
@@ -219,7 +219,7 @@ class Feed:
         return event
 
     def _accept(self, message: Any) -> Flow[Event]:
-        """The event that a message tells, if it follows the one before."""
+        """Return the event of a message if it follows the last one."""
         flashblock = Flashblock.read(message)
         before = self.place
         assert before is not None, "it began"
@@ -237,13 +237,13 @@ class Feed:
         return event
 
     def _place_before(self, flashblock: Flashblock) -> Flow[Place]:
-        """The place to which the removal of a step leads back."""
+        """Return the cursor that remains after a step is removed."""
         if flashblock.index > 0:
             return Place(flashblock.number, flashblock.index - 1, flashblock.parent)
         known = self._places.get(flashblock.parent)
         if known is not None:
             return known
-        # The last step of the block before, whose index was never seen here: the node tells it beside this removal.
+        # The feed never saw the index of the last step of the block before; the node returns it with this removal.
         page = yield from self._session.execute(flashblocks_request(flashblock.place, 1, FlashblockPage.read))
         if page.cursor.hash != flashblock.parent:
             raise ConnectionLost("the chain changed again meanwhile")
@@ -256,7 +256,7 @@ class Feed:
 
 
 class _PastDeadline(Exception):
-    """The feed's deadline is over."""
+    """The feed's deadline passed."""
 
 
 def _place(value: Any) -> Place:
@@ -271,7 +271,7 @@ def _late() -> TimedOut:
 
 
 def _raw_page(value: Any) -> Any:
-    """A page whose steps are read one by one, as they are handed out."""
+    """Return a page whose steps are parsed one by one, when the feed yields them."""
     if not isinstance(value, dict) or not isinstance(value.get("flashblocks"), list):
         raise NotUnderstood("foreseal_getFlashblocks: the result is no page")
     return value

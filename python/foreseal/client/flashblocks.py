@@ -1,4 +1,4 @@
-"""Flashblocks: the steps in which a block grows, and their places."""
+"""Flashblocks: the steps in which a block grows, and their cursors."""
 
 from dataclasses import dataclass, field
 
@@ -10,27 +10,27 @@ from foreseal.client.transactions import Receipt, Transaction
 
 @dataclass(frozen=True, slots=True)
 class Flashblock(Shape):
-    """One step: what it added to its block."""
+    """One step: the transactions and changes that it adds to its block."""
 
     number: int
     index: int
     hash: str
-    """Of the block as if it were sealed at this step; of the last step it is the sealed block's."""
+    """Hash of the block as if it were sealed at this step; for the last step, hash of the sealed block."""
     parent: str
-    """Hash of the step before; at index 0, of the parent block, which is that of its last step."""
+    """Hash of the step before; at index 0, hash of the parent block, which equals that of its last step."""
     time: int | None
-    """When it was made, ms since 1970."""
+    """Time of production in ms since 1970."""
     signature: str | None
-    """65 bytes: the sequencer's (EIP-712)."""
+    """Signature of the sequencer (EIP-712), 65 bytes."""
     header: Header
     transactions: tuple[Transaction, ...]
     receipts: tuple[Receipt, ...]
     removed: bool = field(default=False)
-    """Whether this tells that the step was undone."""
+    """True if this message reports the step as reorged."""
 
     @property
     def place(self) -> Place:
-        """Where it is."""
+        """Block number, index and hash of the step."""
         return Place(self.number, self.index, self.hash)
 
 
@@ -39,11 +39,11 @@ class FlashblockPage(Shape):
     """Steps after a cursor."""
 
     flashblocks: tuple[Flashblock, ...]
-    """In order; those with `removed` are undone, the newest first."""
+    """Steps in order; those with `removed` are reorged, newest first."""
     cursor: Place
-    """Of the next page."""
+    """Cursor of the next page."""
     complete: bool
-    """Whether there is nothing more for now."""
+    """True if there are no more steps for now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,27 +52,27 @@ class StepAdded:
 
     flashblock: Flashblock
     place: Place
-    """The cursor to save once this event is dealt with."""
+    """Cursor to save once this event is processed."""
 
     @property
     def sealed(self) -> int | None:
-        """Number of the block that is sealed since this step, the first of the next block; otherwise None."""
+        """Number of the block that this step seals, if it is the first of the next block; otherwise None."""
         return self.flashblock.number - 1 if self.flashblock.index == 0 and self.flashblock.number else None
 
 
 @dataclass(frozen=True, slots=True)
 class StepRemoved:
-    """A step was undone: it is not on the chain any more, nor is anything in it."""
+    """A step was reorged: the step and its contents are no longer on the chain."""
 
     flashblock: Flashblock
     place: Place
-    """Of the step before, the cursor to save once this event is dealt with."""
+    """Cursor of the step before, to save once this event is processed."""
 
     @property
     def unsealed(self) -> int | None:
-        """Number of the block that is no longer sealed, if the first step of the next one was undone."""
+        """Number of the block that is no longer sealed, if the first step of the next one was reorged."""
         return self.flashblock.number - 1 if self.flashblock.index == 0 and self.flashblock.number else None
 
 
 Event = StepAdded | StepRemoved
-"""What a feed tells, each once and in order."""
+"""An event of a feed; each is delivered once and in order."""

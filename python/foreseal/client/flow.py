@@ -1,7 +1,7 @@
-"""Calls without their input and output, so that one implementation serves the blocking and the asyncio client.
+"""Calls without I/O (sans-IO), so that one implementation serves the blocking and the asyncio client.
 
-A flow is a generator: it yields effects (what is to be called: a transport's `exchange`, a link's `receive`, `sleep`)
-and gets their results or errors back. `run` calls them, `run_async` awaits them.
+A flow is a generator that yields effects (a transport's `exchange`, a link's `receive`, `sleep`) and receives their
+results or errors. `run` calls the effects, `run_async` awaits them.
 """
 
 from collections.abc import Callable, Generator
@@ -11,18 +11,18 @@ T = TypeVar("T")
 
 
 class Effect(NamedTuple):
-    """A call that a flow wants made: of a plain function, or of a coroutine function under asyncio."""
+    """A call that a flow requests: of a plain function, or of a coroutine function under asyncio."""
 
     function: Callable[..., Any]
     arguments: tuple[Any, ...]
 
 
 Flow = Generator[Effect, Any, T]
-"""Yields effects, returns a result."""
+"""A generator that yields effects and returns a result."""
 
 
 def perform(function: Callable[..., Any], *arguments: Any) -> Flow[Any]:
-    """The result of one effect."""
+    """Perform one effect and return its result."""
     return (yield Effect(function, arguments))
 
 

@@ -1,4 +1,4 @@
-"""Calls over HTTP, by httpx."""
+"""Calls over HTTP with httpx."""
 
 import asyncio
 import time
@@ -19,14 +19,14 @@ class HttpTransport:
     """Blocking calls to one URL."""
 
     dial = None
-    """Over HTTP a feed polls."""
+    """None: over HTTP a feed polls."""
 
     def __init__(self, url: str, options: Options) -> None:
         self._url = url
         self._client = httpx.Client(headers=_HEADERS | options.headers())
 
     def exchange(self, body: bytes, seconds: float) -> bytes:
-        """The body of the answer."""
+        """Send a request body and return the body of the response."""
         try:
             return _answer(self._client.post(self._url, content=body, timeout=seconds))
         except httpx.HTTPError as error:
@@ -45,7 +45,7 @@ class AsyncHttpTransport:
     """Calls under asyncio to one URL, or to an ASGI application in this process without a socket."""
 
     dial = None
-    """Over HTTP a feed polls."""
+    """None: over HTTP a feed polls."""
 
     def __init__(self, url: str, options: Options, app: Any = None) -> None:
         self._url = url
@@ -53,9 +53,9 @@ class AsyncHttpTransport:
         self._client = httpx.AsyncClient(headers=_HEADERS | options.headers(), transport=carrier)
 
     async def exchange(self, body: bytes, seconds: float) -> bytes:
-        """The body of the answer."""
+        """Send a request body and return the body of the response."""
         try:
-            # httpx counts each of its steps; the answer as a whole is what the caller waits for.
+            # httpx limits each of its phases separately; this limits the whole exchange.
             async with asyncio.timeout(seconds):
                 return _answer(await self._client.post(self._url, content=body, timeout=seconds))
         except httpx.HTTPError as error:
@@ -73,7 +73,7 @@ class AsyncHttpTransport:
 
 
 def _answer(response: Any) -> bytes:
-    """The body of a JSON-RPC answer, whatever its status."""
+    """Return the body of a JSON-RPC response of any status."""
     body: bytes = response.content
     if response.headers.get("content-type", "").startswith("application/json"):
         return body

@@ -14,20 +14,20 @@ class InProcess(Protocol):
     """A chain in this process."""
 
     def call(self, method: str, params: bytes) -> bytes:
-        """The result of a call, both as JSON bytes. Raises `RpcError`."""
+        """Execute a call; parameters and result are JSON bytes. Raises `RpcError`."""
 
 
 class ChainTransport:
-    """Blocking calls. The chain moves only when it is told to, so a wait sees nothing new."""
+    """Blocking calls. The chain advances only on command, so waiting brings no news."""
 
     dial = None
-    """A feed reads pages."""
+    """None: a feed reads pages."""
 
     def __init__(self, chain: InProcess) -> None:
         self._chain = chain
 
     def exchange(self, body: bytes, seconds: float) -> bytes:
-        """The answer to a request body; there is nothing to wait for."""
+        """Return the response to a request body; it is immediate."""
         requests = orjson.loads(body)
         if isinstance(requests, list):
             return orjson.dumps([self._answer(each) for each in requests])
@@ -49,11 +49,11 @@ class ChainTransport:
         time.sleep(seconds)
 
     def close(self) -> None:
-        """Nothing: the chain is its owner's to close."""
+        """Do nothing: the owner of the chain closes it."""
 
 
 class AsyncChainTransport:
-    """The same under asyncio."""
+    """Asyncio counterpart of `ChainTransport`."""
 
     dial = None
     """A feed reads pages."""
@@ -62,7 +62,7 @@ class AsyncChainTransport:
         self._blocking = ChainTransport(chain)
 
     async def exchange(self, body: bytes, seconds: float) -> bytes:
-        """The answer to a request body; there is nothing to wait for."""
+        """Return the response to a request body; it is immediate."""
         return self._blocking.exchange(body, seconds)
 
     async def sleep(self, seconds: float) -> None:
@@ -70,4 +70,4 @@ class AsyncChainTransport:
         await asyncio.sleep(seconds)
 
     async def close(self) -> None:
-        """Nothing: the chain is its owner's to close."""
+        """Do nothing: the owner of the chain closes it."""

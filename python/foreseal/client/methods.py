@@ -1,7 +1,7 @@
-"""The methods that both clients have, each written once.
+"""The methods of both clients, each defined once.
 
-`Method` makes one of a function that builds a request (`calls`), `Journey` of one that takes several. On a `Client`
-they answer the result, on an `AsyncClient` an awaitable of it.
+`Method` wraps a function that builds a request (`calls`), `Journey` one that needs several requests. A `Client` returns
+the result, an `AsyncClient` an awaitable of it.
 """
 
 import inspect
@@ -30,7 +30,7 @@ class Awaiting(Protocol):
 
 
 class Method(Generic[P, T]):
-    """A method that is one request."""
+    """A method with one request."""
 
     def __init__(self, build: Callable[P, Request[T]]) -> None:
         self._build = build
@@ -53,14 +53,14 @@ class Method(Generic[P, T]):
 
 
 class Journey(Generic[P, T]):
-    """A method that takes several requests."""
+    """A method with several requests."""
 
     def __init__(self, start: Callable[Concatenate[Session, P], Flow[T]]) -> None:
         self._start = start
         self.__doc__ = start.__doc__
         self.__name__ = start.__name__
         whole = inspect.signature(start)
-        # The session is the client's.
+        # The client supplies the session, so the signature omits it.
         self.__signature__ = whole.replace(parameters=list(whole.parameters.values())[1:])
 
     @overload
@@ -76,13 +76,13 @@ class Journey(Generic[P, T]):
 
 
 def _explained(bound: Any, method: "Method[..., Any] | Journey[..., Any]") -> Any:
-    """What `help` and editors show of a client's method."""
+    """Set the name, docstring and signature that `help` and editors show."""
     bound.__name__, bound.__doc__, bound.__signature__ = method.__name__, method.__doc__, method.__signature__
     return bound
 
 
 class Methods:
-    """What a node can be asked. Every method raises `RpcError` and `ClientError`."""
+    """JSON-RPC methods of a node. Every method raises `RpcError` and `ClientError`."""
 
     request = Method(calls.request)
     chain_id = Method(calls.chain_id)

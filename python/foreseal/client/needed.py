@@ -1,11 +1,11 @@
-"""Packages that only the client needs."""
+"""Optional packages that only the client needs."""
 
 import importlib
 from types import ModuleType
 
 
 def needed(name: str) -> ModuleType:
-    """Import a package. Raises ImportError, which says what to install."""
+    """Import a package. Raise ImportError, which names the package to install."""
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:

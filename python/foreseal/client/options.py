@@ -1,4 +1,4 @@
-"""What a client may be told."""
+"""Options of a client."""
 
 import random
 import time
@@ -10,31 +10,31 @@ from foreseal.client.backoff import Backoff
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Times are seconds."""
+    """Options of a client; times are in seconds."""
 
     key: str | None = field(default=None, repr=False)
     """API key, sent with every request and handshake."""
     timeout: float = 10.0
-    """For one answer; a repetition has it anew."""
+    """Time limit of one response; each retry starts it again."""
     attempts: int = 3
-    """How often a call is tried at most, where repeating it is safe. 1: never again."""
+    """Maximum attempts at a call that is safe to retry. 1: no retries."""
     backoff: Backoff = field(default_factory=Backoff)
-    """Between attempts, and between the connections of a feed."""
+    """Delays between attempts, and between the connections of a feed."""
     silence: float = 5.0
-    """A feed that hears nothing for so long, not even a heartbeat, connects anew. Give several steps of the node."""
+    """A feed that receives no message for this long, not even a heartbeat, reconnects. Use several step intervals."""
     patience: float | None = None
-    """A feed that was connected gives up after so long without the node; None: it never does."""
+    """A feed that was connected fails after the node is unreachable for this long; None: it retries forever."""
     poll: float = 0.2
-    """Between two questions whether there is anything new, where there is no WebSocket."""
+    """Interval between two polls without a WebSocket."""
     page: int = 100
-    """Most steps of a page that a polling feed asks for."""
+    """Maximum steps per page of a polling feed."""
     largest_message: int = 256 * 1024 * 1024
-    """Bytes of an answer or a step over WebSocket; a larger one ends the connection."""
+    """Maximum size of a response or a step over WebSocket, in bytes; a larger message ends the connection."""
     clock: Callable[[], float] = time.monotonic
-    """Seconds from any beginning."""
+    """Monotonic clock in seconds, with any origin."""
     random: Callable[[], float] = random.random
-    """From 0 to 1."""
+    """Source of random numbers from 0 to 1."""
 
     def headers(self) -> dict[str, str]:
-        """What says who calls."""
+        """Return the authentication headers."""
         return {} if self.key is None else {"authorization": f"Bearer {self.key}"}

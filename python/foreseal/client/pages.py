@@ -1,4 +1,4 @@
-"""Requests for what comes page by page: steps and logs."""
+"""Requests with paginated results: steps and logs."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,15 +16,15 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class LogPage(Shape):
-    """Logs after a cursor; those with `removed` left the chain, the last one first."""
+    """Logs after a cursor; logs with `removed` left the chain, last one first."""
 
     logs: tuple[Log, ...]
     cursor: str | None
-    """Of the next page; None at the end, which only a range up to a number has."""
+    """Cursor of the next page; None at the end, which only a range with a numbered last block has."""
 
 
 def flashblocks_request(cursor: Place | None, limit: int, read: Callable[[Any], T]) -> Request[T]:
-    """What comes after the cursor; None: nothing yet, and the cursor of the newest step. Raises TypeError."""
+    """Request the steps after the cursor; None: no steps, and the cursor of the newest one. Raise TypeError."""
     place = None if cursor is None else checked_place(cursor).to_json()
     return Request("foreseal_getFlashblocks", (place, hex(limit)), read)
 
@@ -36,7 +36,7 @@ def log_filter(
     topics: Sequence[Hex | Sequence[Hex] | None] | None,
     block: BlockId | None,
 ) -> dict[str, Any]:
-    """A filter object. Raises TypeError and ValueError."""
+    """Return a filter object. Raise TypeError or ValueError."""
     fields: dict[str, Any] = {}
     if block is not None:
         fields["blockHash"] = block_hash(block)
@@ -58,7 +58,7 @@ def _one_or_more(value: Hex | Sequence[Hex]) -> Any:
 
 
 def logs_request(fields: dict[str, Any], cursor: str | None, limit: int | None) -> Request[LogPage]:
-    """A page of the logs that a filter finds."""
+    """Request a page of the logs that match a filter."""
     params: dict[str, Any] = {"filter": fields}
     if cursor is not None:
         params["cursor"] = cursor
@@ -77,9 +77,9 @@ def get_logs(
     block: BlockId | None = None,
     page: int | None = None,
 ) -> Flow[list[Log]]:
-    """All logs of a range, or of a `block` by hash or place, read in pages of `page` logs.
+    """Return all logs of a range, or of a `block` by hash or `Place`, read in pages of `page` logs.
 
-    What leaves the chain meanwhile is taken off the list again.
+    Logs that leave the chain meanwhile are removed from the result.
     """
     fields = log_filter(from_block, to_block, address, topics, block)
     found: list[Log] = []
@@ -92,7 +92,7 @@ def get_logs(
             elif found:
                 found.pop()
         cursor = answer.cursor
-        # A page may be empty and not the last one, unless the range has no end to reach.
+        # Only an open-ended range ends with an empty page; any other empty page may have successors.
         if cursor is None or (not answer.logs and not _ends(fields)):
             return found
 

@@ -1,4 +1,4 @@
-"""Where a step is."""
+"""The position of a step."""
 
 from dataclasses import dataclass
 from typing import Any, Self
@@ -15,12 +15,12 @@ class Place:
     hash: str
 
     def to_json(self) -> dict[str, str]:
-        """As it is saved and sent; `Place.read` reads it back."""
+        """Return the JSON form for storage and requests; `Place.read` parses it."""
         return {"block": hex(self.block), "index": hex(self.index), "hash": self.hash}
 
     @classmethod
     def read(cls, value: Any) -> Self:
-        """A place from what `to_json` made. Raises ValueError."""
+        """Parse the result of `to_json`. Raise ValueError."""
         try:
             return cls(int(value["block"], 16), int(value["index"], 16), str(value["hash"]))
         except (KeyError, TypeError, ValueError):
@@ -28,7 +28,7 @@ class Place:
 
 
 def checked_place(cursor: Any) -> Place:
-    """The cursor. Raises TypeError for what is no place, such as the JSON of one."""
+    """Return the cursor. Raise TypeError if it is not a `Place`, for example its JSON form."""
     if not isinstance(cursor, Place):
         raise TypeError(f"cursor: a Place, which Place.read makes of a saved one, not {type(cursor).__name__}")
     return cursor

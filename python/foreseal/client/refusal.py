@@ -1,14 +1,14 @@
-"""What a status of HTTP means that comes without an answer of JSON-RPC."""
+"""Errors for HTTP statuses without a JSON-RPC response."""
 
 from foreseal.client.errors import ClientError, ConnectionLost, NotUnderstood
 
 _TOO_MANY = 429
-# From here on the server or the proxy before it says that the fault is its own, as while it starts or stops.
+# From this status on, the server or its proxy reports its own fault, for example while it starts or stops.
 _SERVER = 500
 _SHOWN = 120
 
 
 def refusal(status: int, body: bytes) -> ClientError:
-    """The error for it: `ConnectionLost` where it may be otherwise the next time, else `NotUnderstood`."""
+    """Return the error: `ConnectionLost` if a retry may succeed, else `NotUnderstood`."""
     kind = ConnectionLost if status == _TOO_MANY or status >= _SERVER else NotUnderstood
     return kind(f"HTTP {status}: {body[:_SHOWN].decode(errors='replace').strip()}")

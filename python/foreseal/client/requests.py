@@ -1,4 +1,4 @@
-"""One JSON-RPC call: what is asked, and how its answer is read."""
+"""One JSON-RPC call: its method, parameters and result type."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -15,16 +15,15 @@ _HASH_LENGTH = 66
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """A step by where it is, whichever step that is by then."""
+    """A step by block number and index, regardless of its hash."""
 
     number: int
-    """Of the block."""
+    """Block number."""
     index: int
 
 
 BlockId = int | str | bytes | Place | Position
-"""A block: its number; latest, pending, safe, finalized or earliest; its hash, or that of a step; a step's place or
-position."""
+"""A block: number, tag (latest, pending, safe, finalized, earliest), block hash, step hash, `Place` or `Position`."""
 
 Hex = str | bytes | bytearray
 """0x text, or the bytes themselves."""
@@ -37,25 +36,28 @@ class Request(Generic[T]):
     method: str
     params: tuple[Any, ...]
     read: Callable[[Any], T]
-    """Reads the result. Raises `NotUnderstood`, ValueError or TypeError."""
+    """Parser of the result. Raises `NotUnderstood`, ValueError or TypeError."""
     repeatable: bool = True
-    """Whether executing it twice does no more than once."""
+    """True if the call is idempotent."""
     extra: float = 0.0
-    """Seconds that the node may take beyond the client's time-out."""
+    """Seconds that the node may use beyond the client's time limit."""
     after_loss: "Callable[[RpcError], Request[T | None] | None] | None" = None
-    """If the answer to an attempt was lost and the next one fails: asks whether it failed only because the lost one
-    had worked. Its result, unless it is None, is that of the call."""
+    """Builds the request that checks if a lost attempt succeeded, or returns None.
+
+    It is called if the response to an attempt was lost and the next attempt fails. A result of the request other than
+    None becomes the result of the call.
+    """
 
 
 def data(value: Hex) -> str:
-    """Bytes as 0x text; text as it is. Raises TypeError for anything else."""
+    """Return bytes as 0x text, and text unchanged. Raise TypeError for anything else."""
     if isinstance(value, bytes | bytearray):
         return "0x" + value.hex()
     return text(value)
 
 
 def block_id(block: BlockId) -> Any:
-    """A block as parameters name it. Raises TypeError or ValueError."""
+    """Return a block in the form of a parameter. Raise TypeError or ValueError."""
     match block:
         case Position(number, index):
             return {"blockNumber": hex(number), "flashblockIndex": hex(index)}
@@ -77,18 +79,18 @@ def block_id(block: BlockId) -> Any:
 
 
 def block_hash(block: BlockId) -> str | None:
-    """The hash that names the block; None if something else does."""
+    """Return the hash that identifies the block; None if it is identified otherwise."""
     named = block_id(block)
     return named.get("blockHash") if isinstance(named, dict) else None
 
 
 def call_object(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """A call's fields as JSON: numbers as quantities, bytes as 0x text, None left out."""
+    """Return a call's fields as JSON: numbers as quantities, bytes as 0x text, without None."""
     return {name: argument(value) for name, value in fields.items() if value is not None}
 
 
 def argument(value: Any) -> Any:
-    """A value as parameters have it: numbers as quantities, bytes as 0x text, places as cursors."""
+    """Return a value as a parameter: numbers as quantities, bytes as 0x text, `Place` as a cursor."""
     if isinstance(value, bool) or value is None:
         return value
     if isinstance(value, int):

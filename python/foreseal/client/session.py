@@ -1,4 +1,4 @@
-"""Executes requests over a transport: ids, batches, time-outs, and what may be tried again."""
+"""Execution of requests over a transport: ids, batches, time limits, and retries."""
 
 import itertools
 from collections.abc import Callable, Iterable, Sequence
@@ -14,27 +14,27 @@ from foreseal.errors import RpcError
 
 T = TypeVar("T")
 
-# Errors by which a node says that it did nothing, and will do it later.
+# Error codes of a node that did nothing and will serve the call later.
 _STARTING, _LIMIT, _NOT_THERE = -32002, -32005, -32001
-# What it says of a view that an unwind took away while it was read. The next view answers.
+# Error message for a view that an unwind removed during the read. A retry uses the next view.
 _VIEW_GONE = "view no longer available"
-# Limits that are none any more a moment later.
+# Limits that clear within moments.
 _PASSING = frozenset(("calls", "caller_calls", "rate"))
 _SHOWN = 120
 
 
 class Transport(Protocol):
-    """What carries calls; under asyncio its methods are coroutine functions of the same names.
+    """A transport of calls; under asyncio its methods are coroutine functions of the same names.
 
-    They raise `ConnectionLost` and `TimedOut`, and `NotUnderstood` for what is no answer at all.
+    They raise `ConnectionLost` and `TimedOut`, and `NotUnderstood` for an invalid response.
     """
 
     def exchange(self, body: bytes, seconds: float) -> Any:
-        """The answer to a request body, bytes; `seconds` is how long it may take, here and below."""
+        """Return the response to a request body, as bytes; `seconds` is the time limit, here and below."""
 
     @property
     def dial(self) -> Callable[[float], Any] | None:
-        """Opens a new `Link` for a feed, within so many seconds; None where a feed polls."""
+        """Opens a new `Link` for a feed, within a time limit in seconds; None if a feed polls."""
 
     def sleep(self, seconds: float) -> Any:
         """Wait."""
@@ -44,23 +44,23 @@ class Transport(Protocol):
 
 
 class Link(Protocol):
-    """A connection of one feed; as `Transport`."""
+    """A connection of one feed, with the conventions of `Transport`."""
 
     def send(self, message: bytes) -> Any:
         """Send one message."""
 
     def receive(self, seconds: float) -> Any:
-        """The next message, bytes or text."""
+        """Return the next message, bytes or text."""
 
     def close(self) -> Any:
-        """Close it as it should be closed."""
+        """Close it with the closing handshake."""
 
     def abandon(self) -> None:
-        """Close it at once, without waiting; a plain function in both worlds."""
+        """Close it at once, without waiting; a plain function also under asyncio."""
 
 
 class Session:
-    """A transport and what the client was told."""
+    """A transport and the options of the client."""
 
     def __init__(self, transport: Transport, options: Options) -> None:
         self.transport = transport
@@ -68,7 +68,7 @@ class Session:
         self._ids = itertools.count(1)
 
     def execute(self, request: Request[T]) -> Flow[T]:
-        """The result of one call. Raises `RpcError` and `ClientError`."""
+        """Return the result of one call. Raise `RpcError` and `ClientError`."""
         lost = False
         for attempt in itertools.count(1):
             last = attempt >= self.options.attempts
@@ -89,9 +89,9 @@ class Session:
         raise AssertionError("the loop ends by returning or raising")
 
     def batch(self, requests: Sequence[Request[Any]], *, return_errors: bool = False) -> Flow[list[Any]]:
-        """The results of calls that are answered from one view, in their order.
+        """Return the results of calls that the node serves from one view, in their order.
 
-        The first `RpcError` is raised, or with `return_errors` stands in its place in the list.
+        The first `RpcError` is raised, or with `return_errors` each is placed in the list.
         """
         if not all(isinstance(each, Request) for each in requests):
             raise TypeError("requests: a list of what the functions of foreseal.client.calls make")
@@ -103,14 +103,14 @@ class Session:
             told = 0.0
             try:
                 outcomes = yield from self._once_each(requests)
-                # A node that starts says so for each of them.
+                # A node that is starting returns this error for each call.
                 if attempt >= self.options.attempts or not all(map(is_passing, outcomes)):
                     break
                 told = max(map(told_to_wait, outcomes))
                 if told > self.options.timeout:
                     break
             except RpcError as error:
-                # It was refused as a whole.
+                # The node rejected the whole batch.
                 told = told_to_wait(error)
                 if attempt >= self.options.attempts or not 0 < told <= self.options.timeout:
                     raise
@@ -131,17 +131,20 @@ class Session:
         return outcomes
 
     def pause(self, failures: int, told: float = 0.0) -> Flow[None]:
-        """Wait after so many failures in a row, at least as many seconds as the node told."""
+        """Wait after this many consecutive failures, at least the seconds that the node requested."""
         wait = max(told, self.options.backoff.wait(failures, self.options.random))
         yield from perform(self.transport.sleep, wait)
 
     def envelope(self, method: str, params: Sequence[Any]) -> tuple[int, dict[str, Any]]:
-        """A request object with an id of its own."""
+        """Return a request object with a unique id."""
         ident = next(self._ids)
         return ident, {"jsonrpc": "2.0", "id": ident, "method": method, "params": params}
 
     def _settle(self, request: Request[T], error: RpcError) -> Flow[T]:
-        """What came of a call that failed after an earlier attempt at it was lost. Raises the error, if that is it."""
+        """Resolve a call that failed after the response to an earlier attempt was lost.
+
+        Raises the error if that attempt did not succeed.
+        """
         question = request.after_loss(error) if request.after_loss is not None else None
         found = None if question is None else (yield from self.execute(question))
         if found is None:
@@ -149,7 +152,7 @@ class Session:
         return found
 
     def once(self, request: Request[T]) -> Flow[T]:
-        """As `execute`, tried once."""
+        """Like `execute`, with one attempt."""
         ident, envelope = self.envelope(request.method, request.params)
         body = yield from perform(self.transport.exchange, orjson.dumps(envelope), self.options.timeout + request.extra)
         return read_answer(request, decoded(body), ident)
@@ -160,14 +163,14 @@ class Session:
         timeout = self.options.timeout + sum(each.extra for each in requests)
         answers = decoded((yield from perform(self.transport.exchange, body, timeout)))
         if isinstance(answers, dict) and "error" in answers:
-            # The batch as a whole was refused.
+            # The node rejected the whole batch.
             raise failure(answers["error"])
         by_id = _by_id(answers, [ident for ident, _ in calls])
         return [_outcome(request, by_id[ident], ident) for request, (ident, _) in zip(requests, calls, strict=True)]
 
 
 def is_passing(outcome: Any) -> bool:
-    """Whether this is an error by which the node did nothing: it starts, has too much to do, or lost what it read."""
+    """Return True for a retryable error: the node starts, is overloaded, or lost the view that it read."""
     if not isinstance(outcome, RpcError):
         return False
     if outcome.code == _NOT_THERE:
@@ -176,19 +179,19 @@ def is_passing(outcome: Any) -> bool:
 
 
 def told_to_wait(error: Any) -> float:
-    """Seconds after which a node that refused a call for its caller's rate takes it; 0 for any other error."""
+    """Return the seconds after which a rate-limited call may be retried; 0 for any other error."""
     ms = _limit(error).get("retryAfterMs") if isinstance(error, RpcError) and error.code == _LIMIT else None
     return ms / 1000 if isinstance(ms, int) else 0.0
 
 
 def _limit(error: RpcError) -> dict[str, Any]:
-    """The limit that an error names."""
+    """Return the limit that an error names."""
     data = None if error.data is None else orjson.loads(error.data)
     return data if isinstance(data, dict) else {}
 
 
 def decoded(body: bytes | str) -> Any:
-    """The JSON of a message. Raises `NotUnderstood`."""
+    """Parse a JSON message. Raise `NotUnderstood`."""
     try:
         return orjson.loads(body)
     except orjson.JSONDecodeError:
@@ -197,11 +200,11 @@ def decoded(body: bytes | str) -> Any:
 
 
 def read_answer(request: Request[T], answer: Any, ident: int) -> T:
-    """The result in a response object. Raises `RpcError`, `NotUnderstood`, and `ConnectionLost` for another's."""
+    """Return the result in a response object. Raise `RpcError`, `NotUnderstood`, or `ConnectionLost` for another id."""
     if not isinstance(answer, dict):
         raise NotUnderstood(f"{request.method}: the answer is no response object")
     if isinstance(error := answer.get("error"), dict):
-        # What was refused before its id was read comes with none.
+        # A response to a call that was rejected before its id was read has no id.
         if answer.get("id") not in (ident, None):
             raise ConnectionLost(f"{request.method}: the answer is for another call, id {answer.get('id')!r}")
         raise failure(error)
@@ -216,7 +219,7 @@ def read_answer(request: Request[T], answer: Any, ident: int) -> T:
 
 
 def failure(error: Any) -> RpcError:
-    """The error object of an answer as an exception. Raises `NotUnderstood`."""
+    """Convert the error object of a response to an exception. Raise `NotUnderstood`."""
     try:
         code, message, data = int(error["code"]), str(error["message"]), error.get("data")
     except (TypeError, ValueError, KeyError, AttributeError):
@@ -225,7 +228,7 @@ def failure(error: Any) -> RpcError:
 
 
 def _by_id(answers: Any, idents: Iterable[int]) -> dict[Any, Any]:
-    """Answers of a batch, which may come in any order."""
+    """Return the responses of a batch by id; they may arrive in any order."""
     if not isinstance(answers, list):
         raise NotUnderstood("the answer to a batch is no list")
     found = {answer.get("id"): answer for answer in answers if isinstance(answer, dict)}

@@ -1,8 +1,8 @@
-"""Typed results from JSON: the annotations of a class say which fields it reads, and how.
+"""Typed results from JSON: the annotations of a class define its fields and their parsers.
 
-A field `block_number: int` is read from `blockNumber`, a quantity as 0x text or a plain number. `str` is taken as it
-is: hashes, addresses and data stay lower-case 0x text. `X | None` may be absent or null. Fields that a class does not
-name are ignored, so that a newer node can send more.
+A field `block_number: int` is read from `blockNumber`, a quantity as 0x text or a plain number. `str` is used
+unchanged: hashes, addresses and data stay lower-case 0x text. `X | None` may be absent or null. Unknown fields are
+ignored, so that a newer node can send more.
 """
 
 import types
@@ -19,12 +19,12 @@ Reader = Callable[[Any], Any]
 
 _KNOWN: dict[type, tuple["_Field", ...]] = {}
 
-# Characters of a wrong value that an error repeats.
+# Maximum characters of a wrong value in an error message.
 _SHOWN = 80
 
 
 class _Field(NamedTuple):
-    """Where a field comes from."""
+    """JSON key and parser of a field."""
 
     key: str
     read: Reader
@@ -38,7 +38,7 @@ class Shape:
 
     @classmethod
     def read(cls, value: Any) -> Self:
-        """The object as this class. Raises `NotUnderstood`, which names the field."""
+        """Parse a JSON object. Raise `NotUnderstood`, which names the field."""
         if not isinstance(value, Mapping):
             raise NotUnderstood(f"{cls.__name__}: an object was expected, not {_shown(value)}")
         arguments = []
@@ -54,7 +54,7 @@ class Shape:
 
 
 def quantity(value: Any) -> int:
-    """A number from 0x text, or as it is. Raises ValueError or TypeError."""
+    """Return a number from 0x text or from a plain number. Raise ValueError or TypeError."""
     if value.__class__ is int:
         return int(value)
     if value.__class__ is not str:
@@ -65,38 +65,38 @@ def quantity(value: Any) -> int:
 
 
 def text(value: Any) -> str:
-    """Text as it is. Raises TypeError."""
+    """Return text unchanged. Raise TypeError."""
     if value.__class__ is not str:
         raise TypeError(value)
     return str(value)
 
 
 def number(value: Any) -> float:
-    """A plain number. Raises TypeError."""
+    """Return a plain number. Raise TypeError."""
     if value.__class__ not in (int, float):
         raise TypeError(value)
     return float(value)
 
 
 def flag(value: Any) -> bool:
-    """True or false. Raises TypeError."""
+    """Return a boolean. Raise TypeError."""
     if value.__class__ is not bool:
         raise TypeError(value)
     return bool(value)
 
 
 def succeeded(value: Any) -> bool:
-    """True for the status 0x1 of a receipt. Raises ValueError or TypeError."""
+    """Return True for the status 0x1 of a receipt. Raise ValueError or TypeError."""
     return quantity(value) == 1
 
 
 def nullable(read: Callable[[Any], T]) -> Callable[[Any], T | None]:
-    """A reader that leaves null as None."""
+    """Return a parser that maps null to None."""
     return lambda value: None if value is None else read(value)
 
 
 def many(read: Callable[[Any], T]) -> Callable[[Any], tuple[T, ...]]:
-    """A reader of a list. Raises TypeError."""
+    """Return a parser of a list, which raises TypeError."""
     return lambda items: _many(read, items)
 
 
@@ -104,7 +104,7 @@ _PLAIN: dict[Any, Reader] = {int: quantity, float: number, str: text, bool: flag
 
 
 def _fields(cls: type[Any]) -> tuple[_Field, ...]:
-    """What a class reads, found once."""
+    """Return the fields of a class, cached."""
     known = _KNOWN.get(cls)
     if known is None:
         hints = typing.get_type_hints(cls)

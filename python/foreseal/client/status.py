@@ -1,4 +1,4 @@
-"""What a node says about itself."""
+"""Status of a node."""
 
 from dataclasses import dataclass
 
@@ -7,54 +7,54 @@ from foreseal.client.shapes import Shape
 
 @dataclass(frozen=True, slots=True)
 class PoolStatus(Shape):
-    """What waits to be executed."""
+    """Transactions in the pool."""
 
     pooled: int
     queued: int
-    """Of these, transactions that wait for an earlier nonce or for funds."""
+    """Transactions in the pool that wait for an earlier nonce or for funds."""
     bytes: int
     start: str
-    """new, restored or lost: how the pool began when the node started."""
+    """Origin of the pool at the node's start: new, restored or lost."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoreStatus(Shape):
-    """How far the store on disk is behind."""
+    """Backlog of the store on disk."""
 
     head: int | None
-    """Its newest block."""
+    """Number of the newest stored block."""
     backlog: int
     """Sealed blocks that are not stored yet."""
     share: float
-    """How much the builder takes for that; 1 is all it can."""
+    """Builder throttle: 1 is unthrottled."""
     bytes: int
     reason: str | None
-    """Why it failed, where it did."""
+    """Reason of a failure, if it failed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Status(Shape):
-    """How far a node is, and how fresh. Positions are None while it reads its journal."""
+    """Progress and freshness of a node. Positions are None while it replays its journal."""
 
     block: int | None
     """Number of the block being built."""
     index: int | None
-    """Of its newest step."""
+    """Index of the newest step."""
     hash: str | None
-    """Of its newest step."""
+    """Hash of the newest step."""
     latest: int | None
     safe: int | None
     finalized: int | None
     age: int
-    """Ms since the last tick."""
+    """Milliseconds since the last tick."""
     role: str
     lag: int
-    """Ms that a follower is behind."""
+    """Milliseconds that a follower is behind."""
     phase: str
     producing: bool
     signer: str | None
     """Address of the key that signs the steps."""
     reason: str | None
-    """Why it failed, where it did."""
+    """Reason of a failure, if it failed."""
     pool: PoolStatus
     store: StoreStatus | None

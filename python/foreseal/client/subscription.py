@@ -1,4 +1,4 @@
-"""The subscription to `foreseal_feed` on a link of its own."""
+"""The subscription to `foreseal_feed` on its own link."""
 
 from typing import Any
 
@@ -18,12 +18,12 @@ class Subscription:
     def __init__(self, session: Session, link: Link) -> None:
         self.link = link
         self.active = False
-        """Whether it is subscribed and nothing is under way, so that waiting for a message may be broken off."""
+        """True if it is subscribed and no request is in flight, so that a wait for a message may be cancelled."""
         self._session = session
         self._ident = ""
 
     def subscribe(self, place: Place, timeout: float) -> Flow[None]:
-        """Subscribe to what follows `place`; waits for the answer. Raises `RpcError` and `ClientError`."""
+        """Subscribe to steps after the cursor `place`; wait for the response. Raise `RpcError` or `ClientError`."""
         request = Request("eth_subscribe", ("foreseal_feed", place.to_json()), text)
         ident, envelope = self._session.envelope(request.method, request.params)
         yield from perform(self.link.send, orjson.dumps(envelope))
@@ -31,7 +31,7 @@ class Subscription:
         end = clock() + timeout
         while True:
             message = decoded((yield from perform(self.link.receive, max(end - clock(), 0.0))))
-            # What precedes the answer belongs to the subscription before.
+            # Messages before the response belong to the previous subscription.
             if isinstance(message, dict) and "method" not in message and message.get("id") in (ident, None):
                 self._ident = read_answer(request, message, ident)
                 self.active = True
@@ -40,14 +40,14 @@ class Subscription:
                 raise TimedOut("no answer to eth_subscribe came in time")
 
     def resubscribe(self, place: Place) -> Flow[None]:
-        """End the subscription and begin another one after `place`."""
+        """End the subscription and start another one after `place`."""
         self.active = False
         _, envelope = self._session.envelope("eth_unsubscribe", (self._ident,))
         yield from perform(self.link.send, orjson.dumps(envelope))
         yield from self.subscribe(place, self._session.options.timeout)
 
     def message(self, timeout: float) -> Flow[dict[str, Any] | None]:
-        """The next step or heartbeat; None where the node says that it left some out."""
+        """Return the next step or heartbeat; None if the node reports that it dropped steps."""
         while True:
             message = decoded((yield from perform(self.link.receive, timeout)))
             if not isinstance(message, dict):

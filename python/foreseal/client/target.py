@@ -6,12 +6,12 @@ _SCHEMES = ("http", "https", "ws", "wss")
 
 
 def scheme(url: str) -> str:
-    """What a URL begins with, in lower case. Raises ValueError for what is not the URL of a node."""
+    """Return the scheme of a URL in lower case. Raise ValueError if it is not the URL of a node."""
     return _parts(url).scheme
 
 
 def origin(url: str) -> str:
-    """Scheme, host and port of a URL; what else it has may be secret. Raises ValueError as `scheme`."""
+    """Return scheme, host and port of a URL; the rest may be secret. Raises ValueError like `scheme`."""
     parts = _parts(url)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
 

@@ -1,4 +1,4 @@
-"""Transactions, their receipts and logs, as nodes answer them."""
+"""Transactions, their receipts and logs, in the form that nodes return."""
 
 from dataclasses import dataclass, field
 
@@ -14,7 +14,7 @@ class Log(Shape):
     data: str
     block_number: int
     block_hash: str
-    """Of the step at which it was seen, if it was pre-confirmed."""
+    """Hash of the block; for a pre-confirmed log, hash of the step that has it."""
     block_timestamp: int | None
     """Seconds since 1970."""
     transaction_hash: str
@@ -22,12 +22,12 @@ class Log(Shape):
     log_index: int
     """Position in the block."""
     removed: bool
-    """Whether its block or step is no longer on the chain."""
+    """True if its block or step is no longer on the chain."""
 
 
 @dataclass(frozen=True, slots=True)
 class Receipt(Shape):
-    """What a transaction did."""
+    """Outcome of a transaction."""
 
     transaction_hash: str
     transaction_index: int
@@ -35,17 +35,17 @@ class Receipt(Shape):
     block_hash: str
     sender: str = field(metadata={"key": "from"})
     to: str | None
-    """None for a creation."""
+    """None for a contract creation."""
     contract_address: str | None
-    """Of the contract that it created."""
+    """Address of the created contract."""
     succeeded: bool | None = field(metadata={"key": "status", "read": succeeded})
-    """False for one that was reverted; None before Byzantium, whose receipts have `root` instead."""
+    """False if it reverted; None before Byzantium, whose receipts have `root` instead."""
     root: str | None
     type: int
     """0 legacy, 1 EIP-2930, 2 EIP-1559, 3 EIP-4844, 4 EIP-7702."""
     gas_used: int
     cumulative_gas_used: int
-    """Of the block up to here."""
+    """Gas of the block up to and including this transaction."""
     effective_gas_price: int
     """Wei per gas."""
     blob_gas_used: int | None
@@ -90,14 +90,14 @@ class Transaction(Shape):
     nonce: int
     sender: str = field(metadata={"key": "from"})
     to: str | None
-    """None for a creation."""
+    """None for a contract creation."""
     value: int
     """Wei."""
     input: str
     gas: int
-    """The most it may use."""
+    """Gas limit."""
     gas_price: int
-    """Wei per gas that it pays; while it is in the pool, the most it may pay."""
+    """Effective price in wei per gas; while it is in the pool, the maximum price."""
     max_fee_per_gas: int | None
     max_priority_fee_per_gas: int | None
     max_fee_per_blob_gas: int | None
@@ -112,14 +112,14 @@ class Transaction(Shape):
 
 @dataclass(frozen=True, slots=True)
 class TransactionStatus(Shape):
-    """Where a submitted transaction stands."""
+    """Status of a submitted transaction."""
 
     status: str
     """unknown, queued, pooled, preconfirmed, sealed, dropped or replaced."""
     block_number: int | None
     flashblock_index: int | None
-    """Of the first step that holds it."""
+    """Index of the first step that has it."""
     reason: str | None
-    """Why it waits or was dropped."""
+    """Reason why it waits or was dropped."""
     replaced_by: str | None
-    """Hash of the transaction that took its place."""
+    """Hash of the transaction that replaced it."""

@@ -1,4 +1,4 @@
-"""Waits for a receipt: told by the feed where there is one, by asking otherwise."""
+"""Waits for a receipt: by the feed over WebSocket, by polling otherwise."""
 
 from foreseal.client.calls import block_number, get_receipt
 from foreseal.client.errors import TimedOut
@@ -11,9 +11,9 @@ from foreseal.client.transactions import Receipt
 
 
 def wait_for_receipt(session: Session, hash: Hex, timeout: float = 60.0, *, sealed: bool = False) -> Flow[Receipt]:
-    """The receipt of a transaction as soon as it is pre-confirmed, or with `sealed` once its block is sealed.
+    """Return the receipt of a transaction once it is pre-confirmed, or with `sealed` once its block is sealed.
 
-    Over WebSocket the feed says when to look, otherwise it is asked for again and again. Raises `TimedOut`.
+    Over WebSocket the feed triggers each check; otherwise the client polls. Raises `TimedOut`.
     """
     name = data(hash)
     end = session.options.clock() + timeout
@@ -30,10 +30,10 @@ def wait_for_receipt(session: Session, hash: Hex, timeout: float = 60.0, *, seal
 
 
 def _wait(session: Session, feed: Feed | None, name: str, end: float, sealed: bool) -> Flow[Receipt]:
-    """As `wait_for_receipt`, until `end` by the session's clock."""
+    """Wait like `wait_for_receipt`, until `end` on the session's clock."""
     if feed is not None:
         feed.deadline = end
-        # Connected before the first look, so that nothing happens between the two.
+        # Connect before the first check, so that no event is missed between the two.
         yield from feed.connect()
     while True:
         receipt = yield from _look(session, name, sealed)
@@ -54,12 +54,12 @@ def _look(session: Session, name: str, sealed: bool) -> Flow[Receipt | None]:
         return receipt
     if (yield from session.execute(block_number())) < receipt.block_number:
         return None
-    # Its block is sealed; read again, because it may have moved to another one between the two answers.
+    # Its block is sealed; read it again, because it may have moved to another block between the two responses.
     return (yield from session.execute(get_receipt(name)))
 
 
 def _news(feed: Feed, name: str, sealed: bool) -> Flow[None]:
-    """Returns when something happened after which looking again may find more."""
+    """Return after an event that may change the result of a check."""
     while True:
         event = yield from feed.next()
         if event is None or isinstance(event, StepRemoved):

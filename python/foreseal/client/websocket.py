@@ -1,7 +1,7 @@
-"""Calls and feeds over WebSocket, by websockets.
+"""Calls and feeds over WebSocket, with the package websockets.
 
-Calls share one connection, opened by the first of them and again after it broke. Every feed has a connection of its
-own, so that a reader who takes their time holds up nothing but their feed.
+All calls share one connection; the first call opens it, and later calls reopen it after a failure. Every feed has its
+own connection, so that a slow reader delays only its own feed.
 """
 
 import asyncio
@@ -23,12 +23,12 @@ asyncio_client = needed("websockets.asyncio.client")
 sync_client = needed("websockets.sync.client")
 exceptions = needed("websockets.exceptions")
 
-# Seconds that the other side gets to answer a close.
+# Seconds for the peer's response to a close frame.
 _CLOSING = 1.0
 
 
 def _settings(options: Options, *, pings: bool) -> dict[str, Any]:
-    """A feed hears heartbeats, so that pings would say nothing new."""
+    """Return the options of a connection. Feeds need no pings, because they receive heartbeats."""
     settings: dict[str, Any] = {
         "compression": None,
         "max_size": options.largest_message,
@@ -40,7 +40,7 @@ def _settings(options: Options, *, pings: bool) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def _connecting(url: str, seconds: float) -> Iterator[None]:
-    """As `_explaining`, with where the connection was to lead, and what the server said if it refused one."""
+    """Translate errors like `_explaining`, and add the URL and the server's response to a rejected handshake."""
     try:
         with _explaining(seconds):
             yield
@@ -53,7 +53,7 @@ def _connecting(url: str, seconds: float) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _explaining(seconds: float) -> Iterator[None]:
-    """Errors of connections as those of this package."""
+    """Translate errors of connections to those of this package."""
     try:
         yield
     except TimeoutError as error:
@@ -66,7 +66,7 @@ class WebSocketLink:
     """A blocking connection."""
 
     def __init__(self, connection: Any, gone: "Gone") -> None:
-        """`gone` is told when it is closed."""
+        """`gone` is called when it closes."""
         self._connection = connection
         self._gone = gone
 
@@ -76,12 +76,12 @@ class WebSocketLink:
             self._connection.send(message.decode())
 
     def receive(self, seconds: float) -> Any:
-        """The next message."""
+        """Return the next message."""
         with _explaining(seconds):
             return self._connection.recv(seconds)
 
     def close(self) -> None:
-        """Close it and wait for the other side, shortly."""
+        """Close it, with a short wait for the peer."""
         self._gone(self)
         with _explaining(_CLOSING):
             self._connection.close()
@@ -96,7 +96,7 @@ class AsyncWebSocketLink:
     """A connection under asyncio."""
 
     def __init__(self, connection: Any, gone: "Gone") -> None:
-        """`gone` is told when it is closed."""
+        """`gone` is called when it closes."""
         self._connection = connection
         self._gone = gone
 
@@ -106,13 +106,13 @@ class AsyncWebSocketLink:
             await self._connection.send(message.decode())
 
     async def receive(self, seconds: float | None) -> Any:
-        """The next message; with no time-out it waits for ever."""
+        """Return the next message; None as time limit waits forever."""
         with _explaining(seconds or 0.0):
             async with asyncio.timeout(seconds):
                 return await self._connection.recv()
 
     async def close(self) -> None:
-        """Close it and wait for the other side, shortly."""
+        """Close it, with a short wait for the peer."""
         self._gone(self)
         with _explaining(_CLOSING):
             await self._connection.close()
@@ -127,7 +127,7 @@ Gone = Callable[[Any], None]
 
 
 class WebSocketTransport:
-    """Blocking calls to one URL; from several threads they wait for each other."""
+    """Blocking calls to one URL; concurrent threads are serialized."""
 
     def __init__(self, url: str, options: Options) -> None:
         self._url = url
@@ -137,7 +137,7 @@ class WebSocketTransport:
         self._open: set[WebSocketLink] = set()
 
     def exchange(self, body: bytes, seconds: float) -> bytes:
-        """The answer to a request body."""
+        """Return the response to a request body."""
         with self._lock:
             try:
                 if self._calls is None:
@@ -145,29 +145,29 @@ class WebSocketTransport:
                 self._calls.send(body)
                 return self._answer(self._calls, _ident(body), seconds)
             except BaseException:
-                # What was asked may still be answered, and would be taken for the answer to the next call.
+                # A late response to this call would be taken for the response to the next one.
                 calls, self._calls = self._calls, None
                 if calls is not None:
                     calls.abandon()
                 raise
 
     def _answer(self, calls: WebSocketLink, ident: Any, seconds: float) -> bytes:
-        """The message that answers the call, whatever comes before it."""
+        """Return the message that responds to the call, and skip earlier ones."""
         end = time.monotonic() + seconds
         while True:
             answer = _bytes(calls.receive(max(end - time.monotonic(), 0.0)))
-            # What a node refused before it read the id comes with none.
+            # A response to a call that was rejected before its id was read has no id.
             if _ident(answer) in (ident, None):
                 return answer
 
     def dial(self, seconds: float) -> WebSocketLink:
-        """A connection for a feed."""
+        """Open a connection for a feed."""
         return self._connect(seconds, pings=False)
 
     def _connect(self, seconds: float, *, pings: bool) -> WebSocketLink:
         settings = _settings(self._options, pings=pings)
         with _connecting(self._url, seconds):
-            # Entered, since newer versions ask for it; a link closes it.
+            # Newer versions require entering the context; a link closes it.
             connection = sync_client.connect(self._url, open_timeout=seconds, **settings).__enter__()
         link = WebSocketLink(connection, self._open.discard)
         self._open.add(link)
@@ -178,7 +178,7 @@ class WebSocketTransport:
         time.sleep(seconds)
 
     def close(self) -> None:
-        """Close all connections, those of feeds as well."""
+        """Close all connections, including those of feeds."""
         self._calls = None
         for link in tuple(self._open):
             with contextlib.suppress(ConnectionLost, TimedOut):
@@ -186,7 +186,7 @@ class WebSocketTransport:
 
 
 class AsyncWebSocketTransport:
-    """Calls under asyncio to one URL, as many at once as there are."""
+    """Concurrent calls under asyncio to one URL."""
 
     def __init__(self, url: str, options: Options) -> None:
         self._url = url
@@ -198,7 +198,7 @@ class AsyncWebSocketTransport:
         self._open: set[AsyncWebSocketLink] = set()
 
     async def exchange(self, body: bytes, seconds: float) -> bytes:
-        """The answer to a request body."""
+        """Return the response to a request body."""
         ident = _ident(body)
         answer: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
         self._waiting[ident] = answer
@@ -210,7 +210,7 @@ class AsyncWebSocketTransport:
         finally:
             del self._waiting[ident]
             if answer.done() and not answer.cancelled():
-                # Looked at, so that nobody complains that it never was.
+                # Retrieve the exception, so that asyncio does not report it as never retrieved.
                 answer.exception()
 
     async def _connection(self, seconds: float) -> AsyncWebSocketLink:
@@ -221,7 +221,7 @@ class AsyncWebSocketTransport:
             return self._calls
 
     async def _read(self, link: AsyncWebSocketLink) -> None:
-        """Hand every answer to whoever waits for it, as long as the connection stands."""
+        """Deliver every response to its waiting call until the connection closes."""
         try:
             while True:
                 answer = _bytes(await link.receive(None))
@@ -232,7 +232,7 @@ class AsyncWebSocketTransport:
             self._break(link, error)
 
     def _whose(self, ident: Any) -> "asyncio.Future[bytes] | None":
-        """Who waits for the answer with this id. One without can be told only where one call is under way."""
+        """Return the future of the call with this id. Without an id it is known only if one call is in flight."""
         if ident is None and len(self._waiting) == 1:
             return next(iter(self._waiting.values()))
         return self._waiting.get(ident)
@@ -246,7 +246,7 @@ class AsyncWebSocketTransport:
                 waiting.set_exception(ConnectionLost(str(error)))
 
     async def dial(self, seconds: float) -> AsyncWebSocketLink:
-        """A connection for a feed."""
+        """Open a connection for a feed."""
         return await self._connect(seconds, pings=False)
 
     async def _connect(self, seconds: float, *, pings: bool) -> AsyncWebSocketLink:
@@ -262,13 +262,13 @@ class AsyncWebSocketTransport:
         await asyncio.sleep(seconds)
 
     async def close(self) -> None:
-        """Close all connections, those of feeds as well."""
+        """Close all connections, including those of feeds."""
         self._calls = None
         for link in tuple(self._open):
             with contextlib.suppress(ConnectionLost, TimedOut):
                 await link.close()
         if self._reader is not None:
-            # It ends with its connection.
+            # The reader task ends with its connection.
             await asyncio.wait((self._reader,))
 
 
@@ -277,7 +277,7 @@ def _bytes(message: str | bytes) -> bytes:
 
 
 def _ident(body: bytes) -> Any:
-    """By what call and answer are known: their id, or that of the first of a batch; None where there is none."""
+    """Return the id of a call or response, or of the first one of a batch; None without one."""
     try:
         message = orjson.loads(body)
     except orjson.JSONDecodeError:
@@ -285,5 +285,5 @@ def _ident(body: bytes) -> Any:
     if isinstance(message, list):
         message = message[0] if message else None
     ident = message.get("id") if isinstance(message, dict) else None
-    # Another kind is no id of ours, and may be none that can be looked up.
+    # Other types are not ids of this client and may be unhashable.
     return ident if isinstance(ident, int) else None

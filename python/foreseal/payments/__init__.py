@@ -1,1 +1,1 @@
-"""Payments on an Ethereum chain: what a merchant or a seller of an API builds on the node."""
+"""Payments on an Ethereum chain: merchant ledger, payment contracts, and x402 for sellers and buyers of APIs."""

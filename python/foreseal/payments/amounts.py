@@ -1,19 +1,19 @@
-"""Amounts of money: integers in a token's smallest unit inside, Decimal at the edge, never a float."""
+"""Amounts of money: integers in a token's smallest unit internally, Decimal at the edge, never a float."""
 
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
 LARGEST = 2**256 - 1
-"""Units that a token can count (uint256)."""
-# Digits of an amount, of which a uint256 has 78.
+"""Largest amount of a token in smallest units (uint256)."""
+# Limit on the digits of an amount. A uint256 has at most 78.
 _LONGEST = 400
 
 
 def units(amount: Decimal | str | int, decimals: int = 6) -> int:
-    """The smallest units of `amount`, which is in whole tokens.
+    """Convert `amount` in whole tokens to smallest units.
 
-    Raises TypeError for a float, and ValueError for what is no amount, is negative, is not finite, has more than
-    `decimals` places or is larger than a uint256.
+    Raises TypeError for a float. Raises ValueError for an amount that is not a number, is negative or not finite, has
+    more than `decimals` places, or exceeds a uint256.
     """
     if isinstance(amount, bool) or not isinstance(amount, Decimal | str | int):
         raise TypeError(f"amount: {amount!r} is a {type(amount).__name__}: give a Decimal, a text or an int")
@@ -27,7 +27,7 @@ def units(amount: Decimal | str | int, decimals: int = 6) -> int:
         raise ValueError(f"amount: {amount} is negative")
     _, digits, exponent = exact.as_tuple()
     places = int(exponent) + decimals
-    # An exponent of eight digits is a short text, and its power of ten a number that no memory has room for.
+    # A short text such as 1e99999999 would need a power of ten that exhausts memory.
     if exact and (len(digits) > _LONGEST or places > _LONGEST):
         raise ValueError(f"amount: {str(exact)[:100]} is more than a token counts")
     if not exact:
@@ -40,7 +40,7 @@ def units(amount: Decimal | str | int, decimals: int = 6) -> int:
 
 
 def checked(amount: Any, name: str = "amount") -> int:
-    """An amount in smallest units. Raises TypeError if it is no int, ValueError outside of a uint256."""
+    """Return `amount` in smallest units. Raises TypeError unless it is an int, ValueError outside of a uint256."""
     if isinstance(amount, bool) or not isinstance(amount, int):
         raise TypeError(f"{name}: {amount!r} is a {type(amount).__name__}: units are an int")
     if not 0 <= amount <= LARGEST:
@@ -49,6 +49,6 @@ def checked(amount: Any, name: str = "amount") -> int:
 
 
 def tokens(amount: int, decimals: int = 6) -> Decimal:
-    """Whole tokens of so many smallest units, exact, with all `decimals` places."""
+    """Convert `amount` in smallest units to whole tokens, exact, with all `decimals` places."""
     digits = tuple(map(int, str(checked(amount))))
     return Decimal((0, digits, -decimals))

@@ -18,11 +18,11 @@ from foreseal.payments.typed_data import Cancellation
 
 
 class NotCancelable(Exception):
-    """The authorization is past validBefore, or consumed, or a permit. Nothing was signed."""
+    """The authorization expired, was consumed, or is a permit. Nothing was signed."""
 
 
 class Cancellations:
-    """Relays cancelAuthorization (EIP-3009)."""
+    """Relay for cancelAuthorization (EIP-3009)."""
 
     def __init__(self, ledger: Ledger, sender: Sender, merchant: Merchant) -> None:
         self._ledger = ledger
@@ -31,17 +31,20 @@ class Cancellations:
         self._progress = Progress(ledger, sender, merchant)
 
     def message(self, id: str) -> Cancellation:
-        """What the payer of an order signs to cancel it. Raises `NotCancelable` of one that is captured by a permit."""
+        """Return the message that the payer signs to cancel an order.
+
+        Raises `NotCancelable` if a permit pays the order.
+        """
         with self._ledger.database.reading() as tx:
             order = read(tx, orders, id)
         _require_authorization(order)
         return Cancellation(order.payer, order.nonce)
 
     def cancel(self, id: str, signature: bytes) -> Row[Any]:
-        """Relay the payer's cancellation of a voided order before it expires; the order as it is then.
+        """Relay the payer's cancellation of a voided order before it expires. Return the updated order.
 
-        Raises `NotCancelable`, `WrongSignature`, `Reverted` (a paused token), `FeeTooHigh`, and what the node raises,
-        all before anything is stored; `NotAllowed` and `Overtaken`.
+        Raises `NotCancelable`, `WrongSignature`, `Reverted` (for example, a paused token), `FeeTooHigh` and the node's
+        errors, all before anything is stored. Raises `NotAllowed` and `Overtaken` if the state of the order forbids it.
         """
         with self._ledger.database.reading() as tx:
             order = read(tx, orders, id)

@@ -1,4 +1,4 @@
-"""Capture: what is checked before, and the decision that excludes a void."""
+"""Captures: the checks before a capture, and the decision that excludes a void."""
 
 from enum import StrEnum
 from typing import Any
@@ -22,7 +22,7 @@ from foreseal.payments.signatures import check
 
 
 class Obstacle(StrEnum):
-    """Why a capture would not work now."""
+    """Reason why a capture would fail now."""
 
     DOMAIN = "the token's domain, or the order's token or payee, is not the configured one"
     EARLY = "not yet valid"
@@ -35,7 +35,7 @@ class Obstacle(StrEnum):
 
 
 class NotCapturable(Exception):
-    """Nothing was signed, and the order is as it was."""
+    """The capture was rejected before signing; the order is unchanged."""
 
     def __init__(self, id: str, obstacle: Obstacle, detail: str = "") -> None:
         super().__init__(id, obstacle, detail)
@@ -48,7 +48,7 @@ class NotCapturable(Exception):
 
 
 class Captures:
-    """Captures stored orders by receiveWithAuthorization (EIP-3009), or by the payee's checkout and a permit."""
+    """Captures of stored orders: by receiveWithAuthorization (EIP-3009), or by the payee's checkout and a permit."""
 
     def __init__(self, ledger: Ledger, sender: Sender, merchant: Merchant) -> None:
         if sender.account.address != merchant.payee:
@@ -59,14 +59,14 @@ class Captures:
         self._progress = Progress(ledger, sender, merchant)
 
     def capture(self, id: str, amount: int | None = None) -> Row[Any]:
-        """Decide to capture a stored order, and send it; the order as it is then.
+        """Decide to capture a stored order, and send the transaction. Return the updated order.
 
-        `amount`, smallest units, is what is taken of an order with a permit, at most what that allows, and once; other
-        orders have one amount, and ValueError is raised for another.
+        `amount`, in smallest units, is the amount to capture. An order with a permit needs it: at most the permitted
+        maximum, captured once. Any other order has one amount; another value raises ValueError.
 
-        Only a receipt's logs make it captured: `Progress.advance` looks for them. Raises `NotCapturable`,
-        `WrongSignature`, `WrongChain`, `FeeTooHigh`, and what the node raises, all before anything is stored;
-        `NotAllowed` and `Overtaken` if the order is void, or its capture decided already.
+        The order becomes captured only by the logs of a receipt, which `Progress.advance` reads. Raises
+        `NotCapturable`, `WrongSignature`, `WrongChain`, `FeeTooHigh` and the node's errors, all before anything is
+        stored. Raises `NotAllowed` and `Overtaken` if the order is void or its capture is already decided.
         """
         with self._ledger.database.reading() as tx:
             order = read(tx, orders, id)
@@ -89,7 +89,10 @@ class Captures:
         return self._progress.deliver(id, intent)
 
     def _check(self, order: Row[Any], amount: int) -> None:
-        """All that is known to prevent a capture, as of `pending`. None of it reserves money: only a receipt does."""
+        """Check all that can prevent a capture, at `pending`.
+
+        No check reserves money; only a receipt proves payment.
+        """
         node, domain = self._sender.node, self._merchant.domain
         found = node.chain_id()
         if found != domain.chain_id:
@@ -122,7 +125,7 @@ class Captures:
 
 
 def _taken(order: Row[Any], amount: int | None) -> int:
-    """What a capture takes. Raises ValueError and TypeError for what is no amount of this order."""
+    """Return the amount to capture. Raises ValueError or TypeError if it does not fit the order."""
     if order.checkout is None:
         if amount not in (None, order.amount):
             raise ValueError(f"amount: {amount} is not what the authorization is of, {order.amount}")
@@ -135,12 +138,12 @@ def _taken(order: Row[Any], amount: int | None) -> int:
 
 
 def parts_of(order: Row[Any]) -> Parts:
-    """Who takes part in a capture."""
+    """Return the accounts that a capture involves."""
     return Parts(order.payer, [order.payee], order.checkout or order.payee)
 
 
 def call_of(order: Row[Any], amount: int | None) -> tuple[str, bytes]:
-    """Contract and call data of a capture; of a signed order with a permit, of so many units."""
+    """Return contract and call data of a capture. `amount`, in smallest units, applies to orders with a permit."""
     if order.checkout is None:
         return order.token, receive_call(authorization(order), order.signature)
     return order.checkout, capture_call(order.nonce, amount or 0, permit(order), order.signature)

@@ -12,27 +12,27 @@ from foreseal.payments.ledger.tables import orders, refunds, suspense, transfers
 
 @dataclass(frozen=True, slots=True)
 class Balance:
-    """Sums in smallest units, and what does not fit."""
+    """Sums in smallest units, and contradictions between the tables."""
 
     received: int
     """All transfers to the merchant that are on the chain."""
     captured: int
-    """Those that are an order's."""
+    """Transfers that are matched to an order."""
     suspended: int
-    """Those that are nobody's."""
+    """Unmatched transfers."""
     refunded: int
-    """Refunds that were paid."""
+    """Completed refunds."""
     reserved: int
-    """Refunds that are under way."""
+    """Refunds that are not completed yet."""
     faults: tuple[str, ...] = field(default=())
-    """In words; empty if all is well."""
+    """Descriptions of contradictions; empty if the books balance."""
 
 
 def balance(tx: Connection) -> Balance:
-    """Sum everything up, as of one moment, and compare.
+    """Compute all sums from one snapshot, and compare them.
 
-    captured orders = transfers matched to them, one each, of the same amount; every other transfer is suspended, once;
-    the refunds of an order, those under way too, are no more than it captured.
+    Each captured order has one matched transfer of the same amount. Every other transfer is in `suspense` once. The
+    refunds of an order, including pending ones, never exceed its capture.
     """
     faults: list[str] = []
     taken = {row.id: row for row in tx.execute(select(orders).where(orders.c.state == OrderState.CAPTURED))}
@@ -67,13 +67,13 @@ def balance(tx: Connection) -> Balance:
 
 
 def asked(order: Row[Any]) -> int | None:
-    """What a capture of an order moves: its amount, or what was decided of a maximum; None before that."""
+    """Return the amount that a capture moves. For a permit it is the decided amount, or None before the decision."""
     amount: int | None = order.amount if order.checkout is None else order.actual
     return amount
 
 
 def _refunds(tx: Connection) -> tuple[dict[str, int], dict[str, int]]:
-    """Paid and promised units by order."""
+    """Return paid and pending refund amounts by order."""
     paid: dict[str, int] = defaultdict(int)
     promised: dict[str, int] = defaultdict(int)
     for row in tx.execute(select(refunds).where(refunds.c.state != DisbursementState.BLOCKED)):

@@ -1,7 +1,7 @@
-"""Where a process may end between what it means to do and what it did.
+"""Points between intent and effect at which a process may crash.
 
-The code names each place as it passes it. In production nothing listens; a test kills the process there and looks
-whether a restart loses or doubles anything. docs/payments.md says what is stored at each.
+The code reports each point as it passes it. In production nothing listens. A test kills the process at a point and
+checks that a restart loses or doubles nothing. docs/payments.md lists the stored data at each point.
 """
 
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from enum import StrEnum
 
 
 class CrashPoint(StrEnum):
-    """A place between intent and effect, in the order of a payment's life."""
+    """A point between intent and effect, in the order of a payment's lifetime."""
 
     CAPTURE_CHECKED = "capture checked, nothing stored"
     CAPTURE_DECIDED = "capture decided and signed, not yet committed"
@@ -36,8 +36,8 @@ class CrashPoint(StrEnum):
 
 
 Passed = Callable[[StrEnum], None]
-"""Told each place that is passed. What it raises ends the operation there, as the end of the process would."""
+"""Callback for each point that is passed. An exception from it ends the operation there, as a crash would."""
 
 
 def unwatched(_: StrEnum) -> None:
-    """Nobody listens."""
+    """Ignore the point."""

@@ -1,7 +1,7 @@
-"""Money that the merchant sends: what refunds and payouts have in common.
+"""Outgoing payments of the merchant: the common part of refunds and payouts.
 
-Nothing on the chain keeps a plain transfer from happening twice. So each has one transaction, whose account nonce it
-keeps until it is final that it did nothing; only then may there be another one.
+Nothing on the chain prevents a plain transfer from happening twice. Each disbursement therefore has one transaction
+with one account nonce. A second transaction is possible only once it is final that the first had no effect.
 
 ```text
 Reserved --submit--> Reserved (intended) --> Broadcast --logs--> Complete (provisional, confirmed, final)
@@ -57,7 +57,7 @@ from foreseal.payments.sending import (
 
 
 class Forbidden(LedgerError):
-    """The token lets an account neither send nor receive. `account` is at fault."""
+    """The token forbids `account` to send or receive."""
 
     def __init__(self, account: str) -> None:
         super().__init__(account)
@@ -68,7 +68,7 @@ class Forbidden(LedgerError):
 
 
 class Disbursements(ABC):
-    """Refunds, or payouts."""
+    """Base class of refunds and payouts."""
 
     table: Table
     purpose: Purpose
@@ -84,36 +84,36 @@ class Disbursements(ABC):
 
     @abstractmethod
     def recipients(self, tx: Connection, row: Row[Any]) -> list[tuple[str, int]]:
-        """Who gets how many units."""
+        """Return recipients and their amounts in smallest units."""
 
     @abstractmethod
     def call(self, row: Row[Any], legs: list[tuple[str, int]]) -> tuple[str, bytes]:
-        """Contract and call data."""
+        """Return contract and call data."""
 
     @abstractmethod
     def trace(self, row: Row[Any], legs: list[tuple[str, int]]) -> tuple[str, Topics]:
-        """Contract and topics of a log that there is if it was paid."""
+        """Return contract and topics of a log that exists if the row was paid."""
 
     @abstractmethod
     def shown(self, row: Row[Any], legs: list[tuple[str, int]], receipt: Receipt) -> list[int] | None:
-        """Positions in the block of the Transfers that paid all of it, as a receipt has them; None if it was not."""
+        """Return the log indices of the Transfers in a receipt that paid all of it; None if it was not paid."""
 
     def get(self, id: str) -> Row[Any]:
-        """One as it is. Raises `Unknown`."""
+        """Return the current row. Raises `Unknown`."""
         with self.ledger.database.reading() as tx:
             return read(tx, self.table, id)
 
     def timeline(self, id: str) -> list[Entry]:
-        """What happened to one, oldest first."""
+        """Return the timeline of a row, oldest entry first."""
         with self.ledger.database.reading() as tx:
             return entries(tx, self.table.name, id)
 
     def submit(self, id: str) -> Row[Any]:
-        """Sign, store and send what is reserved; as it is then.
+        """Sign, store and send a reserved disbursement. Return the updated row.
 
-        It is Blocked where a recipient is forbidden. Raises `Forbidden` if the merchant or the contract is,
+        A forbidden recipient makes it Blocked. Raises `Forbidden` if the token forbids the merchant or the contract,
         `NotAllowed` if it is under way or done, `Reverted` if it would revert for another reason, `FeeTooHigh`,
-        `Overtaken`, and what the node raises.
+        `Overtaken`, and the node's errors.
         """
         with self.ledger.database.reading() as tx:
             row = read(tx, self.table, id)
@@ -139,9 +139,9 @@ class Disbursements(ABC):
         return self._deliver(id, intent)
 
     def advance(self, id: str) -> Row[Any]:
-        """Do whatever it waits for, also to be sent for the first time; as it is then. Repeating it is safe.
+        """Take the next step, including the first send. Return the updated row. Safe to repeat.
 
-        Raises as `submit` does.
+        Raises the same errors as `submit`.
         """
         with self.ledger.database.reading() as tx:
             row = read(tx, self.table, id)
@@ -159,7 +159,7 @@ class Disbursements(ABC):
         return self.get(id)
 
     def waiting(self) -> list[str]:
-        """All that is not done."""
+        """Return the ids of all rows that are not done."""
         columns = self.table.c
         waiting = or_(
             columns.state.in_((DisbursementState.RESERVED, DisbursementState.BROADCAST)),
@@ -169,28 +169,28 @@ class Disbursements(ABC):
             return list(tx.execute(select(columns.id).where(waiting).order_by(columns.id)).scalars())
 
     def resume(self) -> dict[str, Exception]:
-        """Advance all that is not done, as after a start; what went wrong, by id."""
+        """Advance all rows that are not done, for example after a start. Return the errors by id."""
         return advance_each(self.waiting(), self.advance)
 
     def forbidden(self, token: str, contract: str, legs: list[tuple[str, int]]) -> str | None:
-        """The first account that the token lets not take part, by blacklist or holder policy, as of `pending`.
+        """Return the first account that the token forbids, by blacklist or holder policy, at `pending`.
 
-        `contract` is who executes the transfers: the token itself where the merchant sends them.
+        `contract` executes the transfers; it is the token itself if the merchant sends them.
         """
         asked, payee = Token(self.sender.node, token), self.merchant.payee
         executor = None if contract == token else contract
         return forbidden(asked, Parts(payee, [recipient for recipient, _ in legs], executor), "pending")
 
     def _look(self, row: Row[Any], intent: int) -> None:
-        """Raise `Incomplete` if logs show a transaction of which the node withholds the receipt.
+        """Raise `Incomplete` if logs show a transaction whose receipt the node withholds.
 
-        Nodes forget receipts, or find them late; without one it would be paid a second time.
+        Nodes may drop receipts, or index them late. Without this check the row would be paid a second time.
         """
         with self.ledger.database.reading() as tx:
             _, tried = read_intent(tx, intent)
             contract, topics = self.trace(row, self.recipients(tx, row))
         hashes = {attempt.hash for attempt in tried}
-        # A reorganisation may have brought it into a block below the one that it was signed at.
+        # A reorganization may have moved it into a block below the one at which it was signed.
         since = max(0, tried[0].since_block - WIDEST)
         for log in newest_logs(self.sender.node, contract, topics, since):
             if log.transaction_hash in hashes:
@@ -207,7 +207,7 @@ class Disbursements(ABC):
         if paid is not None:
             return {"log_index": paid}
         if receipt.succeeded and step is Step.FINAL:
-            # What lacks its logs may have been paid: never again by itself.
+            # A success without logs may still have paid, so it is never retried automatically.
             raise Incomplete(f"{receipt.transaction_hash} succeeded, and its receipt lacks the token's logs")
         return None
 
@@ -221,7 +221,7 @@ class Disbursements(ABC):
 
 
 def paid_by(moved: Sequence[Transfer], legs: Sequence[tuple[str, int]]) -> list[int] | None:
-    """Log indices of transfers that are these legs, each one of its own; None if there are not enough."""
+    """Return the log indices of transfers that match these legs one to one; None if a leg has no match."""
     left, found = list(moved), []
     for leg in legs:
         match = next((each for each in left if (each.recipient, each.amount) == leg), None)
@@ -233,5 +233,5 @@ def paid_by(moved: Sequence[Transfer], legs: Sequence[tuple[str, int]]) -> list[
 
 
 def forbids(error: Reverted) -> bool:
-    """Whether a revert says that a recipient is forbidden. A policy may also forbid the merchant, or who executes."""
+    """Return True if a revert is about a forbidden recipient. A policy may also forbid the merchant or the executor."""
     return error.data[:36] == POLICY_FORBIDS + RECEIVER_POLICY or error.reason == BLACKLISTED

@@ -1,4 +1,4 @@
-"""What became of an authorization, by its logs: authorizationState cannot tell captured from canceled."""
+"""Fate of an authorization, from its logs: authorizationState cannot distinguish captured from canceled."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -11,19 +11,19 @@ from foreseal.payments.chain.token import CANCELED, PAYMENT_CAPTURED, USED, addr
 Topics = tuple[tuple[bytes, ...] | None, ...]
 
 WIDEST = 1_999
-"""Blocks that one eth_getLogs asks for at most: under 2,000 from first to last (spec, Limits)."""
+"""Maximum block range of one eth_getLogs: under 2,000 from first to last (spec, Limits)."""
 
 
 def windows(first: int, last: int, widest: int = WIDEST) -> Iterator[tuple[int, int]]:
-    """Blocks from `first` to `last`, both included, in pieces of at most `widest`."""
+    """Split the inclusive range `first` to `last` into ranges of at most `widest` blocks."""
     for begin in range(first, last + 1, widest):
         yield begin, min(begin + widest - 1, last)
 
 
 def consumption(node: Node, token: str, payer: str, nonce: bytes, since: int) -> Receipt | None:
-    """Receipt of the transaction that used or canceled an authorization, looked for from block `since` on.
+    """Return the receipt of the transaction that used or canceled an authorization, from block `since` on.
 
-    None if there is none. Raises what the node raises, and `Incomplete` for a log whose transaction it does not have.
+    None if there is none. Raises the node's errors, and `Incomplete` if the node has a log without its receipt.
     """
     return _receipt(node, token, ((USED, CANCELED), (address_topic(payer),), (nonce,)), since)
 
@@ -38,7 +38,10 @@ def _receipt(node: Node, contract: str, topics: Topics, since: int) -> Receipt |
 
 
 def consumed(node: Node, order: Row[Any]) -> Receipt | None:
-    """Receipt of the transaction that captured an order, or canceled its authorization. Raises as `consumption`."""
+    """Return the receipt of the transaction that captured an order or canceled its authorization.
+
+    Raises the same errors as `consumption`.
+    """
     if order.checkout is None:
         return consumption(node, order.token, order.payer, order.nonce, order.since_block)
     topics: Topics = ((PAYMENT_CAPTURED,), (order.nonce,), (address_topic(order.payer),))
@@ -46,14 +49,14 @@ def consumed(node: Node, order: Row[Any]) -> Receipt | None:
 
 
 def is_used(node: Node, order: Row[Any], block: Block) -> bool:
-    """Whether an order can be captured no more, since it was, or was canceled. Raises what the node raises."""
+    """Return True if an order is already captured or canceled. Raises the node's errors."""
     if order.checkout is None:
         return Token(node, order.token).authorization_used(order.payer, order.nonce, block)
     return Checkout(node, order.checkout).captured(order.nonce, block)
 
 
 def newest_logs(node: Node, address: str, topics: Topics, since: int) -> Iterator[Log]:
-    """Logs of a contract from block `since` on, pre-confirmed ones too, the newest first."""
+    """Yield logs of a contract from block `since` on, including pre-confirmed ones, newest first."""
     latest = node.head("latest")
     pieces: list[tuple[int | str, int | str]] = list(windows(since, latest.number)) if latest is not None else []
     for first, last in [("pending", "pending"), *reversed(pieces)]:

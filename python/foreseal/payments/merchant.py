@@ -1,4 +1,4 @@
-"""What a merchant pins: chain, token, account, and how careful it is."""
+"""Settings of a merchant: chain, token, account and safety margins."""
 
 from dataclasses import dataclass
 
@@ -8,19 +8,21 @@ from foreseal.payments.typed_data import Domain, address
 
 @dataclass(frozen=True, slots=True)
 class Merchant:
-    """Configuration that no request changes."""
+    """Configuration that no request can change."""
 
     domain: Domain
-    """Of the token: name, version, chain and contract."""
+    """Signing domain of the token: name, version, chain and contract."""
     payee: str
     """The merchant's account: receives captures, sends refunds."""
     margin: int = 60
-    """Seconds before validBefore from which on nothing is captured any more."""
+    """Seconds before validBefore at which captures stop."""
     refundable: Step = Step.FINAL
-    """How safe a capture must be before it is refunded. With less than FINAL a reorganisation can take the capture
-    back, and leave the refund."""
+    """Minimum step of a capture before a refund.
+
+    Below FINAL, a reorganization can undo the capture and leave the refund.
+    """
     checkout: str | None = None
-    """The merchant's checkout contract, for orders whose amount is known only at the capture."""
+    """The merchant's checkout contract, for orders whose amount is decided at the capture."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "payee", address(self.payee, "payee"))

@@ -1,4 +1,4 @@
-"""Orders: their terms, their stored authorization, and the decision not to capture them."""
+"""Orders: terms, stored authorizations, and voids."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -18,15 +18,15 @@ from foreseal.payments.merchant import Merchant
 from foreseal.payments.signatures import WrongSignature, check
 from foreseal.payments.typed_data import Permit, ReceiveAuthorization, address, word
 
-# Seconds since 1970 that a database column takes; a uint256 would be allowed.
+# Latest time, in seconds since 1970, that a database column can hold. A uint256 could be larger.
 _LATEST = 2**63 - 1
-# r, s and v: its function takes them apart.
+# Bytes of r, s and v: the permit function takes them separately.
 _PERMIT_SIGNATURE = 65
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What a buyer is asked to sign."""
+    """Terms that a buyer signs."""
 
     payer: str
     amount: int
@@ -41,20 +41,23 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class PermitTerms:
-    """What a buyer is asked to sign where the amount is known only at the capture."""
+    """Terms that a buyer signs if the amount is decided at the capture."""
 
     payer: str
     maximum: int
     """Smallest units."""
     deadline: int
-    """Seconds since 1970, inclusive: of the permit, and of the capture."""
+    """Seconds since 1970, inclusive, for both the permit and the capture."""
     name: bytes
-    """32 random bytes (`typed_data.random_nonce`), by which the checkout knows the order: it captures each once. An id
-    would do for a checkout of this ledger alone; of another ledger's order of the same id it would have the capture."""
+    """Order id at the checkout, which captures each once: 32 random bytes (`typed_data.random_nonce`).
+
+    The order's id would suffice only for a checkout with one ledger. If several ledgers share it, the capture of
+    another ledger's order with the same id would count as this order's.
+    """
 
 
 class Orders:
-    """The orders of a merchant. Every method that changes one raises `NotAllowed`, `Overtaken` and `Unknown`."""
+    """Orders of a merchant. Every method that changes one may raise `NotAllowed`, `Overtaken` and `Unknown`."""
 
     def __init__(self, ledger: Ledger, node: Node, merchant: Merchant) -> None:
         self._ledger = ledger
@@ -62,10 +65,10 @@ class Orders:
         self._merchant = merchant
 
     def draft(self, id: str, terms: Terms) -> ReceiveAuthorization:
-        """Set the terms of a new order; what the buyer is to sign, with the merchant's domain.
+        """Create an order with these terms. Return the message that the buyer signs in the merchant's domain.
 
-        Raises `Duplicate` for an id that is taken, ValueError and TypeError for terms that cannot be, and what the node
-        raises: the order remembers from which block on its authorization can be on the chain.
+        Raises `Duplicate` if the id exists, ValueError and TypeError for invalid terms, and the node's errors. The
+        order records the earliest block that can include its authorization.
         """
         if checked(terms.amount) == 0:
             raise ValueError("amount: is 0")
@@ -85,11 +88,12 @@ class Orders:
         return message
 
     def draft_permit(self, id: str, terms: PermitTerms) -> Permit:
-        """As `draft`, for an order that is captured for any amount up to a maximum: what the buyer is to sign.
+        """Create an order for any amount up to a maximum. Return the permit that the buyer signs.
 
-        The permit has the payer's next nonce (EIP-2612): until it is captured, revoked or past its deadline, let a
-        payer have one such order. Raises as `draft` does, `Duplicate` also for a name that the checkout has captured,
-        ValueError where the merchant has no checkout, and `Reverted` where the token has no permits.
+        The permit has the payer's next nonce (EIP-2612). Until it is captured, revoked or past its deadline, create
+        only one such order for a payer. Raises the same errors as `draft`. Also raises `Duplicate` if the checkout has
+        already captured the name, ValueError if the merchant has no checkout, and `Reverted` if the token has no
+        permits.
         """
         if self._merchant.checkout is None:
             raise ValueError("checkout: the merchant has none")
@@ -115,7 +119,7 @@ class Orders:
         return message
 
     def _create(self, id: str, **terms: Any) -> None:
-        """A new order."""
+        """Insert a new order."""
         domain, since = self._merchant.domain, self._since()
         pinned = {"chain_id": domain.chain_id, "token": domain.contract, "payee": self._merchant.payee}
         with self._ledger.database.transaction() as tx:
@@ -124,9 +128,10 @@ class Orders:
             )
 
     def _since(self) -> int:
-        """A block below which no authorization that is drafted now can ever be.
+        """Return a block below which no authorization drafted now can be included.
 
-        Not the newest: after a reorganisation its number is that of another block, or a transaction is in a lower one.
+        The latest block is not safe: after a reorganization its number belongs to another block, or a lower block
+        includes the transaction.
         """
         latest = self._node.head("latest")
         if latest is None:
@@ -135,18 +140,18 @@ class Orders:
         return max(0, latest.number - WIDEST) if final is None else min(final.number, latest.number)
 
     def sign(self, id: str, signature: bytes) -> None:
-        """Take the buyer's signature, known to be theirs. Raises `WrongSignature`, and what the node raises."""
+        """Attach the buyer's signature after verifying it. Raises `WrongSignature` and the node's errors."""
         self._check(id, signature)
         with self._ledger.database.transaction() as tx:
             self._sign(tx, id, signature)
 
     def store(self, id: str) -> None:
-        """Tie the signed authorization to its order. Raises `Duplicate` if its nonce is another order's."""
+        """Bind the signed authorization to its order. Raises `Duplicate` if another order has its nonce."""
         with self._ledger.database.transaction() as tx:
             self._store(tx, locked(tx, orders, id))
 
     def accept(self, id: str, signature: bytes) -> None:
-        """`sign` and `store` in one database transaction. Raises as they do; then neither is done."""
+        """Run `sign` and `store` in one database transaction. Raises the same errors; then neither takes effect."""
         self._check(id, signature)
         with self._ledger.database.transaction() as tx:
             self._store(tx, self._sign(tx, id, signature))
@@ -175,7 +180,7 @@ class Orders:
 
     @staticmethod
     def _require_free(tx: Connection, order: Row[Any]) -> None:
-        """Raise `Duplicate` if another open order has the permit's nonce: the token takes one of the two."""
+        """Raise `Duplicate` if another open order has the permit's nonce: the token accepts only one of the two."""
         same = and_(
             *(orders.c[name] == getattr(order, name) for name in ("chain_id", "token", "payer", "permit_nonce"))
         )
@@ -185,45 +190,45 @@ class Orders:
             raise Duplicate(f"orders: the permit of {order.id} has the nonce of that of {other}, which is open")
 
     def void(self, id: str, reason: str = "") -> None:
-        """Never capture this order. Refused once a capture is decided, until it is final that it failed."""
+        """Rule out any capture of this order. Rejected after a capture is decided, until its failure is final."""
         with self._ledger.database.transaction() as tx:
             self._ledger.move(tx, orders, locked(tx, orders, id), Trigger.VOID, reason=reason)
             self._ledger.passed(CrashPoint.VOID_DECIDED)
 
     def get(self, id: str) -> Row[Any]:
-        """An order as it is. Raises `Unknown`."""
+        """Return the current row of an order. Raises `Unknown`."""
         with self._ledger.database.reading() as tx:
             return read(tx, orders, id)
 
     def timeline(self, id: str) -> list[Entry]:
-        """What happened to an order, oldest first."""
+        """Return the timeline of an order, oldest entry first."""
         with self._ledger.database.reading() as tx:
             return entries(tx, orders.name, id)
 
     def in_state(self, *states: OrderState) -> list[str]:
-        """Ids of all orders in these states."""
+        """Return the ids of all orders in these states."""
         with self._ledger.database.reading() as tx:
             wanted = select(orders.c.id).where(orders.c.state.in_(states)).order_by(orders.c.id)
             return list(tx.execute(wanted).scalars())
 
 
 def message(order: Row[Any]) -> ReceiveAuthorization | Permit:
-    """What the buyer of an order signs."""
+    """Return the message that the buyer of an order signs."""
     return authorization(order) if order.checkout is None else permit(order)
 
 
 def permit(order: Row[Any]) -> Permit:
-    """What the buyer of an order signs that is captured by a permit."""
+    """Return the permit that the buyer signs, for an order with a permit."""
     return Permit(order.payer, order.checkout, order.amount, order.permit_nonce, order.valid_before - 1)
 
 
 def authorization(order: Row[Any]) -> ReceiveAuthorization:
-    """What the buyer of an order of a fixed amount signs."""
+    """Return the authorization that the buyer signs, for an order with a fixed amount."""
     return ReceiveAuthorization(
         order.payer, order.payee, order.amount, order.valid_after, order.valid_before, order.nonce
     )
 
 
 def memo(id: str) -> bytes:
-    """The reference by which a transfer with a memo names an order: keccak256 of the order's id."""
+    """Return the memo by which a transfer refers to an order: keccak256 of the order's id."""
     return keccak(text=id)

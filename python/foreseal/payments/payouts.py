@@ -21,7 +21,10 @@ _NOBODY = "0x" + "00" * 20
 
 
 class NotFunded(Exception):
-    """The merchant's balance, or what the contract may take of it, is less than the batch. Smallest units."""
+    """The merchant's balance, or its allowance for the contract, is less than the batch.
+
+    Amounts are in smallest units.
+    """
 
     def __init__(self, needed: int, there: int) -> None:
         super().__init__(needed, there)
@@ -33,7 +36,7 @@ class NotFunded(Exception):
 
 
 class Payouts(Disbursements):
-    """The payouts of a merchant."""
+    """Payouts of a merchant."""
 
     table = payouts
     purpose = Purpose.PAYOUT
@@ -41,11 +44,11 @@ class Payouts(Disbursements):
     stored = CrashPoint.PAYOUT_STORED
 
     def prepare(self, batch: bytes, contract: str, legs: Sequence[tuple[str, int]]) -> str:
-        """Reserve a batch of recipients and smallest units; its id, the batch's reference as 0x text.
+        """Reserve a batch of recipients and amounts in smallest units. Return its id, the batch reference as 0x text.
 
-        The reference is the idempotency key, here and in the contract: with the same legs it is the same batch. Raises
-        `Forbidden`, which names the recipient at fault, `NotFunded`, `Duplicate` for a reference with other legs,
-        ValueError and TypeError, and what the node raises.
+        The reference is the idempotency key, in the ledger and in the contract: the same legs mean the same batch.
+        Raises `Forbidden` with the recipient at fault, `NotFunded`, `Duplicate` if the reference exists with other
+        legs, ValueError, TypeError and the node's errors.
         """
         id = "0x" + word(batch, "batch").hex()
         place = address(contract, "contract")
@@ -74,19 +77,19 @@ class Payouts(Disbursements):
         return id
 
     def recipients(self, tx: Connection, row: Row[Any]) -> list[tuple[str, int]]:
-        """The legs of a batch."""
+        """Return the legs of a batch."""
         return _legs(tx, row.id)
 
     def call(self, row: Row[Any], legs: list[tuple[str, int]]) -> tuple[str, bytes]:
-        """sendPayouts of the contract."""
+        """Return the call of sendPayouts."""
         return row.contract, payouts_call(word(row.id, "batch"), legs)
 
     def trace(self, row: Row[Any], legs: list[tuple[str, int]]) -> tuple[str, Topics]:
-        """Its PayoutSent."""
+        """Return the filter for PayoutSent of the batch."""
         return row.contract, ((PAYOUT_SENT,), (word(row.id, "batch"),))
 
     def shown(self, row: Row[Any], legs: list[tuple[str, int]], receipt: Receipt) -> list[int] | None:
-        """The places of a Transfer for each leg, if there is a PayoutSent for each as well."""
+        """Return the log index of a Transfer for each leg, if each leg has a PayoutSent as well."""
         sent = payouts_sent(receipt, row.contract, word(row.id, "batch"))
         return paid_by(transfers(receipt, row.token), legs) if sent == legs else None
 
@@ -102,7 +105,7 @@ class Payouts(Disbursements):
 
     @staticmethod
     def _is_there(tx: Connection, id: str, contract: str, legs: list[tuple[str, int]]) -> bool:
-        """Whether the batch is reserved already. Raises `Duplicate` if it is another one."""
+        """Return True if the batch is already reserved. Raises `Duplicate` if its id belongs to another batch."""
         found = tx.execute(select(payouts.c.contract).where(payouts.c.id == id)).scalar_one_or_none()
         if found is not None and (found != contract or _legs(tx, id) != legs):
             raise Duplicate(f"payouts: {id} is another batch")
@@ -115,9 +118,9 @@ def _legs(tx: Connection, id: str) -> list[tuple[str, int]]:
 
 
 def split(total: int, shares: Sequence[int], remainder: int) -> list[int]:
-    """Units of each share of a sum, in basis points; what does not divide goes to the share at index `remainder`.
+    """Split a sum by shares in basis points. The integer remainder goes to the share at index `remainder`.
 
-    Raises ValueError if the shares are not 10,000 basis points together, and TypeError for what is no amount.
+    Raises ValueError unless the shares sum to 10,000 basis points, and TypeError or ValueError for an invalid amount.
     """
     checked(total, "total")
     if sum(checked(share, "share") for share in shares) != BASIS_POINTS:

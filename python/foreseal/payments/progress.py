@@ -1,14 +1,14 @@
-"""How orders go on after a decision: what the chain says of their captures and cancellations.
+"""Progress of orders after a decision, from the chain's evidence of captures and cancellations.
 
 ```text
 advance: receipts of the stored transaction
-  none, and it may land      -> sent once more; what had landed before is reopened
-  none, and it never can     -> failed
-  logs show the effect       -> captured or canceled: provisional, confirmed, final
-  no effect, and final       -> failed; then the logs of (payer, nonce) tell who used the authorization
+  none, and it may be included  -> sent again; an earlier effect is reopened
+  none, and it never can be     -> failed
+  logs show the effect          -> captured or canceled: provisional, confirmed, final
+  no effect, and final          -> failed; the logs of (payer, nonce) then show who used the authorization
 ```
 
-A capture or cancellation that is not this ledger's own is found by the logs of (payer, nonce) in the same way.
+A capture or cancellation that this ledger did not send is also found by the logs of (payer, nonce).
 """
 
 from typing import Any
@@ -46,7 +46,7 @@ class NotExpired(Exception):
 
 
 class Progress:
-    """Takes orders to where the chain is."""
+    """Reconciler that moves orders to the state shown by the chain."""
 
     def __init__(self, ledger: Ledger, sender: Sender, merchant: Merchant) -> None:
         self._ledger = ledger
@@ -54,9 +54,9 @@ class Progress:
         self._merchant = merchant
 
     def advance(self, id: str) -> Row[Any]:
-        """Do whatever an order waits for; the order as it is then. Repeating it is safe, and so is a death within.
+        """Take the next step of an order. Return the updated row. Safe to repeat, and safe against crashes.
 
-        Raises what the node raises, `FinalityBroken`, and `Overtaken` where another process was faster.
+        Raises the node's errors, `FinalityBroken`, and `Overtaken` if another process was faster.
         """
         with self._ledger.database.reading() as tx:
             order = read(tx, orders, id)
@@ -65,7 +65,7 @@ class Progress:
         if intent is not None:
             self._tend(order, intent)
         elif order.step in IN_FLIGHT:
-            # What a reorganisation took back was not sent by this ledger, so nothing is under way.
+            # Without an open intent, a reorganization undid a transaction that this ledger did not send.
             with self._ledger.database.transaction() as tx:
                 order = locked(tx, orders, id)
                 if all(open_intent(tx, purpose, id) is None for purpose in _PURPOSES):
@@ -76,11 +76,11 @@ class Progress:
             return read(tx, orders, id)
 
     def waiting(self, *, watched: bool = False) -> list[str]:
-        """Orders that wait for the chain, those whose transactions were signed first at the beginning.
+        """Return the orders that wait for the chain: first those with open intents, by account nonce.
 
-        With `watched` without what is captured and not yet final: a `Watcher` follows that.
+        With `watched`, skip captures that are not final yet: a `Watcher` follows those.
         """
-        # By state and step, of which there is an index: nearly all orders are done.
+        # State and step have an index; nearly all orders are done.
         captured = (orders.c.state == OrderState.CAPTURED) & orders.c.step.in_(REVERSIBLE)
         effected = (OrderState.CANCELED,) if watched else _EFFECTED
         waiting = or_(
@@ -93,17 +93,20 @@ class Progress:
             return list(dict.fromkeys([*open_subjects(tx, *_PURPOSES, without=left_out), *moving]))
 
     def resume(self) -> dict[str, Exception]:
-        """Advance every order that waits for the chain, as after a start; what went wrong, by order."""
+        """Advance every order that waits for the chain, for example after a start. Return the errors by order."""
         return advance_each(self.waiting(), self.advance)
 
     def deliver(self, id: str, intent: int) -> Row[Any]:
-        """Send an intent of an order, and note what the node says; the order as it is then."""
+        """Send an intent of an order, and record the node's answer. Return the updated order."""
         note_delivery(self._ledger, orders, id, self._sender.deliver(intent))
         with self._ledger.database.reading() as tx:
             return read(tx, orders, id)
 
     def look(self, id: str) -> None:
-        """Find out by logs what became of an order's authorization, whoever sent it. Raises what the node raises."""
+        """Determine from logs what happened to an order's authorization, independent of the sender.
+
+        Raises the node's errors.
+        """
         with self._ledger.database.reading() as tx:
             order = read(tx, orders, id)
         found = consumed(self._sender.node, order)
@@ -124,10 +127,10 @@ class Progress:
                 self._captured(tx, order, found, step)
 
     def expire(self, id: str) -> None:
-        """Note that an authorization can never be used any more.
+        """Record that an authorization can never be used any more.
 
-        Raises `NotExpired`, also where it was used or canceled, which is then noted; `NotAllowed`, and what the node
-        raises.
+        Raises `NotExpired` also if it was used or canceled, after recording that. Raises `NotAllowed` and the node's
+        errors.
         """
         with self._ledger.database.reading() as tx:
             order = read(tx, orders, id)
@@ -142,9 +145,10 @@ class Progress:
             self._ledger.passed(CrashPoint.EXPIRY_DECIDED)
 
     def _is_used(self, order: Row[Any], final: int) -> bool:
-        """Whether an order's signature is used or canceled as of a final block.
+        """Return True if an order's signature is used or canceled as of a final block.
 
-        What is unused in the newest block is so in those before, of which not every node has the state.
+        If the latest block shows it as unused, so do all earlier blocks. Not every node has the state of earlier
+        blocks.
         """
         node = self._sender.node
         latest = node.head("latest")
@@ -172,7 +176,7 @@ class Progress:
         assert receipt is not None
         with self._ledger.database.transaction() as tx:
             order = locked(tx, orders, id)
-            if not is_open(tx, intent):  # another process was faster, and may have begun the next one
+            if not is_open(tx, intent):  # another process was faster, and may have started the next intent
                 return
             if canceled(receipt, order.token, order.payer, order.nonce):
                 self._canceled(tx, order, receipt, step)
@@ -191,7 +195,7 @@ class Progress:
             self.look(id)
 
     def _captured(self, tx: Connection, order: Row[Any], receipt: Receipt, step: Step) -> bool:
-        """Record what a receipt brought to the merchant by this authorization; whether it brought anything."""
+        """Record the transfers of a receipt that used this authorization. Return True if there was one."""
         found = [
             each
             for each in transfers(receipt, order.token)
@@ -203,9 +207,9 @@ class Progress:
         return bool(found)
 
     def _canceled(self, tx: Connection, order: Row[Any], receipt: Receipt, step: Step) -> None:
-        """Note that the authorization of an order was canceled on the chain.
+        """Record that the authorization of an order was canceled on the chain.
 
-        A stored order whose payer did that by themselves is voided with it, once nothing can take it back.
+        If the payer canceled a stored order directly, the order is also voided, once the cancellation is final.
         """
         details = {"transaction": receipt.transaction_hash, "block": receipt.block_hash}
         if order.state is OrderState.CAPTURED:
@@ -219,7 +223,7 @@ class Progress:
             self._ledger.follow(tx, orders, order, step, **details)
 
     def _reopen(self, tx: Connection, order: Row[Any]) -> None:
-        """Take back what the chain no longer has of an order."""
+        """Undo the recorded effect of an order that the chain no longer has."""
         if order.state is OrderState.CAPTURED:
             forget(self._ledger, tx, tx.execute(select(rows).where(rows.c.order_id == order.id)).one())
         elif order.state is OrderState.CANCELED:

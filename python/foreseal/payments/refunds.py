@@ -1,4 +1,4 @@
-"""Refunds: back to whom the capture's transfer came from, and never more than it brought."""
+"""Refunds: paid to the sender of the capture's transfer, and never more than the captured amount."""
 
 from typing import Any
 
@@ -26,11 +26,11 @@ from foreseal.payments.ledger.tables import transfers as rows
 
 
 class NotRefundable(LedgerError):
-    """The order is not captured, or its capture is not yet as safe as the merchant asks for."""
+    """The order is not captured, or its capture has not reached the merchant's required step."""
 
 
 class Refunds(Disbursements):
-    """The refunds of a merchant."""
+    """Refunds of a merchant."""
 
     table = refunds
     purpose = Purpose.REFUND
@@ -38,26 +38,26 @@ class Refunds(Disbursements):
     stored = CrashPoint.REFUND_STORED
 
     def refund(self, id: str, order: str, amount: int) -> Row[Any]:
-        """Reserve and send a refund of `amount` smallest units; as it is then.
+        """Reserve and send a refund of `amount` smallest units. Return the updated row.
 
-        `id` is the caller's idempotency key: asked again with the same order and amount it is the same refund. Raises
-        as `reserve` and `submit` do.
+        `id` is the caller's idempotency key: the same id, order and amount mean the same refund. Raises the same errors
+        as `reserve` and `submit`.
         """
         if self.reserve(id, order, amount):
             self.ledger.passed(CrashPoint.REFUND_RESERVED)
         return self.advance(id)
 
     def reserve(self, id: str, order: str, amount: int) -> bool:
-        """Set aside a part of what an order captured; whether it is new.
+        """Reserve part of an order's captured amount. Return True if the refund is new.
 
-        Raises `NotCovered` if the refunds of the order would be more than its capture, `NotRefundable`, `Duplicate` if
-        the id is that of another refund, `Unknown`, ValueError and TypeError for what is no amount.
+        Raises `NotCovered` if the order's refunds would exceed its capture, `NotRefundable`, `Duplicate` if another
+        refund has the id, and `Unknown`. Raises ValueError and TypeError for an invalid amount.
         """
         identifier(id)
         if checked(amount) == 0:
             raise ValueError("amount: is 0")
         with self.ledger.database.transaction() as tx:
-            # Locked first, so that two refunds of one order are added up one after the other.
+            # The lock on the order serializes its refunds, so their sum is exact.
             paid = locked(tx, orders, order)
             before = tx.execute(select(refunds).where(refunds.c.id == id)).one_or_none()
             if before is not None:
@@ -86,36 +86,39 @@ class Refunds(Disbursements):
         return True
 
     def refundable(self, order: str) -> int:
-        """Units of an order that are captured and not refunded, nor about to be."""
+        """Return the captured units of an order that are neither refunded nor reserved for a refund."""
         with self.ledger.database.reading() as tx:
             amount = tx.execute(select(rows.c.amount).where(rows.c.order_id == order)).scalar_one_or_none()
             return (amount or 0) - self._promised(tx, order)
 
     def of_order(self, order: str) -> list[Row[Any]]:
-        """All refunds of an order."""
+        """Return all refunds of an order."""
         with self.ledger.database.reading() as tx:
             return list(tx.execute(select(refunds).where(refunds.c.order_id == order).order_by(refunds.c.id)))
 
     def recipients(self, tx: Connection, row: Row[Any]) -> list[tuple[str, int]]:
-        """The payer, by the capture's Transfer log."""
+        """Return the payer, from the capture's Transfer log."""
         return [(row.recipient, row.amount)]
 
     def call(self, row: Row[Any], legs: list[tuple[str, int]]) -> tuple[str, bytes]:
-        """A transfer of the token."""
+        """Return a transfer call of the token."""
         return row.token, transfer_call(*legs[0])
 
     def trace(self, row: Row[Any], legs: list[tuple[str, int]]) -> tuple[str, Topics]:
-        """Its Transfer."""
+        """Return the filter for its Transfer."""
         return row.token, ((TRANSFERRED,), (address_topic(self.merchant.payee),), (address_topic(row.recipient),))
 
     def shown(self, row: Row[Any], legs: list[tuple[str, int]], receipt: Receipt) -> list[int] | None:
-        """The place of that Transfer."""
+        """Return the log index of that Transfer."""
         moved = [each for each in transfers(receipt, row.token) if each.sender == self.merchant.payee]
         return paid_by(moved, legs)
 
     @staticmethod
     def _promised(tx: Connection, order: str) -> int:
-        """Units of all refunds that were paid or may be. Summed here: in SQL it would not be exact everywhere."""
+        """Return the sum of all refunds that are paid or may be paid.
+
+        It is computed here: in SQL it would not be exact on every database.
+        """
         counting = select(refunds.c.amount).where(
             refunds.c.order_id == order, refunds.c.state != DisbursementState.BLOCKED
         )

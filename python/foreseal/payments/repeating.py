@@ -1,4 +1,4 @@
-"""Something that is done again and again in a thread, beside what else a process does."""
+"""A background thread that repeats an action."""
 
 import logging
 import threading
@@ -10,10 +10,13 @@ _log = logging.getLogger(__name__)
 
 
 class Repeating:
-    """A thread that calls `act` at once, then whenever it is woken and `every` so many seconds, until it is stopped."""
+    """A thread that calls `act` at its start, after each `wake`, and every `every` seconds, until it is stopped."""
 
     def __init__(self, name: str, act: Callable[[], object], every: float) -> None:
-        """`act` says itself what it expects to meet; what else it raises is logged, and it is called again."""
+        """Set up the thread.
+
+        `act` handles its expected errors; any other error is logged, and `act` runs again later.
+        """
         self._act = act
         self._every = every
         self._news = threading.Event()
@@ -21,15 +24,15 @@ class Repeating:
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def start(self) -> None:
-        """Begin."""
+        """Start the thread."""
         self._thread.start()
 
     def wake(self) -> None:
-        """Say that there may be something to do."""
+        """Signal that there may be work."""
         self._news.set()
 
     def stop(self) -> None:
-        """End; a call under way is waited for. One that never began has nothing to end."""
+        """Stop the thread after any running call. Does nothing if it never started."""
         self._stopping.set()
         self._news.set()
         if self._thread.ident is not None:
@@ -48,7 +51,7 @@ class Repeating:
         while not self._stopping.is_set():
             try:
                 self._act()
-            except Exception:  # whatever it is, the next time may go better than none at all
+            except Exception:  # the thread survives any error, so the next call may succeed
                 _log.exception("%s failed in a way that nobody thought of", self._thread.name)
             self._news.wait(self._every)
             self._news.clear()

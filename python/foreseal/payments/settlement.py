@@ -1,7 +1,8 @@
-"""What transfers on the chain do to orders: the rows of transfers are the truth that orders follow.
+"""Effect of on-chain transfers on orders. The rows of `transfers` are authoritative, and orders follow them.
 
-Receipts of own captures and the watcher both come here. A transfer that is an order's captures it; one that is nobody's
-goes to the suspense list; one that left the chain reopens its order. All within the caller's database transaction.
+Receipts of own captures and the watcher both report transfers here. A transfer that matches an order captures it. An
+unmatched transfer goes to `suspense`. A transfer that left the chain reopens its order. Each change is part of the
+caller's database transaction.
 """
 
 from dataclasses import dataclass
@@ -28,7 +29,7 @@ class Seen:
     """PROVISIONAL, CONFIRMED or FINAL."""
 
     def values(self) -> dict[str, Any]:
-        """The columns of its row but its order."""
+        """Return the columns of its row, except the order."""
         log = self.transfer.log
         return {
             "chain_id": self.chain_id,
@@ -48,12 +49,12 @@ class Seen:
         }
 
 
-# What makes it another transfer under the same key: a reorganisation may let a transaction do something else.
+# Columns that identify the content: after a reorganization, the same key may have a different transfer.
 _CONTENT = ("token", "sender", "recipient", "amount", "nonce", "memo", "checkout")
 
 
 def record(ledger: Ledger, tx: Connection, seen: Seen) -> None:
-    """Note a transfer, or where it is now, and take its order along. Raises `FinalityBroken`."""
+    """Record a transfer or its new position, and move its order accordingly. Raises `FinalityBroken`."""
     values = seen.values()
     row = tx.execute(select(transfers).where(_key(transfers, values)).with_for_update()).one_or_none()
     if row is not None and any(getattr(row, name) != values[name] for name in _CONTENT):
@@ -75,7 +76,7 @@ def record(ledger: Ledger, tx: Connection, seen: Seen) -> None:
 
 
 def forget(ledger: Ledger, tx: Connection, row: Row[Any]) -> None:
-    """Take a transfer off that is no longer on the chain, and reopen its order. Raises `FinalityBroken`."""
+    """Delete a transfer that left the chain, and reopen its order. Raises `FinalityBroken`."""
     if row.step is Step.FINAL:
         raise FinalityBroken(f"transfer {row.transaction_hash}: it was in the final block {row.block_hash}")
     key = row._mapping
@@ -87,7 +88,7 @@ def forget(ledger: Ledger, tx: Connection, row: Row[Any]) -> None:
 
 
 def _match(ledger: Ledger, tx: Connection, seen: Seen) -> None:
-    """Find out whose transfer a new one is."""
+    """Match a new transfer to its order, or add it to `suspense`."""
     transfer, order = seen.transfer, None
     by_authorization = False
     if transfer.nonce is not None:
@@ -104,7 +105,7 @@ def _match(ledger: Ledger, tx: Connection, seen: Seen) -> None:
         and before is not None
         and (before.nonce, before.checkout) == (transfer.nonce, transfer.checkout)
     ):
-        # The token lets one transfer use a nonce: the other one was on a chain that is gone.
+        # Each nonce allows one transfer, so the earlier one belongs to a chain that was reorganized away.
         forget(ledger, tx, before)
         order, before = locked(tx, orders, order.id), None
     reason = _reason(order, before, transfer, by_authorization=by_authorization)
@@ -117,7 +118,7 @@ def _match(ledger: Ledger, tx: Connection, seen: Seen) -> None:
     tx.execute(update(transfers).where(_key(transfers, seen.values())).values(order_id=order.id))
     told = {"transaction": transfer.log.transaction_hash, "block": transfer.log.block_hash}
     if order.checkout is not None:
-        # Of a former life of the database it may be another amount than this one decided.
+        # If the ledger was restored from an older database, the amount may differ from the one decided here.
         tx.execute(update(orders).where(orders.c.id == order.id).values(actual=transfer.amount))
     order = ledger.move(tx, orders, order, Trigger.LANDED, **told)
     ledger.follow(tx, orders, order, seen.step)
@@ -144,7 +145,7 @@ def _of_memo(tx: Connection, seen: Seen) -> Row[Any] | None:
 
 
 def _reason(order: Row[Any], before: Row[Any] | None, transfer: Transfer, *, by_authorization: bool) -> Reason | None:
-    """Why a transfer is not the payment of the order that it names; None if it is."""
+    """Return the reason why a transfer does not pay the order that it refers to; None if it does."""
     if before is not None:
         return Reason.DOUBLE
     if order.state in _LATE:

@@ -1,4 +1,4 @@
-"""Whose signature it is: that of a key, or of a wallet with code (ERC-1271)."""
+"""Signature checks for accounts with a key, and for wallets with code (ERC-1271)."""
 
 from foreseal.payments.chain import Block, Node, Reverted
 from foreseal.payments.chain.token import wallet_accepts
@@ -6,16 +6,16 @@ from foreseal.payments.typed_data import Domain, Message
 
 
 class WrongSignature(ValueError):
-    """The signature is not that of the account it should be of."""
+    """The expected account did not make the signature."""
 
 
 _BLOCK: Block = "pending"
 
 
 def check(node: Node, message: Message, domain: Domain, signer: str, signature: bytes) -> None:
-    """As of `pending`. Raises `WrongSignature`, and what the node raises.
+    """Check a signature at `pending`. Raises `WrongSignature` and the node's errors.
 
-    An account with code is asked by ERC-1271 alone, as the token does.
+    A signer with code is checked by ERC-1271 only, as in the token.
     """
     if node.code(signer, _BLOCK):
         try:

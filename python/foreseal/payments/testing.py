@@ -1,4 +1,4 @@
-"""A chain for tests that has the payment contracts, as `foreseal dev --payments` has them."""
+"""A test chain with the payment contracts of `foreseal dev --payments`."""
 
 from dataclasses import replace
 
@@ -7,11 +7,11 @@ from foreseal.testing import ChainSettings
 
 
 def people_of(settings: ChainSettings) -> Development:
-    """Who is who on such a chain. Raises ValueError for fewer than four accounts."""
+    """Return the roles of the chain's accounts. Raises ValueError for fewer than four accounts."""
     return Development.of([account.address for account in settings.derived()])
 
 
 def with_payments(settings: ChainSettings | None = None) -> ChainSettings:
-    """The settings of a `foreseal.testing.Chain` with payments. Raises ValueError for fewer than four accounts."""
+    """Return settings of a `foreseal.testing.Chain` with payments. Raises ValueError for fewer than four accounts."""
     given = settings or ChainSettings()
     return replace(given, alloc=people_of(given).alloc(given.chain_id))

@@ -1,14 +1,14 @@
-"""What buyers sign: EIP-712 messages of EIP-3009 and EIP-2612.
+"""EIP-712 messages that buyers sign (EIP-3009 and EIP-2612).
 
 ```text
-ReceiveAuthorization    the payee alone may submit it     capture by a merchant
-TransferAuthorization   anybody may submit it             x402 `exact`
+ReceiveAuthorization    only the payee may submit it      capture by a merchant
+TransferAuthorization   any account may submit it         x402 `exact`
 Cancellation            ends an authorization             all three share one nonce space per payer
 Permit                  an allowance of `value`           checkouts of a variable amount
 ```
 
-The messages of the first two differ in their type alone; mixed up, they revert. Times are seconds since 1970, amounts
-the token's smallest units. Hashing and recovery are eth-account's.
+The first two messages differ only in their type; a signature for one reverts with the other. Times are seconds since
+1970, amounts the token's smallest units. The package eth-account does hashing and recovery.
 """
 
 import secrets
@@ -25,13 +25,16 @@ from eth_utils.crypto import keccak
 
 from foreseal.payments.amounts import checked
 
-# Half the order of secp256k1: of a signature's two forms the token takes the one with the lower s (EIP-2).
+# Half the order of secp256k1. The token accepts only the form of a signature with the lower s (EIP-2).
 _HIGHEST_S = 0x7FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF5D576E7357A4501DDFE92F46681B20A0
 _DOMAIN = (("name", "string"), ("version", "string"), ("chainId", "uint256"), ("verifyingContract", "address"))
 
 
 def address(value: str, name: str) -> str:
-    """An address with its checksum (EIP-55). Raises ValueError that names the argument, also for a wrong checksum."""
+    """Return an address with its checksum (EIP-55).
+
+    Raises ValueError with the argument's name, also for a wrong checksum.
+    """
     if not isinstance(value, str) or not value.startswith("0x") or not is_hex_address(value):
         raise ValueError(f"{name}: {value!r} is no address")
     found: str = to_checksum_address(value)
@@ -41,7 +44,10 @@ def address(value: str, name: str) -> str:
 
 
 def word(value: bytes | str, name: str) -> bytes:
-    """32 bytes, given as such or as 0x hex. Raises ValueError that names the argument, TypeError for another kind."""
+    """Return 32 bytes from bytes or 0x hex.
+
+    Raises ValueError with the argument's name, and TypeError for another type.
+    """
     if not isinstance(value, bytes | bytearray | str):
         raise TypeError(f"{name}: {value!r} is a {type(value).__name__}: give 32 bytes")
     try:
@@ -55,7 +61,7 @@ def word(value: bytes | str, name: str) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Domain:
-    """Where a signature holds (EIP-712): one token contract on one chain."""
+    """Domain in which a signature is valid (EIP-712): one token contract on one chain."""
 
     name: str
     version: str
@@ -69,23 +75,23 @@ class Domain:
 
 @dataclass(frozen=True, slots=True)
 class Message(ABC):
-    """One of the messages below, with what all of them can do."""
+    """Base class of the messages."""
 
     TYPE: ClassVar[str]
     FIELDS: ClassVar[tuple[tuple[str, str], ...]]
 
     @abstractmethod
     def values(self) -> dict[str, Any]:
-        """The fields of the message by their names in the contract."""
+        """Return the fields of the message by their names in the contract."""
 
     @classmethod
     def type_hash(cls) -> bytes:
-        """keccak256 of the type, as the contract has it."""
+        """Return keccak256 of the type, equal to the contract's typehash."""
         fields = ",".join(f"{kind} {name}" for name, kind in cls.FIELDS)
         return keccak(text=f"{cls.TYPE}({fields})")
 
     def typed_data(self, domain: Domain) -> dict[str, Any]:
-        """What a wallet is given for eth_signTypedData_v4: JSON as soon as it is dumped, integers as text."""
+        """Return the argument of eth_signTypedData_v4: serializable as JSON, with integers as text."""
 
         def plain(value: Any) -> Any:
             return "0x" + value.hex() if isinstance(value, bytes) else value if isinstance(value, str) else str(value)
@@ -93,17 +99,17 @@ class Message(ABC):
         return self._full(domain) | {"message": {name: plain(value) for name, value in self.values().items()}}
 
     def digest(self, domain: Domain) -> bytes:
-        """The hash that is signed."""
+        """Return the hash that is signed."""
         return bytes(_hash_eip191_message(self._signable(domain)))
 
     def sign(self, domain: Domain, key: bytes | str) -> bytes:
-        """Signature of a key: r, s and v, 65 bytes."""
+        """Sign with a key. Return r, s and v, 65 bytes."""
         return bytes(Account.sign_message(self._signable(domain), key).signature)
 
     def signer(self, domain: Domain, signature: bytes) -> str:
-        """Address of the key that signed. Raises ValueError for what the token would not take as a signature.
+        """Return the address of the key that signed. Raises ValueError for a signature that the token would reject.
 
-        A wallet with code has none: ask it by ERC-1271.
+        A wallet with code has no key; check its signature by ERC-1271.
         """
         if len(signature) != 65:
             raise ValueError(f"signature: has {len(signature)} bytes, not 65")
@@ -176,21 +182,21 @@ class Authorization(Message):
 
 @dataclass(frozen=True, slots=True)
 class ReceiveAuthorization(Authorization):
-    """One that the payee alone may submit (EIP-3009 `receiveWithAuthorization`)."""
+    """An authorization that only the payee may submit (EIP-3009 `receiveWithAuthorization`)."""
 
     TYPE = "ReceiveWithAuthorization"
 
 
 @dataclass(frozen=True, slots=True)
 class TransferAuthorization(Authorization):
-    """One that anybody may submit (EIP-3009 `transferWithAuthorization`)."""
+    """An authorization that any account may submit (EIP-3009 `transferWithAuthorization`)."""
 
     TYPE = "TransferWithAuthorization"
 
 
 @dataclass(frozen=True, slots=True)
 class Cancellation(Message):
-    """The end of an authorization that was not used (EIP-3009 `cancelAuthorization`)."""
+    """Cancellation of an unused authorization (EIP-3009 `cancelAuthorization`)."""
 
     TYPE = "CancelAuthorization"
     FIELDS = (("authorizer", "address"), ("nonce", "bytes32"))
@@ -242,14 +248,14 @@ class Permit(Message):
 
 
 def random_nonce() -> bytes:
-    """32 bytes that nobody can guess."""
+    """Return 32 unpredictable random bytes."""
     return secrets.token_bytes(32)
 
 
 def nonce_of_terms(terms: Mapping[str, str], secret: bytes) -> bytes:
-    """A nonce that is as random as `secret`, 32 bytes, and proves later which terms of an order were signed.
+    """Return a nonce that is as random as `secret`, 32 bytes, and later proves the signed terms of an order.
 
-    keccak256 of the terms as lines `name=value` in the order of their names, and the secret behind them.
+    It is keccak256 of the terms as lines `name=value`, sorted by name, followed by the secret.
     """
     lines = "".join(f"{name}={value}\n" for name, value in sorted(terms.items()))
     return keccak(lines.encode() + word(secret, "secret"))

@@ -1,17 +1,17 @@
-"""The watcher: all transfers of a token to the merchant, as the chain has them.
+"""Watcher of all transfers of a token to the merchant.
 
 ```text
-cursors: number and hash of blocks that earlier scans came to; below the newest one of which
-        |                                    the chain still has the hash, nothing changed
+cursors: number and hash of the last blocks of earlier scans; up to the newest cursor whose hash
+        |                                    is still on the chain, nothing changed
         v
-window from there, or `overlap` below the newest, in pieces under 2,000 blocks, at last `pending` as well
+window from there, or from `overlap` below the newest cursor, in ranges under 2,000 blocks; the last includes `pending`
         |
         v
-one database transaction for each piece: rows that vanished are taken off (their orders reopen), rows
-that are there are noted (matched to orders, or suspended), the cursor moves
+one database transaction per range: rows that vanished are deleted (their orders reopen), rows
+that exist are recorded (matched to orders, or added to `suspense`), the cursor advances
 ```
 
-Subscriptions may tell when to look; what is there is what eth_getLogs says.
+Subscriptions only wake the watcher. The source of truth is eth_getLogs.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -35,18 +35,18 @@ from foreseal.payments.typed_data import address
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """What is watched, and how."""
+    """Settings of a watcher."""
 
     chain_id: int
     token: str
     recipient: str
     start: int = 0
-    """Block from which on transfers count."""
+    """First block whose transfers count."""
     policy: Policy = field(default_factory=Policy)
     overlap: int = 12
-    """Blocks below the newest scanned one that are always read again: the confirmation depth."""
+    """Number of blocks below the newest cursor that are always read again: the confirmation depth."""
     widest: int = WIDEST
-    """Blocks of one eth_getLogs at most."""
+    """Maximum block range of one eth_getLogs."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "token", address(self.token, "token"))
@@ -58,35 +58,38 @@ class Watch:
 
 
 Progressed = Callable[[int, int], None]
-"""Told after each piece: the last block that was read, and the newest one there is."""
+"""Callback after each range, with the last block read and the newest block."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """Blocks that were read while the chain did not move."""
+    """A range of blocks, read while the chain did not change."""
 
     first: int
     end: Head
     newest: Heads
     anchor: int
-    """Newest cursor that is on the chain."""
+    """Number of the newest cursor that is on the chain."""
     cursor: tuple[int, str]
-    """Newest cursor, number and hash."""
+    """Newest cursor: number and hash."""
     known: Sequence[Row[Any]]
-    """Rows of these blocks before, and those below whose block is not on the chain."""
+    """Stored rows of these blocks, and rows below whose block is no longer on the chain."""
     older: Sequence[Row[Any]]
-    """Rows below that are not final yet."""
+    """Rows below the range whose step must change."""
     found: Sequence[Transfer]
-    """Transfers in these blocks now; of the last piece, pre-confirmed ones as well."""
+    """Transfers on the chain in these blocks. The last range includes pre-confirmed ones."""
 
     @property
     def last(self) -> bool:
-        """Whether no block is above."""
+        """True if no block is above the range."""
         return self.end.number == self.newest.latest
 
 
 class Watcher:
-    """Keeps the rows of transfers equal to the chain. Several may run on one database: one of them gets its way."""
+    """Watcher that keeps the rows of transfers equal to the chain.
+
+    Several may run on one database; for each range, one of them succeeds.
+    """
 
     def __init__(
         self,
@@ -96,11 +99,11 @@ class Watcher:
         progressed: Progressed | None = None,
         ahead: Callable[[Sequence[Wish]], Node] | None = None,
     ) -> None:
-        """`ahead` makes the node that was asked several things at once (`chain.ahead`)."""
+        """Set up the watcher. `ahead` returns a node with prefetched queries (`chain.ahead`)."""
         self._ledger = ledger
         self._ahead = ahead
         self._established = False
-        # Cursor up to which this one has read, the overlap too: until another block is there, only `pending` is news.
+        # Cursor after this watcher's last complete scan. Until the chain has a new block, only `pending` has news.
         self._tip: tuple[int, str] | None = None
         self._node = node
         self._watch = watch
@@ -111,17 +114,17 @@ class Watcher:
         )
 
     def poll(self) -> None:
-        """Catch up with the chain, pre-confirmed transfers included.
+        """Catch up with the chain, including pre-confirmed transfers.
 
-        What was stored before an error stays, and the next call goes on from there. Raises `Moving` if the chain moved
-        while a piece was read, `Overtaken` if another watcher is at work, `FinalityBroken`, and what the node raises.
+        Ranges stored before an error persist, and the next call continues after them. Raises `Moving` if the chain was
+        reorganized during a range, `Overtaken` if another watcher is active, `FinalityBroken`, and the node's errors.
         """
         self._establish()
         again = True
         while True:
             piece = self._read(again)
             self._ledger.passed(CrashPoint.WINDOW_READ)
-            # Lost with the power, it is read again.
+            # After a power loss, the range is read again.
             with self._ledger.database.transaction(durable=False) as tx:
                 self._replace(tx, piece)
                 self._ledger.passed(CrashPoint.WINDOW_REPLACED)
@@ -134,7 +137,7 @@ class Watcher:
             again = False
 
     def _establish(self) -> None:
-        """The cursor before the first block, which is on every chain."""
+        """Insert the cursor before the first block, which is valid on every chain."""
         if self._established:
             return
         before = self._watch.start - 1
@@ -144,8 +147,8 @@ class Watcher:
         self._established = True
 
     def _read(self, again: bool) -> _Piece:
-        """The next piece; with `again`, from `overlap` below the newest cursor at most."""
-        # Before the newest block is known: what is pre-confirmed above it then cannot have been sealed unseen.
+        """Read the next range. With `again`, start at least `overlap` below the newest cursor."""
+        # Read before the newest block, so a block sealed in between cannot hide a pre-confirmed transfer.
         pending = self._logs("pending", "pending")
         newest = heads(self._node)
         tip = self._head(newest.latest)
@@ -169,10 +172,9 @@ class Watcher:
         return _Piece(first, reached, newest, anchor, cursor, [*known, *stale], older, found)
 
     def _older(self, first: int, newest: Heads) -> tuple[list[Row[Any]], list[Row[Any]]]:
-        """Rows below a piece whose step is another one by now, and apart those that would be final on a chain that is
-        gone.
+        """Return rows below a range whose step must change, and separately those from a reorganized chain.
 
-        Receipts bring rows as well, and may have been read before the chain moved and noted after a scan.
+        Receipts also create rows. A receipt may have been read before a reorganization and recorded after a scan.
         """
         reach = self._watch.policy.reach(newest)
         changing = or_(
@@ -192,7 +194,7 @@ class Watcher:
         return kept, stale
 
     def _cursors(self) -> tuple[tuple[int, str], int]:
-        """The newest cursor, and the number of the newest one that is on the chain."""
+        """Return the newest cursor, and the number of the newest cursor that is on the chain."""
         with self._ledger.database.reading() as tx:
             places = list(tx.execute(select(cursors).where(self._mine).order_by(cursors.c.block_number.desc())))
         cursor = (places[0].block_number, places[0].block_hash)
@@ -203,7 +205,7 @@ class Watcher:
         return cursor, places[-1].block_number
 
     def _logs(self, first: int | str, last: int | str) -> Sequence[Log]:
-        """In two halves where the node refuses: it may have more logs there than it gives at once."""
+        """Return logs of the transfers. If the node rejects the query, split it: the range may have too many logs."""
         topics = ((TRANSFERRED,), None, (address_topic(self._watch.recipient),))
         try:
             return self._node.logs(LogFilter(self._watch.token, topics, first, last))
@@ -214,20 +216,20 @@ class Watcher:
             return [*self._logs(first, middle), *self._logs(middle + 1, last)]
 
     def _transfers(self, logs: Sequence[Log], known: Sequence[Row[Any]], latest: int) -> list[Transfer]:
-        """The transfers of logs, with their places in their transactions, which receipts tell."""
+        """Return the transfers of logs. Receipts give the position of a log in its transaction."""
         stored = {(row.transaction_hash, row.block_number, row.log_index): row for row in known}
         asked: dict[str, None] = {}
         found: dict[tuple[str, int], Transfer] = {}
         for log in logs:
             row = stored.get((log.transaction_hash, log.block_number, log.log_index))
-            # The hash of a block that is being built says nothing; once it is sealed, all is read anew.
+            # The hash of a pending block has no meaning; once the block is sealed, it is read again.
             sealed = log.block_number <= latest
             if row is None or not _tells_of(log, row) or (sealed and log.block_hash != row.block_hash):
                 asked[log.transaction_hash] = None
             else:
                 found[log.transaction_hash, row.position] = _noted(row, log)
         present = {*asked, *(hash for hash, _ in found)}
-        # What was pre-confirmed after `pending` was read, and noted by its receipt, has not vanished.
+        # A row from a receipt that appeared after `pending` was read has not vanished.
         if latest >= 0:
             pending = [row.transaction_hash for row in known if row.block_number > latest]
             asked |= dict.fromkeys(hash for hash in pending if hash not in present)
@@ -256,7 +258,7 @@ class Watcher:
         return head
 
     def _replace(self, tx: Connection, piece: _Piece) -> None:
-        """Make rows and cursor what was read. Raises `Overtaken` if the cursor is not the one that it was read from."""
+        """Apply a range to rows and cursor. Raises `Overtaken` if the cursor changed since it was read."""
         places = select(cursors).where(self._mine).order_by(cursors.c.block_number.desc())
         newest = tx.execute(places.with_for_update()).first()
         if newest is None or (newest.block_number, newest.block_hash) != piece.cursor:
@@ -270,20 +272,20 @@ class Watcher:
             step = grade(self._watch.policy, each.log.block_number, piece.newest)
             seen = Seen(self._watch.chain_id, each, step)
             noted = before.get((each.log.transaction_hash, each.position))
-            # What is as it was needs no writing; whoever changed it meanwhile has read more.
+            # An unchanged row needs no write; a process that changed it in between has newer data.
             if noted is None or any(getattr(noted, name) != value for name, value in seen.values().items()):
                 record(self._ledger, tx, seen)
         self._deepen(tx, piece)
         self._move(tx, piece)
 
     def _vanish(self, tx: Connection, row: Row[Any]) -> None:
-        """Take a row off, unless somebody has noted meanwhile that its transaction is elsewhere."""
+        """Delete a row, unless another process has recorded a new block for its transaction."""
         current = tx.execute(select(rows).where(_same(row)).with_for_update()).one_or_none()
         if current is not None:
             forget(self._ledger, tx, current)
 
     def _deepen(self, tx: Connection, piece: _Piece) -> None:
-        """Bring older rows, which are on the chain still, to the step at which they are by now."""
+        """Move older rows, which are still on the chain, to their current step."""
         for row in piece.older:
             step = grade(self._watch.policy, row.block_number, piece.newest)
             if step is row.step:
@@ -293,7 +295,7 @@ class Watcher:
                 self._ledger.follow(tx, orders, locked(tx, orders, row.order_id), step)
 
     def _move(self, tx: Connection, piece: _Piece) -> None:
-        """Set the cursor, drop those that left the chain, and those below the final block but the newest."""
+        """Insert the new cursor. Delete cursors that left the chain, and all final ones except the newest."""
         gone = cursors.c.block_number > piece.anchor
         tx.execute(delete(cursors).where(self._mine, gone))
         if piece.end.number > piece.anchor:
@@ -311,18 +313,18 @@ def _receipt(hash: str, node: Node) -> object:
 
 
 def _tells_of(log: Log, row: Row[Any]) -> bool:
-    """Whether a log has what the row has of it."""
+    """Return True if the log matches the row's sender and amount."""
     return (topic_address(log.topics[1]), int.from_bytes(log.data[:32], "big")) == (row.sender, row.amount)
 
 
 def _noted(row: Row[Any], log: Log) -> Transfer:
-    """The transfer of a row, whose log was seen again."""
+    """Return the transfer of a row whose log appeared again."""
     rest = (row.position, row.sender, row.recipient, row.amount, row.nonce, row.memo, row.checkout)
     return Transfer(replace(log, block_hash=row.block_hash), *rest)
 
 
 def _same(row: Row[Any]) -> Any:
-    """The row as it was read: of the same transfer in the same block."""
+    """Return the condition for the row as it was read: the same transfer in the same block."""
     return and_(
         rows.c.chain_id == row.chain_id,
         rows.c.transaction_hash == row.transaction_hash,

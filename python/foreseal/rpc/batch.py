@@ -1,4 +1,4 @@
-"""A batch under way."""
+"""State of a batch in progress."""
 
 import asyncio
 from collections import deque
@@ -10,15 +10,15 @@ from foreseal.rpc.limits import Allowance
 from foreseal.rpc.meter import Meter
 from foreseal.rpc.session import Exchange
 
-# A batch has at most this many calls on threads of the core, so that it cannot fill a lane's queue alone.
+# Most calls of a batch on worker threads at a time, so that one batch cannot fill a lane's queue.
 _MAX_WAITING = 32
 
 
 class WaitingCall(NamedTuple):
-    """A call of a batch on a thread of the core."""
+    """A call of a batch on a worker thread."""
 
     position: int
-    """Its place in the batch."""
+    """Position in the batch."""
     ident: bytes | None
     """JSON of its id; None for a notification."""
     method: str
@@ -46,11 +46,11 @@ class Batch:
 
     @property
     def is_unstarted(self) -> bool:
-        """Return `True` if a call is left that is not started."""
+        """True if a call is left that is not started."""
         return self.next < len(self.requests)
 
     @property
     def is_full(self) -> bool:
-        """Return `True` if a call has to end before another one is started."""
+        """True if a call must end before another one may start."""
         waiting = len(self.waiting)
         return waiting >= _MAX_WAITING or (waiting > 0 and self.meter is not None and self.meter.is_full)

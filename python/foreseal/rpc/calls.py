@@ -1,4 +1,4 @@
-"""One call, wherever it is answered: refused here, by a registered Python function, by the core or by a core thread."""
+"""Routing of one call: rejected here, or answered by a registered Python function, the core or a worker thread."""
 
 import asyncio
 from collections.abc import Mapping
@@ -16,8 +16,8 @@ from foreseal.rpc.registry import Registry
 from foreseal.rpc.session import METHODS as STREAMING
 from foreseal.rpc.session import Exchange
 
-# Beyond the limit of all a caller with fewer calls under way than the first number is admitted up to so many times that
-# limit: others cannot use up its place, however many they are.
+# Above the limit for all callers, a caller with fewer running calls than the first number is admitted up to this
+# multiple of the limit. Other callers cannot use up its share, even in large numbers.
 _ASSURED = ((4, 8), (8, 4))
 _NO_CONNECTION = RpcError(codes.METHOD, "subscriptions belong to a connection: open a WebSocket at the same URL", None)
 
@@ -34,9 +34,9 @@ class Calls:
         completions: Completions | None = None,
         filters: TierFilters | None = None,
     ) -> None:
-        """`forbidden` has the methods that are not for these callers, each with what to tell them.
+        """Create the router. `forbidden` maps the methods that these callers may not use to error messages.
 
-        `filters` are those of these callers; without it they have no limit but that of the core.
+        `filters` are those of these callers; without it only the core's limit applies.
         """
         self.completions = Completions(core) if completions is None else completions
         self._registry = registry
@@ -44,9 +44,9 @@ class Calls:
         self._most = most
         self._forbidden = forbidden
         self.filters = filters
-        """The filters of these callers; None where they have no limits but that of the core."""
-        # Methods that need a second check: forbidden ones, those seen to run on core threads, those that list methods,
-        # those that belong to a connection, and those of filters.
+        """Filters of these callers; None if only the core's limit applies."""
+        # Methods that need a second check: forbidden ones, those seen to run on worker threads, those that list
+        # methods, those that belong to a connection, and those of filters.
         self._apart = {*forbidden, *discovery.METHODS, *STREAMING, *FILTERING}
 
     def run(
@@ -57,10 +57,10 @@ class Calls:
         exchange: Exchange | None = None,
         meter: Meter | None = None,
     ) -> Outcome | asyncio.Future[Outcome]:
-        """Start a call against `reader`; its outcome at once, or the future of it.
+        """Start a call against `reader`. Return its outcome if it is immediate, otherwise the future of it.
 
-        `exchange` is that of a connection which stays open; without one there are no subscriptions. `meter` is that
-        of a caller with bounds of its own.
+        `exchange` belongs to a persistent connection; without one subscriptions are unavailable. `meter` is that of a
+        caller with its own limits.
         """
         if method in self._apart:
             refusal = self._refusal(method, meter)
@@ -85,7 +85,7 @@ class Calls:
         try:
             result = reader.call(method, params, completions.ticket, None if meter is None else meter.scheduled)
         except RpcError as error:
-            # The traceback names the callers' frames, which hold the error: a cycle around a whole body.
+            # The traceback refers to the callers' frames, which hold the error: a cycle that retains a whole body.
             return error.with_traceback(None)
         if result is not None:
             return result
@@ -95,11 +95,11 @@ class Calls:
     def _listing(
         self, reader: Reader, method: str, params: bytes, meter: Meter | None
     ) -> Outcome | asyncio.Future[Outcome]:
-        """The core's list of methods together with those registered from Python."""
+        """Return the core's list of methods together with those registered from Python."""
         try:
             answer = reader.call(method, params, self.completions.ticket, None if meter is None else meter.scheduled)
         except RpcError as error:
-            # The traceback names the callers' frames, which hold the error: a cycle around a whole body.
+            # The traceback refers to the callers' frames, which hold the error: a cycle that retains a whole body.
             return error.with_traceback(None)
         if answer is None:
             return asyncio.ensure_future(self._listed(method, self.completions.due(meter)))
@@ -115,7 +115,7 @@ class Calls:
         return discovery.with_registered(method, answer, signatures)
 
     def _refusal(self, method: str, meter: Meter | None) -> Refused | None:
-        """Why a method that is forbidden, or that runs on core threads, is not taken; None if it is."""
+        """Return the rejection of a forbidden method, or of a call at a limit of worker threads; None if accepted."""
         if method in self._forbidden:
             return refused(FORBIDDEN, codes.FORBIDDEN, self._forbidden[method])
         if method in STREAMING:

@@ -1,4 +1,4 @@
-"""JSON-RPC error codes that the edge itself gives; all others come from the core."""
+"""JSON-RPC error codes that Python itself returns; all others come from the core."""
 
 PARSE = -32700
 REQUEST = -32600

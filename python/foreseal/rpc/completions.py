@@ -1,4 +1,4 @@
-"""Calls that run on core threads, and the one wake-up that brings their outcomes, and notices, to the event loop."""
+"""Calls on worker threads, and the one event that brings their outcomes, and notices, to the event loop."""
 
 import asyncio
 from typing import Any
@@ -10,22 +10,22 @@ from foreseal.rpc.submissions import Submitted
 
 
 class Due(asyncio.Future[Outcome]):
-    """The outcome of a call on a thread of the core."""
+    """The future outcome of a call on a worker thread."""
 
     ticket = 0
-    """The ticket that the call carries."""
+    """The ticket of the call."""
     meter: Meter | None = None
     """Meter of the caller, which counts the call until the core has ended it."""
 
 
 class Completions:
-    """Outcomes that are still due, by ticket. Used from the event loop's thread only."""
+    """Pending outcomes by ticket. Used from the event loop's thread only."""
 
     def __init__(self, core: Core) -> None:
         self.ticket = 0
-        """The ticket that the next call is to carry."""
+        """The ticket of the next call."""
         self.hub = Hub(core)
-        """Who hears the notices that come the same way."""
+        """Dispatches the notices that arrive through the same event."""
         self._core = core
         self._due: dict[int, asyncio.Future[Any] | Submitted] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -35,12 +35,12 @@ class Completions:
         return len(self._due)
 
     def attach(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Listen for the core's wake-ups on `loop`."""
+        """Register the core's event descriptor with `loop`."""
         self._loop = loop
         loop.add_reader(self._core.event_fd(), self._drain)
 
     def detach(self) -> None:
-        """Stop listening; outcomes still due never come."""
+        """Unregister the descriptor and cancel the pending outcomes, which will never arrive."""
         if self._loop is not None:
             self._loop.remove_reader(self._core.event_fd())
             self._loop = None
@@ -49,7 +49,7 @@ class Completions:
         self._due.clear()
 
     def due(self, meter: Meter | None = None) -> Due:
-        """The outcome of the call that has just been handed over under `ticket`, by the caller with this meter."""
+        """Return the future outcome of the call just submitted under `ticket` by the caller with this meter."""
         if self._loop is None:
             raise RuntimeError("the core answered later, but no event loop listens to it")
         future = Due(loop=self._loop)
@@ -61,18 +61,18 @@ class Completions:
         return future
 
     def cancel(self, call: asyncio.Future[Any]) -> None:
-        """End a call whose outcome is not wanted any more; a submission goes on."""
+        """Cancel a call whose outcome is no longer needed; a submission continues."""
         call.cancel()
         if isinstance(call, Due):
             self._core.cancel(call.ticket)
 
     def expect(self, submitted: Submitted) -> None:
-        """Tell it what becomes of the body that has just been handed over under `ticket`."""
+        """Register a body just submitted under `ticket`, to receive its outcomes."""
         self._due[self.ticket] = submitted
         self.ticket += 1
 
     async def drained(self) -> None:
-        """Wait until nothing is due."""
+        """Wait until no outcome is pending."""
         if self._due and self._loop is not None:
             self._idle = self._loop.create_future()
             await self._idle
@@ -83,7 +83,7 @@ class Completions:
             future = self._due.pop(ticket, None)
             if isinstance(future, Due) and future.meter is not None:
                 future.meter.running -= 1
-            # The client may have gone, and with it the task that waited.
+            # The client may have disconnected, which ended the task that waited.
             if future is not None and not future.done():
                 future.set_result(outcome)
         for notice in notices:

@@ -1,4 +1,4 @@
-"""What the dispatcher needs of the node: `foreseal._core.Node`, or a double of it in tests."""
+"""Interface of the node for the dispatcher: `foreseal._core.Node`, or a test double."""
 
 from typing import Any, Protocol
 
@@ -8,22 +8,23 @@ Outcome = bytes | RpcError
 """JSON bytes of a result, or the error in its place."""
 
 Outcomes = list[tuple[bytes, Outcome]]
-"""Of the calls of a body that was handed over as a whole, each with the JSON of its id."""
+"""Outcomes of the calls of a body that was submitted as a whole, each with the JSON of its id."""
 
 Place = tuple[int, int, str]
 """Number, index and hash of a step."""
 
 Notice = tuple[int, int, list[str] | None, Place]
-"""Channel, sequence, the JSON of each `result` (None: the channel lost something), newest step after it."""
+"""Channel, sequence, the JSON of each `result` (None: notices were lost), place of the newest step after it."""
 
 
 class Reader(Protocol):
     """Answers methods: the node itself, or one pinned view of it."""
 
     def call(self, method: str, params: bytes, ticket: int, caller: Any = None) -> bytes | None:
-        """Answer at once with JSON bytes or by raising `RpcError`; None when the outcome comes later under `ticket`.
+        """Answer at once with JSON bytes or by raising `RpcError`; None if the outcome comes later under `ticket`.
 
-        `caller` is a `foreseal._core.Caller`, whose turn and budget it uses; those without one share a turn.
+        `caller` is a `foreseal._core.Caller` with its place in the fair queue and its budget. Calls without one share a
+        place.
         """
 
 
@@ -32,38 +33,40 @@ Slow = tuple[str, float, int]
 
 
 class Inline(Protocol):
-    """The short way of calls that run at once and change nothing: from body to answer in one go."""
+    """The fast path of calls that run at once and change nothing."""
 
     def answer(self, data: bytes, start: int = 0, head: bytes | None = None) -> tuple[bytes, list[Slow]] | None:
-        """The answer to the body at `start` of `data`; None where it has to go the long way: then nothing was done.
+        """Answer the body at `start` of `data`; None if it must take the slow path: then nothing was done.
 
-        With `head`, the first lines of an HTTP response, it is a whole response.
+        With `head`, the first lines of an HTTP response, the result is a whole response.
         """
 
     def converse(self, data: bytes, most: int) -> tuple[bytes, int, list[Slow]] | None:
-        """The frames that answer the WebSocket frames at the beginning of `data`, and how many of its bytes those take.
+        """Return the frames that answer the leading WebSocket frames of `data`, and the number of bytes consumed.
 
-        They are whole texts of `most` bytes at most that have a short way; None where it begins with something else.
+        Each answered frame is a complete text message of at most `most` bytes that qualifies for the fast path. None if
+        the first frame does not qualify.
         """
 
     def leave_out(self, method: str) -> None:
-        """Calls of `method`, if there is one, go the long way from now on."""
+        """Exclude `method`, if it exists, from the fast path from now on."""
 
     def take(self) -> list[tuple[str, int, float]]:
-        """The quick calls since the last time: method, how many, seconds of them together."""
+        """Return the quick calls since the last `take`: method, number, seconds of them together."""
 
 
 class Core(Reader, Protocol):
-    """The running node."""
+    """Interface of the running node."""
 
     def inline(self, response: int, depth: int, batch: int, quick: float) -> Inline:
-        """The short way: for answers of `response` bytes, bodies nested `depth` deep and batches of `batch` at most.
+        """Create the fast path.
 
-        What takes at most `quick` seconds is counted there, the rest told.
+        It serves answers of `response` bytes, bodies nested `depth` deep and batches of `batch` calls at most. It
+        counts calls of at most `quick` seconds and returns slower ones with their time.
         """
 
     def cancel(self, ticket: int) -> None:
-        """End the call with this ticket before it begins, or soon after; submissions go on."""
+        """Cancel the call with this ticket before it starts, or soon after; submissions continue."""
 
     def hand_over(
         self,
@@ -74,27 +77,29 @@ class Core(Reader, Protocol):
         head: bytes | None = None,
         caller: Any = None,
     ) -> tuple[int, bool] | None:
-        """Hand the body at `start` of `data` to the core threads as a whole, if it is of submissions alone.
+        """Submit the body at `start` of `data` to the worker pool as a whole, if it contains only submissions.
 
-        It is to be `within` limits: bytes of an answer, depth, calls. Under `ticket` comes later the whole answer, with
-        `head`, the first lines of an HTTP response, all of that; or, where a call fails, the outcomes. How many calls
-        there are, and whether it is a batch; None where it has to go the long way: then nothing was done.
+        It must be `within` limits: bytes of an answer, depth, calls. Return the number of calls, and True if the body
+        is a batch; None if it must take the slow path: then nothing was done. `drain` returns the whole answer under
+        `ticket`, as a whole HTTP response if `head` has its first lines. If a call fails, it returns the outcomes
+        instead.
         """
 
     def view(self) -> Reader:
-        """Pin the newest view: everything it is asked is answered from that one."""
+        """Pin the newest view, which then answers all calls made on it."""
 
     def event_fd(self) -> int:
-        """A descriptor that becomes readable when `drain` has something."""
+        """Return a descriptor that becomes readable when `drain` has entries."""
 
     def drain(self) -> tuple[list[tuple[int, Outcome | Outcomes]], list[Notice]]:
-        """Take what core threads have finished, by ticket, and what channels have to say, in order."""
+        """Return finished work by ticket, and the notices of channels in order."""
 
     def subscribe(self, params: bytes) -> tuple[int, int] | None:
-        """One subscriber more of the channel that the params of eth_subscribe name, and the first sequence that is its.
+        """Add a subscriber to the channel that the params of eth_subscribe name.
 
-        None when they end in a cursor that is not the newest place. Raises `RpcError`.
+        Return the channel and the first sequence number of the subscription. None if the params end in a cursor that is
+        not the newest place. Raises `RpcError`.
         """
 
     def unsubscribe(self, channel: int) -> None:
-        """One subscriber of the channel less."""
+        """Remove one subscriber of the channel."""

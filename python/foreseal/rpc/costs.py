@@ -1,4 +1,4 @@
-"""What a call costs where it is counted: 1, unless it makes much more work than most."""
+"""Cost of a call in rate limiter tokens: 1, unless the method does much more work than most."""
 
 COSTS: dict[str, int] = {
     "eth_estimateGas": 2,
@@ -17,4 +17,4 @@ COSTS: dict[str, int] = {
     "debug_traceBlockByHash": 50,
     "debug_traceBlockByNumber": 50,
 }
-"""By method."""
+"""Cost by method."""

@@ -1,4 +1,4 @@
-"""How many calls there were, how they ended and how long they took, by method."""
+"""Number, results and duration of calls, by method."""
 
 import logging
 from bisect import bisect_left
@@ -12,37 +12,37 @@ BOUNDS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1,
 """Upper bounds of the buckets, in seconds."""
 
 QUICK = BOUNDS[0]
-"""A call that takes no longer is counted where it is answered: nearly all of them."""
+"""Longest quick call in seconds. The fast path itself counts these calls, which are nearly all."""
 
 WAITING = frozenset({"eth_sendRawTransactionSync"})
-"""Methods whose callers ask them to wait: they are not slow."""
+"""Methods that wait at the caller's request: they are not slow."""
 
 
 class Timing:
-    """Calls of one method: how many took how long, whatever came of them."""
+    """Durations of the calls of one method, successful or failed."""
 
     __slots__ = ("later", "quick", "seconds")
 
     def __init__(self) -> None:
         self.quick = 0
-        """Calls of at most `QUICK` seconds that were answered at once."""
+        """Calls of at most `QUICK` seconds on the fast path."""
         self.seconds = 0.0
-        """Of all calls."""
+        """Total duration of all calls."""
         self.later = [0] * (len(BOUNDS) + 1)
-        """The others, each in the first bucket that holds it; the last one has no bound."""
+        """All other calls, each in the first bucket that holds it; the last bucket has no bound."""
 
     @property
     def calls(self) -> int:
-        """All of them."""
+        """Number of all calls."""
         return self.quick + sum(self.later)
 
     def add(self, seconds: float, calls: int = 1) -> None:
-        """So many calls more, each of which took `seconds`."""
+        """Add `calls` calls, each of which took `seconds`."""
         self.seconds += seconds * calls
         self.later[bisect_left(BOUNDS, seconds)] += calls
 
     def cumulative(self) -> list[int]:
-        """Calls up to each bound, and all of them."""
+        """Return the number of calls up to each bound, and of all."""
         counts, total = [], self.quick
         for count in self.later:
             total += count
@@ -51,21 +51,21 @@ class Timing:
 
 
 class Counts:
-    """Calls of all dispatchers that share it. Those that are slow are logged, without their parameters."""
+    """Calls of all dispatchers that share it. Slow calls are logged, without their parameters."""
 
     def __init__(self, slow: float = 1.0) -> None:
-        """A call that takes `slow` seconds or more is logged."""
+        """Create the counters. A call that takes `slow` seconds or more is logged."""
         self._timings: defaultdict[str, Timing] = defaultdict(Timing)
         self._elsewhere: list[Inline] = []
         self.failed: Counter[tuple[str, int]] = Counter()
         """Failed calls by method and error code."""
         self.slow_calls = 0
-        """Those that were logged."""
+        """Number of logged slow calls."""
         self._slow = slow
 
     @property
     def timings(self) -> defaultdict[str, Timing]:
-        """Calls by method; empty where there is none of that name, or it was not looked at."""
+        """Calls by method. The empty name holds unknown methods and calls rejected before the method was checked."""
         for inline in self._elsewhere:
             for method, calls, seconds in inline.take():
                 timing = self._timings[method]
@@ -74,12 +74,12 @@ class Counts:
         return self._timings
 
     def count_in(self, inline: Inline) -> None:
-        """Count what is answered there as well."""
+        """Include the calls that `inline` counts."""
         self._elsewhere.append(inline)
 
     @property
     def answered(self) -> dict[str, int]:
-        """Answered calls by method."""
+        """Number of successful calls by method."""
         failed: Counter[str] = Counter()
         for (method, _), count in self.failed.items():
             failed[method] += count
@@ -87,10 +87,10 @@ class Counts:
         return {method: count for method, count in counts.items() if count}
 
     def add(self, method: str, seconds: float, size: int, tier: str, key: str | None = None, *, calls: int = 1) -> None:
-        """A call by a caller of `tier` that took `seconds`, and whose answer has `size` bytes.
+        """Count a call by a caller of `tier` that took `seconds` and whose answer has `size` bytes.
 
-        `key` is the id of the caller's API key, if it has one. Several `calls` took that time and have that answer
-        together.
+        `key` is the id of the caller's API key, if it has one. With several `calls`, time and size belong to all of
+        them together.
         """
         self._timings[method].add(seconds, calls)
         if seconds >= self._slow and method not in WAITING:

@@ -1,4 +1,4 @@
-"""What the node says of its methods, with those that were registered from Python."""
+"""Answers that list the node's methods, including those registered from Python."""
 
 import inspect
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_O
 
 
 def with_registered(method: str, answer: bytes, signatures: Mapping[str, inspect.Signature]) -> bytes:
-    """The core's `answer` to `method` with the registered methods in it; a registered name stands for the core's."""
+    """Add the registered methods to the core's `answer` to `method`; a registered name replaces the core's."""
     found: dict[str, Any] = orjson.loads(answer)
     if method == MODULES:
         found |= {name.replace(".", "_").split("_")[0]: "1.0" for name in signatures}
@@ -25,7 +25,7 @@ def with_registered(method: str, answer: bytes, signatures: Mapping[str, inspect
 
 
 def _described(name: str, signature: inspect.Signature) -> dict[str, Any]:
-    """The OpenRPC method object of a Python function: its parameters by name, of any type."""
+    """Return the OpenRPC method object of a Python function: its parameters by name, of any type."""
     positional = [parameter for parameter in signature.parameters.values() if parameter.kind in _POSITIONAL]
     return {
         "name": name,

@@ -1,4 +1,4 @@
-"""From the bytes of a request body to the bytes of its answer."""
+"""Dispatch of request bodies: from the bytes of a body to the bytes of its answer."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
@@ -35,18 +35,18 @@ from foreseal.rpc.submissions import JSON as SUBMISSION
 from foreseal.rpc.submissions import METHOD, Submitted
 
 Reply = tuple[int, bytes, int]
-"""HTTP status, body, and the seconds after which to try again (0: nothing is said of it)."""
+"""HTTP status, body, and the seconds after which the caller may retry (0: not stated)."""
 
 Started = tuple[bytes | None, str, Outcome | asyncio.Future[Outcome]]
-"""A call under way: JSON of its id (None for a notification), method, outcome or the future of it."""
+"""A started call: JSON of its id (None for a notification), method, outcome or the future of it."""
 
 OK, NO_CONTENT = 200, 204
 
-# Seconds that a batch answers inline calls before other requests get their turn.
+# Seconds of inline calls in one slice of a batch, before other requests are served.
 _SLICE = 0.001
-# A body of more bytes is parsed in a slice of its own.
+# Size in bytes above which a body is parsed in its own slice.
 _LARGE_BODY = 32 * 1024
-# A larger body of a caller without tokens or processor time is refused unparsed.
+# Size in bytes above which a body is rejected unparsed if the caller has no tokens or processor time.
 _SMALL_BODY = 2048
 # Processor time of the event loop for each byte of an answer, seconds: it is copied and written there.
 _BYTE_TIME = 1e-9
@@ -69,17 +69,17 @@ class Dispatcher:
         *,
         is_public: bool = False,
     ) -> None:
-        """`forbidden` has the methods that are refused with HTTP 403 and -32004, each with what is said then.
+        """Create a dispatcher. `forbidden` maps methods rejected with HTTP 403 and -32004 to error messages.
 
-        `completions` are those of another dispatcher of the same node: the node has one way back for all outcomes.
-        `counts` and `slices` may be those of another one, too. `tier` is the kind of its callers, for the log, and
-        `filters` are theirs; long work of public ones comes after that of others.
+        Dispatchers of one node share `completions`, because the node has one queue of outcomes; they may also share
+        `counts` and `slices`. `tier` is the name of the callers' tier, for the log, and `filters` are their filters.
+        Long work of public callers runs after that of others.
         """
         self.slices = slices or Slices()
-        """The slices of the event loop that long work gets."""
+        """Slices of the event loop for long work."""
         self.calls = Calls(core, registry, limits.calls, forbidden or {}, completions, filters)
         self.counts = counts or Counts()
-        """What became of the calls."""
+        """Metrics of the calls."""
         self._tier = tier
         self._is_public = is_public
         self._core = core
@@ -98,13 +98,13 @@ class Dispatcher:
         self._converse = inline.converse
 
     def _go_long(self, method: str) -> None:
-        """Let calls of a method go the long way from now on."""
+        """Exclude a method from the fast path from now on."""
         self._leave_out(method)
         if method == METHOD:
             self._takes_submissions = False
 
     def session(self, link: Link, meter: Meter | None = None) -> Session:
-        """The subscriptions of a new connection of the caller with this meter."""
+        """Return the session of a new connection of the caller with this meter."""
 
         def ask(method: str, params: bytes) -> Outcome | asyncio.Future[Outcome]:
             return _charged(method, meter) or self.calls.run(self._core, method, params, None, meter)
@@ -112,9 +112,9 @@ class Dispatcher:
         return Session(self.calls.completions.hub, ask, link, self._limits, meter)
 
     def respond(self, data: bytes, start: int = 0, head: bytes | None = None) -> bytes | None:
-        """The answer to the body at `start` of `data` where there is a short way to it, for a caller without a meter.
+        """Answer the body at `start` of `data` on the fast path; None if it does not qualify.
 
-        With `head`, the first lines of an HTTP response, it is a whole response.
+        The caller has no meter. With `head`, the first lines of an HTTP response, the result is a whole response.
         """
         found = self._inline(data, start, head)
         if found is None:
@@ -125,10 +125,10 @@ class Dispatcher:
         return answer
 
     def converse(self, data: bytes, most: int) -> tuple[bytes, int] | None:
-        """The frames that answer the WebSocket frames at the beginning of `data`, and how many of its bytes those take.
+        """Return the frames that answer the leading WebSocket frames of `data`, and the number of bytes consumed.
 
-        They are texts of `most` bytes at most, of a caller without a meter, to which there is a short way; None where
-        it begins with something else.
+        The caller has no meter. Each answered frame is a text message of at most `most` bytes that qualifies for the
+        fast path; None if the first frame does not qualify.
         """
         found = self._converse(data, most)
         if found is None:
@@ -141,11 +141,11 @@ class Dispatcher:
     def answer(
         self, body: bytes, exchange: Exchange | None = None, meter: Meter | None = None
     ) -> Reply | Coroutine[Any, Any, Reply]:
-        """Answer one request body: at once, unless it is a batch or has to wait for a core thread.
+        """Answer one request body: at once, unless it is a batch or waits for a worker thread.
 
-        `exchange` is that of the connection which the body came over, if it is one that stays open. `meter` is that of
-        the caller; for one with limits of its own, what is no call costs as much as one. Cancelling what is returned
-        ends the calls under way, but for submissions.
+        `exchange` belongs to the persistent connection of the body, if there is one. `meter` is that of the caller; a
+        caller with its own limits pays for an invalid request as for a call. Cancelling the returned coroutine cancels
+        the calls in progress, except submissions.
         """
         if meter is None or not meter.is_limited:
             if SUBMISSION in body:
@@ -163,7 +163,7 @@ class Dispatcher:
     def answer_at_length(
         self, body: bytes, exchange: Exchange | None = None, meter: Meter | None = None
     ) -> Reply | Coroutine[Any, Any, Reply]:
-        """Answer a body that the fast path does not answer; see `answer`."""
+        """Answer a body on the slow path; see `answer`."""
         if len(body) > _LARGE_BODY:
             return self._answer_large(body, exchange, meter)
         return self._answer_now(body, exchange, meter)
@@ -197,14 +197,14 @@ class Dispatcher:
     ) -> Reply | Coroutine[Any, Any, Reply]:
         begun = perf_counter()
         most = self._limits.values
-        # Counted before they are made: parsing takes longer by their number than by their size.
+        # Counted before parsing, whose time depends on the number of values more than on their size.
         if len(body) > most and count_values(body) > most:
             return self._refuse(over_limit("values", most, f"the body has more than {most} JSON values"), meter)
         try:
             request = orjson.loads(body)
         except orjson.JSONDecodeError as error:
             return self._refuse(RpcError(codes.PARSE, f"parse error: {error}", None), meter)
-        # A level takes two bytes: what is short cannot be deep.
+        # A level takes two bytes: a short body cannot be deep.
         if len(body) > self._shallow and self._is_too_deep(request, body):
             most = self._limits.depth
             return self._refuse(over_limit("depth", most, f"JSON nested deeper than {most} levels"), meter)
@@ -217,7 +217,7 @@ class Dispatcher:
         if meter is not None:
             refusal = meter.charge(method)
             if refusal is not None:
-                # Nobody looked whether there is such a method: it is counted without its name.
+                # The method was not looked up, so the call is counted without a name.
                 return self._reply(ident, "", refusal, begun, meter)
         outcome = self.calls.run(self._core, method, params, exchange, meter)
         if isinstance(outcome, asyncio.Future):
@@ -232,7 +232,7 @@ class Dispatcher:
         return self._reply(ident, method, await self._outcome(future), begun, meter)
 
     async def _outcome(self, future: asyncio.Future[Outcome]) -> Outcome:
-        """Wait for a call on a thread of the core; end it where the one who waits is cancelled."""
+        """Wait for a call on a worker thread; cancel the call if the waiting task is cancelled."""
         try:
             outcome = await future
         except asyncio.CancelledError:
@@ -248,9 +248,10 @@ class Dispatcher:
         head: bytes | None = None,
         meter: Meter | None = None,
     ) -> Submitted | None:
-        """Hand over the body at `start` of `data`, for a caller without limits; None where it has to go another way.
+        """Submit the body at `start` of `data`, for a caller without limits; None if it must take another path.
 
-        `tell` is called when `finish` has the answer: with `head` as for `respond`, unless there is an error in it.
+        `tell` is called when `finish` can return the answer. With `head` the answer is a whole response as in
+        `respond`, unless it contains an error.
         """
         completions = self.calls.completions
         if not self._takes_submissions or len(completions) >= self._limits.calls:
@@ -266,7 +267,7 @@ class Dispatcher:
         return submitted
 
     def finish(self, submitted: Submitted) -> Reply:
-        """The answer to a body that was handed over, once it was told of."""
+        """Return the answer to a submitted body once its outcomes have arrived."""
         outcomes, begun = submitted.outcomes, submitted.begun
         if outcomes.__class__ is bytes:
             self.counts.add(METHOD, perf_counter() - begun, len(outcomes), self._tier, calls=submitted.calls)
@@ -296,7 +297,7 @@ class Dispatcher:
             return self._refuse(RpcError(codes.REQUEST, "the batch is empty", None), meter)
         if len(requests) > most:
             return self._refuse(over_limit("batch", most, f"a batch may have at most {most} requests"), meter)
-        # A connection has no statuses: there each entry is told by itself.
+        # A WebSocket has no status codes: there each entry is rejected individually.
         if meter is not None and exchange is None:
             refusal = meter.nothing_left()
             if refusal is not None:
@@ -312,7 +313,7 @@ class Dispatcher:
         return (OK, b"[%b]" % said, 0) if said else (NO_CONTENT, b"", 0)
 
     async def _run_batch(self, batch: Batch) -> None:
-        """Start its calls slice by slice, and wait for those that are not answered at once."""
+        """Start the calls slice by slice, and wait for those that are not answered at once."""
         while batch.is_unstarted:
             await self.slices.begin(batch.meter, is_public=self._is_public)
             try:
@@ -325,7 +326,7 @@ class Dispatcher:
             await self._settle(batch)
 
     def _start_slice(self, batch: Batch) -> None:
-        """Start calls of a batch that has room for one: at least one, so that a slice always gets on."""
+        """Start calls of a batch that has room for one: at least one, so that every slice makes progress."""
         begun = perf_counter()
         self._start_next(batch)
         while batch.is_unstarted and not batch.is_full and perf_counter() - begun < _SLICE:
@@ -334,7 +335,7 @@ class Dispatcher:
             batch.meter.use(perf_counter() - begun)
 
     async def _settle(self, batch: Batch) -> None:
-        """Wait for the oldest call of a batch that is under way."""
+        """Wait for the oldest call in progress of a batch."""
         position, ident, method, begun, future = batch.waiting[0]
         outcome = await self._outcome(future)
         batch.waiting.popleft()
@@ -361,13 +362,13 @@ class Dispatcher:
         if refusal is not None:
             return ident, "", refusal
         if not batch.allowance.left:
-            # Not called, so nobody knows whether there is such a method: it is counted without its name.
+            # The method was not called or looked up, so the call is counted without a name.
             return ident, "", self._too_large()
         return ident, method, self.calls.run(batch.view, method, params, batch.exchange, meter)
 
     def _is_too_deep(self, request: Any, body: bytes) -> bool:
         depth = self._limits.depth
-        # Measured exactly only where brackets abound.
+        # The exact depth is only measured if there are more brackets than levels allowed.
         return body.count(b"[") + body.count(b"{") > depth and is_deeper(request, depth)
 
     def _too_large(self) -> RpcError:
@@ -392,7 +393,7 @@ class Dispatcher:
         meter: Meter | None,
         allowance: Allowance | None = None,
     ) -> bytes:
-        """Count the call and give its answer; no bytes for a notification."""
+        """Count the call and return its answer; no bytes for a notification."""
         key = None if meter is None else meter.key
         if isinstance(outcome, bytes):
             size = len(outcome)
@@ -403,7 +404,7 @@ class Dispatcher:
                 return b"" if ident is None else success(ident, outcome)
             outcome = self._too_large()
         code = outcome.args[0]
-        # Names that callers make up are not kept.
+        # Unknown method names are not recorded: callers could invent any number.
         known = "" if code == codes.METHOD else method
         self.counts.add(known, perf_counter() - begun, 0, self._tier, key)
         self.counts.failed[known, code] += 1

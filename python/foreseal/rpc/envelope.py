@@ -1,6 +1,6 @@
-"""Envelopes of JSON-RPC 2.0: what a request must look like, and answers as bytes.
+"""Envelopes of JSON-RPC 2.0: validation of requests, and answers as bytes.
 
-The result of a method arrives as JSON bytes and is spliced in as it is.
+The JSON bytes of a result are inserted unchanged.
 """
 
 from typing import Any
@@ -26,7 +26,7 @@ class InvalidRequest(Exception):
 
 
 def read_call(request: Any, source: bytes) -> tuple[bytes | None, str, bytes]:
-    """Take one parsed request apart: JSON of its id (None for a notification), method, JSON of its params.
+    """Split a parsed request into the JSON of its id (None for a notification), its method and the JSON of its params.
 
     `source` is the body it was parsed from. Raises `InvalidRequest`.
     """
@@ -53,7 +53,7 @@ def read_call(request: Any, source: bytes) -> tuple[bytes | None, str, bytes]:
 
 
 def _read_number(value: Any, source: bytes) -> bytes:
-    """The JSON of an id that is a number with a fraction. Raises `InvalidRequest` for whatever else it is."""
+    """Return the JSON of a fractional id. Raises `InvalidRequest` for any other type of id."""
     if value.__class__ is not float:
         raise InvalidRequest(NULL, codes.REQUEST, "id must be a string, a number or null")
     # An integer beyond 64 bits or a long fraction was parsed as the nearest double and would come back changed.
@@ -64,12 +64,12 @@ def _read_number(value: Any, source: bytes) -> bytes:
 
 
 def success(ident: bytes, result: bytes) -> bytes:
-    """The answer that carries `result`, JSON bytes, to the request with `ident`."""
+    """Return the answer that carries `result`, JSON bytes, to the request with `ident`."""
     return b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (ident, result)
 
 
 def failure(ident: bytes, error: RpcError) -> bytes:
-    """The answer that carries an error."""
+    """Return the answer that carries an error."""
     code, message, data = error.args
     text = orjson.dumps(message)
     if data is None:
@@ -78,17 +78,17 @@ def failure(ident: bytes, error: RpcError) -> bytes:
 
 
 def over_limit(limit: str, most: int, message: str) -> RpcError:
-    """The error of a request that went past the limit named `limit`."""
+    """Return the error of a request that exceeds the limit named `limit`."""
     return RpcError(codes.LIMIT, message, orjson.dumps({"limit": limit, "max": most}))
 
 
 def count_values(body: bytes) -> int:
-    """Return how many JSON values a body has at most, found without parsing it: its brackets and commas."""
+    """Return an upper bound of the number of JSON values in an unparsed body: its brackets and commas."""
     return body.count(b"[") + body.count(b"{") + body.count(b",")
 
 
 def is_deeper(value: Any, depth: int) -> bool:
-    """Whether parsed JSON nests more than `depth` arrays and objects; linear in its size, never recursive."""
+    """Return True if parsed JSON nests more than `depth` arrays and objects. Linear in its size, never recursive."""
     level = [value]
     for _ in range(depth + 1):
         level = [node for node in level if node.__class__ is list or node.__class__ is dict]

@@ -1,4 +1,4 @@
-"""Filters by caller: the core has a limit for all of them, and here each caller has a share of it."""
+"""Filters by caller: the core limits the number of all filters, and each caller has a share of it."""
 
 import asyncio
 import time
@@ -17,29 +17,29 @@ from foreseal.rpc.shares import longest_idle_of_largest
 UNINSTALL = "eth_uninstallFilter"
 NEW = frozenset({"eth_newFilter", "eth_newBlockFilter", "eth_newPendingTransactionFilter"})
 METHODS = NEW | {UNINSTALL, "eth_getFilterChanges", "eth_getFilterLogs"}
-"""Methods that make, use or end a filter."""
+"""Methods that create, use or remove a filter."""
 
 EXPIRY = 300.0
-"""Seconds after which the core drops a filter that is not used."""
+"""Seconds after which the core drops an unused filter."""
 
 Run = Callable[[str, bytes], Outcome | asyncio.Future[Outcome]]
 """Starts a call of the core, of a method with its params."""
-# The caller of a filter; None for administrators.
+# The caller that owns a filter; None for administrators.
 _Holder = Meter | None
 
 
 class FilterTable:
-    """The filters that callers have made in this process. Used from the event loop's thread only."""
+    """Filters that callers have created in this process. Used from the event loop's thread only."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        """`clock` has seconds since any moment."""
+        """Create an empty table. `clock` returns seconds since an arbitrary moment."""
         self.evicted = 0
-        """Filters dropped for others."""
+        """Filters evicted for others."""
         self._clock = clock
         # Ids with the time of their last use, the longest idle first; by tier and caller.
         self._held: dict[str, dict[_Holder, dict[int, float]]] = defaultdict(dict)
         self._places: dict[int, tuple[str, _Holder]] = {}
-        # Filters that are being made.
+        # Filters that are being created.
         self._pending: dict[_Holder, int] = defaultdict(int)
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -47,27 +47,27 @@ class FilterTable:
         return len(self._places) + sum(self._pending.values())
 
     def count(self, caller: _Holder, tier: str) -> int:
-        """Return the number of a caller's filters, with those that are being made."""
+        """Return the number of a caller's filters, including those that are being created."""
         return len(self._held[tier].get(caller, ())) + self._pending.get(caller, 0)
 
     def begin(self, caller: _Holder) -> None:
-        """Count a filter that is being made, until `add` or `fail`."""
+        """Count a filter that is being created, until `add` or `fail`."""
         self._pending[caller] += 1
 
     def fail(self, caller: _Holder) -> None:
-        """Stop counting a filter that was not made."""
+        """Stop counting a filter that was not created."""
         self._pending[caller] -= 1
         if not self._pending[caller]:
             del self._pending[caller]
 
     def add(self, caller: _Holder, tier: str, ident: int) -> None:
-        """Add a filter that was being made."""
+        """Add a filter whose creation was counted by `begin`."""
         self.fail(caller)
         self._held[tier].setdefault(caller, {})[ident] = self._clock()
         self._places[ident] = tier, caller
 
     def use(self, ident: int) -> None:
-        """Renew the time of the last use of a filter."""
+        """Update the time of the last use of a filter."""
         place = self._places.get(ident)
         if place is not None:
             filters = self._held[place[0]][place[1]]
@@ -75,7 +75,7 @@ class FilterTable:
             filters[ident] = self._clock()
 
     def discard(self, ident: int) -> None:
-        """Drop a filter that does not exist any more."""
+        """Remove a filter that no longer exists."""
         place = self._places.pop(ident, None)
         if place is not None:
             tier, caller = place
@@ -85,20 +85,20 @@ class FilterTable:
                 del self._held[tier][caller]
 
     def expired_of(self, caller: _Holder, tier: str) -> int | None:
-        """Return a filter of a caller that has not been used for so long that the core has dropped it."""
+        """Return a filter of a caller that has been idle for so long that the core has dropped it."""
         return self._expired(self._held[tier].get(caller, {}))
 
     def expired(self) -> int | None:
-        """Return such a filter of any caller."""
+        """Return a filter of any caller that the core has dropped."""
         every = (filters for held in self._held.values() for filters in held.values())
         return next((found for filters in every if (found := self._expired(filters)) is not None), None)
 
     def largest(self, tier: str, own: int) -> int | None:
-        """Return the longest idle filter of the callers of a tier with the most, if they have more than `own`."""
+        """Return the longest idle filter of a tier's callers with the most filters, if they have more than `own`."""
         return longest_idle_of_largest(self._held[tier].values(), own, self._last_use)
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run `work` to its end, whether its client waits for it or not."""
+        """Run `work` to its end, even if its client disconnects."""
         task = asyncio.ensure_future(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -113,12 +113,12 @@ class FilterTable:
 
 
 class TierFilters:
-    """The filters of one tier's callers. Used from the event loop's thread only."""
+    """Filters of one tier's callers. Used from the event loop's thread only."""
 
     def __init__(
         self, table: FilterTable, tier: str, most: int, caller_most: int | None = None, lower: tuple[str, ...] = ()
     ) -> None:
-        """At most `most` filters of all callers, and `caller_most` of one. Those of `lower` tiers make way first."""
+        """Allow `most` filters of all callers, and `caller_most` of one. Filters of `lower` tiers are evicted first."""
         self.table = table
         self._tier = tier
         self._most = most
@@ -126,7 +126,7 @@ class TierFilters:
         self._lower = lower
 
     def call(self, method: str, params: bytes, caller: Meter | None, run: Run) -> Outcome | asyncio.Future[Outcome]:
-        """Start a call of one of `METHODS`; its outcome at once, or the future of it."""
+        """Start a call of one of `METHODS`. Return its outcome if it is immediate, otherwise the future of it."""
         if method in NEW:
             return self._make(method, params, caller, run)
         ident = _ident_in(params)
@@ -146,7 +146,7 @@ class TierFilters:
         if victim is not None:
             self.table.discard(victim)
         made: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
-        # A filter exists, and counts, even if the client that asked for it leaves before it has the answer.
+        # A filter exists, and counts, even if its client disconnects before the answer.
         self.table.spawn(self._made(method, params, caller, run, victim, made))
         return made
 
@@ -159,7 +159,7 @@ class TierFilters:
         victim: int | None,
         made: asyncio.Future[Outcome],
     ) -> None:
-        """Drop the filter that makes way, then make one."""
+        """Remove the evicted filter, then create the new one."""
         ident = None
         try:
             if victim is not None:
@@ -178,7 +178,8 @@ class TierFilters:
             made.set_result(outcome)
 
     def _room_for(self, caller: Meter | None) -> int | RpcError | None:
-        """Return the filter that makes way for a new one of a caller, None if none has to, or why there is no room."""
+        """Return the filter to evict for a new one of a caller, None if there is room, or the error of a reached limit.
+        """
         table, most = self.table, self._caller_most
         own = table.count(caller, self._tier)
         if most is not None and own >= most:
@@ -210,7 +211,7 @@ async def _outcome(outcome: Outcome | asyncio.Future[Outcome]) -> Outcome:
 
 
 def _ident_in(params: bytes) -> int | None:
-    """Return the id that params begin with; None where there is none, which the core refuses."""
+    """Return the id at the start of the params; None if there is none, which the core rejects."""
     match orjson.loads(params):
         case [str(text), *_]:
             try:

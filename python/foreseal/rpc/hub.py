@@ -1,4 +1,4 @@
-"""Which subscriptions hear which channel of the core."""
+"""Delivery of the core's channels to subscriptions."""
 
 import secrets
 from collections import Counter
@@ -14,16 +14,16 @@ CLOSING = "the connection is being closed"
 
 
 def random_id() -> str:
-    """128 random bits in hex: nobody guesses the id of another connection's subscription."""
+    """Return 128 random bits in hex: clients cannot guess the id of another connection's subscription."""
     return "0x" + secrets.token_hex(16)
 
 
 class Hub:
-    """The channels that somebody hears. Used from the event loop's thread only."""
+    """Channels with at least one subscriber. Used from the event loop's thread only."""
 
     def __init__(self, core: Core, new_id: Callable[[], str] = random_id) -> None:
         self.new_id = new_id
-        """Makes the id of a subscription."""
+        """Creates the id of a subscription."""
         self.kinds: Counter[str] = Counter()
         """Subscriptions by kind."""
         self.traffic = Traffic()
@@ -32,7 +32,7 @@ class Hub:
         self._channels: dict[int, dict[Subscription, None]] = {}
 
     def join(self, params: bytes, subscription: Subscription) -> bool:
-        """Let it hear the channel that the params of eth_subscribe name; False if their cursor is behind.
+        """Subscribe it to the channel that the params of eth_subscribe name; False if their cursor is behind.
 
         Raises `RpcError`.
         """
@@ -47,7 +47,7 @@ class Hub:
         return True
 
     def leave(self, subscription: Subscription) -> None:
-        """It hears nothing any more."""
+        """Unsubscribe it from its channel."""
         channel = subscription.channel
         if channel is None:
             return
@@ -59,12 +59,12 @@ class Hub:
         self._core.unsubscribe(channel)
 
     def deliver(self, notice: Notice) -> None:
-        """Hand a notice to everybody who hears its channel."""
+        """Deliver a notice to all subscriptions of its channel."""
         channel, sequence, texts, place = notice
         subscribers = self._channels.get(channel)
         if subscribers is None:
             return
         messages = None if texts is None else Messages(texts)
-        # A copy: whoever is closed for it leaves meanwhile.
+        # A copy: a subscription that is closed by the delivery leaves the set.
         for subscription in tuple(subscribers):
             subscription.deliver(sequence, messages, place)

@@ -1,4 +1,4 @@
-"""The limits of one caller: its rate of calls, its processor time, calls at once, connections."""
+"""Limits of one caller: its rate of calls, processor time, concurrent calls, connections."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -9,24 +9,24 @@ from foreseal.rpc.rate import Rate
 from foreseal.rpc.refused import Refused, busy, cpu_exhausted, too_fast
 
 Clock = Callable[[], int]
-"""us since any moment; it never goes back and is the same for all processes of the machine."""
+"""us since an arbitrary moment; it never goes back and is the same for all processes of the machine."""
 
 
 class Buckets(Protocol):
-    """Token buckets of all callers: `foreseal._core.Buckets`, or a double of it in tests."""
+    """Token buckets of all callers: `foreseal._core.Buckets`, or a test double."""
 
     def place(self, name: bytes) -> int:
-        """Where the bucket of a caller is."""
+        """Return the key of a caller's bucket."""
 
     def take(self, place: int, now: int, interval: int, burst: int, cost: int) -> int:
-        """Take tokens: 0, or the us until they are there."""
+        """Take tokens. Return 0, or the us until they are available."""
 
     def wait(self, place: int, now: int, interval: int, burst: int, cost: int) -> int:
-        """As `take`, but nothing is taken."""
+        """Return the same as `take` without taking tokens."""
 
 
 class Bucket:
-    """The tokens of one caller: one for a call, but `COSTS`."""
+    """Token bucket of one caller: a call costs one token, or its entry in `COSTS`."""
 
     __slots__ = ("_burst", "_clock", "_interval", "_place", "_rate", "_table")
 
@@ -39,12 +39,12 @@ class Bucket:
         self._clock = clock
 
     def take(self, method: str) -> Refused | None:
-        """Take what a call costs, or say when it will be there. A method that there is not costs what most cost."""
+        """Take the cost of a call, or return the rejection. An unknown method costs one token."""
         cost = COSTS.get(method, 1)
         return self._answer(self._table.take(self._place, self._clock(), self._interval, self._burst, cost))
 
     def nothing_left(self) -> Refused | None:
-        """The refusal of whatever call, if not one token is there."""
+        """Return the rejection of any call if the bucket has no token."""
         return self._answer(self._table.wait(self._place, self._clock(), self._interval, self._burst, 1))
 
     def _answer(self, wait: int) -> Refused | None:
@@ -52,14 +52,14 @@ class Bucket:
 
 
 class ScheduledCaller(Protocol):
-    """A caller as the core schedules it: `foreseal._core.Caller`, or a double of it in tests."""
+    """A caller of the core's scheduler: `foreseal._core.Caller`, or a test double."""
 
     def charge(self, now: int, used: int) -> int:
-        """Take `used` us of processor time: 0 while something is left, else the us until something is."""
+        """Take `used` us of processor time. Return 0 while the budget is positive, otherwise the us until it is."""
 
 
 class CpuBudget:
-    """The processor time that a caller may use: ms a second, and a burst in ms."""
+    """Budget of processor time of a caller: ms a second, and a burst in ms."""
 
     __slots__ = ("_burst", "_caller", "_clock", "_rate")
 
@@ -70,17 +70,17 @@ class CpuBudget:
         self._burst = burst
 
     def check(self) -> Refused | None:
-        """Return the refusal of any call while the budget is exhausted."""
+        """Return the rejection of any call while the budget is exhausted."""
         wait = self._caller.charge(self._clock(), 0)
         return cpu_exhausted(self._rate, self._burst, wait) if wait else None
 
     def charge(self, seconds: float) -> None:
-        """Take processor time that the event loop has spent on the caller."""
+        """Charge processor time in seconds that the event loop has spent on the caller."""
         self._caller.charge(self._clock(), round(seconds * 1_000_000))
 
 
 class Meter:
-    """One object for all that a caller does at a time in this process. Used from the event loop's thread only."""
+    """Shared limits of a caller's concurrent activity in this process. Used from the event loop's thread only."""
 
     __slots__ = (
         "__weakref__",
@@ -105,33 +105,33 @@ class Meter:
         scheduled: ScheduledCaller | None = None,
         cpu: CpuBudget | None = None,
     ) -> None:
-        """At most `most` calls at once on threads of the core. `refusals` counts those of a tier by reason."""
+        """Allow at most `most` concurrent calls on worker threads. `refusals` counts a tier's rejections by reason."""
         self.key = key
         """Id of the caller's API key, if it has one, for the log."""
         self.scheduled = scheduled
-        """The caller as the core knows it; None shares a turn with all others without one."""
+        """Caller of the core's scheduler; calls with None share one place in the fair queue."""
         self.is_limited = bucket is not None or most is not None or cpu is not None
-        """True if the caller has limits of its own."""
+        """True if the caller has its own limits."""
         self.running = 0
-        """Calls on threads of the core, cancelled ones included until the core has ended them."""
+        """Calls on worker threads, including cancelled ones until the core has ended them."""
         self.subscriptions = 0
         """Subscriptions of its WebSockets."""
         self._cpu = cpu
         self.connections = 0
-        """WebSockets."""
+        """Open WebSockets."""
         self._bucket = bucket
         self._most = most
         self._refusals = refusals
 
     def charge(self, method: str) -> Refused | None:
-        """Take what a call costs, or return why it may not be made."""
+        """Charge the cost of a call, or return its rejection."""
         exhausted = self._exhausted()
         if exhausted is not None or self._bucket is None:
             return exhausted
         return self._counted(self._bucket.take(method), "rate")
 
     def nothing_left(self) -> Refused | None:
-        """Return the refusal of any call, if none may be made now."""
+        """Return the rejection of any call if none is allowed now."""
         exhausted = self._exhausted()
         if exhausted is not None or self._bucket is None:
             return exhausted
@@ -147,18 +147,18 @@ class Meter:
 
     @property
     def is_full(self) -> bool:
-        """Whether no further call may go to a core thread now."""
+        """True if no further call may be submitted to worker threads now."""
         return self._most is not None and self.running >= self._most
 
     def full(self) -> Refused | None:
-        """Why no further call may go to a core thread."""
+        """Return the rejection of a further call to worker threads; None if it is accepted."""
         if self._most is None or not self.is_full:
             return None
         self._refusals["caller_calls"] += 1
         return busy("caller_calls", self._most, "too many calls of yours at once: try again")
 
     def count_refusal(self, reason: str) -> None:
-        """Count a call that was refused for a limit of the caller's own."""
+        """Count a call that was rejected for a limit of the caller."""
         self._refusals[reason] += 1
 
     def _counted(self, refusal: Refused | None, reason: str) -> Refused | None:

@@ -1,4 +1,4 @@
-"""What is to be sent to one client: one bounded queue, in the order in which it was put in."""
+"""The bounded first-in, first-out queue of messages to one client."""
 
 import asyncio
 from collections import deque
@@ -6,34 +6,34 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 END = "}}"
-"""What follows each message of an item whose prefix is not empty."""
+"""Suffix of each message of an item whose prefix is not empty."""
 
 
 class Messages:
-    """The JSON of each result of one notice, for all who are told."""
+    """The JSON of each result of one notice, shared by all its subscribers."""
 
     __slots__ = ("pieces", "size", "texts")
 
     def __init__(self, texts: Sequence[str]) -> None:
         self.texts = texts
         self.size = sum(map(len, texts))
-        """Characters."""
+        """Total number of characters."""
         self.pieces: dict[int, list[bytes]] = {}
-        """What whoever sends them keeps here: what is sent around each prefix, by the length of that."""
+        """Cache for transports: encoded bytes around each prefix, by length of the prefix."""
 
 
 @dataclass(slots=True)
 class Traffic:
-    """What went out to all clients of a process together."""
+    """Traffic to all clients of a process."""
 
     notified: int = 0
     """Notifications sent."""
     lagged: int = 0
-    """Times that a subscription missed something and was told."""
+    """Times that a subscription lost notifications and was notified of it."""
 
 
 class Budget:
-    """Bytes and frames of one sort that wait to be sent or are being sent, and their bounds."""
+    """Queued or unsent bytes and frames of one kind, and their limits."""
 
     __slots__ = ("_most_bytes", "_most_frames", "_waiting", "bytes", "frames")
 
@@ -46,16 +46,16 @@ class Budget:
 
     @property
     def full(self) -> bool:
-        """Whether a bound is reached."""
+        """True if a limit is reached."""
         return self.bytes >= self._most_bytes or self.frames >= self._most_frames
 
     def take(self, size: int, frames: int) -> None:
-        """Count so many bytes in so many frames, whether they fit or not."""
+        """Count `size` bytes in `frames` frames, even above the limits."""
         self.bytes += size
         self.frames += frames
 
     def reserve(self, size: int, frames: int) -> bool:
-        """Count them if they fit. What is larger than the bounds fits while nothing else waits: else it never would."""
+        """Count them if they fit. Items above the limits fit while the queue is empty: otherwise they never would."""
         most_bytes, most_frames = self._most_bytes, self._most_frames
         if self.frames and (self.bytes + size > most_bytes or self.frames + frames > most_frames):
             return False
@@ -63,7 +63,7 @@ class Budget:
         return True
 
     def give(self, size: int, frames: int) -> None:
-        """They were sent, or never will be."""
+        """Stop counting bytes and frames that were sent or dropped."""
         self.bytes -= size
         self.frames -= frames
         if not self.frames and self._waiting:
@@ -73,7 +73,7 @@ class Budget:
                     future.set_result(None)
 
     def when_empty(self) -> "asyncio.Future[None]":
-        """Done as soon as nothing of this sort waits any more."""
+        """Return a future that is done once nothing of this kind is queued."""
         future = asyncio.get_running_loop().create_future()
         if self.frames:
             self._waiting.append(future)
@@ -83,13 +83,13 @@ class Budget:
 
 
 Item = tuple[Budget, str, Sequence[str]]
-"""Messages that follow each other, what precedes each of them (no text for an answer), and where they are counted."""
+"""Counter of the messages, their prefix (empty for an answer), and the messages themselves."""
 
 
 class Outbox:
-    """The queue of one connection. Used from the event loop's thread only; one writer takes from it.
+    """The queue of one connection. Used from the event loop's thread only, by one consumer.
 
-    Answers and notifications are counted apart: a long answer on its way does not make its reader a slow one.
+    Answers and notifications have separate limits: a long answer in transit does not count as a slow reader.
     """
 
     def __init__(self, most_bytes: int, most_frames: int, traffic: Traffic) -> None:
@@ -101,27 +101,27 @@ class Outbox:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing waits, nor is being sent."""
+        """True if nothing is queued or being sent."""
         return not (self.answers.frames or self.notifications.frames)
 
     def answer(self, text: str) -> None:
-        """Put an answer in. Whoever asks stops doing so while `answers` is full."""
+        """Queue an answer. The caller must stop while `answers` is full."""
         self.answers.take(len(text), 1)
         self._put((self.answers, "", (text,)))
 
     def notify(self, prefix: str, messages: Sequence[str]) -> None:
-        """Put notifications in, which were reserved or taken in `notifications` before."""
+        """Queue notifications that were already counted in `notifications`."""
         self._put((self.notifications, prefix, messages))
 
     async def take(self) -> Item:
-        """The oldest item; waits for one. Its taker gives back to its budget what was sent."""
+        """Return the oldest item; wait for one. The consumer calls `give` on its budget for sent messages."""
         while not self._items:
             self._taker = asyncio.get_running_loop().create_future()
             await self._taker
         return self._items.popleft()
 
     def clear(self) -> None:
-        """Let go of what waits: the connection has ended, and it may be long until the collector comes by."""
+        """Drop queued items: the connection has ended, and garbage collection may be late."""
         self._items.clear()
 
     def _put(self, item: Item) -> None:

@@ -1,4 +1,4 @@
-"""How many calls a caller may make in which time."""
+"""Rates of calls."""
 
 import math
 import re
@@ -8,24 +8,24 @@ from typing import Any
 _UNITS = {"s": 1, "m": 60, "h": 3600}
 _FORM = re.compile(r"([0-9]{1,7})(?:/([smh]))?")
 MOST_CALLS = 1_000_000
-"""Of a rate, and of a burst."""
+"""Largest number of calls of a rate, and of a burst."""
 MAX_CPU_RATE = 1_000_000
 """Largest rate of processor time, ms a second: that of the crate `buckets`."""
 MAX_CPU_BURST = 3_600_000
 """Largest burst of processor time, ms."""
 MOST_SPAN = 1 << 46
-"""us that an empty bucket takes to fill at most, as the crate `buckets` has it."""
+"""Longest time in us to fill an empty bucket, as in the crate `buckets`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """So many calls in so many seconds; 0 calls stand for any number."""
+    """Number of calls in a number of seconds; 0 calls mean no limit."""
 
     calls: int
     seconds: int = 1
 
     def __str__(self) -> str:
-        """As `parse_rate` reads it."""
+        """Format it for `parse_rate`."""
         unit = next(unit for unit, seconds in _UNITS.items() if seconds == self.seconds)
         return f"{self.calls}/{unit}" if self.calls else "0"
 
@@ -36,16 +36,16 @@ class Rate:
 
     @property
     def burst(self) -> int:
-        """Calls at once, where nobody said how many: those of two seconds."""
+        """Default burst: the calls of two seconds."""
         return max(1, 2 * self.calls // self.seconds)
 
 
 NONE = Rate(0)
-"""No rate: any number of calls."""
+"""No limit."""
 
 
 def burst_of(rate: Rate, burst: int | None) -> int:
-    """Calls at once, `burst` or those of two seconds. Raises ValueError if they take too long to come."""
+    """Return the burst: `burst` or the calls of two seconds. Raises ValueError if the bucket fills too slowly."""
     size = burst or rate.burst
     if rate.calls and rate.interval * size > MOST_SPAN:
         raise ValueError(f"{size} calls at once are too many at {rate}: they would take more than two years to come")
@@ -53,7 +53,7 @@ def burst_of(rate: Rate, burst: int | None) -> int:
 
 
 def parse_rate(value: Any) -> Rate:
-    """A rate written 100/s, 600/m, 5000/h, or 100 for 100/s. Raises ValueError."""
+    """Parse a rate such as 100/s, 600/m, 5000/h, or 100 for 100/s. Raises ValueError."""
     match = _FORM.fullmatch(str(value).strip())
     if match is None or int(match[1]) > MOST_CALLS:
         raise ValueError(f"{value!r} is not a rate: write calls and their time, such as 100/s, 600/m or 5000/h")

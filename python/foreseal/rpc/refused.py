@@ -1,4 +1,4 @@
-"""Calls that this caller may not make, now or at all."""
+"""Rejections of calls that this caller may not make, now or at all."""
 
 import math
 
@@ -11,27 +11,27 @@ UNKNOWN, FORBIDDEN, TOO_MANY = 401, 403, 429
 
 
 class Refused(RpcError):
-    """A refusal by its HTTP status, which is that of the response when the call stands alone."""
+    """A rejection with its HTTP status, which the response has if the call stands alone."""
 
     status: int
     seconds: int
-    """After which the caller may try again; 0 where that does not help."""
+    """Seconds after which the caller may retry; 0 if retrying does not help."""
 
 
 def refused(status: int, code: int, message: str, data: bytes | None = None, seconds: int = 0) -> Refused:
-    """A refusal. `data` is JSON."""
+    """Return a rejection. `data` is JSON."""
     error = Refused(code, message, data)
     error.status, error.seconds = status, seconds
     return error
 
 
 def busy(limit: str, most: int, message: str) -> Refused:
-    """The refusal of a call while `most` others of those that `limit` names are under way."""
+    """Return the rejection of a call while `most` others that `limit` names are in progress."""
     return refused(TOO_MANY, codes.LIMIT, message, orjson.dumps({"limit": limit, "max": most}), 1)
 
 
 def too_fast(rate: str, calls: int, wait: int) -> Refused:
-    """The refusal of a call for which `wait` us are missing, at a rate of so many calls, in words `rate`."""
+    """Return the rejection of a call for `wait` us, at a rate of `calls` calls; `rate` is its text for people."""
     ms = math.ceil(wait / 1000)
     data = orjson.dumps({"limit": "rate", "max": calls, "retryAfterMs": ms})
     message = f"too many calls: {rate} are allowed; try again in {ms} ms"
@@ -39,7 +39,7 @@ def too_fast(rate: str, calls: int, wait: int) -> Refused:
 
 
 def cpu_exhausted(rate: int, burst: int, wait: int) -> Refused:
-    """The refusal of a call of a caller that has used up its processor time; `wait` us until it has some again."""
+    """Return the rejection of a call whose caller has used up its processor time for `wait` us."""
     ms = math.ceil(wait / 1000)
     data = orjson.dumps({"limit": "cpu", "max": rate, "retryAfterMs": ms})
     message = f"processor time is used up: {rate} ms a second are allowed, {burst} ms at once; try again in {ms} ms"
@@ -47,7 +47,7 @@ def cpu_exhausted(rate: int, burst: int, wait: int) -> Refused:
 
 
 def as_refused(error: RpcError) -> RpcError:
-    """Return a core's error as the refusal that it is, if the caller may try again after a time that it names."""
+    """Return a core's error as a rejection with HTTP 429 if it has a retry time, otherwise unchanged."""
     code, message, data = error.args
     if code != codes.LIMIT or not data or b"retryAfterMs" not in data:
         return error

@@ -1,4 +1,4 @@
-"""Methods that a Python user adds to the node's own."""
+"""Methods registered from Python in addition to the node's own."""
 
 import asyncio
 import inspect
@@ -18,19 +18,19 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class Registry:
-    """Python functions by method name. A name registered here is answered here, also when the core knows it."""
+    """Python functions by method name. A registered name takes precedence over the core's method."""
 
     def __init__(self) -> None:
         self.methods: dict[str, tuple[Callable[..., Any], inspect.Signature]] = {}
         """Registered functions and their signatures by method name."""
         self.watchers: list[Callable[[str], None]] = []
-        """Told each name that is registered from now on."""
+        """Called with each name that is registered from now on."""
 
     def method(self, name: str) -> Callable[[Function], Function]:
         """Register the decorated function, plain or `async`, as the method `name`.
 
-        It gets the positional params and returns what JSON can carry; it may raise `RpcError`.
-        Plain functions run on the event loop, so they must be short. Raises ValueError if the name is taken.
+        It receives the positional params and returns a value that JSON can represent; it may raise `RpcError`. Plain
+        functions run on the event loop, so they must be short. Raises ValueError if the name is already registered.
         """
 
         def register(function: Function) -> Function:
@@ -44,7 +44,8 @@ class Registry:
         return register
 
     def call(self, name: str, params: bytes) -> Outcome | asyncio.Future[Outcome]:
-        """Run a registered method. The outcome is -32602 for wrong params, -32603 for any error but `RpcError`."""
+        """Run a registered method. The outcome is -32602 for wrong params, -32603 for any exception except `RpcError`.
+        """
         function, signature = self.methods[name]
         arguments = orjson.loads(params)
         try:
@@ -56,7 +57,7 @@ class Registry:
             return (
                 asyncio.ensure_future(_awaited(name, result)) if inspect.isawaitable(result) else orjson.dumps(result)
             )
-        except Exception as error:  # a user's function may raise anything, and must end its own call only
+        except Exception as error:  # a user's function may raise anything, and must only end its own call
             return _as_outcome(name, error)
 
 

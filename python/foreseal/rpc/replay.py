@@ -1,7 +1,7 @@
-"""How a subscription to the feed gets from its cursor to the live channel: pages are pulled, then messages are pushed.
+"""Catch-up of a feed subscription from its cursor to the live channel: pages are pulled, then messages pushed.
 
-The channel is joined only at the newest place and only when all before it is in the queue, so there is no gap and no
-double; a page is asked for only when the queue took the one before, so a slow client costs one page.
+The channel is joined only at the newest place and after all earlier messages are queued, so there is no gap and no
+duplicate. A page is requested only after the queue accepted the one before, so a slow client costs one page.
 """
 
 import asyncio
@@ -20,11 +20,11 @@ from foreseal.rpc.refused import Refused
 from foreseal.rpc.subscription import FEED, Subscription
 
 PAGES = "foreseal_getFlashblocks"
-"""The method that reads on from a cursor."""
+"""The method that returns the pages after a cursor."""
 
-# Steps of one page at most: a page is parsed on the event loop.
+# Most steps of one page: a page is parsed on the event loop.
 _PAGE = 16
-# Seconds until a page is requested again that was refused because too many calls were under way.
+# Seconds before a page is requested again that was rejected because too many calls were in progress.
 _AGAIN = 0.05
 # Processor time of the event loop for each byte of a page, which is parsed there, seconds.
 _BYTE_TIME = 2e-8
@@ -34,7 +34,7 @@ Ask = Callable[[str, bytes], Outcome | asyncio.Future[Outcome]]
 
 
 class Replay:
-    """The way of one subscription to the live channel."""
+    """Catch-up of one subscription to the live channel."""
 
     def __init__(self, hub: Hub, ask: Ask, subscription: Subscription, meter: Meter | None = None) -> None:
         self._hub = hub
@@ -57,7 +57,7 @@ class Replay:
         self._subscription.place = read_place(cursor)
 
     async def run(self) -> None:
-        """Put page after page into the queue, as it has room, until the live channel is joined. Raises `RpcError`."""
+        """Queue page after page, as there is room, until the live channel is joined. Raises `RpcError`."""
         subscription, page = self._subscription, self._page
         while True:
             for flashblock in page["flashblocks"]:
@@ -93,5 +93,5 @@ class Replay:
 
 
 def read_place(cursor: dict[str, str]) -> Place:
-    """The place that a cursor names."""
+    """Return the place that a cursor names."""
     return int(cursor["block"], 16), int(cursor["index"], 16), cursor["hash"].lower()

@@ -1,4 +1,4 @@
-"""What a connection that stays open has beside calls: its subscriptions."""
+"""Subscriptions of a persistent connection."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -22,7 +22,7 @@ METHODS = frozenset({SUBSCRIBE, UNSUBSCRIBE})
 
 
 class Link(Listener, Protocol):
-    """The connection as a session sees it."""
+    """Interface of the connection for a session."""
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
         """Run `work` until the connection ends; the connection ends if it fails."""
@@ -32,7 +32,7 @@ class Session:
     """The subscriptions of one connection. Used from the event loop's thread only."""
 
     def __init__(self, hub: Hub, ask: Ask, link: Link, limits: Limits, meter: Meter | None = None) -> None:
-        """`meter` is that of the caller, whose connections together have a limit as well."""
+        """Create a session. `meter` belongs to the caller, whose connections also share a limit."""
         self._hub = hub
         self._ask = ask
         self._link = link
@@ -41,7 +41,7 @@ class Session:
         self._meter = meter
         self._closed = False
         self._subscriptions: dict[str, Subscription] = {}
-        # Those that are behind their cursor, with the task that reads on for each.
+        # Subscriptions behind their cursor, with the task that catches up for each.
         self._replays: dict[str, Replay] = {}
         self._reading: dict[str, asyncio.Task[None]] = {}
 
@@ -49,7 +49,7 @@ class Session:
         return len(self._subscriptions)
 
     def subscribe(self, params: bytes) -> tuple[Subscription, Outcome | asyncio.Future[Outcome]] | RpcError:
-        """A new subscription and the outcome of eth_subscribe, or why there is none."""
+        """Return a new subscription and the outcome of eth_subscribe, or the error."""
         if self._closed:
             return RpcError(codes.LIMIT, CLOSING, None)
         if len(self._subscriptions) >= self._most:
@@ -76,7 +76,7 @@ class Session:
         return subscription, orjson.dumps(subscription.ident)
 
     def unsubscribe(self, params: bytes) -> Outcome:
-        """The outcome of eth_unsubscribe: whether there was such a subscription; nothing comes from it any more."""
+        """Return the outcome of eth_unsubscribe: true if the subscription existed. No further notifications follow."""
         match orjson.loads(params):
             case [str(ident)]:
                 subscription = self._subscriptions.get(ident)
@@ -88,26 +88,26 @@ class Session:
         return b"true"
 
     def answered(self, subscription: Subscription) -> None:
-        """The answer with its id is in the queue."""
+        """Start notifications: the answer with the subscription's id is queued."""
         replay = self._replays.pop(subscription.ident, None)
         subscription.answered()
         if subscription.state is State.CATCHING_UP and replay is not None:
             self._reading[subscription.ident] = self._link.spawn(self._read_on(subscription, replay))
 
     def drop(self, subscription: Subscription) -> None:
-        """End a subscription that was made."""
+        """End a subscription whose creation succeeded."""
         if subscription.state is not State.CLOSED:
             self._hub.kinds[subscription.kind] -= 1
             self._drop(subscription)
 
     def close(self) -> None:
-        """End all of them; there will be no others."""
+        """End all subscriptions and reject new ones."""
         self._closed = True
         for subscription in tuple(self._subscriptions.values()):
             self.drop(subscription)
 
     async def _follow(self, subscription: Subscription, params: bytes) -> Outcome:
-        """The outcome of a subscription to the feed."""
+        """Return the outcome of a subscription to the feed."""
         replay = Replay(self._hub, self._ask, subscription, self._meter)
         try:
             await replay.begin(params)
@@ -141,17 +141,17 @@ class Session:
 
 
 class Exchange:
-    """One request or batch of a connection, and what it left to do once its answer is there."""
+    """One request or batch of a connection, and its work after the answer is queued."""
 
     def __init__(self, session: Session) -> None:
         self.left = False
-        """Whether a call of it left the event loop: what comes after it need not wait."""
+        """True once a call has left the event loop: the next request need not wait."""
         self._session = session
         self._made: list[Subscription] = []
         self._turn: asyncio.Future[None] | None = None
 
     def call(self, method: str, params: bytes) -> Outcome | asyncio.Future[Outcome]:
-        """The outcome of one of `METHODS`."""
+        """Return the outcome of one of `METHODS`."""
         if method == UNSUBSCRIBE:
             return self._session.unsubscribe(params)
         made = self._session.subscribe(params)
@@ -162,22 +162,22 @@ class Exchange:
         return outcome
 
     def leave(self) -> None:
-        """A call of it runs elsewhere, or it is answered: the next request may go on."""
+        """Let the next request start: a call runs elsewhere, or the answer is complete."""
         self.left = True
         if self._turn is not None and not self._turn.done():
             self._turn.set_result(None)
 
     async def has_left(self) -> None:
-        """Wait until it left the event loop."""
+        """Wait until `leave` is called."""
         if not self.left:
             self._turn = asyncio.get_running_loop().create_future()
             await self._turn
 
     def answered(self, answer: bytes) -> None:
-        """Its answer is in the queue: notifications may follow."""
+        """Start the notifications of new subscriptions: the answer is queued."""
         for subscription in self._made:
             if subscription.ident.encode() in answer:
                 self._session.answered(subscription)
             else:
-                # It was a notification, or its answer did not fit: nobody knows the id.
+                # The call was a notification, or its answer did not fit: the client does not have the id.
                 self._session.drop(subscription)

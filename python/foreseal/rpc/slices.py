@@ -1,17 +1,17 @@
-"""Long work on the event loop, in slices: one slice an iteration of the loop, in turns."""
+"""Time slices for long work on the event loop: one slice in each iteration, round-robin by caller."""
 
 import asyncio
 from collections import deque
 
 Turns = dict[object, deque[asyncio.Future[None]]]
-"""Slices that are waited for, by caller; the first caller is the next one."""
+"""Waiting slices by caller; the first caller is the next one."""
 
 
 class Slices:
-    """Lets one piece of long work run in each iteration of the event loop. Used from that loop's thread only.
+    """Lets one slice of long work run in each iteration of the event loop. Used from that loop's thread only.
 
-    Long work delays others by one slice, however many callers have some. Callers take turns, those of the dedicated
-    tier before those of the public one.
+    Long work delays other requests by one slice, however many callers have such work. Callers alternate, those of the
+    dedicated tier before those of the public one.
     """
 
     def __init__(self) -> None:
@@ -31,7 +31,7 @@ class Slices:
             await turn
         except asyncio.CancelledError:
             if turn.done() and not turn.cancelled():
-                # The slice was handed over and is not used.
+                # The slice was granted but is not used.
                 self.end()
             raise
 
@@ -46,7 +46,7 @@ class Slices:
                 waiting = turns.pop(caller)
                 turn = waiting.popleft()
                 if waiting:
-                    # Behind all others.
+                    # The caller goes to the end of the queue.
                     turns[caller] = waiting
                 if not turn.done():
                     turn.set_result(None)

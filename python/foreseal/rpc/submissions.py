@@ -1,4 +1,4 @@
-"""Bodies of nothing but submissions: handed to the core as a whole, and told of when they are answered."""
+"""Bodies that contain only submissions: the core processes each as a whole and reports its completion."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,37 +7,37 @@ METHOD = "eth_sendRawTransaction"
 """The method of all calls in such a body."""
 
 JSON = b'"eth_sendRawTransaction"'
-"""What every such body has in it."""
+"""Bytes that every such body contains."""
 
 
 class Submitted:
-    """A body under way. It stands where a future would, but whoever waits is called without a turn of the loop."""
+    """A submitted body. It acts as a future, but calls its callback at once, not in the next iteration of the loop."""
 
     __slots__ = ("_ended", "_tell", "begun", "body", "calls", "is_batch", "outcomes")
 
     def __init__(
         self, body: bytes, tell: Callable[["Submitted"], None], begun: float, calls: int, *, is_batch: bool
     ) -> None:
-        """`tell` is called with this once `outcomes` is there, and must not raise.
+        """Create it. `tell` is called with this object once `outcomes` is set, and must not raise.
 
         `begun` is a time of `perf_counter`.
         """
         self.body, self.begun, self.calls, self.is_batch = body, begun, calls, is_batch
         self.outcomes: Any = None
-        """The whole answer, `Outcomes` where a call failed, or the `RpcError` for which the core took none of them."""
+        """The whole answer, `Outcomes` if a call failed, or the `RpcError` with which the core rejected the body."""
         self._tell = tell
         self._ended = False
 
     def done(self) -> bool:
-        """Whether nobody waits any more."""
+        """Return True if no callback is pending."""
         return self._ended
 
     def cancel(self) -> bool:
-        """Do not tell; whether there was something to cancel."""
+        """Cancel the callback; return True if it was pending."""
         ended, self._ended = self._ended, True
         return not ended
 
     def set_result(self, outcomes: Any) -> None:
-        """Tell who waits."""
+        """Set the outcomes and call the callback."""
         self._ended, self.outcomes = True, outcomes
         self._tell(self)

@@ -1,4 +1,4 @@
-"""The life of one subscription: what becomes of a notice between the core and the queue of its connection.
+"""Lifecycle of one subscription: from a notice of the core to the queue of its connection.
 
     PENDING --answered--> LIVE <--joined-- CATCHING_UP
        |                   | ^                 ^
@@ -7,9 +7,8 @@
        +---------------> LAGGING               |
        +--answered, behind its cursor ---------+
 
-Any state ends in CLOSED. Notifications are held back until the answer with the id is in the queue. Only the feed
-catches up and lags; every other kind has no message for a gap, so its connection is closed where it does not take what
-comes.
+Any state ends in CLOSED. Notifications are held back until the answer with the id is queued. Only the feed catches up
+and lags. Every other kind has no message for a gap, so its connection is closed if its client reads too slowly.
 """
 
 import asyncio
@@ -29,7 +28,7 @@ _HEAD = '{"jsonrpc":"2.0","method":"%s","params":{"subscription":"%s","result":'
 
 
 class State(Enum):
-    """Where a subscription stands."""
+    """State of a subscription."""
 
     PENDING = auto()
     CATCHING_UP = auto()
@@ -39,16 +38,16 @@ class State(Enum):
 
 
 class Listener(Protocol):
-    """The connection as a subscription sees it."""
+    """Interface of the connection for a subscription."""
 
     outbox: Outbox
-    """What is to be sent."""
+    """Queue of messages to the client."""
 
     def notify_now(self, prefix: bytes, messages: Messages) -> bool:
-        """Send notifications past the queue, if that is empty and the client takes them; whether they were sent."""
+        """Send notifications directly if the queue is empty and the client accepts them; True if they were sent."""
 
     def give_up(self, reason: str) -> None:
-        """Close it: the client is too slow, or cannot be told what it missed."""
+        """Close the connection: the client is too slow, or cannot be notified of lost messages."""
 
 
 class Subscription:
@@ -59,27 +58,27 @@ class Subscription:
         self.kind = kind
         self.state = State.PENDING
         self.channel: int | None = None
-        """The channel that it is joined to."""
+        """The joined channel."""
         self.place: Place | None = None
-        """Of the feed: the newest step that was put into the queue; the first one comes with the cursor."""
+        """Newest queued step of a feed subscription, initially that of its cursor."""
         self._start = 0
         self._outbox = listener.outbox
         self._notify_now = listener.notify_now
         self._give_up = listener.give_up
         self._prefix = _HEAD % ("eth_subscription", ident)
         self._encoded = self._prefix.encode()
-        # Reserved in the queue, and put into it when the answer is there.
+        # Notifications counted in the queue's limits, to be queued after the answer.
         self._held: list[Messages] = []
         self._missed_to: Place | None = None
 
     def joined(self, channel: int, start: int) -> None:
-        """It hears a channel now: what has the sequence `start` or a later one."""
+        """Record the joined channel; notices from sequence `start` on belong to this subscription."""
         self.channel, self._start = channel, start
         if self.state is State.CATCHING_UP:
             self.state = State.LIVE
 
     def answered(self) -> None:
-        """The answer with its id is in the queue: notifications may follow."""
+        """Queue the held notifications: the answer with its id is queued."""
         if self.state is State.PENDING:
             self.state = State.LIVE if self.channel is not None else State.CATCHING_UP
             if self._missed_to is not None:
@@ -89,10 +88,10 @@ class Subscription:
         self._held.clear()
 
     def deliver(self, sequence: int, messages: Messages | None, place: Place) -> None:
-        """A notice of its channel: its messages, None for a loss."""
+        """Process a notice of its channel: its messages, None for a loss."""
         if sequence < self._start or self.state is State.CLOSED:
             return
-        # Nearly always: nothing was missed by one that is live.
+        # The common case: a live subscription that missed nothing.
         if self.state is State.LIVE and messages is not None and self._notify_now(self._encoded, messages):
             self.place = place
         elif messages is None:
@@ -104,13 +103,13 @@ class Subscription:
         elif self.kind != FEED:
             self._give_up(SLOW)
         elif place != self.place:
-            # At the same place it is a heartbeat: nothing was missed.
+            # A notice at the same place is a heartbeat: nothing was missed.
             self._missed_to = place
             if self.state is State.LIVE:
                 self._lag()
 
     def offer(self, messages: Messages) -> bool:
-        """Put messages into the queue if it has room for them."""
+        """Queue messages if there is room for them."""
         if not self._outbox.notifications.reserve(messages.size, len(messages.texts)):
             return False
         if self.state is State.PENDING:
@@ -120,11 +119,11 @@ class Subscription:
         return True
 
     async def room(self) -> None:
-        """Wait until the queue is empty."""
+        """Wait until the queue of notifications is empty."""
         await self._outbox.notifications.when_empty()
 
     def close(self) -> None:
-        """Nothing more is put into the queue for it."""
+        """End it and drop its held notifications."""
         self.state = State.CLOSED
         for messages in self._held:
             self._outbox.notifications.give(messages.size, len(messages.texts))
@@ -136,7 +135,7 @@ class Subscription:
         self._outbox.notifications.when_empty().add_done_callback(self._go_on)
 
     def _go_on(self, emptied: "asyncio.Future[None]") -> None:
-        """The queue is empty: say what was missed and be live again."""
+        """Report the missed range, now that the queue is empty, and return to live."""
         if self.state is not State.LAGGING or emptied.cancelled():
             return
         missed = f'{{"after":{place_json(self.place)},"to":{place_json(self._missed_to)}}}'
@@ -146,7 +145,7 @@ class Subscription:
 
 
 def place_json(place: Place | None) -> str:
-    """A place as clients see it: a cursor."""
+    """Format a place for clients: a cursor."""
     assert place is not None, "the feed begins at a place"
     number, index, step = place
     return f'{{"block":"{number:#x}","index":"{index:#x}","hash":"{step}"}}'

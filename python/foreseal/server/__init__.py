@@ -1,4 +1,4 @@
-"""The node behind HTTP. `foreseal.server:app` is the ASGI application for granian or uvicorn."""
+"""HTTP server of a node. `foreseal.server:app` is the ASGI application for granian or uvicorn."""
 
 from foreseal.server.app import App
 from foreseal.server.settings import DevChain, Settings, SettingsError

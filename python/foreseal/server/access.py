@@ -1,4 +1,4 @@
-"""Who may call: Host names, and pages of other origins."""
+"""Access checks of HTTP requests: the Host header, and the origins of web pages."""
 
 import re
 from collections.abc import Mapping
@@ -22,17 +22,18 @@ class Origins:
     """Origins of pages that may read responses (CORS) and open WebSockets."""
 
     def __init__(self, names: frozenset[str], *, loopback: bool) -> None:
-        """`loopback`: pages of loopback origins may call, and requests of pages of all other origins are refused."""
+        """Accept pages of `names`. With `loopback`, also accept loopback origins and reject pages of all other origins.
+        """
         self.is_open = bool(names) or loopback
-        """`True` if pages of any origin may call."""
+        """True if pages of any origin may call."""
         self.is_strict = loopback
-        """`True` if a request of a page of another origin is refused, in place of being answered without CORS."""
+        """True if requests of pages of other origins are rejected, instead of answered without CORS headers."""
         self._any = "*" in names
         self._names = names
         self._loopback = loopback
 
     def accepts(self, headers: Headers) -> bool:
-        """Return `True` for the origin of a page that may call."""
+        """Return True if a page of the request's origin may call."""
         origin = headers.get(b"origin", b"").decode("latin-1").lower()
         if self._any or origin in self._names:
             return True
@@ -40,7 +41,7 @@ class Origins:
         return found is not None and _is_loopback(found[1].strip("[]"))
 
     def refuses(self, headers: Headers) -> bool:
-        """Return `True` for a request of a page that is not answered at all."""
+        """Return True if the request of a page is rejected."""
         return self.is_strict and b"origin" in headers and not self.accepts(headers)
 
     def cors(self, headers: Headers) -> list[tuple[bytes, bytes]]:
@@ -60,8 +61,8 @@ class Origins:
 class Hosts:
     """Host names that requests may carry.
 
-    A development node has unlocked keys: a page whose own name resolves to the loopback address (DNS rebinding) is
-    same-origin to the browser and is told apart by this header alone.
+    A development node has unlocked keys. To the browser, a page whose own name resolves to the loopback address (DNS
+    rebinding) is same-origin; only this header distinguishes it.
     """
 
     def __init__(self, names: frozenset[str], *, any_by_default: bool) -> None:
@@ -69,7 +70,7 @@ class Hosts:
         self._names = names
 
     def accepts(self, headers: Headers) -> bool:
-        """Whether the Host header, port ignored, is a loopback name or an allowed one."""
+        """Return True if the Host header, port ignored, is a loopback name or an allowed one."""
         if self._any:
             return True
         name = _host_name(headers.get(b"host", b"").decode("latin-1"))

@@ -1,19 +1,19 @@
-"""Where a server listens."""
+"""Addresses of listeners."""
 
 import ipaddress
 from pathlib import Path
 
 UNIX = "unix:"
 LONGEST_PATH = 107
-"""Bytes of the path of a Unix socket, without the zero at its end."""
+"""Longest path of a Unix socket in bytes, without the terminating zero."""
 
 
 class AddressError(OSError):
-    """An address that cannot be listened on; the message names it and says why."""
+    """An address that cannot be listened on; the message names it and the reason."""
 
 
 def parse_address(text: str) -> tuple[str, int]:
-    """Host and port written HOST:PORT, an IPv6 address in brackets. Raises ValueError."""
+    """Parse host and port written HOST:PORT, an IPv6 address in brackets. Raises ValueError."""
     host, colon, port = text.strip().rpartition(":")
     if host.startswith("[") and host.endswith("]"):
         host = host[1:-1]
@@ -25,7 +25,7 @@ def parse_address(text: str) -> tuple[str, int]:
 
 
 def parse_admin_address(text: str) -> tuple[str, int] | Path:
-    """As `parse_address`, or the path of a Unix socket, written unix:PATH. Raises ValueError."""
+    """Parse an address as `parse_address` does, or the path of a Unix socket, written unix:PATH. Raises ValueError."""
     if not text.startswith(UNIX):
         try:
             return parse_address(text)
@@ -38,7 +38,8 @@ def parse_admin_address(text: str) -> tuple[str, int] | Path:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches what listens there; a name other than localhost may stand for anything."""
+    """Return True if only this machine can connect to `host`; a name other than localhost may resolve to any address.
+    """
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -46,6 +47,6 @@ def is_loopback(host: str) -> bool:
 
 
 def url(address: str, port: int, scheme: str = "http") -> str:
-    """The URL at which this machine reaches a server on a numeric address, which may stand for all of them."""
+    """Return the URL at which this machine reaches a server on a numeric address, which may be a wildcard address."""
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(address, address)  # noqa: S104 - compared with, not bound
     return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"

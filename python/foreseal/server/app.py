@@ -1,4 +1,4 @@
-"""The ASGI application: a thin adapter over the handler, and the life of the node behind it."""
+"""The ASGI application: a thin adapter over the handler, and the lifecycle of the node behind it."""
 
 import asyncio
 import contextlib
@@ -35,13 +35,13 @@ from foreseal.server.websocket import Receive, Scope, Send
 
 log = logging.getLogger(__name__)
 
-# Seconds between two reports of a follower's figures.
+# Seconds between two reports of a follower's metrics.
 _REPORT = 1.0
-# Seconds between two looks at a node that starts.
+# Seconds between two checks of a starting node.
 _LOOK = 0.05
-# Seconds between two looks at one that runs.
+# Seconds between two checks of a running node.
 _LOOK_AGAIN = 1.0
-# Seconds in which a stop sees that there are no calls under way.
+# Seconds that are enough to detect that no calls are in progress.
 _LEAST_TIME = 0.1
 
 
@@ -50,14 +50,14 @@ def _monotonic() -> int:
 
 
 def _node(settings: bytes) -> Any:
-    # Imported where a node runs: who only starts processes of nodes does not load it.
+    # Imported here so that a process which only supervises nodes does not load it.
     from foreseal._core import Node
 
     return Node(settings)
 
 
 def _place_of(admin: tuple[str, int] | Path | None) -> socket.socket | Path | None:
-    """What the admin listener will answer on, if anything can listen there. Raises `AddressError`."""
+    """Prepare the address of the admin listener, and return its socket or path. Raises `AddressError`."""
     if not isinstance(admin, Path):
         return listen(*admin) if admin else None
     from foreseal.server.unix_listener import free_path
@@ -69,9 +69,9 @@ def _place_of(admin: tuple[str, int] | Path | None) -> socket.socket | Path | No
 class App:
     """A node and its endpoint as an ASGI application.
 
-    Served by granian or uvicorn it takes its settings from FORESEAL_* variables and the file that FORESEAL_CONFIG
-    names, and the server's lifespan starts and stops the node. `settings` given here take the place of both. The admin
-    listener, if there is to be one, is the application's own, whichever server is in front.
+    Under granian or uvicorn it reads its settings from FORESEAL_* variables and the file that FORESEAL_CONFIG names,
+    and the server's lifespan starts and stops the node. The argument `settings` replaces both sources. The application
+    opens its own admin listener, if configured, under any ASGI server.
     """
 
     def __init__(
@@ -85,18 +85,22 @@ class App:
         heartbeats: HeartbeatSender | None = None,
         processes: ProcessTable | None = None,
     ) -> None:
-        """`make_node` opens the node from settings as JSON; tests put a double of `_core.Node` in its place.
+        """Create the application.
 
-        `role` is what the core is told beside the settings: which part of a node of several processes it is. `buckets`
-        is a descriptor of the memory in which those keep the rates of callers together: see `shared_memory`. `clock`
-        measures them. `heartbeats` go to the supervisor of those processes, and `processes` has the figures of all.
+        `make_node` opens the node from settings as JSON; tests pass a double of `_core.Node`. `role` are additional
+        settings of the core: the role in a node of several processes. `buckets` is a descriptor of the memory for their
+        shared rate limits (see `shared_memory`), and `clock` is their clock. `heartbeats` go to the supervisor of those
+        processes, and `processes` has the metrics of all.
         """
         self.registry = Registry()
         self.admin_url: str | None = None
-        """Where administrators call, while it runs; None without an admin listener."""
+        """Admin URL while the application runs; None without an admin listener."""
         self.ahead = 1
-        """Messages that each WebSocket may begin to send at once. More than one, set before `startup`, is for a server
-        in front that sends in the order in which sending was begun, which the protocol does not promise."""
+        """Messages that each WebSocket may start sending at once.
+
+        Values above 1, set before `startup`, need an ASGI server that sends messages in the order of the calls. The
+        protocol does not guarantee that order.
+        """
         self._settings = settings
         self._make_node = make_node
         self._role = role or {}
@@ -106,9 +110,9 @@ class App:
         self._processes = processes
         self._node: Any = None
         self._open = Limits().open
-        # Seconds, as the settings say from `startup` on.
+        # Seconds; set from the settings in `startup`.
         self._drain_time, self._drain_delay = DRAIN_TIME / 1000, 0.0
-        # The moment on the loop's clock until when calls under way may finish; None while nothing stops.
+        # Deadline for calls in progress on the loop's clock; None until a stop begins.
         self._drained_by: float | None = None
         self._hurried = asyncio.Event()
         self._dispatcher: Dispatcher | None = None
@@ -123,20 +127,20 @@ class App:
         return self.registry.method(name)
 
     async def startup(self) -> None:
-        """Open the node and start it; its journal is replayed while requests are answered already.
+        """Open the node and start it; requests are answered while its journal is replayed.
 
         Raises `SettingsError`, `NodeError` and `AddressError`.
         """
         if self._heartbeats is not None:
             self._heartbeats.start()
         settings = self._settings or from_environment(os.environ)
-        # Before anything is opened.
+        # Before any resource is opened.
         admin = _place_of(settings.admin)
         with admin if isinstance(admin, socket.socket) else contextlib.nullcontext():
             await self._startup(settings, admin)
 
     async def _startup(self, settings: Settings, admin: socket.socket | Path | None) -> None:
-        # Opening reads the journal's segments: off the loop, so that signals are heard meanwhile.
+        # Opening reads the journal's segments; a thread keeps the loop free to handle signals.
         node = await asyncio.to_thread(self._make_node or _node, settings.for_core(self._role))
         try:
             tiers, callers = self._open_access(settings, node)
@@ -169,14 +173,14 @@ class App:
                 raise
 
     def _report(self, loop: asyncio.AbstractEventLoop, handler: Handler) -> None:
-        """Tell the sequencer the figures of this process, now and again while it runs."""
+        """Send the metrics of this process to the sequencer, periodically while it runs."""
         if self._node is not None:
-            # First, so that a report which fails, for want of a descriptor say, is not the last one.
+            # Scheduled first, so that a failed report, for example for lack of a descriptor, is not the last one.
             loop.call_later(_REPORT, self._report, loop, handler)
             self._node.report(handler.metrics().encode())
 
     def _open_access(self, settings: Settings, node: Any) -> tuple[dict[str, Tier], Callers]:
-        """What tells callers apart. Raises `NodeError`."""
+        """Create tiers and callers. Raises `NodeError`."""
         from foreseal._core import Buckets, method_names
         from foreseal._core import Caller as ScheduledCaller
 
@@ -184,7 +188,7 @@ class App:
             tiers = tiers_of(settings, node, self.registry, method_names())
             keys = Keys(settings.datadir / KEYS, time.time)
         except KeyFileError as error:
-            # Not wrong use: what starts again later may find it mended.
+            # Not a usage error: the file may be repaired when the process is restarted.
             raise NodeError("keys", str(error)) from None
         except SettingsError as error:
             raise NodeError("settings", str(error)) from None
@@ -210,7 +214,7 @@ class App:
         public: Endpoint,
         where: socket.socket | Path,
     ) -> None:
-        # Imported only where there is an admin listener.
+        # Imported only if there is an admin listener.
         from foreseal.server.direct import DirectListener
         from foreseal.server.unix_listener import UnixListener
 
@@ -238,7 +242,7 @@ class App:
         if isinstance(where, Path):
             self._admin = UnixListener(endpoint, where)
         else:
-            # The socket itself is closed at the end of the start, whatever comes of that.
+            # The caller closes the socket itself at the end of the startup, even after an error.
             self._admin = DirectListener(endpoint, where.dup())  # noqa: ASYNC240 - of a socket
         if not await self._admin.start():
             raise AddressError(f"cannot listen on {self._admin.url}")
@@ -246,20 +250,20 @@ class App:
 
     @property
     def endpoint(self) -> Endpoint:
-        """What answers, from `startup` to `shutdown`. Raises RuntimeError outside."""
+        """The endpoint, from `startup` to `shutdown`. Raises RuntimeError outside."""
         if self._endpoint is None:
             raise RuntimeError("the application was not started: the server must run its lifespan")
         return self._endpoint
 
     @property
     def open(self) -> int:
-        """Most connections that the server in front may have open, from `startup` on."""
+        """Most connections that the server may have open, from `startup` on."""
         return self._open
 
     async def started(self) -> None:
-        """Wait until the journal is replayed. Raises `NodeError` with the reason if it cannot be.
+        """Wait until the journal is replayed. Raises `NodeError` with the reason if that fails.
 
-        A follower waits until it has caught up with the sequencer, however long that is away.
+        A follower waits until it has caught up with the sequencer, without a time limit.
         """
         while self._node is not None and not self._node.ready()[0]:
             good, reason = self._node.health()
@@ -268,9 +272,9 @@ class App:
             await asyncio.sleep(_LOOK)
 
     async def unfit(self) -> None:
-        """Wait until this follower can follow no more, which another process in its place may. Raises `NodeError`.
+        """Wait until this follower can no longer follow, and raise `NodeError`: a restarted process may be able to.
 
-        Damage of the store is no such reason: another process would read the same file.
+        Damage of the store is not a reason: a restarted process would read the same file.
         """
         while self._node is not None:
             status = orjson.loads(self._node.status())
@@ -279,8 +283,10 @@ class App:
             await asyncio.sleep(_LOOK_AGAIN)
 
     async def begin_stop(self) -> None:
-        """Say on `/readyz` that the node stops, and end connections with their next response. Then wait for as long as
-        load balancers are given to notice; calls are answered meanwhile."""
+        """Report on `/readyz` that the node stops, and close connections with their next response.
+
+        Then wait for the delay that load balancers get to notice; calls are still answered.
+        """
         self._end_heartbeats()
         if self._endpoint is not None:
             self._endpoint.stop()
@@ -292,13 +298,13 @@ class App:
 
     @property
     def stop_time(self) -> float:
-        """Seconds from a signal to stop to the end of the process, at most. Raises `SettingsError`."""
+        """Longest time in seconds from a stop signal to the end of the process. Raises `SettingsError`."""
         return (self._settings or from_environment(os.environ)).stop_time
 
     def time_left(self) -> float:
-        """Seconds that calls under way still get to finish, never less than it takes to see that there are none.
+        """Return the seconds left for calls in progress, at least enough to detect that there are none.
 
-        One time for all stages of a stop; it begins when this is asked for first.
+        All stages of a stop share this time; it starts with the first call.
         """
         now = asyncio.get_running_loop().time()
         if self._drained_by is None:
@@ -306,11 +312,11 @@ class App:
         return max(self._drained_by - now, _LEAST_TIME)
 
     def hurry(self) -> None:
-        """Wait no longer for calls under way, nor for clients: the node stops as soon as it can in good order."""
+        """Stop waiting for calls in progress and clients: the node stops as soon as it can in good order."""
         self._hurried.set()
 
     async def patiently(self, work: Coroutine[Any, Any, None], least: float = 0.0) -> None:
-        """Wait for `work`; it is given up `least` seconds after `hurry` says so."""
+        """Wait for `work`; cancel it `least` seconds after `hurry` is called."""
         task, hurried = asyncio.ensure_future(work), asyncio.ensure_future(self._hurried.wait())
         try:
             await asyncio.wait({task, hurried}, return_when=asyncio.FIRST_COMPLETED)
@@ -323,26 +329,26 @@ class App:
             task.result()
 
     async def disconnect(self) -> None:
-        """Close all WebSockets with 1001, after the calls under way on them; take no more.
+        """Close all WebSockets with 1001 after their calls in progress, and accept no more.
 
-        A server that ends connections by itself must not do so before.
+        A server that closes connections itself must not do so before.
         """
         connections, self._connections = self._connections, None
         if connections is not None:
             await connections.stop(self.time_left())
 
     async def leave(self) -> None:
-        """As `disconnect`, and from now on each response ends its connection: clients come back on others."""
+        """Call `disconnect`, and close each connection with its next response: clients reconnect elsewhere."""
         if self._endpoint is not None:
             self._endpoint.leave()
         await self.disconnect()
-        # What is answered from now on has the whole time when it is told to stop.
+        # Calls from now on have the whole drain time when the process is stopped.
         self._drained_by = None
 
     async def shutdown(self) -> None:
-        """Let calls under way finish, then stop the node: it saves its pool and closes its journal.
+        """Let calls in progress finish, then stop the node: it saves its pool and closes its journal.
 
-        Raises what had ended the admin listener.
+        Raises the error that ended the admin listener.
         """
         self._end_heartbeats()
         if self._dispatcher is None or self._bodies is None:

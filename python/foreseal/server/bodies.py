@@ -1,4 +1,4 @@
-"""How long the body of a request may take to come."""
+"""Time limit for receiving the body of a request."""
 
 import asyncio
 
@@ -6,14 +6,14 @@ import asyncio
 class Bodies:
     """Requests whose bodies are being read. Used from the event loop's thread only.
 
-    Who sends half a request takes one of the places for connections; without a limit a few of them take all. A timer
-    for each request would cost more than a short call does: one timer looks at all of them, twice within the limit.
+    A client that sends half a request occupies a connection; without a limit a few clients could occupy all. A timer
+    for each request would cost more than a short call. One timer therefore checks all requests, twice within the limit.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, most: int) -> None:
-        """A body may take at most `most` ms, and at least half of that."""
+        """Limit the time of a body to `most` ms; it is cut off after at least half of that."""
         self.most = most
-        """Milliseconds."""
+        """Time limit in milliseconds."""
         self._loop = loop
         self._interval = most / 2000
         self._round = 0
@@ -23,18 +23,18 @@ class Bodies:
         self._timer = loop.call_later(self._interval, self._look)
 
     def begin(self) -> asyncio.Task[object]:
-        """The body of the running task's request is to be read."""
+        """Start the time limit for the body of the running task's request."""
         task = asyncio.current_task()
         assert task is not None, "requests are served by tasks"
         self._reading[task] = self._round
         return task
 
     def end(self, task: asyncio.Task[object]) -> None:
-        """It has come, or was given up."""
+        """Stop the time limit: the body has arrived or was abandoned."""
         self._reading.pop(task, None)
 
     def was_late(self, task: asyncio.Task[object]) -> bool:
-        """Whether the task, just cancelled, was so because the body took too long; then it may go on."""
+        """Return True if the task was just cancelled because its body was late; the cancellation is then undone."""
         if task not in self._late:
             return False
         self._late.discard(task)
@@ -42,7 +42,7 @@ class Bodies:
         return True
 
     def stop(self) -> None:
-        """Look no more."""
+        """Stop the timer."""
         self._timer.cancel()
 
     def _look(self) -> None:

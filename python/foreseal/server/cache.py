@@ -1,4 +1,4 @@
-"""A cache of bounded size that drops its oldest entry, and counts."""
+"""Bounded cache with first-in, first-out eviction and counters."""
 
 from typing import TypeVar
 
@@ -7,21 +7,21 @@ Value = TypeVar("Value")
 
 
 class BoundedCache(dict[Key, Value]):
-    """Read it as a dictionary; entries are added by `add` alone."""
+    """A dictionary for reading; entries are only added by `add`."""
 
     __slots__ = ("evicted", "misses", "size")
 
     def __init__(self, size: int) -> None:
-        """At most `size` entries, one at least."""
+        """Create a cache of at most `size` entries, and at least one."""
         super().__init__()
         self.size = size
         self.misses = 0
-        """Entries that were added."""
+        """Number of added entries."""
         self.evicted = 0
-        """Entries that were dropped to make room."""
+        """Number of entries evicted to make room."""
 
     def add(self, key: Key, value: Value) -> None:
-        """Add an entry that was not found, in place of the oldest one where the cache is full."""
+        """Add an entry that was not found; evict the oldest one if the cache is full."""
         self.misses += 1
         if key not in self and len(self) >= self.size:
             del self[next(iter(self))]

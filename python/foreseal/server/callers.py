@@ -1,4 +1,4 @@
-"""Who calls: found once for a request or a connection, from its headers and where it comes from."""
+"""Identification of callers: once for each request or connection, from its headers and its address."""
 
 import asyncio
 import ipaddress
@@ -17,28 +17,29 @@ from foreseal.server.keys import Key, Keys
 from foreseal.server.settings.model import DEDICATED, PUBLIC
 from foreseal.server.tier import Tier
 
-# Seconds between two looks at the file of keys: a revoked one is refused within twice that time.
+# Seconds between two checks of the key file: a revoked key is rejected within twice that time.
 LOOK = 0.25
 
 _BEARER = b"bearer"
-# Characters of the longest address that a proxy forwards; what is longer cannot be read.
+# Characters of the longest forwarded address; longer ones are invalid.
 _MAX_ADDRESS = 64
 _V6_PREFIX = 64
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 Peer = tuple[str, int] | None
-"""Address and port that a connection comes from, as ASGI has it."""
+"""Address and port of the client side of a connection, as in ASGI."""
 
 
 Schedule = Callable[[bytes, bool, int, int], ScheduledCaller]
-"""Makes a caller of the core's scheduler: of its name, whether it is dedicated, its processor time and burst in ms."""
+"""Creates a caller of the core's scheduler from its name, whether it is dedicated, its processor time and burst in ms.
+"""
 
 
 class WrongKey(Exception):
-    """The caller gave a key that is not taken; the message says why."""
+    """The caller's key was rejected; the message has the reason."""
 
 
 class TooManyWrongKeys(Exception):
-    """The caller's address has sent too many wrong keys: further ones are refused for `seconds`."""
+    """The caller's address has sent too many wrong keys: further ones are rejected for `seconds`."""
 
     def __init__(self, seconds: int) -> None:
         super().__init__(f"too many wrong API keys from this address: try again in {seconds} s")
@@ -47,41 +48,41 @@ class TooManyWrongKeys(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who calls. Of a key there is no more here than what may be told to others."""
+    """An identified caller, with only the public data of its key."""
 
     tier: Tier
     key: Key | None = None
     address: str = ""
-    """Of an anonymous caller with bounds of its own: an IPv4 address, or the first 64 bits of an IPv6 one."""
+    """Address of an anonymous caller with its own limits: an IPv4 address, or the first 64 bits of an IPv6 one."""
     meter: Meter | None = None
-    """Its budgets and its turn; None for administrators."""
+    """Its budgets and its place in the fair queue; None for administrators."""
 
     @property
     def is_plain(self) -> bool:
-        """True if it has neither a key nor limits of its own: nothing is checked for each call."""
+        """True if it has neither a key nor its own limits: its calls need no checks."""
         return self.key is None and (self.meter is None or not self.meter.is_limited)
 
 
 class Anyone:
-    """The callers of a listener where all are the same: that of administrators."""
+    """Callers of a listener that treats all alike: that of administrators."""
 
     def __init__(self, tier: Tier) -> None:
         self.tiers = (tier,)
         self.anonymous = tier
         self.anyone = Caller(tier)
         self.caches: dict[str, BoundedCache[Any, Any]] = {}
-        """None: there is one caller."""
+        """Empty: there is only one caller."""
 
     def identify(self, _peer: Peer, _headers: Headers) -> Caller:
-        """Who calls."""
+        """Return the caller."""
         return self.anyone
 
     def holds(self, _caller: Caller) -> bool:
-        """Whether the caller is still welcome."""
+        """Return True: this caller never loses access."""
         return True
 
     def is_proxy(self, _address: str) -> bool:
-        """Return `True` for a trusted proxy."""
+        """Return True for a trusted proxy."""
         return False
 
     def host_of(self, peer: Peer, _headers: Headers) -> str:
@@ -90,7 +91,7 @@ class Anyone:
 
 
 class Callers:
-    """The callers of the endpoint, by API key or by address. Used from the event loop's thread only."""
+    """Callers of the endpoint, by API key or by address. Used from the event loop's thread only."""
 
     def __init__(
         self,
@@ -105,10 +106,11 @@ class Callers:
         wrong_keys: tuple[Rate, int] = (NONE, 1),
         cache_size: int = 4096,
     ) -> None:
-        """`public`: whether a caller without a key is a public one. `proxies` are networks whose word counts.
+        """Create the table. With `public`, callers without a key are public. `proxies` are networks of trusted proxies.
 
-        `schedule` makes the callers of the core's scheduler: without it all share one turn. `wrong_keys` are the rate
-        and burst of requests with a wrong key from one address. `cache_size` callers of each kind are cached.
+        `schedule` creates callers of the core's scheduler; without it all share one place in the fair queue.
+        `wrong_keys` are the rate and burst of requests with a wrong key from one address. `cache_size` callers of each
+        kind are cached.
         """
         self._schedule = schedule
         self.tiers = tuple(tiers.values())
@@ -117,7 +119,7 @@ class Callers:
         self._buckets = buckets
         self._clock = clock
         self.anonymous = self._anonymous = tiers[PUBLIC if public else DEDICATED]
-        """The tier of callers without a key."""
+        """Tier of callers without a key."""
         self._wrong_keys = wrong_keys
         # Buckets of addresses that sent a wrong key.
         self._failures: BoundedCache[str, Bucket] = BoundedCache(cache_size)
@@ -129,15 +131,15 @@ class Callers:
             "keys": self._by_key,
             "wrong_keys": self._failures,
         }
-        """Caches of callers by what they are found by."""
-        # Of whoever has something under way, or called of late, by what it measures.
+        """Caches of callers by their kind of key."""
+        # Meters in use or recently used, by what they measure.
         self._meters: WeakValueDictionary[tuple[bytes, str, Rate, int], Meter] = WeakValueDictionary()
         self.anyone: Caller | None = None
-        """None: each address has its own turn."""
+        """None: callers are identified individually."""
         self._timer: asyncio.TimerHandle | None = None
 
     def identify(self, peer: Peer, headers: Headers) -> Caller:
-        """Return the caller. Raises `WrongKey` and `TooManyWrongKeys`: a wrong key is never anonymous access."""
+        """Return the caller. Raises `WrongKey` and `TooManyWrongKeys`: a wrong key never gives anonymous access."""
         if b"authorization" in headers or b"x-api-key" in headers:
             return self._keyed(network_of(self.host_of(peer, headers)), headers)
         host = self.host_of(peer, headers)
@@ -149,23 +151,23 @@ class Callers:
         return caller
 
     def holds(self, caller: Caller) -> bool:
-        """Whether the key that a connection was opened with is still good."""
+        """Return True if the key that opened a connection is still valid."""
         return caller.key is None or self._keys.holds(caller.key)
 
     def watch(self, loop: asyncio.AbstractEventLoop, changed: Callable[[], None]) -> None:
-        """Look at the keys now and then, and call `changed` after each look: time alone changes some."""
-        # First, so that a look which fails is not the last one.
+        """Check the key file periodically, and call `changed` after each check: keys also expire."""
+        # Scheduled first, so that a failed check is not the last one.
         self._timer = loop.call_later(LOOK, self.watch, loop, changed)
         self._keys.look()
         changed()
 
     def stop(self) -> None:
-        """Look no more."""
+        """Stop the periodic checks."""
         if self._timer is not None:
             self._timer.cancel()
 
     def is_proxy(self, address: str) -> bool:
-        """Return `True` for a trusted proxy."""
+        """Return True for a trusted proxy."""
         return self._is_proxy(address)
 
     def _keyed(self, address: str, headers: Headers) -> Caller:
@@ -224,7 +226,7 @@ class Callers:
         address = "" if peer is None else peer[0]
         if self._proxies:
             hops = headers.get(b"x-forwarded-for", b"").decode("latin-1").split(",")
-            # From the nearest one back: what a proxy of ours did not write itself is anybody's word.
+            # From the nearest hop backwards: a hop that no trusted proxy appended may be forged.
             while hops and self._is_proxy(address):
                 hop = hops.pop().strip()
                 if not hop:
@@ -238,7 +240,7 @@ class Callers:
 
 
 def _key_in(headers: Headers) -> str:
-    """The key that a request carries. Raises `WrongKey`."""
+    """Return the key that a request carries. Raises `WrongKey`."""
     given = headers.get(b"x-api-key")
     authorization = headers.get(b"authorization")
     if authorization is not None:
@@ -253,7 +255,7 @@ def _key_in(headers: Headers) -> str:
 
 @lru_cache(maxsize=4096)
 def _parsed(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    """An address, with or without a port, an IPv4 one inside of IPv6 as itself; None for what is none."""
+    """Parse an address with an optional port; return an IPv4-mapped address as IPv4, and None for an invalid one."""
     if text.startswith("["):
         text = text[1:].partition("]")[0]
     elif text.count(":") == 1:
@@ -266,10 +268,10 @@ def _parsed(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
 
 
 def network_of(text: str) -> str:
-    """Return the network that stands for an address: itself, or the first 64 bits of an IPv6 one."""
+    """Return the network that represents an address: itself, or the first 64 bits of an IPv6 address."""
     address = _parsed(text)
     if address is None:
-        # A Unix socket, or a proxy's own word: all of them are one caller.
+        # A Unix socket, or an invalid forwarded address: all of them are one caller.
         return ""
     if isinstance(address, ipaddress.IPv6Address):
         return str(ipaddress.ip_network((address, _V6_PREFIX), strict=False))

@@ -1,6 +1,6 @@
-"""The checksum of a JSON file that only this program writes: its last member, over all bytes before it.
+"""Checksum of a JSON file that only this program writes: its last member, over all bytes before it.
 
-SHA-256 decides; CRC-32 finds the place of a single changed bit.
+SHA-256 detects damage; CRC-32 locates a single changed bit.
 """
 
 import hashlib
@@ -12,13 +12,13 @@ _SHA256, _CRC = slice(17, 81), slice(82, 90)
 _DIGIT = ord(".")
 _HEX = frozenset(b"0123456789abcdef")
 _DAMAGED = 4
-"""Bytes of the trailer that may differ before it is no trailer."""
+"""Largest number of different bytes at which the trailer is still recognized as damaged."""
 _LOCATED = 1 << 18
-"""Largest content in which the place of a changed bit is looked for, in bytes."""
+"""Largest content in which a changed bit is located, in bytes."""
 
 
 class ChecksumError(ValueError):
-    """The bytes are not those of the checksum."""
+    """The bytes do not match their checksum."""
 
 
 def sealed(text: bytes) -> bytes:
@@ -28,7 +28,7 @@ def sealed(text: bytes) -> bytes:
 
 
 def has_checksum(data: bytes) -> bool:
-    """Return True if the object ends with a checksum that is right, False if with none. Raise `ChecksumError`."""
+    """Return True if the object ends with a valid checksum, False if it has none. Raise `ChecksumError` otherwise."""
     content, trailer = data[: -len(_FORM)], data[-len(_FORM) :]
     if len(data) <= len(_FORM):
         return False
@@ -41,7 +41,7 @@ def has_checksum(data: bytes) -> bool:
     wanted = _sha256(content), b"%08x" % zlib.crc32(content)
     if found == wanted:
         return True
-    # One of the three was changed: the other two agree.
+    # One of content, SHA-256 and CRC-32 was changed: the other two match.
     if found[0] == wanted[0]:
         raise _error(len(content) + _CRC.start + _first(found[1], wanted[1]))
     if found[1] == wanted[1]:
@@ -64,7 +64,7 @@ def _error(offset: int | None) -> ChecksumError:
 
 
 def _changed_byte(difference: int, length: int) -> int | None:
-    """Return the byte of which one bit makes this difference of two CRC-32."""
+    """Return the offset of the byte with a changed bit that explains this difference of two CRC-32."""
     if length > _LOCATED:
         return None
     table = [zlib.crc32(bytes([byte])) ^ zlib.crc32(b"\0") for byte in range(256)]

@@ -1,4 +1,4 @@
-"""One WebSocket connection: a reader that takes requests, a writer that empties the queue, and how it ends."""
+"""One WebSocket connection: a reader of requests, a writer that empties the queue, and the closing handshake."""
 
 import asyncio
 import contextlib
@@ -18,13 +18,13 @@ log = logging.getLogger(__name__)
 NORMAL, GOING_AWAY, POLICY_VIOLATION, TOO_BIG, INTERNAL, TRY_AGAIN_LATER = 1000, 1001, 1008, 1009, 1011, 1013
 
 CLOSE_TIME = 10.0
-"""Seconds that a client has for taking the close frame; then the connection is cut."""
+"""Seconds that a client has to accept the close frame; then the connection is cut."""
 _FLUSH_TIME = 1.0
-# Seconds without reading after a refusal: doubled with each further one in a row.
+# Seconds without reading after a rejection: doubled with each consecutive one.
 _FIRST_DELAY, _MAX_DELAY, _DOUBLINGS = 0.01, 1.0, 7
-# Bodies and answers of more bytes are counted while they are held.
+# Size in bytes above which a held body or answer is counted.
 _COUNTED = 4096
-# Frames after which other connections get their turn, where the server in front took them without waiting.
+# Frames after which the task yields to other connections, in case the server accepts frames without waiting.
 _FRAMES_OF_A_TURN = 64
 
 Ending = tuple[int, str]
@@ -32,20 +32,20 @@ Ending = tuple[int, str]
 
 
 class Connection:
-    """A connection that was accepted. Used from the event loop's thread only."""
+    """An accepted connection. Used from the event loop's thread only."""
 
     def __init__(self, websocket: Socket, handler: Handler, caller: Caller, traffic: Traffic, ahead: int = 1) -> None:
-        """At most `ahead` messages of those that wait begin to be sent at once."""
+        """Create the connection. At most `ahead` queued messages are sent concurrently."""
         limits = caller.tier.limits
         self.outbox = Outbox(limits.outgoing_bytes, limits.outgoing_frames, traffic)
         self.closed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        """Done when nothing of it is left."""
+        """Done when the connection has ended completely."""
         self.close_time = CLOSE_TIME
-        """Seconds for the close frame."""
+        """Time limit for the close frame in seconds."""
         self.slow = False
-        """Whether it was given up: see `give_up`."""
+        """True if it was closed by `give_up`."""
         self.quiet = 0
-        """Looks of `Connections` since something was said or taken."""
+        """Number of `Connections` checks since the last traffic in either direction."""
         self._websocket = websocket
         self._handler = handler
         self.caller = caller
@@ -54,24 +54,25 @@ class Connection:
         self._ahead = ahead
         self._frames = 0
         self._refusals = 0
-        # Seconds without reading before the next message, after a refusal.
+        # Seconds without reading before the next message, after a rejection.
         self._delay = 0.0
         self._session = caller.tier.dispatcher.session(self, caller.meter)
         self._answer_frames = caller.tier.dispatcher.converse
-        # None where the client has left.
+        # Close code and reason; None if the client has disconnected.
         self._ending: asyncio.Future[Ending | None] = asyncio.get_running_loop().create_future()
         self._tasks: set[asyncio.Task[None]] = set()
         self._calls: set[asyncio.Task[None]] = set()
-        # Bytes of their bodies, and of the answer that is being written.
+        # Bytes of the bodies of calls, and of the answer that is being written.
         self._body_bytes = self._written = 0
-        # The newest request, as long as those behind it have to wait.
+        # The newest request, while later ones must wait for it.
         self._holding: Exchange | None = None
-        # Held by the batch under way. Each may gather as much as the largest answer, whether its client reads or not.
+        # Held by the running batch. Each batch may collect as much as the largest answer, even if its client does not
+        # read.
         self._batch = asyncio.Lock()
         self._reader: asyncio.Task[None] | None = None
 
     async def run(self) -> None:
-        """Serve it until one side ends it."""
+        """Serve it until one side closes it."""
         ending = None
         try:
             self.spawn(self._write())
@@ -83,7 +84,7 @@ class Connection:
         finally:
             self._websocket.take = self._websocket.converse = None
             self._session.close()
-            # Also what they wait for in the server in front: a pending message there would hold up the close frame.
+            # Cancelling also drops their pending messages in the server, which would delay the close frame.
             tasks = tuple(self._tasks)
             for task in tasks:
                 task.cancel()
@@ -94,16 +95,16 @@ class Connection:
                 await asyncio.wait_for(self._websocket.close(*ending), self.close_time)
 
     def end(self, code: int, reason: str) -> None:
-        """Close it now; what waits is not sent any more."""
+        """Close it now; queued messages are dropped."""
         self._end((code, reason))
 
     def give_up(self, reason: str) -> None:
-        """Close it because its client does not take what it asked for, or cannot be told all of it."""
+        """Close it because its client does not read its messages, or cannot receive all of them."""
         self.slow = self.slow or not self._ending.done()
         self._end((TRY_AGAIN_LATER, reason))
 
     def take(self, body: bytes) -> bool:
-        """Begin with a request at once, if nothing has to be waited for; false leaves it to whoever reads."""
+        """Start a request at once if nothing blocks it; False leaves it to the reader."""
         held = self._holding is not None and not self._holding.left
         if held or self._delay or self._is_full() or self._ending.done() or len(body) > self._largest:
             return False
@@ -114,10 +115,10 @@ class Connection:
         return True
 
     def converse(self, data: bytes) -> tuple[bytes, int] | None:
-        """The frames that answer the frames at the beginning of `data`, and how many bytes those take.
+        """Answer the leading frames of `data`; return the response frames and the number of bytes consumed.
 
-        None where the first one has to be taken by itself: something is under way, or it asks for more than what is
-        answered at once. For callers without a key or meter.
+        Return None if the first frame must be processed by itself: calls are in progress, or the fast path does not
+        answer it. For callers without a key or meter.
         """
         if self._calls or not self.outbox.is_empty or self._ending.done():
             return None
@@ -125,7 +126,7 @@ class Connection:
         return self._answer_frames(data, self._largest)
 
     def notify_now(self, prefix: bytes, messages: Messages) -> bool:
-        """Send notifications past the queue, if that is empty and the client takes them; whether they were sent."""
+        """Send notifications directly if the queue is empty and the client accepts them; True if they were sent."""
         outbox = self.outbox
         if outbox.answers.frames or outbox.notifications.frames or self._ending.done():
             return False
@@ -136,7 +137,7 @@ class Connection:
         return True
 
     def finish(self) -> None:
-        """Read no more, answer what is under way, then close it: the server stops."""
+        """Stop reading, answer calls in progress, then close it: the server stops."""
         self.spawn(self._finish())
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
@@ -147,7 +148,7 @@ class Connection:
         return task
 
     def look(self, most: int) -> None:
-        """Close it if nothing was said or taken for so many looks."""
+        """Close it if there was no traffic for more than `most` checks."""
         self.quiet += 1
         if self.quiet <= most or self._calls:
             return
@@ -157,7 +158,7 @@ class Connection:
             self._end((NORMAL, "nothing was said, and there is no subscription"))
 
     def review(self) -> None:
-        """Close it if the key that it was opened with is no longer good."""
+        """Close it if the key that opened it is no longer valid."""
         if not self._handler.holds(self.caller):
             self._end((POLICY_VIOLATION, "the API key was revoked or has expired"))
 
@@ -186,7 +187,7 @@ class Connection:
             if len(body) > self._largest:
                 self._end((TOO_BIG, f"a message may have at most {self._largest} bytes"))
                 return
-            # What was taken meanwhile may hold it up.
+            # A message processed during the wait may block this one.
             await self._room()
             self.review()
             if self._ending.done():
@@ -199,7 +200,7 @@ class Connection:
         if isinstance(reply, tuple):
             self._say(exchange, reply)
             return
-        # A call by itself has begun already, a batch begins when it is awaited.
+        # A single call has started already; a batch starts when it is awaited.
         answer = self._answer if exchange.left else self._answer_batch
         task = self.spawn(answer(exchange, reply))
         self._calls.add(task)
@@ -214,7 +215,7 @@ class Connection:
         self._hold()
 
     def _hold(self) -> None:
-        """Count what is held for the client, except the answer being written: the socket counts that."""
+        """Count the bytes held for the client, except the answer being written: the socket counts that."""
         if not self._websocket.hold(self._body_bytes + self.outbox.answers.bytes - self._written):
             self.give_up("the client reads too slowly: too many bytes of its requests and answers are in flight")
 
@@ -222,7 +223,7 @@ class Connection:
         return len(self._calls) >= self._most_calls or self.outbox.answers.full
 
     async def _room(self) -> None:
-        """Wait until one more request may be taken."""
+        """Wait until another request may start."""
         if self._delay:
             await asyncio.sleep(self._delay)
             self._delay = 0.0
@@ -248,10 +249,10 @@ class Connection:
             reply.close()
 
     def _say(self, exchange: Exchange, reply: Reply) -> None:
-        # The HTTP status has no place here: the body says all.
+        # The HTTP status is not sent on a WebSocket: the body has the error.
         _, answer, seconds = reply
         if seconds:
-            # Refusals must not use up the event loop.
+            # Rejections must not use up the event loop.
             self._delay = min(_FIRST_DELAY * (1 << min(self._refusals, _DOUBLINGS)), seconds, _MAX_DELAY)
             self._refusals += 1
         else:

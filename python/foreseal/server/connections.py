@@ -1,4 +1,4 @@
-"""All WebSocket connections of a process: how many there may be, which are idle, how they end with it."""
+"""All WebSocket connections of a process: their limits, idle timeouts and shutdown."""
 
 import asyncio
 import logging
@@ -18,28 +18,28 @@ from foreseal.server.websocket import Gone, Socket
 
 log = logging.getLogger(__name__)
 
-# Seconds between two looks at all connections, at most; a limit on idle time has this many looks at least.
+# Longest interval in seconds between two idle checks, and the fewest checks within the idle limit.
 _LOOK_INTERVAL, _LOOKS = 1.0, 2
-# Seconds for the close frame when the server stops, and where a connection makes way for another one.
+# Time limit in seconds for the close frame when the server stops or a connection is evicted.
 _LAST_CLOSE_TIME = 1.0
 
 
 class Connections:
-    """Used from the event loop's thread only."""
+    """Open WebSocket connections. Used from the event loop's thread only."""
 
     def __init__(self, hub: Hub, limits: Limits, loop: asyncio.AbstractEventLoop, ahead: int = 1) -> None:
-        """`ahead`: see `Connection`; more than one only behind a server that keeps the order of what was begun."""
+        """Create the set. `ahead`: see `Connection`; above 1 only behind a server that preserves the order of sends."""
         self.hub = hub
         self.refused = 0
-        """Handshakes refused because there were too many connections."""
+        """Handshakes rejected because there were too many connections."""
         self.slow = 0
-        """Connections closed with 1013, since their clients did not read or could not be told everything."""
+        """Connections closed with 1013 because their clients did not read, or could not receive everything."""
         self.evicted = 0
-        """Connections closed to make room for those of other callers."""
+        """Connections evicted for those of other callers."""
         self._limits = limits
         self._ahead = ahead
         self._loop = loop
-        # Connections that count, in the order in which they were opened, and those that have made way and close.
+        # Counted connections in the order of their opening, and evicted ones that are closing.
         self._open: dict[Connection, None] = {}
         self._leaving: set[Connection] = set()
         self._stopping = False
@@ -67,7 +67,7 @@ class Connections:
             log.debug("a client left during the handshake: %s", gone)
 
     async def deny(self, websocket: Socket, response: Response) -> None:
-        """Answer a handshake with an HTTP response in place of a connection."""
+        """Answer a handshake with an HTTP response instead of a connection."""
         try:
             if await websocket.connect():
                 await websocket.deny(response)
@@ -75,12 +75,12 @@ class Connections:
             log.debug("a client left during the handshake: %s", gone)
 
     def review(self) -> None:
-        """Close those whose API keys are no longer good."""
+        """Close connections whose API keys are no longer valid."""
         for connection in tuple(self._open):
             connection.review()
 
     def _refuse(self, handler: Handler, caller: Caller) -> Response | None:
-        """The response to a handshake for which there is no room; None if there is."""
+        """Return the rejection of a handshake for which there is no room; None if there is."""
         tier, meter = caller.tier, caller.meter
         most = tier.limits.caller_connections
         if meter is not None and most is not None and meter.connections >= most:
@@ -92,7 +92,7 @@ class Connections:
         return None
 
     def _has_room(self, caller: Caller) -> bool:
-        """Return `True` if a caller may open a connection; where there is no room one of another caller makes way."""
+        """Return True if a caller may open a connection; if needed, a connection of another caller is evicted."""
         tier, own = caller.tier, 0 if caller.meter is None else caller.meter.connections
         if len(tier.connections) >= tier.limits.connections:
             victim = self._longest_idle(tier.name, own)
@@ -109,12 +109,12 @@ class Connections:
         return True
 
     def _longest_idle(self, tier: str, own: int) -> Connection | None:
-        """Return the longest idle connection of the callers of a tier with the most, if they have more than `own`."""
+        """Return the longest idle connection of a tier's callers with the most, if they have more than `own`."""
         held: dict[Meter | None, list[Connection]] = defaultdict(list)
         for connection in self._open:
             if connection.caller.tier.name == tier:
                 held[connection.caller.meter].append(connection)
-        # The one that was opened first, if several are equally quiet.
+        # The oldest connection, if several are equally idle.
         return longest_idle_of_largest(held.values(), own, lambda connection: -connection.quiet)
 
     def _evict(self, connection: Connection) -> None:
@@ -149,7 +149,7 @@ class Connections:
             connection.closed.set_result(None)
 
     async def stop(self, seconds: float) -> None:
-        """Take no more, let calls under way finish within `seconds`, close all with 1001."""
+        """Accept no more, let calls in progress finish within `seconds`, close all with 1001."""
         self._stopping = True
         self._timer.cancel()
         for connection in self._open:

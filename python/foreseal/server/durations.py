@@ -1,4 +1,4 @@
-"""Durations as people write them: 200ms, 2s."""
+"""Durations in text form: 200ms, 2s."""
 
 import re
 
@@ -7,7 +7,7 @@ _FORM = re.compile(r"([0-9]{1,9})(ms|s|m)")
 
 
 def parse_duration(text: str) -> int:
-    """Milliseconds of a whole number with its unit: ms, s or m. Raises ValueError."""
+    """Return the milliseconds of a whole number with its unit: ms, s or m. Raises ValueError."""
     match = _FORM.fullmatch(text.strip())
     if match is None:
         raise ValueError(f"{text!r} is not a duration: write a whole number and its unit, such as 200ms or 2s")
@@ -15,6 +15,6 @@ def parse_duration(text: str) -> int:
 
 
 def format_duration(ms: int) -> str:
-    """The shortest way to write `ms` milliseconds."""
+    """Format `ms` milliseconds in the shortest form."""
     unit = next(unit for unit, size in reversed(_UNITS.items()) if ms % size == 0 and (ms or unit == "s"))
     return f"{ms // _UNITS[unit]}{unit}"

@@ -1,4 +1,4 @@
-"""HTTP requests and WebSockets of the ASGI protocol, handed to one handler."""
+"""HTTP requests and WebSockets of the ASGI protocol, passed to one handler."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -17,7 +17,7 @@ INCOMPLETE = "the body is not complete"
 
 
 class Endpoint:
-    """A handler as an ASGI application without a lifespan of its own."""
+    """A handler as an ASGI application without its own lifespan."""
 
     def __init__(self, handler: Handler, bodies: Bodies, connections: Connections) -> None:
         self.handler = handler
@@ -25,12 +25,12 @@ class Endpoint:
         self.connections = connections
 
     def stop(self) -> None:
-        """As `leave`, and `/readyz` says that the node stops."""
+        """Drain as in `leave`, and report on `/readyz` that the node stops."""
         self.handler.stopping = True
         self.leave()
 
     def leave(self) -> None:
-        """From now on each response ends its connection."""
+        """Close each connection with its next response."""
         self.handler.leaving = True
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -58,7 +58,7 @@ class Endpoint:
         await send({"type": "http.response.body", "body": body})
 
     def _malformed(self, scope: Scope, headers: Headers) -> Response | None:
-        """Return the response to a head that a strict server refuses and this one did not; None for a good one."""
+        """Return the error response to a malformed head that the ASGI server accepted; None for a valid one."""
         if len(headers) != len(scope["headers"]):
             name = repeated_header(scope["headers"])
             if name is not None:
@@ -76,7 +76,7 @@ class Endpoint:
         return None if text is None else self.handler.malformed(text)
 
     async def _call(self, peer: Peer, headers: Headers, receive: Receive) -> Answer | None:
-        """Read the body of a call and answer it; None where the client has left."""
+        """Read the body of a call and answer it; None if the client has disconnected."""
         handler = self.handler
         caller = handler.identify(peer, headers)
         if isinstance(caller, Response):
@@ -93,11 +93,11 @@ class Endpoint:
             if found is None:
                 return None
             status, answer, seconds = found
-        # A plain tuple: making a named one takes as long as parsing a call.
+        # A plain tuple: creating a named one takes as long as parsing a call.
         return status, handler.response_headers(seconds, view, headers), answer
 
     async def _body(self, caller: Caller, headers: Headers, receive: Receive) -> bytes | Response:
-        """Read the body of a call, or return the response in place of its answer."""
+        """Read the body of a call, or return an error response."""
         handler, bodies, largest = self.handler, self.bodies, caller.tier.largest
         reading = bodies.begin()
         try:
@@ -126,7 +126,7 @@ class Endpoint:
 
 
 def _handshake_error(scope: Scope, headers: Headers) -> str | None:
-    """Return what is wrong with a WebSocket handshake that the server in front accepted; None if nothing is."""
+    """Return the error of a WebSocket handshake that the ASGI server accepted; None if it is valid."""
     key = headers.get(b"sec-websocket-key")
     if key is not None and not is_websocket_key(key):
         return "Sec-WebSocket-Key must be 16 bytes in base64"
@@ -140,9 +140,9 @@ def _handshake_error(scope: Scope, headers: Headers) -> str | None:
 async def _read_on(body: bytes, declared: bytes | None, receive: Receive, largest: int) -> bytes | str | None:
     """Read the whole body that began with `body`.
 
-    None as soon as it is larger than `largest`; a text that says what is wrong with one that is not to be executed.
+    Return None as soon as it exceeds `largest`, and an error text for an incomplete body, which must not be executed.
     """
-    # Not every server in front refuses a length that is none; then the body ends where the server says.
+    # Some ASGI servers accept an invalid length; then the body ends where the server reports its end.
     length = int(declared) if declared is not None and declared.isdigit() else None
     whole = bytearray(body)
     while len(whole) <= largest:
@@ -158,7 +158,7 @@ async def _read_on(body: bytes, declared: bytes | None, receive: Receive, larges
 
 
 async def _unless_disconnected(reply: Coroutine[Any, Any, Reply], receive: Receive) -> Reply | None:
-    """Wait for a reply; when the client disconnects it is cancelled and None is returned."""
+    """Wait for a reply; if the client disconnects, cancel it and return None."""
     answering, leaving = asyncio.ensure_future(reply), asyncio.ensure_future(_disconnect(receive))
     try:
         await asyncio.wait({answering, leaving}, return_when=asyncio.FIRST_COMPLETED)

@@ -1,4 +1,5 @@
-"""One application in this process until a signal ends it: by itself, as one of several workers, or with no endpoint."""
+"""Runs one application in this process until a signal ends it: alone, as one of several workers, or without endpoint.
+"""
 
 import asyncio
 import signal
@@ -15,12 +16,12 @@ from foreseal.server.settings.model import STOP_MARGIN
 from foreseal.server.shared import LEAVE, SharedSocket
 from foreseal.server.tls import Tls
 
-# Seconds that the clients of a worker that leaves get to send one more request each, whose response ends their
-# connection. One that is silent for so long is closed, as any that is idle may be.
+# Seconds in which each client of a draining worker may send one more request, whose response closes its connection. A
+# connection that stays silent is then closed, like any idle one.
 LEAVE_TIME = 5.0
-# Seconds after which a worker accepts connections although it has not caught up with the sequencer.
+# Seconds after which a worker accepts connections even if it has not caught up with the sequencer.
 CATCH_UP_TIME = 10.0
-# Seconds that a listener without calls under way takes to end, at most.
+# Longest time in seconds for a listener without calls in progress to end.
 _ENDING = 0.2
 
 Told = Callable[[], None]
@@ -33,10 +34,10 @@ class AnyListener(Protocol):
     serving: "asyncio.Future[None] | None"
 
     async def start(self) -> bool:
-        """Answer; false if it ended at once."""
+        """Start to serve; return False if it ended at once."""
 
     async def stop(self, seconds: float = ...) -> None:
-        """Take no more connections and wait for the end, at most so long."""
+        """Accept no more connections and wait for its end, at most `seconds`."""
 
 
 def serve(
@@ -47,10 +48,10 @@ def serve(
     tls: Tls | None = None,
     transport: str = NATIVE,
 ) -> None:
-    """Start the application, answer on `host`:`port` (0: any free port) until SIGINT or SIGTERM, stop in good order.
+    """Start the application, serve on `host`:`port` (0: any free port) until SIGINT or SIGTERM, and stop in good order.
 
     `transport` is one of `TRANSPORTS`. `on_listening` gets the URL once requests are answered. Raises `AddressError`,
-    and what `App.startup` and `App.started` raise: a node whose journal cannot be replayed ends the server.
+    and the exceptions of `App.startup` and `App.started`: a node whose journal cannot be replayed ends the server.
     """
     if transport == ASGI:
         from foreseal.server.listener import AHEAD, Listener
@@ -70,9 +71,9 @@ def serve_shared(
 ) -> None:
     """Serve with the native transport, as `serve` does, on a socket that other processes accept from as well.
 
-    It accepts as soon as the application has started, after `CATCH_UP_TIME` in any case: health checks are answered
-    during a long replay. Stopped by SIGTERM, or by `LEAVE`: then its clients are led over to the others first.
-    `on_ready` is called when the application has started.
+    It accepts once the application has started, and after `CATCH_UP_TIME` in any case: health checks are answered
+    during a long replay. It is stopped by SIGTERM, or by `LEAVE`, which first lets its clients move to the other
+    processes. `on_ready` is called when the application has started.
     """
     _run(_serve_shared(app, shared, on_listening, on_ready, tls))
 
@@ -88,7 +89,7 @@ def _run(work: Coroutine[Any, Any, None]) -> None:
 
 
 def _native(app: App, listening: socket.socket, tls: Tls | None) -> DirectListener:
-    """Make the listener, once the application has started."""
+    """Create the listener after the application has started."""
     return DirectListener(app.endpoint, listening, tls, room(app.open))
 
 
@@ -101,7 +102,7 @@ async def _serve(
 ) -> None:
     stop = _on(signal.SIGINT, signal.SIGTERM, again=app.hurry)
     _limit_stop(app, signal.SIGINT, signal.SIGTERM)
-    # Before anything is opened.
+    # Before any resource is opened.
     with bind(*address) as listening:
         await app.startup()
         try:
@@ -130,7 +131,7 @@ async def _serve_shared(
     with shared.listening:
         await app.startup()
         try:
-            # Other processes accept meanwhile: no client meets one that has no chain yet while another one has it.
+            # Other processes accept meanwhile: no client reaches a process without a chain while another has it.
             await _first(stop.wait(), leave.wait(), app.started(), app.unfit(), asyncio.sleep(CATCH_UP_TIME))
             listener = _native(app, shared.listening, tls)
             try:
@@ -156,7 +157,7 @@ async def _serve_shared(
 async def _end(app: App, listener: AnyListener) -> None:
     # granian would cut the WebSockets.
     await app.patiently(app.disconnect())
-    # Cut off before it has ended, it would complain; without calls under way it ends at once.
+    # Cancelled before its end, it would log an error; without calls in progress it ends at once.
     await app.patiently(listener.stop(app.time_left()), _ENDING)
 
 
@@ -172,14 +173,14 @@ async def _hold(app: App, on_open: Told, on_ready: Told) -> None:
 
 
 def _limit_stop(app: App, *numbers: int) -> None:
-    """End this process with exit code 1 when a stop by one of these signals exceeds its time, whatever is wedged."""
+    """Exit with code 1 when a stop by one of these signals exceeds its time, even if a thread is blocked."""
     from foreseal._core import start_stop_watchdog
 
     start_stop_watchdog(numbers, app.stop_time, STOP_MARGIN / 1000)
 
 
 def _on(*numbers: int, again: Told | None = None) -> asyncio.Event:
-    """Set by the first of these signals; `again` is called for each further one."""
+    """Return an event that is set by the first of these signals; `again` is called for each further one."""
     event = asyncio.Event()
     loop = asyncio.get_running_loop()
 
@@ -199,7 +200,7 @@ async def _until(
     others: Sequence["asyncio.Future[None] | None"],
     on_ready: Told | None = None,
 ) -> None:
-    """Wait until it is to stop, or one of `others` is done. Raises what keeps the application from starting."""
+    """Wait until a stop, or until one of `others` is done. Raises errors of the application's start."""
     stopping = [asyncio.ensure_future(stop.wait()) for stop in stops]
     starting = asyncio.ensure_future(app.started())
     ending: set[asyncio.Future[Any]] = {*stopping, *(other for other in others if other is not None)}
@@ -216,7 +217,7 @@ async def _until(
 
 
 async def _first(*works: Coroutine[Any, Any, Any]) -> None:
-    """Wait for the first of them, and give up the others."""
+    """Wait for the first of them, and cancel the others."""
     tasks = [asyncio.ensure_future(work) for work in works]
     done, rest = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     for task in rest:

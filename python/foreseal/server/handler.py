@@ -1,4 +1,4 @@
-"""The one handler behind every front: an HTTP request in, its response out, no socket and no framework."""
+"""Transport-independent handler of HTTP requests: a request in, its response out."""
 
 from time import monotonic
 from typing import NamedTuple, Protocol
@@ -23,8 +23,8 @@ TEXT = (b"content-type", b"text/plain; charset=utf-8")
 CHALLENGE = (b"www-authenticate", b'Bearer realm="foreseal"')
 METRICS = (b"content-type", b"text/plain; version=0.0.4; charset=utf-8")
 RETRY_AFTER = (b"retry-after", b"1")
-# The body of a refused request is not read, so the connection ends with the response. Without this line the client
-# would send its next request into the closing connection.
+# The body of a rejected request is not read, so the connection is closed with the response. Without this line the
+# client would send its next request into the closing connection.
 CLOSE = (b"connection", b"close")
 
 WRONG_ORIGIN = "pages of this origin may not call: allow it with --allowed-origin"
@@ -33,17 +33,17 @@ WRONG_HOST = "this Host name is not allowed: use a loopback name, or allow it wi
 # Largest head that is cached, in bytes.
 _MAX_CACHED = 1024
 _NO_CONTENT = 204
-# Seconds for which metrics are shown to the public as they were rendered.
+# Seconds for which rendered metrics are cached for the public.
 _PAGE_LIFETIME = 1.0
-# Of a content length that is worth reading as a number.
+# Most digits of a content length that is parsed.
 _MOST_DIGITS = 18
 
 
 class Node(Core, Measured, Protocol):
-    """What the handler asks of the node beside calls."""
+    """Interface of the node for the handler, in addition to calls."""
 
     def health(self) -> tuple[bool, str]:
-        """Whether the node can be relied on, or why not."""
+        """Return True if the node is healthy, and the reason if it is not."""
 
 
 Answer = tuple[int, list[tuple[bytes, bytes]], bytes]
@@ -59,7 +59,7 @@ class Response(NamedTuple):
 
 
 class Handler:
-    """Decides what an HTTP request gets. Used from the event loop's thread only."""
+    """Routes and answers HTTP requests. Used from the event loop's thread only."""
 
     def __init__(
         self,
@@ -72,24 +72,25 @@ class Handler:
         processes: ProcessTable | None = None,
         shown: "Handler | None" = None,
     ) -> None:
-        """`connections` are those of the process, for its metrics, and `processes` the figures of all processes.
+        """Create a handler.
 
-        `admin` is for the admin listener: loopback names and the allowed ones alone, and no pages at all. Its metrics
-        are also those of `shown`, the handler of the public endpoint.
+        `connections` are those of the process, for its metrics; `processes` has metrics of all processes. `admin` is
+        for the admin listener: it accepts loopback and allowed host names only, and no web pages. Its metrics include
+        those of `shown`, the handler of the public endpoint.
         """
         self._longest_wait = settings.limits.wait
-        # A declared length of fewer digits needs no closer look.
+        # A declared length of fewer digits needs no check.
         self.largest = max(tier.limits.body for tier in callers.tiers)
-        """Bytes of the largest body that any caller may send."""
+        """Size in bytes of the largest body that any caller may send."""
         self._digits = min(len(str(tier.limits.body)) for tier in callers.tiers)
         self.stopping = False
-        """Whether `/readyz` says that the node stops."""
+        """True if `/readyz` reports that the node stops."""
         self.leaving = False
-        """Whether each response ends its connection, so that its client comes back on another one."""
+        """True if each response closes its connection, so that its client reconnects elsewhere."""
         self._process = settings.log.process
         self._node = node
         self._callers = callers
-        # Spares the usual caller a call.
+        # Avoids a function call for the usual caller.
         self._anyone = callers.anyone
         self._connections = connections
         self._processes = processes
@@ -99,15 +100,15 @@ class Handler:
         self._admin = admin
         self._origins = Origins(frozenset(), loopback=False) if admin else settings.endpoint_origins()
         self._hosts = settings.admin_hosts() if admin else settings.endpoint_hosts()
-        # Heads of calls found good, by what `_check` looks at, so that the usual ones cost one look-up.
+        # Accepted heads of calls, by the fields that `_check` reads, so that a usual head costs one look-up.
         self._good: BoundedCache[tuple[str, str, bytes | None, bytes | None, bytes | None], None]
         self._good = BoundedCache(settings.access.head_cache)
         self.refusals = callers.anonymous.refusals
-        """Connections and requests refused or closed for bounds of the transport, by reason."""
+        """Connections and requests rejected or closed for limits of the transport, by reason."""
         self.transport_limits = transport_limits(callers.anonymous.limits, callers.is_proxy)
 
     def route(self, verb: str, path: str, headers: Headers) -> Response | None:
-        """Answer from the head of a request, whoever sent it; None for a call."""
+        """Answer a request from its head, for any caller; None for a call."""
         kind, host, origin = headers.get(b"content-type"), headers.get(b"host"), headers.get(b"origin")
         head = (verb, path, kind, host, origin)
         if head not in self._good:
@@ -119,7 +120,7 @@ class Handler:
         return None
 
     def identify(self, peer: Peer, headers: Headers) -> Caller | Response:
-        """Who sent a call or a handshake, or the response in place of taking it. `peer` is where it comes from."""
+        """Return the caller of a call or a handshake, or its rejection. `peer` is the address of the connection."""
         caller = self._anyone
         if caller is None or b"authorization" in headers or b"x-api-key" in headers:
             try:
@@ -139,14 +140,14 @@ class Handler:
         return self._callers.host_of(peer, headers)
 
     def holds(self, caller: Caller) -> bool:
-        """Whether the key that a connection was opened with is still good."""
+        """Return True if the key that opened a connection is still valid."""
         return self._callers.holds(caller)
 
     def refuse_websocket(self, path: str, headers: Headers) -> Response | None:
-        """The response to a handshake that is not wanted here; None to take it.
+        """Return the rejection of a handshake; None to accept it.
 
-        No browser asks before it opens a WebSocket, and its page may read what comes: pages connect only where they
-        may call.
+        Browsers open WebSockets without a preflight request, and the page may read the messages. Pages may therefore
+        connect only to endpoints that they may call.
         """
         if not self._hosts.accepts(headers):
             return self._text(403, WRONG_HOST)
@@ -155,7 +156,7 @@ class Handler:
         return None if path == "/" else self._text(404, "nothing here: the WebSocket is at /")
 
     def busy(self, text: str, status: int = 503) -> Response:
-        """The response to a handshake for which there is no room."""
+        """Return the response to a handshake for which there is no room."""
         response = self._text(status, text)
         response.headers.append(RETRY_AFTER)
         return response
@@ -164,7 +165,7 @@ class Handler:
         if not self._hosts.accepts(headers):
             return self._text(403, WRONG_HOST)
         if self._admin and b"origin" in headers:
-            # A page may send a body without a content type, and no browser asks before it does.
+            # A page may send a body without a content type, and the browser then makes no preflight request.
             return self._text(403, "pages may not call the admin listener")
         if self._origins.refuses(headers):
             return self._text(403, WRONG_ORIGIN)
@@ -180,7 +181,7 @@ class Handler:
         return None
 
     def metrics(self) -> str:
-        """The figures of this process."""
+        """Return the metrics of this process."""
         endpoint = self._shown or self
         tiers = self._callers.tiers if endpoint is self else (*endpoint._callers.tiers, *self._callers.tiers)
         caches = {**endpoint._callers.caches, "heads": endpoint._good}
@@ -188,11 +189,14 @@ class Handler:
         return render(watched, self._process)
 
     def view_header(self) -> tuple[bytes, bytes]:
-        """How fresh the view is: take it before the call, so that it never claims a newer one than the answer's."""
+        """Return the freshness of the view.
+
+        Call it before the method, so that it never claims a newer view than the answer's.
+        """
         return b"x-foreseal-view", b"%d.%d; age=%d" % self._node.freshness()
 
     def response_headers(self, seconds: int, view: tuple[bytes, bytes], headers: Headers) -> list[tuple[bytes, bytes]]:
-        """Headers of the answer to a call that came with `headers`; `seconds` after which to try again, or 0."""
+        """Return the headers of the answer to a call that came with `headers`; `seconds` is the retry time, or 0."""
         lines = [JSON, view]
         if seconds:
             lines.append((b"retry-after", b"%d" % seconds))
@@ -208,19 +212,19 @@ class Handler:
         return response
 
     def malformed(self, text: str) -> Response:
-        """Return the response to a request that is not executed because of its form."""
+        """Return the response to a malformed request, which is not executed."""
         response = self._text(400, text)
         response.headers.append(CLOSE)
         return response
 
     def too_large(self, caller: Caller) -> Response:
-        """The response to a body beyond the caller's limit; whoever reads the body stops there."""
+        """Return the response to a body beyond the caller's limit; reading stops there."""
         most = caller.tier.limits.body
         error: RpcError = over_limit("body", most, f"the body is larger than {most} bytes")
         return Response(413, [JSON, CLOSE], failure(NULL, error))
 
     def too_slow(self) -> Response:
-        """The response to a body that did not come in time."""
+        """Return the response to a body that did not arrive in time."""
         error: RpcError = over_limit("wait", self._longest_wait, f"no whole body came within {self._longest_wait} ms")
         return Response(408, [JSON, CLOSE], failure(NULL, error))
 
@@ -238,7 +242,7 @@ class Handler:
         return self._text(status, text if path == "/healthz" else f"{text}\n{self._queues()}")
 
     def _metrics_page(self) -> bytes:
-        """Return the metrics; the public may request them without limit, so there they are rendered once a second."""
+        """Return the metrics. Public endpoints have no rate limit for them, so they render at most once a second."""
         if self._is_public and monotonic() < self._page_expires:
             return self._page_of_metrics
         reports = [text.decode() for *_, text in self._node.reports()] if self._admin else []
@@ -269,7 +273,7 @@ def _too_many(error: TooManyWrongKeys) -> Response:
 
 
 def _unread(response: Response, headers: Headers) -> Response:
-    """A response to a request whose body, if it has one, nobody reads."""
+    """Add `connection: close` to a response if the body of its request is not read."""
     if headers.get(b"content-length", b"0") != b"0" or b"transfer-encoding" in headers:
         response.headers.append(CLOSE)
     return response

@@ -1,6 +1,6 @@
-"""Heartbeats of a process that a supervisor watches.
+"""Heartbeats of a process to its supervisor.
 
-Each one proves that the event loop runs, and carries how long the node's writing thread has made no progress:
+Each one proves that the event loop runs, and reports how long the node's writing thread has made no progress:
 
     opening, replaying   progress: a replayed record, processor time of the other threads, a read or write of the disk
     producing            progress: a tick; one is due every step
@@ -28,7 +28,7 @@ _THREAD_CLOCK = 4 | 2
 
 
 class Node(Protocol):
-    """A node that shows progress."""
+    """A node that reports progress."""
 
     def liveness(self) -> Signs:
         """Return the progress of the writing thread."""
@@ -42,7 +42,7 @@ class Heartbeat:
     stalled: float = 0.0
     """Seconds since progress was due."""
     idle: float = 0.0
-    """Seconds of these, up to now without a break, in which the writing thread neither computed nor used the disk."""
+    """Trailing part of `stalled`, in seconds, in which the writing thread neither computed nor used the disk."""
 
     def encode(self) -> dict[str, object]:
         """Return it as a JSON object."""
@@ -59,7 +59,7 @@ class ProcessClock(Protocol):
         """Return the processor seconds of a thread; 0 if it has ended."""
 
     def waits_for_disk(self, thread: int | None) -> bool:
-        """Return `True` if a thread, or with None any, sleeps in the kernel without interruption, as on a disk."""
+        """Return True if a thread, or with None any, is in uninterruptible sleep in the kernel, as on a disk."""
 
 
 class LinuxClock:
@@ -80,7 +80,7 @@ class LinuxClock:
 
 
 def is_in_disk_sleep(task: Path) -> bool:
-    """Return `True` if the kernel shows the state D for a folder of /proc that is about a thread."""
+    """Return True if the kernel reports the state D for a thread's folder in /proc."""
     try:
         stat = (task / "stat").read_text()
     except OSError:
@@ -89,10 +89,10 @@ def is_in_disk_sleep(task: Path) -> bool:
 
 
 class ProgressMonitor:
-    """Turns signs of life that follow each other into heartbeats."""
+    """Converts consecutive liveness values into heartbeats."""
 
     def __init__(self, interval: float, clock: ProcessClock) -> None:
-        """Expect signs every `interval` seconds. Time in which none come does not count: the process did not run."""
+        """Expect values every `interval` seconds. Longer gaps do not count: the process did not run."""
         self._longest = 2 * interval
         self._clock = clock
         self._at: float | None = None
@@ -106,7 +106,7 @@ class ProgressMonitor:
         elapsed = 0.0 if self._at is None else min(now - self._at, self._longest)
         self._at = now
         starting = phase in _STARTING
-        # In steps of 1 ms: a clock that is read twice is no progress.
+        # In steps of 1 ms: the processor time of reading the clock itself is not progress.
         marker = (phase, count, int(self._clock.others() * 1000) if starting else 0)
         if marker != self._marker or (interval is None and not starting):
             self._marker = marker
@@ -150,13 +150,13 @@ class HeartbeatSender:
     def start(self) -> None:
         """Send the first heartbeat, and the others from the running event loop."""
         loop = asyncio.get_running_loop()
-        # First, so that a heartbeat that fails is not the last one.
+        # Scheduled first, so that a failed heartbeat is not the last one.
         self._next = loop.call_later(self._interval, self.start)
         signs = _OPENING if self.node is None else self.node.liveness()
         self._send(self._monitor.heartbeat(signs, time.monotonic()))
 
     def stop(self) -> None:
-        """Send that this process stops, as the last heartbeat."""
+        """Send the last heartbeat, which reports that this process stops."""
         if self._next is not None:
             self._next.cancel()
             self._next = None

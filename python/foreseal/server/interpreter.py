@@ -1,17 +1,17 @@
-"""How the Python of a process that serves is set up."""
+"""Interpreter settings of a serving process."""
 
 import gc
 
 from foreseal.server.logs import configure_logs
 from foreseal.server.settings.model import LogSettings
 
-# Objects that come and stay until the collector looks at them, and how often it then looks at older ones. A step that
-# many connections hear of makes more than Python's 700 every time, none of them garbage that needs a collector.
+# Thresholds of the garbage collector's generations. A step with many subscribers allocates more than Python's default
+# of 700 objects every time, none of them cyclic garbage.
 _COLLECTED = (20_000, 20, 50)
 
 
 def set_up(log: LogSettings) -> None:
-    """Log to standard error; what was imported stays."""
+    """Configure logs to standard error, and exempt imported objects from garbage collection."""
     configure_logs(log.level, log.format, log.process)
     gc.freeze()
     gc.set_threshold(*_COLLECTED)

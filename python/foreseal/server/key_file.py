@@ -1,4 +1,4 @@
-"""Changes of the file of API keys: one at a time, whole or not at all."""
+"""Atomic, serialized changes of the file of API keys."""
 
 import contextlib
 import fcntl
@@ -14,16 +14,16 @@ _PRIVATE = 0o600
 
 @contextlib.contextmanager
 def changing(folder: Path) -> Iterator[dict[str, Key]]:
-    """The keys of a data directory by id; what the block leaves of them is kept, unless it fails.
+    """Provide the keys of a data directory by id, and write the block's changes unless it fails.
 
-    Running nodes see the file from before or the one from after. Raises `KeyFileError`.
+    Running nodes see the old file or the new one. Raises `KeyFileError`.
     """
     path = folder / keys.FILE
     with contextlib.ExitStack() as held:
         with _writing(path):
             directory = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
             held.callback(os.close, directory)
-            # Not the folder itself: a running node holds the lock of that.
+            # Not the folder itself: a running node holds the lock on that.
             lock = os.open(path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, _PRIVATE)
             held.callback(os.close, lock)
             _give_to_owner(lock, folder)
@@ -37,7 +37,7 @@ def changing(folder: Path) -> Iterator[dict[str, Key]]:
 
 @contextlib.contextmanager
 def _writing(path: Path) -> Iterator[None]:
-    """Says which file it is that the system refuses."""
+    """Convert OSError into `KeyFileError` with the path."""
     try:
         yield
     except OSError as error:
@@ -46,7 +46,7 @@ def _writing(path: Path) -> Iterator[None]:
 
 def _replace(path: Path, content: bytes) -> None:
     new = path.with_suffix(".new")
-    # Left by somebody who was killed; its mode may be any.
+    # Left by a process that was killed; its mode may be wrong.
     new.unlink(missing_ok=True)
     fd = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _PRIVATE)
     try:
@@ -63,7 +63,7 @@ def _replace(path: Path, content: bytes) -> None:
 
 
 def _give_to_owner(fd: int, folder: Path) -> None:
-    """Give a file that root has made to the owner of the data directory, whose node has to read it."""
+    """Change a file created by root to the owner of the data directory, whose node has to read it."""
     owner = folder.stat()
     if os.geteuid() == 0 and owner.st_uid != 0:
         os.fchown(fd, owner.st_uid, owner.st_gid)

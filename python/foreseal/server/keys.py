@@ -1,4 +1,4 @@
-"""API keys: what one looks like, the file that they are kept in, and those of a running process."""
+"""API keys: their format, their file, and the keys of a running process."""
 
 import hashlib
 import hmac
@@ -19,25 +19,25 @@ from foreseal.server.settings.model import DEDICATED, PUBLIC
 log = logging.getLogger(__name__)
 
 FILE = "keys.json"
-"""Its name in the data directory."""
+"""Name of the key file in the data directory."""
 
 _VERSION = 2
 _OLDEST = 1
-"""Has no checksum; a file of it is written with one at the next change."""
+"""Format version without a checksum; the next change rewrites the file with one."""
 _ID_BYTES, _SECRET_BYTES = 5, 32
 _DIGITS = frozenset("0123456789abcdef")
 _YEAR_10000 = 253_402_300_800
-# Fields without which an entry is none.
+# Required fields of an entry.
 _NEEDED = frozenset(("id", "name", "hash", "created"))
 
 
 class KeyFileError(SettingsError):
-    """The file of keys cannot be used; the message names it."""
+    """The key file cannot be used; the message names it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """An API key as the node keeps it: without its secret. Times are Unix seconds."""
+    """An API key without its secret. Times are Unix seconds."""
 
     id: str
     name: str
@@ -46,32 +46,32 @@ class Key:
     created: int
     tier: str = DEDICATED
     rate: Rate | None = None
-    """Calls that it may make; None: those of its tier."""
+    """Rate limit of the key; None: that of its tier."""
     burst: int | None = None
     expires: int | None = None
     revoked: int | None = None
 
     def state(self, now: float) -> str:
-        """active, expired or revoked."""
+        """Return the state: active, expired or revoked."""
         if self.revoked is not None:
             return "revoked"
         return "expired" if self.expires is not None and now >= self.expires else "active"
 
 
 def make(name: str, now: int, random: Callable[[int], bytes] = secrets.token_bytes, **more: Any) -> tuple[Key, str]:
-    """A new key, and its text, which nobody keeps but its owner. `more` are fields of `Key`."""
+    """Create a key; return it with its text, which is not stored. `more` are fields of `Key`."""
     ident = random(_ID_BYTES).hex()
     text = f"fs_{ident}_{random(_SECRET_BYTES).hex()}"
     return Key(ident, name, hash_of(text), now, **more), text
 
 
 def hash_of(text: str) -> str:
-    """What is kept of a key. It has 256 random bits, so one fast hash cannot be undone by trying."""
+    """Return the stored hash of a key. A key has 256 random bits, so one fast hash resists brute force."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def id_of(text: str) -> str | None:
-    """The public part of what may be a key; None if it cannot be one."""
+    """Return the public part of a possible key; None if the format is wrong."""
     kind, _, rest = text.partition("_")
     ident, _, secret = rest.partition("_")
     parts = ((ident, _ID_BYTES), (secret, _SECRET_BYTES))
@@ -80,7 +80,7 @@ def id_of(text: str) -> str | None:
 
 
 def read(path: Path) -> dict[str, Key]:
-    """The keys in a file by id, none if there is no file. Raises `KeyFileError`."""
+    """Read the keys in a file by id, none if there is no file. Raises `KeyFileError`."""
     try:
         data = path.read_bytes()
     except FileNotFoundError:
@@ -99,7 +99,7 @@ def read(path: Path) -> dict[str, Key]:
 
 
 def encode(keys: Mapping[str, Key]) -> bytes:
-    """The content of a file of these keys."""
+    """Return the content of a file of these keys."""
     entries = [_entry(key) for key in keys.values()]
     return sealed(orjson.dumps({"version": _VERSION, "keys": entries}, option=orjson.OPT_INDENT_2))
 
@@ -124,7 +124,7 @@ def _entry(key: Key) -> dict[str, Any]:
 
 
 def _key(entry: Any) -> Key:
-    """One entry of the file. Raises ValueError and TypeError."""
+    """Parse one entry of the file. Raises ValueError and TypeError."""
     if not isinstance(entry, dict):
         raise TypeError("an entry is not an object")
     strange, missing = entry.keys() - set(Key.__slots__), _NEEDED - entry.keys()
@@ -150,20 +150,20 @@ Stamp = tuple[int, int, int] | None
 
 
 class Keys:
-    """The keys of a data directory as they are now. Used from the event loop's thread only."""
+    """Current keys of a data directory. Used from the event loop's thread only."""
 
     def __init__(self, path: Path, clock: Callable[[], float]) -> None:
-        """`clock` gives Unix seconds. Raises `KeyFileError`."""
+        """Read the keys at `path`. `clock` returns Unix seconds. Raises `KeyFileError`."""
         self._path = path
         self._clock = clock
         self._stamp = self._told = _stamp(path)
         self._keys = read(path)
 
     def find(self, text: str) -> Key | str:
-        """The key with this text, or why it is not taken."""
+        """Return the key with this text, or the reason of its rejection."""
         ident = id_of(text)
         key = None if ident is None else self._keys.get(ident)
-        # One that is not known is compared as well: the time says nothing about ids either.
+        # An unknown id is compared as well: the response time reveals nothing about ids.
         matches = hmac.compare_digest(hash_of(text), _NOBODYS if key is None else key.hash)
         if key is None or not matches:
             return "the API key is not known here"
@@ -171,13 +171,13 @@ class Keys:
         return key if state == "active" else f"the API key is {state}"
 
     def holds(self, key: Key) -> bool:
-        """Whether a key that was found once is still good, and as it was."""
+        """Return True if a key that was found before is still valid and unchanged."""
         return self._keys.get(key.id) == key and key.state(self._clock()) == "active"
 
     def look(self) -> None:
-        """Read the file again if it changed; a broken one changes nothing, and is told to the log once.
+        """Read the file again if it changed. A damaged file changes nothing and is logged once.
 
-        It is tried again at each look: what could not be read may have been whole, and revoke a key.
+        Reading is retried at each check: the unreadable change may revoke a key.
         """
         stamp = _stamp(self._path)
         if stamp == self._stamp:
@@ -197,7 +197,7 @@ _NOBODYS = hash_of("")
 
 
 def _stamp(path: Path) -> Stamp:
-    """What changes when the file does."""
+    """Return a value that changes with the file."""
     try:
         found = path.stat()
     except OSError:

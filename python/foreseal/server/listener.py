@@ -1,4 +1,4 @@
-"""The `asgi` transport: granian inside this process, in front of one ASGI application, by its public interface."""
+"""The `asgi` transport: granian inside this process, serving one ASGI application through granian's public API."""
 
 import asyncio
 import socket
@@ -13,11 +13,11 @@ from foreseal.server.listening import BACKLOG, IDLE_TIME, STOP_TIME, url_of
 from foreseal.server.logs import GRANIAN
 from foreseal.server.tls import Tls
 
-# Messages that a WebSocket may begin to send at once. granian's one thread takes them up in this order and sends them
-# under a lock that is first come, first served. One at a time, each would wake that thread anew, which costs as much as
-# all the rest.
+# Messages that a WebSocket may start sending at once. granian's single thread processes them in this order and sends
+# them under a first-come, first-served lock. Sent one at a time, each would wake that thread again, which costs as much
+# as all other work.
 AHEAD = 64
-# Attempts to reach a server that starts, and seconds between two of them.
+# Connection attempts to a starting server, and seconds between two of them.
 _ATTEMPTS, _PAUSE = 400, 0.005
 OPTIONS: dict[str, Any] = {
     "interface": Interfaces.ASGINL,
@@ -32,16 +32,16 @@ OPTIONS: dict[str, Any] = {
 
 
 class Listener:
-    """Answers at one address from `start` to `stop`, on the event loop that runs.
+    """Serves at one address from `start` to `stop`, on the running event loop.
 
-    granian binds a socket of its own and cannot be given one: `reserved` holds the address until then, bound and not
-    listening. So it is neither for a Unix socket nor for one that several processes share: the native transport is.
+    granian binds its own socket and accepts no existing one. `reserved` therefore holds the address, bound but not
+    listening. Unix sockets and sockets shared by several processes need the native transport.
     """
 
     def __init__(self, application: Any, reserved: socket.socket, tls: Tls | None = None, most: int = BACKLOG) -> None:
-        """`reserved` is what `reserve` returns; it stays open as long as the listener.
+        """Create the server. `reserved` is the result of `reserve`; it stays open as long as the listener.
 
-        With `tls` it speaks HTTPS and WSS alone. At most `most` connections are open: others wait.
+        With `tls` it serves HTTPS and WSS only. At most `most` connections are open: others wait.
         """
         self.url = url_of(reserved, tls)
         """URL at which this machine reaches it."""
@@ -53,7 +53,7 @@ class Listener:
         self._server = Server(application, address=host, port=port, **options)
 
     async def start(self) -> bool:
-        """Answer. False if the server ended at once."""
+        """Start to serve. Return False if the server ended at once."""
         self.serving = asyncio.ensure_future(self._server.serve())
         await asyncio.sleep(0)
         # granian does not report that it listens.
@@ -70,7 +70,8 @@ class Listener:
         return not self.serving.done()
 
     async def stop(self, seconds: float = STOP_TIME) -> None:
-        """Take no more connections and wait for the end, at most so long. Raises what ended the server."""
+        """Accept no more connections and wait for the end, at most `seconds`. Raises the error that ended the server.
+        """
         if self.serving is None:
             return
         if not self.serving.done():
@@ -80,7 +81,7 @@ class Listener:
             done, _ = await asyncio.wait({self.serving}, timeout=seconds)
         finally:
             if not done:
-                # Given up: granian tells its end from a thread, to a future that is gone by then.
+                # On cancellation, granian's thread reports its end later to a future that no longer exists.
                 asyncio.get_running_loop().set_exception_handler(_but_late_ends)
         for ended in done:
             ended.result()

@@ -1,4 +1,4 @@
-"""The listening socket of a node, and how many connections a process has room for."""
+"""The listening socket of a node, and the connection limit of a process."""
 
 import logging
 import resource
@@ -10,22 +10,23 @@ from foreseal.server.tls import Tls
 log = logging.getLogger(__name__)
 
 TRANSPORTS = NATIVE, ASGI = "native", "asgi"
-"""Transports, which speak HTTP and WebSocket on a listener: an asyncio protocol of ours, or granian."""
+"""Transports for HTTP and WebSocket: our own asyncio protocol, or granian."""
 ALIASES = {"direct": NATIVE, "granian": ASGI}
 """Former names of transports."""
 
-# Connections that wait to be accepted.
+# Most connections that wait to be accepted.
 BACKLOG = 1024
-# Seconds without a request after which a connection is closed. The 30 s of other servers are also the interval at which
-# many clients poll: every now and then the close would meet a request on its way, which then fails.
+# Seconds without a request after which a connection is closed. The 30 s of other servers are also a common polling
+# interval of clients: now and then the close would cross a request in transit, which then fails.
 IDLE_TIME = 125.0
-# Seconds that requests under way get when a listener stops. A client that never sends the rest of its head would hold
-# it up for the idle time.
+# Seconds for requests in progress when a listener stops. Otherwise a client that never completes its head would delay
+# the stop for the idle time.
 STOP_TIME = 10.0
-# Of a client that vanished without a word nothing comes back: after so many seconds of silence it is asked, and after
-# that every ten, and the third time that it does not answer the connection ends. What is accepted inherits them.
+# TCP keep-alive, to detect clients that vanished without closing. The first probe is sent after 30 s of silence,
+# further ones every 10 s, and the connection ends after three without an answer. Accepted sockets inherit these
+# options.
 _KEEP_ALIVE = {socket.TCP_KEEPIDLE: 30, socket.TCP_KEEPINTVL: 10, socket.TCP_KEEPCNT: 3}
-# Descriptors that are not for connections: journal, store, core, and what a registered method opens.
+# Descriptors reserved for other uses: journal, store, core, and files that registered methods open.
 _RESERVED = 512
 
 
@@ -47,7 +48,7 @@ def reserve(host: str, port: int) -> socket.socket:
         listening = socket.socket(family, socket.SOCK_STREAM)
         try:
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            # What is accepted has all of these too.
+            # Accepted sockets inherit all of these.
             listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
             for option, value in _KEEP_ALIVE.items():
@@ -66,7 +67,7 @@ def _refused(host: str, port: int, error: OSError) -> AddressError:
 
 
 def url_of(listening: socket.socket, tls: Tls | None) -> str:
-    """Where this machine reaches what answers on a socket."""
+    """Return the URL at which this machine reaches a socket."""
     name = listening.getsockname()
     if listening.family == socket.AF_UNIX:
         return f"{UNIX}{name}"
@@ -74,9 +75,10 @@ def url_of(listening: socket.socket, tls: Tls | None) -> str:
 
 
 def room(wanted: int) -> int:
-    """How many connections this process can have open, `wanted` at most; its limit of descriptors is raised for them.
+    """Return the number of connections that this process can open, at most `wanted`.
 
-    One descriptor too few would keep everybody out: the server in front could accept nobody and would try without end.
+    Its descriptor limit is raised for them. If descriptors ran out, the server could accept no connection at all and
+    would retry without end.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     most = wanted + _RESERVED

@@ -1,6 +1,6 @@
-"""Log lines of this process, in the one form that those of the core have too (`rust_core/py/src/log.rs`).
+"""Log lines of this process, in the same format as those of the core (`rust_core/py/src/log.rs`).
 
-As text: time, level, process if there are several, where it comes from, message, fields. As JSON: an object a line.
+Text lines have time, level, process if there are several, source, message, fields. JSON has one object a line.
 """
 
 import logging
@@ -27,14 +27,14 @@ GRANIAN: dict[str, Any] = {
         name: {"level": "NOTSET", "handlers": [], "propagate": True} for name in ("_granian", "granian.access")
     },
 }
-"""What granian is told of its own loggers: their lines go where all others go."""
+"""Logging configuration for granian: its lines go to the same handlers as all others."""
 
-# What every record has; whatever else it has was given as a field.
+# Standard attributes of a record; all others are fields.
 _OWN = {*vars(logging.makeLogRecord({})), "message", "asctime"}
 
 
 def parse_levels(text: str) -> str:
-    """Levels as they are written: one for all, then others by target; `warn,foreseal_node=debug`. Raises ValueError."""
+    """Check and normalize levels: one for all, then others by target; `warn,foreseal_node=debug`. Raises ValueError."""
     for part in text.split(","):
         target, _, level = part.strip().rpartition("=")
         if level.lower() not in LEVELS or ("=" in part and not target):
@@ -43,9 +43,9 @@ def parse_levels(text: str) -> str:
 
 
 def configure_logs(levels: str, form: str, process: str | None = None) -> None:
-    """Send the lines of all loggers to standard error, those of `levels`, in the form `text` or `json`.
+    """Send the lines of all loggers at `levels` to standard error, in the format `text` or `json`.
 
-    `process` is the name of this one, where there are several.
+    `process` is the name of this process if there are several.
     """
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines(process) if form == "json" else TextLines(process))
@@ -54,7 +54,7 @@ def configure_logs(levels: str, form: str, process: str | None = None) -> None:
     for part in levels.split(","):
         target, _, level = part.rpartition("=")
         logging.getLogger(target or None).setLevel(LEVELS[level.lower()])
-    # An exception that nobody caught ends the process, and is a line like any other.
+    # An uncaught exception ends the process and is logged like any other error.
     sys.excepthook = _uncaught
 
 
@@ -63,24 +63,24 @@ def _uncaught(kind: type[BaseException], error: BaseException, trace: Any) -> No
 
 
 def fields_of(record: logging.LogRecord) -> dict[str, Any]:
-    """What the record was given beside its message."""
+    """Return the fields of the record, without its standard attributes."""
     return {name: value for name, value in vars(record).items() if name not in _OWN}
 
 
 def level_of(record: logging.LogRecord) -> str:
-    """The record's level, as the core calls it."""
+    """Return the record's level by the core's name."""
     if record.levelno >= logging.ERROR:
         return "ERROR"
     return "WARN" if record.levelno == logging.WARNING else record.levelname
 
 
 def time_of(record: logging.LogRecord) -> str:
-    """When it was made, RFC 3339 with milliseconds."""
+    """Return the record's time, RFC 3339 with milliseconds."""
     return datetime.fromtimestamp(record.created, UTC).strftime("%Y-%m-%dT%H:%M:%S.") + f"{int(record.msecs):03}Z"
 
 
 class _Lines(logging.Formatter):
-    """What both forms have."""
+    """Common part of both formats."""
 
     def __init__(self, process: str | None) -> None:
         super().__init__()
@@ -88,7 +88,7 @@ class _Lines(logging.Formatter):
 
 
 class JsonLines(_Lines):
-    """A JSON object a line: `time`, `level`, `target`, `message`, `process` where there are several, and the fields."""
+    """One JSON object a line: `time`, `level`, `target`, `message`, `process` if there are several, and the fields."""
 
     def format(self, record: logging.LogRecord) -> str:
         line: dict[str, Any] = {"time": time_of(record), "level": level_of(record)}
@@ -103,7 +103,7 @@ class JsonLines(_Lines):
 
 
 class TextLines(_Lines):
-    """One line for people, and below it what led to a failure."""
+    """One readable line, followed by the traceback of a failure."""
 
     def format(self, record: logging.LogRecord) -> str:
         process = "" if self._process is None else f"[{self._process}] "

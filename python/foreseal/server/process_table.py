@@ -1,4 +1,5 @@
-"""Figures of the processes of a node, written by the supervisor, read by the others. The standard library only."""
+"""Metrics of the processes of a node, written by the supervisor, read by the others. Needs only the standard library.
+"""
 
 import fcntl
 import mmap
@@ -18,7 +19,7 @@ _NAME_SIZE = 16
 
 @dataclass(frozen=True, slots=True)
 class ProcessFigures:
-    """Figures of one process."""
+    """Metrics of one process."""
 
     name: str
     restarts: dict[str, int]
@@ -31,13 +32,13 @@ class ProcessTable:
     """Shared memory with a row for each process."""
 
     def __init__(self, fd: int, *, writable: bool = False) -> None:
-        """Map the memory behind a descriptor that `shared_table` made. Raises OSError."""
+        """Map the memory behind a descriptor of `shared_table`. Raises OSError."""
         size = os.fstat(fd).st_size
         self._memory = mmap.mmap(fd, size, prot=mmap.PROT_READ | (mmap.PROT_WRITE if writable else 0))
         self._rows = size // _ROW.size
 
     def figures(self) -> list[ProcessFigures]:
-        """Return the figures of all processes."""
+        """Return the metrics of all processes."""
         return [self._figures(row) for row in range(self._rows)]
 
     def beat(self, name: str) -> None:
@@ -45,7 +46,7 @@ class ProcessTable:
         self._update(name, heartbeat=time.monotonic())
 
     def restart(self, name: str, reason: str) -> None:
-        """Record that a process ended for one of `REASONS`, and is started again."""
+        """Record the restart of a process that ended for one of `REASONS`."""
         self._update(name, reason=reason)
 
     def _figures(self, row: int) -> ProcessFigures:

@@ -1,4 +1,4 @@
-"""The listening socket that the workers of a node share, as one of them has it."""
+"""The listening socket shared by the workers of a node, from the view of one worker."""
 
 import asyncio
 import os
@@ -7,25 +7,25 @@ import socket
 import time
 
 LEAVE = signal.SIGUSR1
-"""Tells a worker to end because another one has taken its place."""
-# Seconds between two looks whether all clients have left, and the least share of the time that is not spent looking.
+"""Signal for a worker to drain and exit because a replacement is ready."""
+# Seconds between two checks for remaining clients, and the smallest share of time not spent on checks.
 _LOOK, _SPARED = 0.05, 0.9
 
 
 class SharedSocket:
-    """A socket that listens; other processes have their own descriptors of the same one."""
+    """A listening socket; other processes have their own descriptors of it."""
 
     def __init__(self, listening: socket.socket) -> None:
         self.listening = listening
-        """To be taken over by the server that accepts from it; what is below goes on with its descriptor."""
+        """The socket for the server that accepts from it; the methods below work after it was taken over."""
         self._port = listening.getsockname()[1]
 
     def connections(self) -> int:
-        """Connections of clients that this process has open."""
+        """Return the number of open client connections of this process."""
         return sum(self._is_connection(int(name)) for name in os.listdir("/proc/self/fd"))
 
     async def left(self, seconds: float) -> bool:
-        """Wait until no client is connected any more; False if there still is one after that time."""
+        """Wait until no client is connected; return False if one still is after `seconds`."""
         end = time.monotonic() + seconds
         while True:
             begun = time.monotonic()
@@ -40,7 +40,7 @@ class SharedSocket:
         try:
             line = socket.socket(fileno=fd)
         except OSError:
-            # No socket, or closed meanwhile.
+            # Not a socket, or closed meanwhile.
             return False
         try:
             if line.family not in (socket.AF_INET, socket.AF_INET6) or line.getsockname()[1] != self._port:

@@ -1,4 +1,4 @@
-"""Kinds of callers: what they may call, how much, and what answers them."""
+"""Tiers of callers: their methods, limits and dispatchers."""
 
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterable, Mapping
@@ -15,22 +15,22 @@ from foreseal.server.settings import Settings, SettingsError
 from foreseal.server.settings.model import DEDICATED, PUBLIC
 
 PUBLIC_FORBIDDEN = frozenset({"eth_getBlockReceipts"})
-"""Methods that public callers never have."""
+"""Methods that are never available to public callers."""
 
 _NOT_PUBLIC = "{} is not served on the public endpoint: use a dedicated one, or an API key"
 _NOT_HERE = "{} is not served on this endpoint"
 
 
 class Tiered(Core, Protocol):
-    """The node, as it makes nodes of other limits."""
+    """A node that creates handles with other limits."""
 
     def for_tier(self, limits: bytes) -> Core:
-        """The same node within `limits`, JSON."""
+        """Return a handle to the same node with `limits`, JSON."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tier:
-    """Callers of one kind. Used from the event loop's thread only."""
+    """Callers of one tier. Used from the event loop's thread only."""
 
     name: str
     limits: Limits
@@ -40,11 +40,11 @@ class Tier:
     cpu: int = 0
     """Processor time of one caller, ms a second; 0 for no limit."""
     cpu_burst: int = 1
-    """Processor time of one caller at once, ms."""
+    """Burst of processor time of one caller, ms."""
     connections: set[object] = field(default_factory=set)
     """Open WebSockets of its callers."""
     refusals: Counter[str] = field(default_factory=Counter)
-    """Calls and handshakes refused, by reason."""
+    """Rejected calls and handshakes by reason."""
     largest: int = field(init=False)
     """Largest request body, bytes."""
     answer: Callable[..., Reply | Coroutine[Any, Any, Reply]] = field(init=False)
@@ -57,16 +57,16 @@ class Tier:
 
     @property
     def is_metered(self) -> bool:
-        """Whether callers have bounds of their own beside those of all."""
+        """True if each caller has limits of its own in addition to the shared ones."""
         limits = self.limits
         own = limits.caller_calls, limits.caller_connections
         return bool(self.rate.calls or self.cpu) or any(limit is not None for limit in own)
 
 
 def forbidden(settings: Settings, tier: str, known: Iterable[str]) -> Mapping[str, str]:
-    """What a tier's callers may not call of the `known` methods, each with what they are told.
+    """Return the `known` methods that a tier's callers may not use, each with its error message.
 
-    Raises `SettingsError` for a name that is no method and a beginning that none has.
+    Raises `SettingsError` for an unknown method, and for a prefix that matches none.
     """
     known, access = frozenset(known), settings.access
     allow, deny = getattr(access, f"{tier}_allow"), getattr(access, f"{tier}_deny")
@@ -79,7 +79,7 @@ def forbidden(settings: Settings, tier: str, known: Iterable[str]) -> Mapping[st
 
 
 def tiers_of(settings: Settings, node: Tiered, registry: Registry, known: Iterable[str]) -> dict[str, Tier]:
-    """The tiers by name. `known` are the node's methods. Raises `SettingsError`."""
+    """Return the tiers by name. `known` are the node's methods. Raises `SettingsError`."""
     known, access = (*known, *registry.methods), settings.access
     filters = filters_of(settings)
     refused = {name: forbidden(settings, name, known) for name in (DEDICATED, PUBLIC)}
@@ -134,7 +134,7 @@ def filters_of(settings: Settings) -> dict[str, TierFilters]:
 
 
 def _matching(key: str, patterns: Iterable[str], known: frozenset[str]) -> frozenset[str]:
-    """The methods that a list names. Raises `SettingsError`."""
+    """Return the methods that match a list. Raises `SettingsError`."""
     found: set[str] = set()
     for pattern in sorted(patterns):
         start = pattern.removesuffix("*")

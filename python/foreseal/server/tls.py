@@ -1,4 +1,4 @@
-"""Certificate and key of a listener: looked at before anything starts, by a handshake with itself."""
+"""Certificate and key of a listener: verified before anything starts, by a handshake with itself."""
 
 import ssl
 from dataclasses import dataclass
@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 _DAY = 86_400
-# Days before the end of a certificate from which a start says so.
+# Days before the expiry of a certificate from which a start warns.
 SOON = 14
 # X509_V_FLAG_NO_CHECK_TIME, which `ssl` does not name: the times are compared here, with a clock that is passed in.
 _NO_TIMES = 0x200000
-# Bytes of a key file that are looked at.
+# Bytes of a key file that are checked for encryption.
 _MOST_KEY = 1 << 16
 
 
@@ -23,14 +23,14 @@ class Tls:
     """Files of a listener that speaks TLS, all PEM."""
 
     cert: Path
-    """Certificate, and behind it those between it and one that clients know."""
+    """Certificate, followed by its intermediate certificates."""
     key: Path
     """Its private key, without a password."""
     client_ca: Path | None = None
-    """Certificates of who signs those of clients: only clients with one are served."""
+    """Certificate authorities of clients; if set, only clients with a certificate are served."""
 
     def options(self) -> dict[str, Any]:
-        """What granian takes."""
+        """Return the options for granian."""
         from granian.constants import SSLProtocols
 
         return {
@@ -42,10 +42,10 @@ class Tls:
         }
 
     def context(self) -> ssl.SSLContext:
-        """What the direct front takes. Raises what `ssl` raises for files that `check` refuses."""
+        """Return the context for the native transport. Raises the errors of `ssl` for files that `check` rejects."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
-        # A renegotiation is a handshake that no bound on handshakes counts.
+        # A renegotiation is a handshake that no limit on handshakes counts.
         context.options |= ssl.OP_NO_RENEGOTIATION
         context.load_cert_chain(self.cert, self.key)
         if self.client_ca is not None:
@@ -54,7 +54,7 @@ class Tls:
         return context
 
     def check(self, now: float) -> str | None:
-        """A warning about the time of the certificate, `now` in seconds of the epoch, if there is one to be given.
+        """Return a warning about the validity period of the certificate, if any. `now` is in Unix seconds.
 
         Raises `TlsError` for files that no listener can use.
         """
@@ -73,7 +73,7 @@ class Tls:
         return f"tls_cert: {self.cert} expires in {left} days, on {end}" if left < SOON else None
 
     def _times(self) -> tuple[str, str]:
-        """From when and until when the certificate is valid, as a client sees it."""
+        """Return the begin and end of the certificate's validity, as a client sees it."""
         trusting = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         trusting.check_hostname = False
         trusting.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN | ssl.VerifyFlags(_NO_TIMES)
@@ -107,13 +107,13 @@ def _load(setting: str, path: Path, into: ssl.SSLContext) -> None:
 
 
 def _shaken(serving: ssl.SSLContext, trusting: ssl.SSLContext) -> dict[str, Any]:
-    """The server's certificate, after a handshake of the two in memory."""
+    """Return the server's certificate after a handshake of both sides in memory."""
     one, other = ssl.MemoryBIO(), ssl.MemoryBIO()
     client = trusting.wrap_bio(one, other)
     server = serving.wrap_bio(other, one, server_side=True)
     waiting = {client, server}
     try:
-        # Each turn of two sends what the other waits for; a handshake takes three at most.
+        # In each round a side sends what the other waits for; a handshake takes at most three rounds.
         for _ in range(8):
             for side in tuple(waiting):
                 try:

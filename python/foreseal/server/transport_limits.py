@@ -1,4 +1,4 @@
-"""Bounds on connections that the native transport enforces by address, as settings."""
+"""Limits on connections that the native transport enforces by address."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,30 +8,30 @@ from foreseal.rpc.limits import Limits
 
 @dataclass(frozen=True, slots=True)
 class TransportLimits:
-    """Bounds of one listener."""
+    """Limits of one listener."""
 
     address_connections: int
     """Most connections of one address."""
     connection_bytes: int
     """Most bytes in flight of one connection: unfinished requests and responses that the client does not read."""
     address_bytes: int
-    """Most of them for all connections of one address."""
+    """Most bytes in flight for all connections of one address."""
     total_bytes: int
-    """Most of them for all connections."""
+    """Most bytes in flight for all connections."""
     head_time: float
     """Longest time for the head of a request and for a TLS handshake, in seconds."""
     body_time: float
     """Longest time for a body, in seconds."""
     body_rate: int
-    """Least rate of a body, in bytes a second; 0: none."""
+    """Lowest rate of a body, in bytes a second; 0: none."""
     address_work: int
     """Units of protocol work a second for one address; see `WorkBucket`."""
     is_proxy: Callable[[str], bool] = lambda _: False
-    """Returns `True` for the address of a trusted proxy: the bounds are those of the addresses that it forwards."""
+    """Returns True for the address of a trusted proxy: the limits then apply to the addresses that it forwards."""
 
 
 def transport_limits(limits: Limits, is_proxy: Callable[[str], bool]) -> TransportLimits:
-    """Return the bounds of a listener from the limits of its anonymous callers."""
+    """Return the limits of a listener from those of its anonymous callers."""
     return TransportLimits(
         address_connections=limits.address_connections,
         connection_bytes=limits.connection_bytes,

@@ -15,7 +15,7 @@ _MODE = 0o600
 
 
 def free_path(path: Path) -> None:
-    """Take away the socket of a server that is gone. Raises `AddressError` if nothing can listen at `path`."""
+    """Remove the socket of a server that has ended. Raises `AddressError` if nothing can listen at `path`."""
     try:
         mode = path.lstat().st_mode
     except FileNotFoundError:
@@ -38,16 +38,16 @@ def free_path(path: Path) -> None:
 
 
 class UnixListener(DirectListener):
-    """Answers at a path, which is removed at the end."""
+    """Serves at a path, which is removed at the end."""
 
     def __init__(self, endpoint: Endpoint, path: Path) -> None:
-        """`path` is free. Raises `AddressError`."""
+        """Listen at `path`, which must be free. Raises `AddressError`."""
         super().__init__(endpoint, _listen(path))
         self._path = path
         self._file = path.lstat().st_ino
 
     async def stop(self, seconds: float = STOP_TIME) -> None:
-        """Stop as `DirectListener.stop` does; no client finds the socket any more."""
+        """Remove the socket file, then stop as `DirectListener.stop` does."""
         with contextlib.suppress(OSError):
             if self._path.lstat().st_ino == self._file:
                 self._path.unlink()
@@ -55,10 +55,10 @@ class UnixListener(DirectListener):
 
 
 def _listen(path: Path) -> socket.socket:
-    """A socket that listens at a free path. Raises `AddressError`."""
+    """Return a socket that listens at a free path. Raises `AddressError`."""
     made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        # Before there is a file: it never has any other mode.
+        # Before the file exists: it never has any other mode.
         os.fchmod(made.fileno(), _MODE)
         made.bind(str(path))
         made.listen(BACKLOG)

@@ -1,4 +1,4 @@
-"""A WebSocket of the ASGI protocol, its two sides as explicit states.
+"""A WebSocket of the ASGI protocol, with an explicit state for each side.
 
             client                        server
     CONNECTING  connect            CONNECTING
@@ -7,8 +7,8 @@
         |       disconnect             |  close
       CLOSED                         CLOSED
 
-Each method says which states it needs; another state is a mistake of the caller and raises RuntimeError. What the
-client does is never one: a client that is gone makes `receive` return None and `send` raise `Gone`.
+Each method checks the states that it needs; another state is a bug of the caller and raises RuntimeError. The
+client's actions never are: after the client has disconnected, `receive` returns None and `send` raises `Gone`.
 """
 
 import asyncio
@@ -31,21 +31,21 @@ _LONGEST_REASON = 123
 
 
 Take = Callable[[bytes], bool]
-"""Takes a message while nobody is at work on another one; false leaves it to `receive`."""
+"""Accepts a message while no other one is being processed; False leaves it to `receive`."""
 
 Converse = Callable[[bytes], tuple[bytes, int] | None]
-"""Answers frames of the client while nobody is at work: the frames to send, and how many bytes are answered.
+"""Answers frames of the client while none is being processed: the frames to send, and the number of bytes consumed.
 
-None leaves the first frame to the usual way.
+None leaves the first frame to the slow path.
 """
 
 
 class Gone(Exception):
-    """The client is not there any more."""
+    """The client has disconnected."""
 
 
 class Side(Enum):
-    """How far one side is."""
+    """State of one side."""
 
     CONNECTING = auto()
     OPEN = auto()
@@ -53,47 +53,47 @@ class Side(Enum):
 
 
 class Socket(Protocol):
-    """A WebSocket, whichever server is in front. A task each may await `receive` and `send` at the same time."""
+    """A WebSocket of any transport. One task may await `receive` while another awaits `send`."""
 
     client: Side
     take: "Take | None"
-    """Gets messages as they come, in the place of `receive`, where the server in front has them without waiting."""
+    """Receives messages as they arrive, in place of `receive`, if the transport has them without waiting."""
     converse: "Converse | None"
-    """Gets frames as they come, in the place of both, where the server in front has them without waiting."""
+    """Answers frames as they arrive, in place of `receive` and `send`, if the transport has them without waiting."""
 
     def send_now(self, data: bytes) -> bool:
-        """Send a text, UTF-8, if that can be done without waiting; whether it was."""
+        """Send a UTF-8 text if that is possible without waiting; return True if it was sent."""
 
     def notify_now(self, prefix: bytes, messages: Messages) -> bool:
-        """Send each message, behind a prefix, if that can be done without waiting; whether it was."""
+        """Send each message after a prefix if that is possible without waiting; return True if they were sent."""
 
     def hold(self, size: int) -> bool:
-        """Count the bytes of requests under way and of answers that wait; false if they are too many."""
+        """Count the bytes of requests in progress and of queued answers; return False if they exceed a limit."""
 
     async def connect(self) -> bool:
-        """Take the client's handshake; False if it is gone already, or was none."""
+        """Accept the client's handshake; False if it has disconnected or the handshake is invalid."""
 
     async def accept(self) -> None:
         """Open the connection."""
 
     async def deny(self, response: Response) -> None:
-        """Answer the handshake with an HTTP response in place of a connection."""
+        """Answer the handshake with an HTTP response instead of a connection."""
 
     async def receive(self) -> bytes | None:
-        """The next message, text or binary, as bytes; None when the client has left."""
+        """Return the next message, text or binary, as bytes; None when the client has disconnected."""
 
     async def send(self, text: str) -> None:
-        """Send one message; returns when there is room for another. Raises `Gone`."""
+        """Send one message; return when there is room for another. Raises `Gone`."""
 
     async def send_ahead(self, texts: Sequence[str], sent: Callable[[int], None]) -> None:
-        """Send all messages in their order; `sent` gets the number of each. Raises `Gone`."""
+        """Send all messages in order; `sent` gets the number of each. Raises `Gone`."""
 
     async def close(self, code: int, reason: str) -> None:
-        """Close an open connection; returns when the close frame is on its way. Raises `Gone`."""
+        """Close an open connection; return when the close frame is on its way. Raises `Gone`."""
 
 
 class WebSocket:
-    """One connection. `receive` and `send` may be awaited at the same time, each by one task."""
+    """One connection. One task may await `receive` while another awaits `send`."""
 
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self.client = Side.CONNECTING
@@ -105,19 +105,19 @@ class WebSocket:
         self._send = send
 
     def send_now(self, _data: bytes) -> bool:
-        """Never: ASGI awaits."""
+        """Return False: ASGI always awaits."""
         return False
 
     def notify_now(self, _prefix: bytes, _messages: Messages) -> bool:
-        """Never: ASGI awaits."""
+        """Return False: ASGI always awaits."""
         return False
 
     def hold(self, _size: int) -> bool:
-        """Count nothing: the server in front does not report what its clients have read."""
+        """Return True without counting: an ASGI server does not report what its clients have read."""
         return True
 
     async def connect(self) -> bool:
-        """Take the client's handshake; False if it is gone already."""
+        """Accept the client's handshake; False if it has disconnected."""
         self._need(self.client, Side.CONNECTING)
         message = await self._receive()
         connected: bool = message["type"] == "websocket.connect"
@@ -131,11 +131,11 @@ class WebSocket:
         await self._put({"type": "websocket.accept"})
 
     async def deny(self, response: Response) -> None:
-        """Answer the handshake with an HTTP response in place of a connection."""
+        """Answer the handshake with an HTTP response instead of a connection."""
         self._need(self.server, Side.CONNECTING)
         self.server = Side.CLOSED
         if _DENIAL not in self._scope.get("extensions", {}):
-            # The server in front makes it a plain 403.
+            # The ASGI server sends a plain 403 for it.
             await self._put({"type": "websocket.close", "code": _POLICY_VIOLATION})
             return
         start = {"type": f"{_DENIAL}.start", "status": response.status, "headers": response.headers}
@@ -143,7 +143,7 @@ class WebSocket:
         await self._put({"type": f"{_DENIAL}.body", "body": response.body})
 
     async def receive(self) -> bytes | None:
-        """The next message, text or binary, as bytes; None when the client has left."""
+        """Return the next message, text or binary, as bytes; None when the client has disconnected."""
         self._need(self.client, Side.OPEN)
         message = await self._receive()
         if message["type"] == "websocket.disconnect":
@@ -154,15 +154,15 @@ class WebSocket:
         return data
 
     async def send(self, text: str) -> None:
-        """Send one message; returns when the server in front took it. Raises `Gone`."""
+        """Send one message; return when the ASGI server has accepted it. Raises `Gone`."""
         self._need(self.server, Side.OPEN)
         await self._put({"type": "websocket.send", "text": text})
 
     async def send_ahead(self, texts: Sequence[str], sent: Callable[[int], None]) -> None:
-        """Begin to send all messages, then wait for one after the other: `sent` gets the number of each. Raises `Gone`.
+        """Start sending all messages, then wait for each in order; `sent` gets the number of each. Raises `Gone`.
 
-        For servers that send in the order in which sending was begun, though the protocol does not promise it. What
-        was not sent is given up when the caller is cancelled.
+        For servers that send in the order of the calls, which the protocol does not guarantee. Unsent messages are
+        dropped when the caller is cancelled.
         """
         self._need(self.server, Side.OPEN)
         begun = [asyncio.ensure_future(self._send({"type": "websocket.send", "text": text})) for text in texts]
@@ -174,13 +174,13 @@ class WebSocket:
             self.client = Side.CLOSED
             raise Gone(str(error)) from error
         finally:
-            # Granian keeps an error with the message that it came from, unseen by Python's collector: an error leads to
-            # this frame, so nothing here may lead on to the message, or neither would ever go.
+            # granian stores an error with its message, outside the view of Python's garbage collector. The error refers
+            # to this frame, so nothing here may refer to the message, or neither would ever be freed.
             while begun:
                 begun.pop().cancel()
 
     async def close(self, code: int, reason: str) -> None:
-        """Close an open connection; returns when the close frame is on its way. Raises `Gone`."""
+        """Close an open connection; return when the close frame is on its way. Raises `Gone`."""
         self._need(self.server, Side.OPEN)
         self.server = Side.CLOSED
         await self._put({"type": "websocket.close", "code": code, "reason": cut(reason)})
@@ -188,7 +188,7 @@ class WebSocket:
     async def _put(self, message: Message) -> None:
         try:
             await self._send(message)
-        except Exception as error:  # each server has its own for a client that has left
+        except Exception as error:  # each server has its own exception for a disconnected client
             self.client = Side.CLOSED
             raise Gone(str(error)) from error
 
@@ -198,5 +198,5 @@ class WebSocket:
 
 
 def cut(reason: str) -> str:
-    """As much of a reason as a close frame has room for."""
+    """Truncate a reason to the size of a close frame."""
     return reason.encode()[:_LONGEST_REASON].decode(errors="ignore")

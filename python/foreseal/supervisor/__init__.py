@@ -1,1 +1,1 @@
-"""A node of several processes: who starts them, watches them and ends them. See docs/processes.md."""
+"""Supervisor of a node with several processes: starts, monitors and stops them. See docs/processes.md."""

@@ -1,18 +1,18 @@
-"""How long to wait before a process that died is started again."""
+"""Delay before a process that died is restarted."""
 
-# Seconds that a process must have worked for its death to count as one of its own.
+# Seconds that a process must have been ready for its death not to count as a failed start.
 WORKED = 1.0
 _FIRST, _LONGEST = 0.1, 10.0
 
 
 class Backoff:
-    """Nothing for a process that had worked, more and more for one that dies at once, again and again."""
+    """Restart delay: none after a process that had worked, growing exponentially with consecutive failed starts."""
 
     def __init__(self) -> None:
         self._at_once = 0
 
     def next(self, worked: float) -> float:
-        """Seconds to wait now that a process has died that had been ready for `worked` seconds."""
+        """Return the seconds to wait after the death of a process that had been ready for `worked` seconds."""
         if worked >= WORKED:
             self._at_once = 0
             return 0.0

@@ -1,4 +1,4 @@
-"""A process of the node, as the supervisor has it."""
+"""A child process of the supervisor."""
 
 import asyncio
 import contextlib
@@ -24,7 +24,7 @@ _MOST = 65536
 
 
 class Child:
-    """A process that was started, from its first to its last moment. Used from the event loop's thread only."""
+    """A started process, from its start to its end. Used from the event loop's thread only."""
 
     def __init__(
         self,
@@ -34,20 +34,20 @@ class Child:
         timeouts: Timeouts,
         on_heartbeat: Callable[[], None] = lambda: None,
     ) -> None:
-        """Start `command` with `name` as its argument, and hand it what it has to know. Raises OSError.
+        """Start `command` with `name` as its argument, and send it its bootstrap message. Raises OSError.
 
-        It is killed when it is wedged: when it exceeds one of `timeouts`.
+        The supervisor kills it when it exceeds one of `timeouts`: it is wedged.
         """
         loop = asyncio.get_running_loop()
         self.name = name
         self.opened: asyncio.Future[str | None] = loop.create_future()
-        """Done when it answers, with the URL for administrators if it has one."""
+        """Done when it answers, with the admin URL if it has one."""
         self.ready: asyncio.Future[None] = loop.create_future()
-        """Done when it can be relied on."""
+        """Done when it is ready."""
         self.ended: asyncio.Future[int] = loop.create_future()
-        """Done when it is gone, with its exit code or minus the signal that killed it."""
+        """Done when it has ended, with its exit code or minus the signal that killed it."""
         self.failure: NodeError | None = None
-        """Why it could not be started, if it said so."""
+        """Reported reason of a failed start."""
         self.wedged: str | None = None
         """Reason why it was killed, if it was wedged."""
         self._ready_at: float | None = None
@@ -83,7 +83,7 @@ class Child:
 
     @property
     def pid(self) -> int:
-        """Its process id."""
+        """Process id."""
         return self._process.pid
 
     @property
@@ -92,7 +92,7 @@ class Child:
         return 0.0 if self._ready_at is None else monotonic() - self._ready_at
 
     def send(self, number: signal.Signals) -> None:
-        """Send it a signal, if it is still there."""
+        """Send it a signal, if it is still running."""
         if not self.ended.done():
             self._process.send_signal(number)
 
@@ -137,7 +137,7 @@ class Child:
     def _end(self) -> None:
         loop = asyncio.get_running_loop()
         self._next_check.cancel()
-        # What it said last.
+        # Its last report.
         self._hear()
         loop.remove_reader(self._report)
         loop.remove_reader(self._pidfd)

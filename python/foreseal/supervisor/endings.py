@@ -1,14 +1,14 @@
-"""How processes end, as exit codes and in words."""
+"""Exit status of processes: exit codes and their text."""
 
 import signal
 
-# Exit codes beside 0.
+# Exit codes other than 0.
 FAILED = 1
 WRONG_USE = 2
 
 
 def named(code: int) -> str:
-    """An exit code of `subprocess` in words."""
+    """Format an exit code of `subprocess` as text."""
     if code >= 0:
         return f"exit code {code}"
     with_name = {number.value: number.name for number in signal.Signals}

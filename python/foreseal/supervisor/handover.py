@@ -1,4 +1,4 @@
-"""What a process of a node is told, through its standard input, and what it says of itself, through a pipe."""
+"""Bootstrap message to a process of a node on its standard input, and its reports through a pipe."""
 
 import contextlib
 import os
@@ -16,45 +16,45 @@ from foreseal.server.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class Handover:
-    """Told by the supervisor to a process that it has started."""
+    """Bootstrap message of the supervisor to a process that it has started."""
 
     supervisor: int
-    """Its process id: it ends with that one."""
+    """Process id of the supervisor: the process ends with it."""
     report: int
-    """Descriptor that it reports on."""
+    """Descriptor for the reports."""
     settings: Settings
     role: dict[str, str] = field(default_factory=dict)
-    """What the core is told beside the settings."""
+    """Settings of the core in addition to `settings`."""
     socket: int | None = None
-    """Descriptor of the socket that clients connect to; None answers none."""
+    """Descriptor of the socket that clients connect to; None if the process serves no clients."""
     buckets: int | None = None
-    """Descriptor of the memory in which workers keep the rates of callers together."""
+    """Descriptor of the shared memory with the rate limits of callers."""
     processes: int | None = None
-    """Descriptor of the memory with the figures of all processes, for metrics."""
+    """Descriptor of the shared memory with the metrics of all processes."""
     heartbeat_interval: float = 0.5
     """Seconds between two heartbeats."""
 
     @property
     def inherited(self) -> list[int]:
-        """Descriptors that the process must have."""
+        """Descriptors that the process must inherit."""
         return [fd for fd in (self.report, self.socket, self.buckets, self.processes) if fd is not None]
 
     def encode(self) -> bytes:
-        """For `decode` in another process of the same version."""
+        """Serialize it for `decode` in another process of the same version."""
         return pickle.dumps(self)
 
     @staticmethod
     def decode(data: bytes) -> "Handover":
-        """What the supervisor, and nobody else, has sent."""
+        """Deserialize a message, which only the supervisor can have sent."""
         handover = pickle.loads(data)  # noqa: S301 - through a pipe that only the parent has
         assert isinstance(handover, Handover), "the supervisor sends nothing else"
         return handover
 
 
 class Report:
-    """Says how far this process is, each once and in this order: `opened`, `ready`, or why it ends, `failed`.
+    """Reports the progress of this process, each state once and in this order: `opened`, `ready`, or `failed`.
 
-    And `heartbeat` at any time.
+    It also sends `heartbeat` at any time.
     """
 
     def __init__(self, fd: int) -> None:
@@ -62,20 +62,20 @@ class Report:
         self._fd = fd
 
     def heartbeat(self, heartbeat: Heartbeat) -> None:
-        """Show progress. Dropped if the supervisor reads nothing: this process never waits for it."""
+        """Report progress. Dropped if the supervisor does not read: this process never waits for it."""
         with contextlib.suppress(BlockingIOError):
             os.write(self._fd, _line({"heartbeat": heartbeat.encode()}))
 
     def opened(self, admin_url: str | None) -> None:
-        """It has what nobody else may have at the same time, and answers; not all of it has been replayed."""
+        """Report that it holds its exclusive resources and answers; the replay may not be complete."""
         self._say({"opened": admin_url})
 
     def ready(self) -> None:
-        """It can be relied on."""
+        """Report that it is ready."""
         self._say({"ready": True})
 
     def failed(self, error: NodeError) -> None:
-        """It cannot be started."""
+        """Report that it cannot be started."""
         self._say({"failed": [error.kind, error.message]})
 
     def _say(self, what: dict[str, Any]) -> None:
@@ -89,5 +89,5 @@ class Report:
 
 
 def _line(what: dict[str, Any]) -> bytes:
-    """Encode a report; short enough for a pipe to accept it as a whole or not at all."""
+    """Encode a report; it is short enough for an atomic write to a pipe."""
     return orjson.dumps(what) + b"\n"

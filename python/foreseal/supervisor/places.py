@@ -1,4 +1,4 @@
-"""Where the processes of a node meet: the private socket of its feed."""
+"""Path of the private feed socket between the processes of a node."""
 
 import contextlib
 import os
@@ -14,10 +14,10 @@ _PRIVATE = 0o700
 
 
 def feed_path(datadir: Path, environment: Mapping[str, str], stack: contextlib.ExitStack) -> Path:
-    """Where the sequencer and its followers meet: in a folder that no other user may enter.
+    """Return the path of the feed socket of the sequencer, in a folder that no other user may enter.
 
-    It is in the data directory, or, where that makes too long a path for a Unix socket, in a folder of its own below
-    XDG_RUNTIME_DIR or the one for temporary files, which `stack` removes. Raises `SettingsError` and OSError.
+    The folder is in the data directory. If that path is too long for a Unix socket, it is a new folder below
+    XDG_RUNTIME_DIR or the temporary directory, which `stack` removes. Raises `SettingsError` and OSError.
     """
     folder = datadir.absolute() / "feed"
     if _fits(folder):

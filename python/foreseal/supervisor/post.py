@@ -1,8 +1,8 @@
-"""One place in the node that is always to be filled, and the processes that fill it one after the other.
+"""A slot of the node for one process, and the processes that occupy it one after the other.
 
-start -> opened -> ready -> died ------> (backoff) -> start <- (backoff) <- no room for it
+start -> opened -> ready -> died ------> (backoff) -> start <- (backoff) <- no resources for it
                      |
-                     +-- replace: the next one starts -> it is ready -> the old one leaves -> gone
+                     +-- replace: the next one starts -> it is ready -> the old one drains -> ended
                                     |
                                     +-- it died: the old one stays
 """
@@ -32,27 +32,28 @@ class Post:
         alone: bool = False,
         on_restart: Callable[[str, str], None] = lambda _name, _reason: None,
     ) -> None:
-        """`start` starts a process under a name. `on_restart` gets name and reason (died, wedged) of each restart.
+        """Create a slot. `start` starts a process under a name.
 
-        `alone` says that nobody else does its work: what cannot be tried again ends it also after it had worked.
+        `on_restart` gets name and reason (died, wedged) of each restart. `alone` means that no other process does its
+        work: a permanent error then ends it even after it had worked.
         """
         self.name = name
         self.opened: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
-        """Done when a process of it answers for the first time, with the URL for administrators if there is one."""
+        """Done when a process of this slot first answers, with the admin URL if there is one."""
         self._start = start
         self._alone = alone
         self._on_restart = on_restart
         self._backoff = Backoff()
         self._child: Child | None = None
-        # All that run: the one above, one that is to take its place, those that leave.
+        # All running processes: the current one, its replacement, those that drain.
         self._running: set[Child] = set()
         self._worked = False
-        # Set while a replacement is wanted; done when it is over.
+        # Set while a replacement is requested; done when it is over.
         self._wanted: asyncio.Future[None] | None = None
         self._asked = asyncio.Event()
 
     async def keep(self) -> None:
-        """Start a process, and another one whenever it dies, until cancelled. Raises what cannot be tried again."""
+        """Start a process and restart it whenever it dies, until cancelled. Raises errors that a retry cannot fix."""
         while True:
             child = self._child = await self._begin_at_last()
             while not child.ended.done():
@@ -62,15 +63,16 @@ class Post:
             await self._wait_after(child)
 
     async def replace(self) -> None:
-        """Let another process take the place of the one that runs; returns when that one is gone."""
+        """Replace the running process; return when the old one has ended."""
         self._wanted = asyncio.get_running_loop().create_future()
         self._asked.set()
         await self._wanted
 
     async def stop(self, seconds: float) -> int:
-        """Tell all to stop, and kill those that take longer; the exit code of the newest.
+        """Stop all processes, and kill those that take longer than `seconds`. Return the exit code of the newest.
 
-        0 if none ran, or if that one was not open yet: it had nothing to put in order. `keep` must have been cancelled.
+        Return 0 if none ran, or if the newest had not opened yet: it had no state to save. `keep` must have been
+        cancelled.
         """
         running = tuple(self._running)
         for child in running:
@@ -86,12 +88,12 @@ class Post:
         return newest.ended.result() if newest in running and newest.opened.done() else 0
 
     def kill(self) -> None:
-        """End all at once."""
+        """Kill all processes at once."""
         for child in self._running:
             child.send(signal.SIGKILL)
 
     async def _begin_at_last(self) -> Child:
-        """Start a process, as soon as the machine has room for one. Raises OSError if that was never known to work."""
+        """Start a process, with retries while resources are lacking. Raises OSError if none ever worked."""
         while True:
             try:
                 return self._begin()
@@ -122,7 +124,7 @@ class Post:
         log.info("a process is ready", extra=_fields(child))
 
     async def _replace(self, old: Child) -> Child:
-        """The process that takes the place of `old`, or `old` where that fails."""
+        """Start the replacement of `old` and return it, or return `old` if that fails."""
         assert self._wanted is not None, "it was asked for"
         self._asked.clear()
         wanted = self._wanted
@@ -144,7 +146,7 @@ class Post:
         return new
 
     async def _wait_after(self, child: Child) -> None:
-        """A process died: wait as long as it takes. Raises why it cannot be started, where that is for ever."""
+        """Wait for the backoff after a process died. Raises its failure if that is permanent."""
         failure = child.failure
         if failure is not None and (not self._worked or (self._alone and failure.wrong_use)):
             raise failure
@@ -155,7 +157,7 @@ class Post:
 
 
 async def _first(*futures: "asyncio.Future[Any]") -> None:
-    """Wait for the first of them, and give up those that are tasks."""
+    """Wait for the first of them, and cancel those that are tasks."""
     await asyncio.wait(futures, return_when=asyncio.FIRST_COMPLETED)
     for future in futures:
         if isinstance(future, asyncio.Task):
@@ -163,7 +165,7 @@ async def _first(*futures: "asyncio.Future[Any]") -> None:
 
 
 def _done(wanted: "asyncio.Future[None]") -> None:
-    """A replacement is over; who asked for it may wait no more."""
+    """Mark a replacement as over; its caller may have stopped waiting."""
     if not wanted.done():
         wanted.set_result(None)
 

@@ -1,4 +1,4 @@
-"""Where a process that the supervisor started begins: `python -m foreseal.supervisor.process NAME`."""
+"""Entry point of a supervised process: `python -m foreseal.supervisor.process NAME`."""
 
 import ctypes
 import os
@@ -11,7 +11,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 def end_with_parent() -> None:
-    """Be killed when the process that started this one ends. Raises OSError."""
+    """Have the kernel kill this process when its parent ends. Raises OSError."""
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0):
         number = ctypes.get_errno()
@@ -19,13 +19,13 @@ def end_with_parent() -> None:
 
 
 def main(make_node: Callable[[bytes], Any] | None = None) -> None:
-    """Do what standard input says and exit: 0 told to stop, 1 failed, 2 to be told otherwise.
+    """Run the role in the bootstrap message and exit: 0 stopped, 1 failed, 2 invalid settings or use.
 
-    `make_node` puts a double in the place of the core's node.
+    `make_node` creates a test double of the core's node.
     """
-    # Before anything that takes time: nobody would end this process if its parent died meanwhile.
+    # Before all slow work: if the parent died meanwhile, this process would never end.
     end_with_parent()
-    # Signals of the terminal reach the whole group; what they mean here is the supervisor's to say.
+    # Signals of the terminal reach the whole process group; the supervisor decides their effect.
     for number in (signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     told = sys.stdin.buffer.read()

@@ -1,4 +1,4 @@
-"""What a process does that the supervisor started: it is the sequencer, or a worker."""
+"""Roles of a supervised process: the sequencer, or a worker."""
 
 import socket
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from foreseal.supervisor.handover import Handover, Report
 
 
 def fill(handover: Handover, make_node: Callable[[bytes], Any] | None) -> int:
-    """Be what the supervisor wants until it is told to stop; the exit code."""
+    """Run the role of this process until it is stopped. Return the exit code."""
     interpreter.set_up(handover.settings.log)
     report = Report(handover.report)
     heartbeats = HeartbeatSender(report.heartbeat, handover.heartbeat_interval)

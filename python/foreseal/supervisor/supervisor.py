@@ -1,4 +1,4 @@
-"""Starts the sequencer and its workers, keeps them running, and ends them in order."""
+"""Starts the sequencer and its workers, keeps them running, and stops them in order."""
 
 import asyncio
 import contextlib
@@ -28,11 +28,11 @@ from foreseal.supervisor.watch import Timeouts
 log = logging.getLogger(__name__)
 
 SEQUENCER = "sequencer"
-# Not the folder that it happens to be started in: it may have a click.py.
+# -P: the current directory is not a source of modules; it may have a click.py.
 COMMAND = (sys.executable, "-P", "-m", "foreseal.supervisor.process")
-# Seconds at the end of a stop that are the sequencer's alone, also after a worker that has to be killed.
+# Seconds of the stop time that are reserved for the sequencer, even after a worker that has to be killed.
 _SEQUENCER_STOP_TIME = 3.0
-# Seconds after which a supervisor that cannot end its processes leaves them to the kernel.
+# Seconds after which a supervisor that cannot end its processes exits and leaves them to the kernel.
 _LAST_RESORT = 2.0
 
 
@@ -42,12 +42,11 @@ def supervise(
     on_admin: Callable[[str], None],
     command: Sequence[str] = COMMAND,
 ) -> int:
-    """Run a sequencer and its workers until SIGINT or SIGTERM; the exit code.
+    """Run a sequencer and its workers until SIGINT or SIGTERM. Return the exit code.
 
-    A second one of these signals kills all at once: KeyboardInterrupt. SIGHUP replaces the workers one by one.
-    `on_listening` gets the URL once a worker answers, `on_admin` that of administrators, if there is to be one. Raises
-    `AddressError`, `SettingsError`, OSError, and `NodeError` for what no other try would change. This process starts no
-    thread.
+    A second of these signals kills all at once and raises KeyboardInterrupt. SIGHUP replaces the workers one by one.
+    `on_listening` gets the URL once a worker answers, `on_admin` the admin URL if there is one. Raises `AddressError`,
+    `SettingsError`, OSError, and `NodeError` for permanent errors. This process starts no thread.
     """
     with contextlib.ExitStack() as stack:
         listening = stack.enter_context(listen(settings.listen.host, settings.listen.port))
@@ -65,7 +64,7 @@ def supervise(
 
 
 def worker_stop_time(settings: Settings) -> float:
-    """Seconds after which a worker that was told to stop is killed. The sequencer has the rest of the time to stop."""
+    """Return the seconds after which a stopping worker is killed. The sequencer has the rest of the stop time."""
     return settings.stop_time - _SEQUENCER_STOP_TIME
 
 
@@ -80,7 +79,7 @@ class Supervisor:
     def __init__(
         self, settings: Settings, listening: socket.socket, shared: tuple[int, int], feed: str, command: Sequence[str]
     ) -> None:
-        """`shared` are the descriptors of the memory for the rates of callers and for the figures of processes."""
+        """Create the slots. `shared` are the descriptors of the memory for rate limits and for metrics of processes."""
         self._settings = settings
         self._listening = listening
         self._buckets, self._processes = shared
@@ -91,7 +90,7 @@ class Supervisor:
         self._sequencer = Post(SEQUENCER, self._start_sequencer, alone=True, on_restart=table.restart)
         self._workers = [Post(name, self._start_worker, on_restart=table.restart) for name in worker_names(settings)]
         self._keeping: set[asyncio.Task[None]] = set()
-        # Done, with the reason, when a post cannot be filled.
+        # Done, with the exception, when a slot failed permanently.
         self._vacant: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     async def run(self, on_listening: Callable[[str], None], on_admin: Callable[[str], None]) -> int:
@@ -116,7 +115,7 @@ class Supervisor:
 
     async def _work(self, told: "_Told", on_listening: Callable[[str], None], on_admin: Callable[[str], None]) -> None:
         self._keep(self._sequencer)
-        # Now it has the data directory for itself, and workers find a store in it.
+        # The sequencer now has the data directory locked, and workers find a store in it.
         admin = await self._sequencer.opened
         for worker in self._workers:
             self._keep(worker)
@@ -137,7 +136,7 @@ class Supervisor:
             log.info("the workers were replaced")
 
     async def _stop(self, told: "_Told") -> int:
-        """Stop all in order, or at once when told a second time; the exit code."""
+        """Stop all in order, or kill all on a second signal. Return the exit code."""
         for kept in self._keeping:
             kept.cancel()
         again = asyncio.ensure_future(told.stop.wait())
@@ -150,10 +149,10 @@ class Supervisor:
         return stopping.result()
 
     async def _stop_in_order(self) -> int:
-        """Workers first: they need the sequencer for what they have taken."""
+        """Stop workers first: their pending calls need the sequencer."""
         limit = self._settings.stop_time
-        # Its thread needs nothing of this one, also where a log line cannot be written: so it writes none. The kernel
-        # kills the others with this process.
+        # The timer's thread needs nothing of this one, even while a log line blocks; so it writes none. The kernel
+        # kills the other processes with this one.
         nothing = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
         faulthandler.dump_traceback_later(limit + _LAST_RESORT, exit=True, file=nothing)
         end = monotonic() + limit
@@ -192,12 +191,12 @@ class Supervisor:
 
 
 def _named(settings: Settings, process: str) -> Settings:
-    """The settings of a process, which is called so in log lines and metrics."""
+    """Return the settings of a process with its name for log lines and metrics."""
     return dataclasses.replace(settings, log=dataclasses.replace(settings.log, process=process))
 
 
 class _Told:
-    """What signals said to this process."""
+    """Signals received by this process."""
 
     def __init__(self) -> None:
         self.stop = asyncio.Event()

@@ -1,7 +1,7 @@
-"""Judges the heartbeats of a process.
+"""Monitor of the heartbeats of a process.
 
 started  ->  heartbeats  ->  "stopping"  ->  ended
-    busy      heartbeat          stop            the time that silence may last
+    busy      heartbeat          stop            longest time without a heartbeat
 """
 
 from collections.abc import Callable
@@ -18,26 +18,26 @@ class Timeouts:
     """Seconds after which a process counts as wedged; infinite for never."""
 
     heartbeat: float
-    """Without a heartbeat, or without progress of a writing thread that does nothing."""
+    """Without a heartbeat, or without progress of an idle writing thread."""
     busy: float
     """Without progress of a writing thread that computes or uses the disk, and until the first heartbeat."""
     stop: float
-    """From the heartbeat which shows that the process stops to its end."""
+    """From the heartbeat that reports the stop to the end of the process."""
 
     @classmethod
     def from_settings(cls, settings: Settings) -> "Timeouts":
-        """Return the time-outs of the settings, where 0 is never."""
+        """Return the timeouts of the settings, where 0 is never."""
         heartbeat, busy = settings.listen.heartbeat_timeout / 1000, settings.listen.busy_timeout / 1000
         return cls(heartbeat or NEVER, busy or NEVER, max(busy or NEVER, settings.stop_time))
 
     @property
     def interval(self) -> float:
-        """Seconds between two heartbeats: several fit into the shorter time-out."""
+        """Seconds between two heartbeats: several fit into the shorter timeout."""
         return min(0.5, self.heartbeat / 6, self.busy / 6)
 
 
 class Watch:
-    """Finds out if one process is wedged. Time is passed in, in seconds."""
+    """Detects that one process is wedged. Time is passed in, in seconds."""
 
     def __init__(self, timeouts: Timeouts, now: float) -> None:
         """Watch a process that is started at `now`."""
@@ -57,11 +57,11 @@ class Watch:
         return None
 
     def check(self, now: float, in_disk_sleep: Callable[[], bool]) -> str | None:
-        """Judge the silence up to `now`; return the reason if it shows that the process is wedged.
+        """Check the silence up to `now`; return the reason if it shows that the process is wedged.
 
-        To be called every `Timeouts.interval`. Time between two calls beyond twice that does not count: this process
-        did not run, or the machine stood still, and the watched process with it. A process that waits for a disk in the
-        kernel gets the longer time: a signal does not end that wait.
+        Call it every `Timeouts.interval`. Time between two calls beyond twice that does not count: this process did not
+        run, or the machine was suspended, and the watched process with it. A process in disk sleep gets the longer
+        timeout: a signal does not end that wait.
         """
         self._silent += min(now - self._checked, 2 * self._timeouts.interval)
         self._checked = now

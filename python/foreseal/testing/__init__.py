@@ -1,7 +1,7 @@
-"""A chain inside a Python process, for tests: no socket, no thread, no sleep, and a clock that the test owns.
+"""A chain inside a Python process, for tests: no socket, no thread, no sleep, and a clock that the test controls.
 
-With pytest the fixtures of `foreseal.testing.plugin` are there once the package is installed: `foreseal` is a chain
-that is taken back after each test, `foreseal_w3` a `web3.Web3` on it. Without pytest, `Chain` is all there is to know.
+Installing the package registers the pytest fixtures of `foreseal.testing.plugin`: `foreseal` is a chain that is rolled
+back after each test, `foreseal_w3` a `web3.Web3` on it. Without pytest, use `Chain`.
 """
 
 from foreseal.testing.accounts import TestAccount

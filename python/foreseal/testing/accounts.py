@@ -10,12 +10,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TestAccount:
-    """An account whose key everybody knows. Its text is its address."""
+    """An account with a public, well-known key. `str` returns its address."""
 
     __test__ = False
 
     address: str
-    """With its checksum (EIP-55)."""
+    """Address with its checksum (EIP-55)."""
     key: str = field(repr=False)
     """Private key, 32 bytes as 0x hex."""
 
@@ -23,13 +23,13 @@ class TestAccount:
         return self.address
 
     def signer(self) -> "LocalAccount":
-        """The account as eth-account has it, to sign transactions and messages with. Needs the package eth-account."""
+        """Return the eth-account account, which signs transactions and messages. Needs the package eth-account."""
         return _signer(self.key)
 
 
 @lru_cache(maxsize=256)
 def _signer(key: str) -> "LocalAccount":
-    """Kept, because finding the address of a key takes milliseconds."""
+    """Return the eth-account account, cached because deriving the address of a key takes milliseconds."""
     from eth_account import Account
 
     signer: LocalAccount = Account.from_key(key)

@@ -1,6 +1,6 @@
-"""Fixtures for pytest, there as soon as the package is installed.
+"""Fixtures for pytest, registered once the package is installed.
 
-Override `foreseal_settings` (scope "session") to shape the chain. `foreseal` is what tests use.
+Override `foreseal_settings` (scope "session") to configure the chain. Tests use `foreseal`.
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def foreseal_settings() -> "ChainSettings":
-    """Settings of the session's chain: override this fixture to change them."""
+    """Return the settings of the session's chain; override this fixture to change them."""
     from foreseal.testing import ChainSettings
 
     return ChainSettings()
@@ -24,7 +24,7 @@ def foreseal_settings() -> "ChainSettings":
 
 @pytest.fixture(scope="session")
 def foreseal_session(foreseal_settings: "ChainSettings") -> "Iterator[Chain]":
-    """The one chain of the test session. What fixtures of wider scope do on it stays for all tests that follow."""
+    """Provide the one chain of the test session. Changes by fixtures of wider scope persist for all later tests."""
     from foreseal.testing import Chain
 
     with Chain(foreseal_settings) as chain:
@@ -33,20 +33,20 @@ def foreseal_session(foreseal_settings: "ChainSettings") -> "Iterator[Chain]":
 
 @pytest.fixture
 def foreseal(foreseal_session: "Chain") -> "Iterator[Chain]":
-    """The session's chain; what the test does on it is taken back when the test ends."""
+    """Provide the session's chain; changes by the test are reverted when the test ends."""
     with foreseal_session.rollback() as chain:
         yield chain
 
 
 @pytest.fixture
 def foreseal_accounts(foreseal: "Chain") -> "tuple[TestAccount, ...]":
-    """The funded accounts of the chain."""
+    """Return the funded accounts of the chain."""
     return foreseal.accounts
 
 
 @pytest.fixture
 def foreseal_w3(foreseal: "Chain") -> "Web3":
-    """A `web3.Web3` on the chain, for which the funded accounts sign; the first is the default sender. Needs web3."""
+    """Return a `web3.Web3` on the chain; the funded accounts sign, the first is the default sender. Needs web3."""
     from foreseal.testing.web3 import connect
 
     return connect(foreseal)
@@ -54,7 +54,7 @@ def foreseal_w3(foreseal: "Chain") -> "Web3":
 
 @pytest.fixture
 def foreseal_async_w3(foreseal: "Chain") -> "AsyncWeb3[Any]":
-    """A `web3.AsyncWeb3` on the chain, as `foreseal_w3`."""
+    """Return a `web3.AsyncWeb3` on the chain, like `foreseal_w3`."""
     from foreseal.testing.web3 import connect_async
 
     return connect_async(foreseal)

@@ -11,70 +11,70 @@ from web3.types import AsyncMakeRequestFn, MakeRequestFn, RPCEndpoint, RPCRespon
 from foreseal.testing.chain import Chain
 
 _SEND = "eth_sendTransaction"
-# web3.py's own, which ask the chain before every transaction or cost more than the whole call does.
+# web3.py's own middleware, which queries the chain before every transaction or costs more than the whole call.
 _NEEDLESS = ("ens_name_to_address", "validation", "gas_estimate")
 
 
 class ForesealProvider(JSONBaseProvider):
-    """Answers a `web3.Web3` from a chain in this process."""
+    """A provider of a `web3.Web3` that serves calls from a chain in this process."""
 
     def __init__(self, chain: Chain, **options: Any) -> None:
         super().__init__(**options)
         self.chain = chain
 
     def make_request(self, method: RPCEndpoint, params: Any) -> RPCResponse:
-        """Answer one call."""
+        """Execute one call."""
         return _response(self.chain, method, params)
 
     def make_batch_request(self, requests: list[tuple[RPCEndpoint, Any]]) -> list[RPCResponse]:
-        """Answer several calls in their order."""
+        """Execute several calls in their order."""
         return [_response(self.chain, method, params) for method, params in requests]
 
     def is_connected(self, show_traceback: bool = False) -> bool:
-        """True: there is no connection that could be lost."""
+        """Return True: no connection can be lost."""
         return True
 
 
 class AsyncForesealProvider(AsyncJSONBaseProvider):
-    """Answers a `web3.AsyncWeb3` from a chain in this process."""
+    """A provider of a `web3.AsyncWeb3` that serves calls from a chain in this process."""
 
     def __init__(self, chain: Chain, **options: Any) -> None:
         super().__init__(**options)
         self.chain = chain
 
     async def make_request(self, method: RPCEndpoint, params: Any) -> RPCResponse:
-        """Answer one call."""
+        """Execute one call."""
         return _response(self.chain, method, params)
 
     async def make_batch_request(self, requests: list[tuple[RPCEndpoint, Any]]) -> list[RPCResponse]:
-        """Answer several calls in their order."""
+        """Execute several calls in their order."""
         return [_response(self.chain, method, params) for method, params in requests]
 
     async def is_connected(self, show_traceback: bool = False) -> bool:
-        """True: there is no connection that could be lost."""
+        """Return True: no connection can be lost."""
         return True
 
 
 class SendingMiddleware(GasPriceStrategyMiddleware):
-    """Leaves it to the chain to fill in nonce, gas and fees of what is sent; a gas price strategy is followed.
+    """Middleware that lets the chain fill in nonce, gas and fees, unless a gas price strategy applies.
 
-    A transaction that would revert raises what its estimate raises, as with web3.py's own middleware.
+    A transaction that would revert raises the same error as its estimate, as with web3.py's own middleware.
     """
 
     def request_processor(self, method: RPCEndpoint, params: Any) -> Any:
-        """A gas price by the strategy, if there is one."""
+        """Set the gas price by the strategy, if there is one."""
         if method == _SEND and self._w3.eth.generate_gas_price(params[0]) is not None:
             return super().request_processor(method, params)
         return method, params
 
     async def async_request_processor(self, method: RPCEndpoint, params: Any) -> Any:
-        """As `request_processor`."""
+        """Asyncio counterpart of `request_processor`."""
         if method == _SEND and self._w3.eth.generate_gas_price(params[0]) is not None:
             return await super().async_request_processor(method, params)
         return method, params
 
     def wrap_make_request(self, make_request: MakeRequestFn) -> MakeRequestFn:
-        """Send, and raise of a revert what an estimate raises."""
+        """Send the request, and raise the error of an estimate on a revert."""
 
         def send(method: RPCEndpoint, params: Any) -> RPCResponse:
             method, params = self.request_processor(method, params)
@@ -86,7 +86,7 @@ class SendingMiddleware(GasPriceStrategyMiddleware):
         return send
 
     async def async_wrap_make_request(self, make_request: AsyncMakeRequestFn) -> AsyncMakeRequestFn:
-        """As `wrap_make_request`."""
+        """Asyncio counterpart of `wrap_make_request`."""
 
         async def send(method: RPCEndpoint, params: Any) -> RPCResponse:
             method, params = await self.async_request_processor(method, params)
@@ -100,10 +100,10 @@ class SendingMiddleware(GasPriceStrategyMiddleware):
 
 
 def connect(chain: Chain) -> Web3:
-    """A `Web3` on the chain, which signs for the funded accounts; the first is the default sender.
+    """Return a `Web3` on the chain that signs for the funded accounts; the first is the default sender.
 
-    Of web3.py's own middleware it has `attrdict` alone, which makes calls cheap: the chain fills in nonce, gas and
-    fees, and ENS names are not resolved. `Web3(ForesealProvider(chain))` has all of it.
+    It has only the middleware `attrdict` of web3.py, which makes calls cheap: the chain fills in nonce, gas and fees,
+    and ENS names are not resolved. `Web3(ForesealProvider(chain))` has all of the middleware.
     """
     w3 = Web3(ForesealProvider(chain))
     _prepare(w3, chain)
@@ -111,7 +111,7 @@ def connect(chain: Chain) -> Web3:
 
 
 def connect_async(chain: Chain) -> "AsyncWeb3[Any]":
-    """An `AsyncWeb3` on the chain, as `connect`."""
+    """Return an `AsyncWeb3` on the chain, like `connect`."""
     w3: AsyncWeb3[Any] = AsyncWeb3(AsyncForesealProvider(chain))
     _prepare(w3, chain)
     return w3
@@ -123,7 +123,7 @@ def _prepare(w3: Any, chain: Chain) -> None:
     for name in _NEEDLESS:
         onion.remove(name)
     if chain.settings.genesis is not None:
-        # The chain knows the keys of its own development genesis only.
+        # The chain has only the keys of its own development genesis.
         signers = [account.signer() for account in chain.accounts]
         onion.inject(SignAndSendRawMiddlewareBuilder.build(signers), "foreseal accounts", layer=0)
     if chain.accounts:
@@ -131,7 +131,7 @@ def _prepare(w3: Any, chain: Chain) -> None:
 
 
 def _reverted(response: RPCResponse) -> bool:
-    """Whether the error has the bytes of a revert."""
+    """Return True if the error has the output of a revert."""
     error: Any = response.get("error")
     return error is not None and isinstance(error.get("data"), str)
 

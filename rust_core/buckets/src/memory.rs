@@ -1,4 +1,4 @@
-//! The memory of a table: a head with its secret, then slots.
+//! Memory layout of a table: a header with its secret, then slots.
 
 use std::{
     fs::File,
@@ -8,14 +8,14 @@ use std::{
 
 use memmap2::{MmapMut, MmapOptions, MmapRaw};
 
-/// Bytes before the first slot: one cache line.
+/// Size of the header in bytes: one cache line before the first slot.
 pub const HEAD: usize = 64;
-/// Bytes of the secret, with which the head begins.
+/// Length in bytes of the secret at the start of the header.
 pub const SECRET: usize = 32;
 
 const SLOT: usize = size_of::<u64>();
 
-/// Why there is no table.
+/// Error from creating or mapping a table.
 #[derive(Debug, thiserror::Error)]
 pub enum TableError {
     #[error("a table of buckets has a multiple of 8 slots, at least 8, not {slots}")]
@@ -28,21 +28,23 @@ pub enum TableError {
     Map(#[from] io::Error),
 }
 
-/// Mapped memory, as atomic words.
+/// Mapped memory, accessed as atomic words.
 #[derive(Debug)]
 pub struct Memory {
     map: MmapRaw,
 }
 
 impl Memory {
-    /// Memory of this process alone.
+    /// Allocates memory that is private to this process.
     pub fn private(slots: usize, secret: &[u8; SECRET]) -> Result<Self, TableError> {
         let mut map = MmapMut::map_anon(size(slots)?)?;
         map[..SECRET].copy_from_slice(secret);
         Ok(Self { map: map.into() })
     }
 
-    /// The memory behind `file`, which every process that maps it changes, and the secret that its maker put there.
+    /// Maps the memory behind `file` and reads the secret that its creator stored in the header.
+    ///
+    /// Every process that maps the file modifies the same memory.
     pub fn shared(file: &File, slots: usize) -> Result<(Self, [u8; SECRET]), TableError> {
         let (expected, found) = (size(slots)?, file.metadata()?.len());
         if usize::try_from(found) != Ok(expected) {
@@ -59,14 +61,14 @@ impl Memory {
         Ok((memory, secret))
     }
 
-    /// The slots.
+    /// Returns the slots after the header.
     pub fn slots(&self) -> &[AtomicU64] {
         &self.words()[HEAD / SLOT..]
     }
 
     fn words(&self) -> &[AtomicU64] {
-        // SAFETY: the mapping begins at a page and lives as long as `self`; any bits are a u64; and all who map it, in
-        // this process or another, use it through atomic operations alone once it was made.
+        // SAFETY: the mapping is page-aligned and lives as long as `self`; any bit pattern is a valid u64;
+        // after its creation, every process that maps it uses atomic operations only.
         unsafe { std::slice::from_raw_parts(self.map.as_ptr().cast(), self.map.len() / SLOT) }
     }
 }

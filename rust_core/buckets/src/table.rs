@@ -1,4 +1,4 @@
-//! Callers and their buckets.
+//! Table that maps callers to their buckets.
 
 use std::{
     fs::File,
@@ -10,15 +10,15 @@ use crate::{
     memory::{Memory, SECRET, TableError},
 };
 
-/// Slots of a line: a cache line of them.
+/// Slots per line. A line fills one cache line.
 pub const LINE: usize = 8;
 
 const TAG_BITS: u32 = 16;
 const TAG: u64 = (1 << TAG_BITS) - 1;
-/// The last time that a slot holds, us: almost nine years.
+/// Latest time that a slot can hold, in us: almost nine years.
 const LAST: u64 = u64::MAX >> TAG_BITS;
 
-/// A table of buckets.
+/// Table of token buckets.
 #[derive(Debug)]
 pub struct Table {
     memory: Memory,
@@ -27,13 +27,14 @@ pub struct Table {
 }
 
 impl Table {
-    /// A table of this process alone. `slots` is a multiple of [`LINE`].
+    /// Creates a table that is private to this process. `slots` must be a multiple of [`LINE`].
     pub fn private(slots: usize, secret: [u8; SECRET]) -> Result<Self, TableError> {
         Ok(Self::of(Memory::private(slots, &secret)?, secret))
     }
 
-    /// The table in the memory behind `file`, which begins with a secret of [`SECRET`] bytes; the rest was zeros when
-    /// it was made.
+    /// Maps the table in the memory behind `file`.
+    ///
+    /// The memory starts with a secret of [`SECRET`] bytes; its creator zeroes the rest.
     pub fn shared(file: &File, slots: usize) -> Result<Self, TableError> {
         let (memory, secret) = Memory::shared(file, slots)?;
         Ok(Self::of(memory, secret))
@@ -44,14 +45,17 @@ impl Table {
         Self { memory, secret, lines }
     }
 
-    /// Where the bucket of the caller with this name is.
+    /// Returns the bucket position of the caller with this name: a keyed hash that selects the line and the
+    /// tag.
     pub fn place(&self, name: &[u8]) -> u64 {
         let hash = blake3::keyed_hash(&self.secret, name);
         hash.as_bytes().first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes))
     }
 
-    /// Takes `cost` tokens out of the bucket at `place`: 0 if they were there, else, and then nothing is taken, the us
-    /// after which they will be. `now` is us of a clock that all who share the table have and that never goes back.
+    /// Takes `cost` tokens from the bucket at `place`.
+    ///
+    /// Returns 0 if the bucket held them. Otherwise takes nothing and returns the time in us until it will.
+    /// `now` is the time in us on a monotonic clock shared by all users of the table.
     pub fn take(&self, place: u64, now: u64, quota: &Quota, cost: u64) -> u64 {
         let now = now.min(LAST);
         loop {
@@ -62,14 +66,14 @@ impl Table {
                 return wait;
             }
             let word = (next.min(LAST) << TAG_BITS) | (place & TAG);
-            // Nothing but this word is shared, so no order with other memory is needed.
+            // Relaxed ordering suffices: no other memory depends on this word.
             if slot.compare_exchange_weak(seen, word, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
                 return 0;
             }
         }
     }
 
-    /// As [`Self::take`], but nothing is taken.
+    /// Returns the time in us until `cost` tokens are available; takes none. See [`Self::take`].
     pub fn wait(&self, place: u64, now: u64, quota: &Quota, cost: u64) -> u64 {
         let now = now.min(LAST);
         let (_, _, full_at) = self.find(place, now);
@@ -77,8 +81,10 @@ impl Table {
         next.saturating_sub(now).saturating_sub(quota.span())
     }
 
-    /// Takes `used` us of processor time out of the bucket at `place`, into debt if need be: 0 while something is left, else the
-    /// us until something is. `used` may be 0.
+    /// Charges `used` us of processor time to the bucket at `place`, which may go into debt.
+    ///
+    /// Returns 0 while the bucket has time left, otherwise the time in us until it does. `used` may be 0 to
+    /// query the bucket.
     pub fn charge(&self, place: u64, now: u64, quota: &CpuQuota, used: u64) -> u64 {
         let now = now.min(LAST);
         loop {
@@ -96,7 +102,9 @@ impl Table {
         }
     }
 
-    /// The slot for `place`, the word seen in it, and when the bucket is full again; 0 for a slot that was another's.
+    /// Returns the slot for `place`, the word read from it, and the time at which the bucket is full again.
+    ///
+    /// The time is 0 if the slot is free or belonged to another caller: the bucket then starts full.
     fn find(&self, place: u64, now: u64) -> (&AtomicU64, u64, u64) {
         let line = usize::try_from((place >> TAG_BITS) % self.lines).map_or(0, |line| line * LINE);
         let slots = &self.memory.slots()[line..line + LINE];

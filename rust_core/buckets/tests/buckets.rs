@@ -1,4 +1,4 @@
-//! Buckets beside slow ones that count tokens, and from several threads.
+//! Compares buckets with a reference model that counts tokens, and uses them from several threads.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -9,7 +9,8 @@ use proptest::prelude::*;
 
 const KEY: [u8; SECRET] = [7; SECRET];
 
-/// A token bucket as the books have it: tokens that trickle in. A token is `interval` parts, one a microsecond.
+/// Reference token bucket that refills gradually. A token is `interval` parts; one part is added every
+/// microsecond.
 struct Counted {
     parts: u64,
     last: u64,
@@ -34,7 +35,7 @@ fn quota(interval: u64, burst: u64) -> Quota {
 }
 
 proptest! {
-    /// As many callers as a line has slots fit whatever their hashes are.
+    /// A line holds as many callers as it has slots, for any hashes.
     #[test]
     fn buckets_are_token_buckets(
         interval in 1u64..5_000,
@@ -54,7 +55,7 @@ proptest! {
         }
     }
 
-    /// Of the callers that do not fit, each may get more than its due, never less.
+    /// With more callers than slots, a caller may get more than its quota, never less.
     #[test]
     fn nobody_gets_less_than_their_due(
         steps in prop::collection::vec((0u64..2_000, 0u16..400, 1u64..4), 1..400),
@@ -65,14 +66,14 @@ proptest! {
         for (passed, caller, cost) in steps {
             now += passed;
             let place = table.place(&caller.to_be_bytes());
-            // Those that share line and tag share a bucket.
+            // Callers with the same line and tag share a bucket.
             let shared = ((place >> 16) % 4) << 16 | (place & 0xffff);
             let slow = counted.entry(shared).or_insert(Counted { parts: 10_000, last: now });
             let given = table.take(place, now, &quota(1_000, 10), cost) == 0;
             if slow.take(now, 1_000, 10, cost) == 0 {
                 prop_assert!(given);
             } else if given {
-                // Its slot had gone to another: it began anew.
+                // Another caller had evicted the slot, so the bucket starts full again.
                 slow.parts = 10_000 - 1_000 * cost;
             }
         }
@@ -114,7 +115,8 @@ fn the_fullest_bucket_goes_when_all_are_in_use() {
         assert_eq!(table.take(*place, 0, &quota, cost), 0);
     }
     assert_eq!(table.take(places[8], 0, &quota, 100), 0);
-    // The first had taken least, and begins anew; the others are as they were.
+    // The first caller had used least, so its bucket is evicted and starts full again; the others are
+    // unchanged.
     assert_eq!(table.wait(places[0], 0, &quota, 100), 0);
     for (cost, place) in (11..).zip(&places[1..8]) {
         assert_eq!(table.wait(*place, 0, &quota, 100), 1_000 * cost);
@@ -199,7 +201,7 @@ fn processor_time_beyond_the_burst_is_a_debt_that_is_paid_at_the_rate() {
     let (place, quota) = (table.place(b"caller"), CpuQuota::new(100, 500).unwrap());
     assert_eq!(table.charge(place, 1_000, &quota, 400_000), 0);
     assert_eq!(table.charge(place, 1_000, &quota, 0), 0);
-    // 300 ms too much at 100 ms a second.
+    // The debt of 300 ms is repaid at 100 ms per second.
     assert_eq!(table.charge(place, 1_000, &quota, 400_000), 3_000_000);
     assert_eq!(table.charge(place, 2_001_000, &quota, 0), 1_000_000);
     assert_eq!(table.charge(place, 3_001_000, &quota, 0), 0);

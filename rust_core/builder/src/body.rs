@@ -1,4 +1,4 @@
-//! The growing lists of a block being built, with their tries and bloom kept incrementally.
+//! Transactions and receipts of a block being built, with incrementally updated tries and bloom filter.
 
 use std::sync::Arc;
 
@@ -7,43 +7,43 @@ use foreseal_trie::ListTrie;
 use foreseal_types::{Receipt, Transaction, length_in_block};
 use imbl::Vector;
 
-/// Transactions and receipts so far. A clone shares its structure; appending costs what is appended.
+/// Transactions and receipts so far. A clone shares its structure; appending costs only the appended items.
 #[derive(Clone, Debug, Default)]
 pub struct Body {
     pub transactions: Vector<Arc<Transaction>>,
     pub receipts: Vector<Arc<Receipt>>,
     transactions_trie: ListTrie,
     receipts_trie: ListTrie,
-    /// Bloom of every log so far.
+    /// Bloom filter of all logs so far.
     pub bloom: Bloom,
-    /// Bytes that the transactions take inside the block's RLP.
+    /// Size in bytes of the transactions inside the block's RLP.
     pub transactions_length: usize,
     /// Blob gas of the transactions so far (EIP-4844).
     pub blob_gas_used: u64,
 }
 
 impl Body {
-    /// Gas used so far.
+    /// Returns the gas used so far.
     pub fn gas_used(&self) -> u64 {
         self.receipts.last().map_or(0, |receipt| receipt.cumulative_gas_used)
     }
 
-    /// Number of logs so far.
+    /// Returns the number of logs so far.
     pub fn log_count(&self) -> u64 {
         self.receipts.last().map_or(0, |r| r.first_log_index + r.logs.len() as u64)
     }
 
-    /// Root of the transactions trie.
+    /// Returns the root of the transactions trie.
     pub fn transactions_root(&self) -> B256 {
         self.transactions_trie.root()
     }
 
-    /// Root of the receipts trie.
+    /// Returns the root of the receipts trie.
     pub fn receipts_root(&self) -> B256 {
         self.receipts_trie.root()
     }
 
-    /// The lists with a step's transactions and receipts added. The two tries are built side by side.
+    /// Returns a body with a step's transactions and receipts appended. The two tries are built in parallel.
     #[must_use]
     pub fn extended(&self, transactions: &[Arc<Transaction>], receipts: &[Arc<Receipt>]) -> Self {
         let mut next = self.clone();
@@ -74,7 +74,7 @@ impl Body {
     }
 }
 
-/// Blob gas that a transaction takes in its block; zero for all but type 3.
+/// Returns the blob gas that a transaction uses; zero for all but type 3 (EIP-4844).
 pub fn blob_gas(transaction: &Transaction) -> u64 {
     use alloy_consensus::Transaction as _;
     transaction.envelope().blob_gas_used().unwrap_or(0)

@@ -1,9 +1,9 @@
-//! Why a block cannot be built or a recorded step cannot be applied.
+//! Errors of building a block and of applying a recorded step.
 
 use alloy_primitives::B256;
 use foreseal_evm::ExecutionError;
 
-/// A failure of building. None of them is caused by a transaction: those are skipped and reported.
+/// A failure to build a block. A transaction never causes one: invalid transactions are skipped and reported.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
     #[error("block {number} would not be a proof-of-stake block under this genesis; it can only be imported")]

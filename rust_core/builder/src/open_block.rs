@@ -11,7 +11,7 @@ use foreseal_types::{Block, ChainSpec, Flashblock, Receipt, SpecId, StateDiff, T
 
 use crate::{Body, BuildError, Opening};
 
-/// The block a new one is opened on.
+/// The parent of a block that is opened.
 #[derive(Clone, Copy, Debug)]
 pub struct Parent<'a> {
     pub header: &'a Header,
@@ -19,17 +19,17 @@ pub struct Parent<'a> {
     pub state: &'a State,
 }
 
-/// A block as it stands after one of its steps. Immutable: a step makes the next value, so that a step which
-/// could not be made durable leaves nothing behind.
+/// A block after one of its steps. Immutable: a step makes a new value, so a step that could not be made
+/// durable leaves nothing behind.
 #[derive(Clone, Debug)]
 pub struct OpenBlock {
     pub(crate) spec: Arc<ChainSpec>,
-    /// Fields fixed at opening; roots and sums are filled in per step.
+    /// Header fields fixed at opening. Each step fills in the roots and sums.
     template: Header,
     pub(crate) body: Body,
-    /// The state after the transactions, without end-of-block processing: what the next step builds on.
+    /// State after the transactions, without end-of-block processing. The next step builds on it.
     pub(crate) base: State,
-    /// The state as if the block were sealed now.
+    /// State as if the block were sealed now.
     tip: State,
     header: Header,
     hash: B256,
@@ -53,7 +53,7 @@ impl OpenBlock {
         unopened.advanced(Vec::new(), Vec::new(), diff, hashes, parent.hash, 0)
     }
 
-    /// The block before its step 0.
+    /// Returns the block before its step 0.
     fn unopened(spec: &Arc<ChainSpec>, parent: Parent<'_>, template: Header) -> Self {
         Self {
             spec: spec.clone(),
@@ -67,7 +67,7 @@ impl OpenBlock {
         }
     }
 
-    /// Opens a block again from its recorded step 0.
+    /// Reopens a block from its recorded step 0.
     pub fn reopen(spec: &Arc<ChainSpec>, parent: Parent<'_>, step: &Flashblock) -> Result<Self, BuildError> {
         let (number, index) = (step.number, step.index);
         let out_of_order = |what| BuildError::OutOfOrder { number, index, what };
@@ -80,7 +80,8 @@ impl OpenBlock {
         Self::unopened(spec, parent, step.header.clone()).replayed(step)
     }
 
-    /// The block after a recorded step. Recomputes every root and refuses a record that does not agree.
+    /// Returns the block after a recorded step. Recomputes every root and rejects a record that does not
+    /// match.
     pub fn apply(&self, step: &Flashblock) -> Result<Self, BuildError> {
         let (number, index) = (step.number, step.index);
         let out_of_order = |what| BuildError::OutOfOrder { number, index, what };
@@ -109,7 +110,8 @@ impl OpenBlock {
         Ok(next)
     }
 
-    /// The block after executed transactions, and the flashblock that says so, without its time and signature.
+    /// Returns the block after executed transactions and its flashblock, whose time and signature are not set
+    /// yet.
     pub(crate) fn advanced(
         &self,
         transactions: Vec<Arc<Transaction>>,
@@ -140,7 +142,8 @@ impl OpenBlock {
         Ok((next, flashblock))
     }
 
-    /// State and lists side by side, then end-of-block processing, then the header over both.
+    /// Computes state and lists in parallel, then runs end-of-block processing, then builds the header from
+    /// both.
     fn extended(
         &self,
         transactions: &[Arc<Transaction>],
@@ -150,7 +153,7 @@ impl OpenBlock {
         end: impl FnOnce(&State, &Body) -> Result<EndOfBlock, BuildError>,
     ) -> Result<(Self, StateDiff), BuildError> {
         let (state, lists) = (|| self.base.apply(diff), || self.body.extended(transactions, receipts));
-        // Waking another thread takes longer than a step of nothing.
+        // Waking another thread takes longer than an empty step.
         let (base, body) =
             if transactions.is_empty() { (state(), lists()) } else { rayon::join(state, lists) };
         let base = base.map_err(ExecutionError::from)?;
@@ -175,37 +178,37 @@ impl OpenBlock {
         Ok((Self { spec, template, body, base, tip, header, hash, index }, tail))
     }
 
-    /// The block's number.
+    /// Returns the block's number.
     pub fn number(&self) -> u64 {
         self.template.number
     }
 
-    /// Index of the newest step.
+    /// Returns the index of the newest step.
     pub fn index(&self) -> u64 {
         self.index
     }
 
-    /// Hash of the newest step: the block's hash if it were sealed now.
+    /// Returns the hash of the newest step, which is the block's hash if it were sealed now.
     pub fn hash(&self) -> B256 {
         self.hash
     }
 
-    /// The block's header as of the newest step.
+    /// Returns the block's header after the newest step.
     pub fn header(&self) -> &Header {
         &self.header
     }
 
-    /// The state on which the next step builds: without end-of-block processing.
+    /// Returns the state on which the next step builds, without end-of-block processing.
     pub fn base(&self) -> &State {
         &self.base
     }
 
-    /// The state as of the newest step, end-of-block processing included.
+    /// Returns the state after the newest step, end-of-block processing included.
     pub fn state(&self) -> &State {
         &self.tip
     }
 
-    /// The block as of the newest step.
+    /// Returns the block after the newest step.
     pub fn block(&self) -> Block {
         Block {
             header: self.header.clone(),
@@ -218,7 +221,7 @@ impl OpenBlock {
         }
     }
 
-    /// The fork whose rules the block follows.
+    /// Returns the fork whose rules apply to the block.
     pub fn fork(&self) -> SpecId {
         self.spec.fork(&self.template)
     }

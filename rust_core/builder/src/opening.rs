@@ -1,4 +1,4 @@
-//! What is fixed when a block is opened.
+//! Header fields that are fixed when a block is opened.
 
 use alloy_consensus::{
     Header,
@@ -10,30 +10,33 @@ use foreseal_types::{ChainSpec, ForkPoint, SpecId};
 
 use crate::BuildError;
 
-/// Choices of the producer for one block. Clock and randomness come from outside.
+/// The producer's choices for one block. The caller supplies the timestamp and the randomness.
 #[derive(Clone, Debug)]
 pub struct Opening {
-    /// Whether it is a proof-of-stake block (EIP-3675). One of proof of work can be shown, but has no seal.
+    /// `true` for a proof-of-stake block (EIP-3675). A proof-of-work block can be displayed, but it has no
+    /// seal.
     pub merged: bool,
-    /// Unix seconds.
+    /// Unix time in seconds.
     pub timestamp: u64,
     /// The block's `mixHash` (EIP-4399).
     pub mix_hash: B256,
     /// Fee recipient.
     pub beneficiary: Address,
-    /// Gas limit to move towards; each block moves by less than 1/1024 of its parent's.
+    /// Target gas limit. Each block moves towards it by less than 1/1024 of its parent's gas limit.
     pub gas_limit: u64,
-    /// At most 32 bytes.
+    /// Extra data, at most 32 bytes.
     pub extra_data: Bytes,
-    /// Wei per gas in place of what follows from the parent; only in development, as no import takes such a block.
+    /// Base fee in wei per gas, instead of the one that follows from the parent. For development only: no
+    /// node imports such a block.
     pub base_fee: Option<u64>,
 }
 
 impl Opening {
-    /// The header of the block after `parent`, with everything that its steps will not change.
+    /// Returns the header of the block after `parent`, with every field that its steps do not change.
     ///
     /// # Errors
-    /// When the chain's rules at this point know no proof of stake, or the parent's gas limit leaves none for a child.
+    /// Returns [`BuildError::NotProofOfStake`] if the chain's rules do not allow proof of stake at this
+    /// block. Returns [`BuildError::GasLimit`] if the parent's gas limit allows none for a child.
     pub fn header(&self, spec: &ChainSpec, parent: &Header, parent_hash: B256) -> Result<Header, BuildError> {
         let number = parent.number + 1;
         let fork = spec.fork(ForkPoint { number, timestamp: self.timestamp, merged: self.merged });

@@ -1,4 +1,5 @@
-//! One turn of the builder: take from the pool what fits, execute it, make the step.
+//! One step of the builder: it selects transactions from the pool that fit, executes them and makes the
+//! flashblock.
 
 use std::{sync::Arc, time::Duration};
 
@@ -11,35 +12,35 @@ use foreseal_types::{Flashblock, MAX_BLOCK_BYTES, Receipt, SpecId, StateDiff, Tr
 
 use crate::{BuildError, OpenBlock, body::blob_gas};
 
-/// The least gas that any transaction needs.
+/// Intrinsic gas of the cheapest transaction.
 const LEAST_GAS: u64 = 21_000;
-/// Room left for the header when the size of a block is checked (EIP-7934); a header is under 1 KiB.
+/// Bytes reserved for the header when the block size is checked (EIP-7934). A header is under 1 KiB.
 const HEADER_ROOM: usize = 2048;
 
-/// The accounts of so many transactions are read at a time.
+/// Number of upcoming transactions whose accounts are read in one batch.
 const LOOK_AHEAD: usize = 64;
 
-/// What a turn of the builder made.
+/// Outcome of one step of the builder.
 #[derive(Debug)]
 pub struct Stepped {
-    /// The block with the step, and the step. `None` when nothing was added: then there is no step.
+    /// The block after the step and the flashblock; `None` if no transaction was added.
     pub step: Option<(OpenBlock, Flashblock)>,
-    /// Transactions that execution refused, for the pool to judge.
+    /// Transactions that execution rejected. The pool decides what to do with them.
     pub rejected: Vec<(B256, Rejected)>,
     pub times: StepTimes,
 }
 
-/// How long the parts of a turn took, by the clock that was given; zero without one.
+/// Durations of the phases of a step, measured by the caller's clock; zero without a clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StepTimes {
-    /// Taking transactions from the pool, in its order.
+    /// Selection of transactions from the pool, in its order.
     pub select: Duration,
     pub execute: Duration,
-    /// The tries, end-of-block processing and the header.
+    /// Tries, end-of-block processing and the header.
     pub roots: Duration,
 }
 
-/// Adds the time since the last call to a part.
+/// Stopwatch that adds the time since its last reading to a phase.
 struct Laps<'a> {
     clock: &'a dyn Fn() -> Duration,
     last: Duration,
@@ -57,7 +58,7 @@ impl<'a> Laps<'a> {
     }
 }
 
-/// What is left of the block's budgets.
+/// Remaining budgets of the block.
 struct Room {
     gas: u64,
     blob_gas: u64,
@@ -93,7 +94,7 @@ impl Room {
     }
 }
 
-/// The accounts that a transaction surely needs.
+/// Returns the accounts that a transaction certainly reads.
 fn accounts_of(transaction: &Transaction) -> impl Iterator<Item = Address> {
     std::iter::once(transaction.sender()).chain(transaction.envelope().to())
 }
@@ -124,7 +125,7 @@ impl<'a> Turn<'a> {
         }
     }
 
-    /// Executes a transaction if it fits; whether the step has it now.
+    /// Executes a transaction if it fits. Returns `true` if the step now contains it.
     fn offer(&mut self, transaction: &Arc<Transaction>) -> Result<bool, BuildError> {
         if !self.room.fits(transaction) {
             return Ok(false);
@@ -164,12 +165,13 @@ impl<'a> Turn<'a> {
 }
 
 impl OpenBlock {
-    /// Takes transactions in the pool's order while they fit and `keep_going` says yes, executes them, and
-    /// makes the next step from those that ran. A transaction that does not fit waits, and so does what its
-    /// sender sent after it.
+    /// Executes transactions in the pool's order while they fit and `keep_going` returns `true`, and makes
+    /// the next step from those that succeed. A transaction that does not fit waits, and so do its sender's
+    /// later transactions.
     ///
     /// # Errors
-    /// Only when the state cannot be read or a system contract fails; never because of a transaction.
+    /// Returns an error only if the state cannot be read or a system contract fails, never because of a
+    /// transaction.
     pub fn step(
         &self,
         best: &mut Best,
@@ -179,10 +181,11 @@ impl OpenBlock {
         self.step_timed(best, hashes, keep_going, &|| Duration::ZERO)
     }
 
-    /// As [`Self::step`], and says how long its parts took by a clock that only grows, which has no other effect.
+    /// Does the same as [`Self::step`], and measures its phases by `clock`, which must be monotonic. The
+    /// clock has no other effect.
     ///
     /// # Errors
-    /// As [`Self::step`].
+    /// Returns the errors of [`Self::step`].
     pub fn step_timed(
         &self,
         best: &mut Best,
@@ -210,10 +213,11 @@ impl OpenBlock {
         turn.finish(self, hashes, times, &mut laps)
     }
 
-    /// The step of these transactions, in this order, without those that do not fit or cannot run.
+    /// Makes a step of these transactions, in this order, without those that do not fit or cannot be
+    /// executed.
     ///
     /// # Errors
-    /// As [`Self::step`].
+    /// Returns the errors of [`Self::step`].
     pub fn include(
         &self,
         transactions: &[Arc<Transaction>],
@@ -226,11 +230,11 @@ impl OpenBlock {
         turn.finish(self, hashes, StepTimes::default(), &mut Laps::begin(&|| Duration::ZERO))
     }
 
-    /// A step without transactions that holds what a development helper wrote on top of [`Self::base`]; `None` when
-    /// that changes nothing.
+    /// Makes a step without transactions that applies the writes of a development method to [`Self::base`].
+    /// Returns `None` if they change nothing.
     ///
     /// # Errors
-    /// When the state cannot be read, or a system contract does not work on what was written.
+    /// Returns an error if the state cannot be read, or if a system contract fails on the written state.
     pub fn overridden(
         &self,
         diff: StateDiff,

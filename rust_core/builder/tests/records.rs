@@ -1,4 +1,4 @@
-//! Recorded steps are applied only if they give what they say.
+//! Recorded steps are applied only if they reproduce their recorded hashes.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -31,7 +31,7 @@ impl PendingHead for Head {
     }
 }
 
-/// A block opened on genesis, its opening step, and a pool with two transfers for it.
+/// Opens a block on genesis; returns it with its opening step and a pool that holds two transfers.
 fn opened() -> (OpenBlock, Flashblock, Pool) {
     let wallets = Wallet::some(2);
     let spec = Arc::new(ChainSpec::new(test_genesis(&wallets)).unwrap());
@@ -60,7 +60,7 @@ fn opened() -> (OpenBlock, Flashblock, Pool) {
     (open, first, pool)
 }
 
-/// The same, and one step made on it.
+/// Returns the block and flashblock of [`opened`], and those after one more step.
 fn block_with_step() -> (OpenBlock, Flashblock, OpenBlock, Flashblock) {
     let (open, first, pool) = opened();
     let mut best = pool.best(open.header().base_fee_per_gas.unwrap(), 1);
@@ -107,7 +107,7 @@ fn the_step_takes_nothing_after_its_time_is_up() {
     assert!(stepped.step.is_none() && stepped.rejected.is_empty());
 }
 
-/// A clock that goes on by one each time it is read tells how often each part was measured.
+/// The clock advances by one second per reading, so each time counts the measurements of a phase.
 #[test]
 fn the_parts_of_a_step_are_timed_and_it_stays_the_same() {
     let (open, _, pool) = opened();
@@ -120,7 +120,7 @@ fn the_parts_of_a_step_are_timed_and_it_stays_the_same() {
     let mut best = pool.best(open.header().base_fee_per_gas.unwrap(), 1);
     let stepped = open.step_timed(&mut best, &NoHashes, &mut || true, &clock).unwrap();
     assert_eq!(stepped.step.unwrap().0.hash(), untimed.hash());
-    // The accounts ahead, each transaction, and the diff; then the roots.
+    // One prefetch of accounts, two transactions and the diff; then the roots.
     let times = StepTimes {
         select: Duration::from_secs(2),
         execute: Duration::from_secs(1 + 2 + 1),
@@ -136,7 +136,7 @@ fn with_balance(address: Address, wei: u64) -> StateDiff {
     StateDiff { accounts: vec![ChangedAccount { address, diff }], codes: Vec::new() }
 }
 
-/// What a development helper writes is a step like any other to whoever applies it.
+/// A development write is a step like any other for the node that applies it.
 #[test]
 fn an_override_is_a_step_without_transactions() {
     let (_, _, stepped, _) = block_with_step();

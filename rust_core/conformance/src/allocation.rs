@@ -1,4 +1,4 @@
-//! Accounts as vectors write them.
+//! Account allocations in the format of the test vectors.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ pub struct AllocatedAccount {
     storage: BTreeMap<U256, U256>,
 }
 
-/// The state that an allocation describes.
+/// Builds the state that an allocation describes.
 pub fn state(allocation: &Allocation) -> Result<State, String> {
     let mut diff = StateDiff::default();
     for (address, account) in allocation {

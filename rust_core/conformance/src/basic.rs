@@ -1,4 +1,4 @@
-//! BasicTests: the genesis block, paths of trie nodes, keys and signatures.
+//! BasicTests: the genesis block, hex-prefix paths of trie nodes, keys and signatures.
 
 use std::collections::BTreeMap;
 
@@ -21,11 +21,11 @@ enum Tests {
 
 #[derive(Deserialize)]
 struct PathTest {
-    /// Nibbles.
+    /// Nibbles of the path.
     seq: Vec<u8>,
-    /// Whether the path ends in a leaf.
+    /// `true` if the path ends in a leaf.
     term: bool,
-    /// The compact form (yellow paper, appendix C).
+    /// Hex-prefix (compact) encoding of the path (yellow paper, appendix C).
     out: Bytes,
 }
 
@@ -65,7 +65,7 @@ pub fn run(file: &VectorFile) -> Result<Vec<Case>, serde_json::Error> {
     Ok(judged.into_iter().map(|(name, outcome)| Case::new(&file.name, &name).outcome(outcome)).collect())
 }
 
-/// One case for each figure in the file.
+/// Returns one case for each value in the file.
 fn judge_genesis(rlp: &[u8], state_root: B256, hash: B256) -> Vec<(String, Result<(), String>)> {
     let block = alloy_rlp::decode_exact::<BlockBytes>(rlp).map_err(|error| error.to_string());
     let of =
@@ -80,14 +80,16 @@ fn judge_genesis(rlp: &[u8], state_root: B256, hash: B256) -> Vec<(String, Resul
     ]
 }
 
-/// The compact form is private to the trie's nodes, so a trie is built in which the path stands.
+/// Checks the hex-prefix encoding of a path.
+///
+/// The encoding is private to the trie's nodes, so this builds a trie that contains the path.
 fn judge_path(test: &PathTest) -> Result<(), String> {
     let mut trie = ByteTrie::default();
-    // Too long to be inlined in the node above.
+    // A value this long prevents inlining the node in its parent.
     let value = Bytes::from_static(&[0xee; 40]);
     let odd = test.seq.len() % 2 == 1;
-    // A leaf's path is the key, or the key after a branch on its first nibble. An extension's path is what two keys
-    // have in common.
+    // The path of a leaf is the key, or the key after a branch on its first nibble. The path of an extension
+    // is the prefix that two keys share.
     let (mut first, mut second) = (test.seq.clone(), test.seq.clone());
     match (test.term, odd) {
         (true, false) => second.clear(),
@@ -121,14 +123,16 @@ fn judge_path(test: &PathTest) -> Result<(), String> {
     }
 }
 
-/// The file also gives a `sig_of_emptystring`. It is not judged: it verifies against the key for no hash of an empty
-/// message (keccak-256, SHA-256, SHA-3, signed-message prefixes), and other clients pass it over too.
+/// Checks the key and the address.
+///
+/// The file also has a `sig_of_emptystring`, which is skipped: it verifies against the key for no hash of an
+/// empty message (keccak-256, SHA-256, SHA-3, signed-message prefixes). Other clients skip it too.
 fn judge_key(test: &KeyTest) -> Result<(), String> {
     same("key", &test.key, &keccak256(&test.seed))?;
     same("address", &test.addr, &address(test.key)?)
 }
 
-/// The address of a key: what a signature by it recovers to.
+/// Returns the address of a key, recovered from a signature by it.
 fn address(key: B256) -> Result<Address, String> {
     let message = keccak256([]);
     let signature = secp256k1::sign_message(key, message).map_err(|error| error.to_string())?;

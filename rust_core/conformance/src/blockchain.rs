@@ -38,21 +38,21 @@ struct TestBlock {
     exception: Option<String>,
 }
 
-/// A block that was accepted.
+/// Block that was accepted.
 struct Node {
     header: Header,
     state: State,
     total_difficulty: U256,
 }
 
-/// All accepted blocks, of every branch.
+/// Accepted blocks of every branch.
 struct Tree {
     spec: ChainSpec,
     nodes: B256Map<Node>,
     head: B256,
 }
 
-/// The ancestors of a block to come, newest first.
+/// Ancestors of the next block, newest first.
 struct Ancestors<'a> {
     tree: &'a Tree,
     parent: B256,
@@ -120,8 +120,10 @@ fn judge(test: &Test, tree: &Tree) -> Result<(), String> {
 }
 
 impl Tree {
-    /// Executes a block on its parent, whichever branch that is on. Under proof of work the branch with more total
-    /// difficulty is the chain; after the merge the newest block is the head.
+    /// Executes a block on its parent, on any branch, and updates the head.
+    ///
+    /// Under proof of work the head is the block with the highest total difficulty; after the merge it is the
+    /// newest block.
     fn insert(&mut self, rlp: &[u8]) -> Result<(), String> {
         let block: BlockBytes = alloy_rlp::decode_exact(rlp).map_err(|error| error.to_string())?;
         let parent_hash = block.header.parent_hash;

@@ -1,4 +1,4 @@
-//! The networks that vectors name, as chain rules.
+//! Chain rules of the networks that vectors name.
 
 use alloy_eips::eip6110::MAINNET_DEPOSIT_CONTRACT_ADDRESS;
 use alloy_genesis::{ChainConfig, Genesis};
@@ -7,7 +7,7 @@ use foreseal_types::ChainSpec;
 
 type Activate = fn(&mut ChainConfig, u64);
 
-/// Forks in order, each with what it sets: block numbers up to London, then times.
+/// Forks in order, each with its setter of the activation point: block numbers up to London, then timestamps.
 const FORKS: [(&str, Activate); 18] = [
     ("Frontier", |_, _| {}),
     ("Homestead", |config, at| config.homestead_block = Some(at)),
@@ -35,16 +35,18 @@ const FORKS: [(&str, Activate); 18] = [
     ("Prague", |config, at| config.prague_time = Some(at)),
 ];
 
-/// Osaka and what comes after by the same rule; apart because the table above ends where the vectors do.
+/// Osaka and later forks, activated by timestamp. They are separate because [`FORKS`] ends with the last fork
+/// that the vectors use.
 const LATER: [(&str, Activate); 3] = [
     ("Osaka", |config, at| config.osaka_time = Some(at)),
     ("BPO1", |config, at| config.bpo1_time = Some(at)),
     ("BPO2", |config, at| config.bpo2_time = Some(at)),
 ];
 
-/// The rules of a network by the name that vectors give it: a fork (`Cancun`), or a transition by block number, time or
-/// difficulty (`BerlinToLondonAt5`, `ShanghaiToCancunAtTime15k`, `ArrowGlacierToParisAtDiffC0000`). Chain id 1.
-/// `None` for a name that is not known.
+/// Returns the rules of the network with this name, with chain id 1.
+///
+/// A name is a fork (`Cancun`), or a transition by block number, time or difficulty (`BerlinToLondonAt5`,
+/// `ShanghaiToCancunAtTime15k`, `ArrowGlacierToParisAtDiffC0000`). Returns `None` for an unknown name.
 pub fn chain_spec(network: &str) -> Option<ChainSpec> {
     let (base, transition) = match network.split_once("At") {
         None => (network, None),
@@ -58,7 +60,7 @@ pub fn chain_spec(network: &str) -> Option<ChainSpec> {
         deposit_contract_address: Some(MAINNET_DEPOSIT_CONTRACT_ADDRESS),
         ..Default::default()
     };
-    // The irregular change is made by networks that name it alone.
+    // The irregular state change of the DAO fork applies only to networks that name it.
     for (_, activate) in forks().take(base + 1).filter(|(name, _)| *name != "Dao") {
         activate(&mut config, 0);
     }
@@ -80,7 +82,7 @@ fn index(name: &str) -> Option<usize> {
     forks().position(|(fork, _)| *fork == name)
 }
 
-/// `5`, `Time15k`, `DiffC0000`.
+/// Parses the position of a transition: `5`, `Time15k` or `DiffC0000`.
 fn position(text: &str) -> Option<u64> {
     if let Some(difficulty) = text.strip_prefix("Diff") {
         return u64::from_str_radix(difficulty, 16).ok();

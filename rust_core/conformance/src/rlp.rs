@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::{Case, case::same, source::VectorFile};
 
-/// Deepest nesting that is decoded.
+/// Maximum nesting depth that is decoded.
 const MAX_DEPTH: usize = 1_024;
 
 #[derive(Deserialize)]
@@ -43,7 +43,7 @@ impl Encodable for Item {
 }
 
 impl Item {
-    /// Decodes one value that fills `bytes`. Only the shortest form of each length is accepted.
+    /// Decodes one value that fills `bytes`. Only the shortest encoding of each length is accepted.
     pub fn decode(bytes: &[u8]) -> alloy_rlp::Result<Self> {
         let mut rest = bytes;
         let item = Self::next(&mut rest, 0)?;
@@ -68,7 +68,8 @@ impl Item {
         Ok(Self::List(items))
     }
 
-    /// A value as the vectors write it: text, a number, a number in decimal after `#`, or a list.
+    /// Converts a value from its JSON form in the vectors: text, a number, a decimal number after `#`, or a
+    /// list.
     fn read(value: &Value) -> Result<Self, String> {
         let number = |number: U256| Self::String(number.to_be_bytes_trimmed_vec());
         match value {
@@ -86,7 +87,7 @@ impl Item {
     }
 }
 
-/// The big-endian bytes of a decimal number of any size.
+/// Returns the big-endian bytes of a decimal number of any size.
 fn decimal_bytes(decimal: &str) -> Result<Vec<u8>, String> {
     // Least significant first.
     let mut bytes: Vec<u8> = Vec::new();

@@ -16,7 +16,7 @@ use crate::{
     state, transaction, trie,
 };
 
-/// A family of vectors.
+/// Family of vectors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Suite {
     State,
@@ -27,7 +27,7 @@ pub enum Suite {
     Basic,
 }
 
-/// A path that cannot be read.
+/// Error for a path that cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {error}", path.display())]
 pub struct RunError {
@@ -35,7 +35,7 @@ pub struct RunError {
     pub error: io::Error,
 }
 
-/// The folder of each family. A file under another family's folder is passed over.
+/// Folder names of each family. A suite skips files in the folder of another family.
 const FOLDERS: [(&str, Option<Suite>); 8] = [
     ("GeneralStateTests", Some(Suite::State)),
     ("state_tests", Some(Suite::State)),
@@ -72,14 +72,18 @@ impl Suite {
     }
 }
 
-/// Runs every case of a suite in `paths` (files, folders, `.tar.zst` archives), or those of one `fork`, on all
-/// cores. `emit` gets them file by file in the order of the paths and names, as soon as that order allows; `false`
-/// ends the run there.
+/// Runs the cases of a suite in `paths` (files, folders, `.tar.zst` archives) on all cores, optionally only
+/// those of `fork`.
 ///
-/// Not to be called from a rayon worker: it waits for them.
+/// `emit` receives the cases file by file, ordered by path and name, as soon as that order allows. If it
+/// returns `false`, the run ends.
+///
+/// Must not be called from a rayon worker: it blocks until the workers finish.
 ///
 /// # Errors
-/// When a path cannot be read. A file that is no vector of the suite is a failed case.
+///
+/// Returns an error if a path cannot be read. A file that is not a vector of the suite counts as a failed
+/// case.
 pub fn run(
     suite: Suite,
     paths: &[PathBuf],
@@ -100,7 +104,7 @@ pub fn run(
                     if ended.load(Ordering::Relaxed) {
                         return;
                     }
-                    // The receiver is there until every file was reported.
+                    // The receiver is dropped early only if `emit` ended the run.
                     let _ = sender.send((index, suite.run_file(file, fork)));
                 });
             }
@@ -129,7 +133,7 @@ pub fn run(
     Ok(counts)
 }
 
-/// [`run`] with each case as one line of JSON.
+/// Runs a suite like [`run`], with each case serialized as one line of JSON.
 pub fn run_lines(
     suite: Suite,
     paths: &[PathBuf],

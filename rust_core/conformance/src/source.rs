@@ -1,4 +1,4 @@
-//! The files of a run: single ones, folders, or a `.tar.zst` archive read in place.
+//! Vector files of a run: single files, folders, or a `.tar.zst` archive read without unpacking to disk.
 
 use std::{
     fs::File,
@@ -8,25 +8,25 @@ use std::{
 
 use ruzstd::decoding::StreamingDecoder;
 
-/// Archives are compressed with long windows (bytes).
+/// Maximum zstd window in bytes. The archives are compressed with long windows.
 const MAX_WINDOW: u64 = 1 << 30;
 
-/// A vector file in memory.
+/// Vector file in memory.
 pub struct VectorFile {
     pub name: String,
     pub bytes: Vec<u8>,
 }
 
-/// Whether a file belongs to the run, by its name.
+/// Decision, by name, on the files to include in a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Belongs {
     Yes,
     No,
-    /// Only when no other file under the same path says yes.
+    /// Includes the file only if no other file under the same path is a `Yes`.
     Unless,
 }
 
-/// The JSON files under `path` that belong, sorted by name.
+/// Returns the JSON files under `path` that belong to the run, sorted by name.
 pub fn files(path: &Path, wanted: &dyn Fn(&str) -> Belongs) -> io::Result<Vec<VectorFile>> {
     let mut found = Vec::new();
     if path.is_dir() {
@@ -34,7 +34,7 @@ pub fn files(path: &Path, wanted: &dyn Fn(&str) -> Belongs) -> io::Result<Vec<Ve
     } else if path.to_string_lossy().ends_with(".tar.zst") {
         unpack(path, wanted, &mut found)?;
     } else {
-        // A file that was named is run, whatever the folder it stands in.
+        // A file that was named explicitly runs, in any folder.
         found.push(VectorFile { name: path.display().to_string(), bytes: std::fs::read(path)? });
     }
     if found.iter().any(|file| wanted(&file.name) == Belongs::Yes) {

@@ -52,7 +52,7 @@ struct Expected {
     hash: B256,
     logs: B256,
     indexes: Indexes,
-    /// The signed transaction.
+    /// Signed transaction.
     txbytes: Bytes,
     #[serde(rename = "expectException")]
     exception: Option<String>,
@@ -65,7 +65,7 @@ struct Indexes {
     value: usize,
 }
 
-/// What state tests answer to `BLOCKHASH`: the hash of the number in decimal.
+/// Result of `BLOCKHASH` in state tests: the keccak-256 hash of the block number in decimal.
 struct NumberHashes;
 
 impl BlockHashes for NumberHashes {
@@ -74,7 +74,7 @@ impl BlockHashes for NumberHashes {
     }
 }
 
-/// What came out of a transaction.
+/// Result of executing a transaction.
 struct Outcome {
     state: State,
     logs_hash: B256,
@@ -138,7 +138,8 @@ fn execute(network: &str, env: &Environment, pre: &State, post: &Expected) -> Re
     Ok(Outcome { state, logs_hash: keccak256(encoded), refused: receipt.err() })
 }
 
-/// A state test's block pays its miner nothing, which before EIP-161 still makes the account.
+/// Touches the beneficiary. The block of a state test pays it nothing, but before EIP-161 that still creates
+/// the account.
 fn touch(state: &State, address: Address) -> Result<State, String> {
     if state.account(&address).map_err(|error| error.to_string())?.is_some() {
         return Ok(state.clone());

@@ -1,4 +1,4 @@
-//! TransactionTests: bytes under the rules of each fork.
+//! TransactionTests: transaction bytes under the rules of each fork.
 
 use std::collections::BTreeMap;
 
@@ -66,7 +66,7 @@ fn judge(network: &str, bytes: &[u8], expected: &Expected) -> Result<(), String>
     }
 }
 
-/// What a transaction is that the rules allow.
+/// Properties of a valid transaction.
 struct Admitted {
     hash: B256,
     sender: Address,
@@ -84,7 +84,8 @@ fn admit(spec: &ChainSpec, bytes: &[u8]) -> Result<Admitted, String> {
     Ok(Admitted { hash: transaction.hash(), sender: transaction.sender(), intrinsic_gas })
 }
 
-/// Executes the transaction for a sender whose nonce fits and who is rich. Returns its intrinsic gas.
+/// Executes the transaction for a sender with a matching nonce and a large balance. Returns its intrinsic
+/// gas.
 fn check(spec: &ChainSpec, transaction: &Transaction) -> Result<u64, String> {
     let envelope = transaction.envelope();
     let account = Account { nonce: envelope.nonce(), balance: U256::MAX >> 1, ..Account::default() };
@@ -101,7 +102,7 @@ fn check(spec: &ChainSpec, transaction: &Transaction) -> Result<u64, String> {
         ..Header::default()
     };
     let mut executor = Executor::new(spec, &state, &NoHashes, &header);
-    // What the transaction needs is what it is refused for when it brings nothing.
+    // With a gas limit of 0 the executor rejects the transaction, and the error contains its intrinsic gas.
     let broke = Transaction::new(without_gas(envelope), transaction.sender());
     let gas = match executor.transact(&broke, &mut BlockGas::default()) {
         Err(ExecutionError::Rejected(Rejected::IntrinsicGas { needed, .. })) => needed,
@@ -109,7 +110,7 @@ fn check(spec: &ChainSpec, transaction: &Transaction) -> Result<u64, String> {
         Ok(_) => return Err("executed without gas".to_owned()),
     };
     match executor.transact(transaction, &mut BlockGas::default()) {
-        // Nobody is rich enough for some of them, but that is not a fault of the transaction.
+        // Some transactions cost more than any balance, but that does not make them invalid.
         Ok(_) | Err(ExecutionError::Rejected(Rejected::InsufficientFunds { .. })) => Ok(gas),
         Err(error) => Err(error.to_string()),
     }

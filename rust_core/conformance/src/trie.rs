@@ -19,7 +19,7 @@ enum Test {
     Order {
         #[serde(rename = "in")]
         keys: Vec<String>,
-        /// Key, key before, key after.
+        /// Key, previous key, next key.
         tests: Vec<[String; 3]>,
     },
 }
@@ -87,7 +87,7 @@ fn judge_order(keys: &[String], tests: &[[String; 3]]) -> Result<(), String> {
     Ok(())
 }
 
-/// Text, or bytes when it begins with 0x.
+/// Decodes hex if the text starts with `0x`; otherwise returns the bytes of the text.
 fn bytes(text: &str) -> Result<Vec<u8>, String> {
     if text.starts_with("0x") {
         hex::decode(text).map_err(|error| error.to_string())

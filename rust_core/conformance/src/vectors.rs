@@ -1,9 +1,11 @@
-//! Where the vectors are.
+//! Location of the vectors.
 
 use std::path::{Path, PathBuf};
 
-/// A folder or archive among the shared vectors: under the directory that `FORESEAL_SHARED` names, else beside the
-/// workspace. `None`, with a line that says so, when it is not there.
+/// Returns the path of a folder or archive among the shared vectors.
+///
+/// The shared directory is `FORESEAL_SHARED` if set, otherwise `shared` next to the workspace. If the path
+/// does not exist, prints a line and returns `None`.
 pub fn find(name: &str) -> Option<PathBuf> {
     let shared = std::env::var_os("FORESEAL_SHARED")
         .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared"), PathBuf::from);

@@ -1,8 +1,8 @@
 //! Transactions whose fees need more than 128 bits.
 //!
-//! The vectors allow fees up to 256 bits; the transaction types that the core is built from stop at 128, far above what
-//! anybody could pay. So what such a transaction *is* (hash, signer, overflow) is judged from its bytes here, and the
-//! rest of the rules by the core, on the same transaction with the greatest fee that it can hold.
+//! The vectors allow fees up to 256 bits. The transaction types of the core are limited to 128 bits, far
+//! above any payable fee. This module therefore computes the hash, the signer and overflow from the bytes.
+//! The core checks the other rules on the same transaction with the largest fee that its types can hold.
 
 use alloy_consensus::crypto::secp256k1;
 use alloy_primitives::{Address, B256, Signature, U256, keccak256};
@@ -10,18 +10,18 @@ use foreseal_types::Transaction;
 
 use crate::rlp::Item;
 
-/// Largest fee that the core's types hold, in bytes.
+/// Size in bytes of the largest fee that the core's types can hold.
 const NARROW: usize = 16;
 
-/// A transaction with a fee too wide for the core.
+/// Transaction with a fee too wide for the core.
 pub struct Wide {
     pub hash: B256,
     pub sender: Address,
-    /// The same transaction with the fee cut down.
+    /// The same transaction with the fee reduced to the maximum.
     pub narrowed: Transaction,
 }
 
-/// Where the fields stand in the list of a transaction type.
+/// Positions of the fields in the RLP list of a transaction type.
 struct Layout {
     fees: &'static [usize],
     gas_limit: usize,
@@ -32,7 +32,9 @@ struct Layout {
 const LEGACY: Layout = Layout { fees: &[1], gas_limit: 2, unsigned: 6 };
 const EIP1559: Layout = Layout { fees: &[2, 3], gas_limit: 4, unsigned: 9 };
 
-/// Reads a transaction of which a fee is wider than 128 bits. `None` when it is none, or not a transaction.
+/// Decodes a transaction that has a fee wider than 128 bits.
+///
+/// Returns `None` if the fees fit 128 bits or the bytes are not a legacy or EIP-1559 transaction.
 pub fn read(bytes: &[u8]) -> Option<Result<Wide, String>> {
     let (kind, payload, layout) = match bytes.split_first()? {
         (2, payload) => (&bytes[..1], payload, EIP1559),
@@ -86,7 +88,7 @@ pub fn read(bytes: &[u8]) -> Option<Result<Wide, String>> {
     }))
 }
 
-/// A number of at most 256 bits without leading zeros.
+/// Returns a number of at most 256 bits without leading zeros.
 fn number(item: &Item) -> Option<U256> {
     match item {
         Item::String(bytes) if bytes.len() <= 32 && bytes.first() != Some(&0) => {

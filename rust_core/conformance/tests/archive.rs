@@ -1,4 +1,4 @@
-//! Everything in the archive that has a runner: all of it passes, and none of it is passed over.
+//! Runs every suite on the archive. All cases must pass; the expected counts ensure that none is skipped.
 
 use foreseal_conformance::{Counts, Suite, run, vectors};
 

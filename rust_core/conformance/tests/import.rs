@@ -1,4 +1,4 @@
-//! The sample chain of the execution API: every block of it, through every fork.
+//! Imports the sample chain of the execution API: every block, through every fork.
 
 use std::collections::BTreeMap;
 
@@ -35,7 +35,8 @@ fn the_sample_chain_imports() {
         let executed = execute_block(&spec, &parent, &state, &hashes, block)
             .unwrap_or_else(|error| panic!("block {number}: {error}"));
         hashes.0.insert(number, executed.block.hash);
-        // The one diff of the block does what its transactions did, one after the other before Byzantium.
+        // The single diff of the block equals the diffs of its transactions, applied one by one before
+        // Byzantium.
         let next = state.apply(&executed.diff).unwrap();
         assert_eq!(next.root(), executed.state.root(), "block {number}");
         (parent, state) = (executed.block.header, next);

@@ -1,4 +1,4 @@
-//! The access list with which a request executes as it would (EIP-2930).
+//! The access list under which a request executes with unchanged behaviour (EIP-2930).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,20 +19,23 @@ use crate::{
     machine::MachineContext, precompiles::precompile_addresses,
 };
 
-/// What a request touches, and how it ends with that access list.
+/// The access list of a request, and the outcome of its execution with that list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AccessListOutcome {
-    /// Ascending by address and key. The sender, the called or created contract, precompiled contracts and authorities
-    /// are in it for their slots only: they are warm anyway.
+    /// Sorted by address and key. The sender, the called or created contract, precompiled contracts and
+    /// authorities are listed only for their slots: their addresses are always warm.
     pub access_list: AccessList,
     pub outcome: CallOutcome,
 }
 
-/// Executes `request` again and again, each time with what it touched before in its access list, until nothing is new:
-/// with other gas costs a contract may take another path. Gas is bounded as in [`crate::call()`].
+/// Executes `request` repeatedly, each time with an access list of everything it touched before, until the
+/// list stops growing.
+///
+/// Repetition is necessary because a contract may branch on its gas costs. Gas is bounded as in
+/// [`crate::call()`].
 ///
 /// # Errors
-/// As [`crate::call()`].
+/// Returns the errors of [`crate::call()`].
 pub fn create_access_list(
     environment: &Environment<'_>,
     request: &CallRequest,
@@ -57,7 +60,7 @@ pub fn create_access_list(
     }
 }
 
-/// Addresses that are warm without an access list.
+/// Returns the addresses that are warm without an access list.
 fn excluded<I>(
     simulation: &mut Simulation<'_, I>,
     environment: &Environment<'_>,
@@ -79,7 +82,7 @@ fn excluded<I>(
     Ok(excluded)
 }
 
-/// Collects what instructions touch.
+/// Inspector that collects the addresses and slots that instructions touch.
 #[derive(Default)]
 struct Touched {
     excluded: AddressSet,
@@ -95,7 +98,7 @@ impl Touched {
         Self { excluded, list }
     }
 
-    /// How many addresses and keys there are; the list only grows.
+    /// Returns the number of addresses and keys; the list only grows.
     fn count(&self) -> usize {
         self.list.values().map(|keys| keys.len() + 1).sum()
     }

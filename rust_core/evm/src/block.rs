@@ -1,4 +1,4 @@
-//! A whole block from outside: validated, executed, its roots compared.
+//! Import of a complete external block: validation, execution and comparison of its roots.
 
 use std::{fmt::Display, sync::Arc};
 
@@ -23,19 +23,19 @@ use crate::{
 pub struct Executed {
     pub block: Block,
     pub state: State,
-    /// What the block changed.
+    /// State changes of the block.
     pub diff: StateDiff,
 }
 
-/// Why a block is not valid.
+/// Reasons that make a block invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BlockError {
-    /// A field differs from what the parent, the body or the execution gives.
+    /// A field differs from the value that the parent, the body or the execution yields.
     #[error("{field}: expected {expected}, got {got}")]
     Field { field: &'static str, expected: String, got: String },
     #[error(transparent)]
     Signature(#[from] TransactionError),
-    /// A transaction that the block cannot contain, by its position.
+    /// The block cannot contain the transaction at this position.
     #[error("transaction {index}: {error}")]
     Transaction { index: usize, error: ExecutionError },
     /// Block processing around the transactions failed.
@@ -49,7 +49,7 @@ impl BlockError {
     }
 }
 
-/// Compares a field; the error shows both sides.
+/// Compares a field; the error shows both values.
 pub(crate) fn expect<T: PartialEq + Display + Copy>(
     field: &'static str,
     expected: T,
@@ -58,11 +58,12 @@ pub(crate) fn expect<T: PartialEq + Display + Copy>(
     if expected == got { Ok(()) } else { Err(BlockError::field(field, expected.to_string(), got)) }
 }
 
-/// Executes `block` on its parent's state and checks everything about it except a proof-of-work seal and the
-/// headers of uncles.
+/// Executes `block` on its parent's state and validates it. A proof-of-work seal and the headers of uncles
+/// are not checked.
 ///
 /// # Errors
-/// Names the first field that differs, with what was expected, or the transaction that cannot be there.
+/// Names the first field that differs, with the expected value, or the transaction that the block cannot
+/// contain.
 pub fn execute_block(
     spec: &ChainSpec,
     parent: &Header,
@@ -92,7 +93,7 @@ pub fn execute_block(
     Ok(Executed { block, state, diff })
 }
 
-/// Executes the body and checks what the header says about receipts, gas and requests.
+/// Executes the body and checks the header's fields for receipts, gas and requests.
 fn run(
     spec: &ChainSpec,
     header: &Header,
@@ -106,7 +107,7 @@ fn run(
         transactions.iter().flat_map(|one| std::iter::once(one.sender()).chain(one.envelope().to()));
     executor.prefetch(accounts)?;
     executor.begin_block(header.parent_hash, header.parent_beacon_block_root)?;
-    // Receipts before Byzantium carry the root after their transaction (EIP-658).
+    // Receipts before Byzantium carry the state root after their transaction (EIP-658).
     let with_roots = !executor.fork().is_enabled_in(SpecId::BYZANTIUM);
     let (mut state, mut diff) = (parent_state.clone(), StateDiff::default());
     let mut gas = BlockGas::default();

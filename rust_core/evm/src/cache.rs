@@ -1,4 +1,4 @@
-//! What a step has read and written: the database that revm sees.
+//! Reads and writes of a step: the database that revm uses.
 
 use std::time::Duration;
 
@@ -19,15 +19,15 @@ use revm::{
 
 use crate::{deadline::Deadline, trace::TraceLimit};
 
-/// What ends an execution from outside, on its way through revm.
+/// Reasons to stop an execution from outside, passed through revm as a database error.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Interruption {
     #[error(transparent)]
     Read(#[from] StateError),
-    /// It has taken all the time that it was given.
+    /// The execution exceeded its time limit.
     #[error("execution took longer than {0:?}")]
     TimeLimit(Duration),
-    /// The scheduler ended the job that executes.
+    /// The scheduler cancelled the job that executes.
     #[error(transparent)]
     Stopped(#[from] Stopped),
     #[error(transparent)]
@@ -36,42 +36,43 @@ pub enum Interruption {
 
 impl DBErrorMarker for Interruption {}
 
-/// A slot now, and at the last take.
+/// Value of a slot, and its value at the last [`Cache::take_diff`].
 #[derive(Clone, Copy)]
 struct Slot {
     value: U256,
     base: U256,
 }
 
-/// An account now, and at the last take.
+/// State of an account, and its state at the last [`Cache::take_diff`].
 #[derive(Default)]
 struct Entry<'a> {
     info: Option<AccountInfo>,
     base: Option<Account>,
     slots: U256Map<Slot>,
-    /// The reader's storage of the account, once it was asked for.
+    /// The reader's storage of the account, opened at the first read.
     storage: Option<Box<dyn StorageReader + 'a>>,
-    /// Slots written since the last take, in any order, possibly twice.
+    /// Slots written since the last [`Cache::take_diff`], unsorted, with possible duplicates.
     written: Vec<U256>,
-    /// The reader's storage of this account no longer counts: it was destroyed or created over.
+    /// `true` if the reader's storage of this account is obsolete: the account was destroyed or overwritten
+    /// by a creation.
     detached: bool,
-    /// The storage of the last take is gone.
+    /// `true` if the storage at the last [`Cache::take_diff`] is deleted.
     wiped: bool,
-    /// Listed in [`Cache::changed`].
+    /// `true` if the account is in [`Cache::changed`].
     listed: bool,
 }
 
-/// Write cache over a reader. Everything read is kept too, so a step asks the reader once per value.
+/// Write cache over a reader. It also caches all reads, so a step reads each value once.
 pub struct Cache<'a> {
     reader: &'a dyn StateReader,
     hashes: &'a dyn BlockHashes,
     entries: AddressMap<Entry<'a>>,
     codes: B256Map<Bytecode>,
-    /// Accounts written since the last take.
+    /// Accounts written since the last [`Cache::take_diff`].
     changed: Vec<Address>,
-    /// Is loaded with a nonce that it does not have; see [`Cache::pretend_used`].
+    /// Account that is loaded with a false nonce; see [`Cache::pretend_used`].
     pretended: Option<Address>,
-    /// When the reader is no longer asked.
+    /// Deadline after which the reader is not read any more.
     deadline: Option<Deadline>,
 }
 
@@ -108,7 +109,8 @@ impl Entry<'_> {
     }
 
     fn write(&mut self, slot: U256, value: U256) {
-        // revm loads a slot before it writes it, except in an account just created: there the old value is zero.
+        // revm loads a slot before it writes it, except in a newly created account, where the old value is
+        // zero.
         let entry = self.slots.entry(slot).or_insert(Slot { value: U256::ZERO, base: U256::ZERO });
         if entry.value == entry.base {
             self.written.push(slot);
@@ -116,7 +118,7 @@ impl Entry<'_> {
         entry.value = value;
     }
 
-    /// The change since the last take, and the code if that is new.
+    /// Returns the change since the last call, and the code if that is new.
     fn take(&mut self) -> (Option<AccountDiff>, Option<NewCode>) {
         self.listed = false;
         let account = self.info.as_ref().map(account_of);
@@ -163,12 +165,12 @@ impl<'a> Cache<'a> {
         }
     }
 
-    /// What revm asks for is not read any more once the deadline has passed.
+    /// Sets the deadline after which revm's reads of the state fail.
     pub fn keep(&mut self, deadline: Deadline) {
         self.deadline = Some(deadline);
     }
 
-    /// Before the reader is asked.
+    /// Checks the deadline; called before each read from the reader.
     fn look(&self) -> Result<(), Interruption> {
         self.deadline.map_or(Ok(()), Deadline::look)
     }
@@ -183,7 +185,7 @@ impl<'a> Cache<'a> {
         }
     }
 
-    /// Reads the accounts that are not known yet, all at once.
+    /// Reads the accounts that are not cached yet, in one batch.
     pub fn prefetch(&mut self, addresses: impl Iterator<Item = Address>) -> Result<(), StateError> {
         let mut unknown: Vec<Address> = addresses.filter(|one| !self.entries.contains_key(one)).collect();
         unknown.sort_unstable();
@@ -195,17 +197,17 @@ impl<'a> Cache<'a> {
         Ok(())
     }
 
-    /// The account as it is now.
+    /// Returns the current state of the account.
     pub fn account(&mut self, address: Address) -> Result<Option<Account>, StateError> {
         Ok(self.entry(address)?.info.as_ref().map(account_of))
     }
 
-    /// What revm is told about the account.
+    /// Returns the account information that revm receives.
     pub fn info(&mut self, address: Address) -> Result<Option<&AccountInfo>, Interruption> {
         Ok(self.entry(address)?.info.as_ref())
     }
 
-    /// Whether any slot of the account is not zero.
+    /// Returns `true` if any slot of the account is not zero.
     pub fn has_storage(&mut self, address: Address) -> Result<bool, Interruption> {
         let reader = self.reader;
         let entry = self.entry(address)?;
@@ -213,12 +215,13 @@ impl<'a> Cache<'a> {
         Ok(written || (!entry.detached && reader.has_storage(&address)?))
     }
 
-    /// Lets revm load this account with nonce 1, so that it takes it for used.
+    /// Makes revm load this account with nonce 1, so that it counts as used.
     pub fn pretend_used(&mut self, address: Option<Address>) {
         self.pretended = address;
     }
 
-    /// Sets an account's balance (wei). An account that is empty afterwards goes if `clear_empty` (EIP-161).
+    /// Sets an account's balance (wei). With `clear_empty`, an account that is empty afterwards is deleted
+    /// (EIP-161).
     pub fn set_balance(
         &mut self,
         address: Address,
@@ -235,7 +238,7 @@ impl<'a> Cache<'a> {
         Ok(())
     }
 
-    /// Takes over what was written without a transaction.
+    /// Applies state changes that were made without a transaction.
     pub fn write(&mut self, diff: &StateDiff) -> Result<(), Interruption> {
         let codes = diff.codes.iter().map(|new| (new.hash, analysed(new.code.clone())));
         self.codes.extend(codes);
@@ -247,7 +250,7 @@ impl<'a> Cache<'a> {
             }
             entry.info = diff.account.map(|account| AccountInfo { code, ..info_of(account) });
             for (slot, value) in &diff.storage {
-                // Loaded first, so that the next take sees what it was.
+                // Load the slot first, so that the next `take_diff` knows its old value.
                 self.storage(*address, *slot)?;
                 self.entry(*address)?.write(*slot, *value);
             }
@@ -264,7 +267,7 @@ impl<'a> Cache<'a> {
         }
     }
 
-    /// Everything that changed since the last take, as absolute values, sorted.
+    /// Returns everything that changed since the last call, as absolute values, sorted.
     pub fn take_diff(&mut self) -> StateDiff {
         let mut changed = std::mem::take(&mut self.changed);
         changed.sort_unstable();
@@ -280,7 +283,7 @@ impl<'a> Cache<'a> {
         diff
     }
 
-    /// Takes over what a transaction touched.
+    /// Applies the accounts that a transaction touched.
     pub fn commit_all(&mut self, changes: impl Iterator<Item = (Address, EvmAccount)>) {
         for (address, account) in changes {
             if account.is_touched() {
@@ -289,8 +292,10 @@ impl<'a> Cache<'a> {
         }
     }
 
-    /// Takes over one account as a transaction left it (EIP-161 state clearing included: before Spurious
-    /// Dragon revm marks the empty accounts that must stay).
+    /// Applies one account in the state after a transaction.
+    ///
+    /// EIP-161 state clearing is included: before Spurious Dragon revm marks the empty accounts that must
+    /// stay.
     fn apply(&mut self, address: Address, account: EvmAccount) {
         let entry = self.entries.entry(address).or_default();
         if account.is_selfdestructed() {

@@ -1,4 +1,4 @@
-//! Execution without consequence: the machine behind `eth_call` and estimates.
+//! Execution without state changes, for `eth_call` and gas estimates.
 
 use alloy_eips::{eip2930::AccessList, eip7702::SignedAuthorization};
 use alloy_primitives::{Address, B256, Bytes, Log, TxKind, U256};
@@ -19,12 +19,13 @@ use crate::{
     machine::{Machine, MachineContext, MachineError},
 };
 
-/// A transaction that nobody signed. What is left out has no effect: no fee field means that fees and the base
-/// fee do not count, no sender means the zero address.
+/// An unsigned transaction. Absent fields have no effect.
+///
+/// Without a fee field, fees and the base fee are ignored. Without a sender, the zero address sends.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CallRequest {
     pub from: Option<Address>,
-    /// `None` creates a contract.
+    /// Recipient; `None` creates a contract.
     pub to: Option<Address>,
     /// Gas limit.
     pub gas: Option<u64>,
@@ -36,55 +37,55 @@ pub struct CallRequest {
     pub max_priority_fee_per_gas: Option<u128>,
     /// Wei per blob gas (EIP-4844).
     pub max_fee_per_blob_gas: Option<u128>,
-    /// Wei.
+    /// Value in wei.
     pub value: U256,
     pub input: Bytes,
-    /// Must be the chain's when given (EIP-155).
+    /// If set, it must equal the chain's id (EIP-155).
     pub chain_id: Option<u64>,
-    /// EIP-2930.
+    /// Access list (EIP-2930).
     pub access_list: AccessList,
-    /// EIP-4844.
+    /// Versioned hashes of the blobs (EIP-4844).
     pub blob_hashes: Vec<B256>,
-    /// EIP-7702.
+    /// Signed authorizations (EIP-7702).
     pub authorizations: Vec<SignedAuthorization>,
 }
 
-/// How a call ended.
+/// Outcome of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CallOutcome {
     Success {
         gas_used: u64,
-        /// Returned bytes; the deployed code for a creation.
+        /// Returned bytes; for a creation, the deployed code.
         output: Bytes,
         logs: Vec<Log>,
     },
     /// Stopped by `REVERT`.
     Revert { gas_used: u64, output: Bytes },
-    /// Stopped by an exceptional halt, which uses up all gas.
+    /// Stopped by an exceptional halt, which consumes all gas.
     Halt { gas_used: u64, reason: HaltReason },
 }
 
-/// What a call or an estimate may take.
+/// Resource limits of a call or an estimate.
 #[derive(Clone, Copy, Debug)]
 pub struct CallLimits {
-    /// Most gas; also what a request gets that names none.
+    /// Maximum gas, and the default for a request without a gas limit.
     pub gas: u64,
-    /// All of an estimate's runs end by then.
+    /// Deadline for all runs of an estimate together.
     pub deadline: Deadline,
 }
 
 impl CallLimits {
-    /// What a request gets that names this much gas, or none.
+    /// Returns the gas limit that applies to the request.
     pub(crate) fn gas_of(&self, request: &CallRequest) -> u64 {
         request.gas.unwrap_or(self.gas).min(self.gas)
     }
 }
 
-/// Executes `request` in its environment. Neither the block's gas limit nor EIP-7825 bounds its gas.
+/// Executes `request` in its environment. Its gas is not bounded by the block's gas limit or by EIP-7825.
 ///
 /// # Errors
-/// [`ExecutionError::Rejected`] when such a transaction could not be executed at all (funds, fees below the base
-/// fee, intrinsic gas, chain id); [`ExecutionError::TimeLimit`].
+/// [`ExecutionError::Rejected`] if such a transaction could not be executed at all (funds, fees below the
+/// base fee, intrinsic gas, chain id); [`ExecutionError::TimeLimit`].
 pub fn call(
     environment: &Environment<'_>,
     request: &CallRequest,
@@ -109,7 +110,7 @@ impl From<ExecutionResult> for CallOutcome {
 }
 
 impl CallOutcome {
-    /// Gas after refunds.
+    /// Returns the gas used, after refunds.
     pub fn gas_used(&self) -> u64 {
         match self {
             Self::Success { gas_used, .. } | Self::Revert { gas_used, .. } | Self::Halt { gas_used, .. } => {
@@ -119,7 +120,7 @@ impl CallOutcome {
     }
 }
 
-/// A request that can be run again and again with different gas limits; what was read stays read.
+/// A request that can run repeatedly with different gas limits; reads stay cached between runs.
 pub(crate) struct Simulation<'a, I = ()> {
     machine: Machine<'a, I>,
     transaction: TxEnv,
@@ -133,7 +134,7 @@ impl<'a> Simulation<'a> {
 }
 
 impl<'a, I> Simulation<'a, I> {
-    /// A simulation whose [`Self::inspect`] shows what happens to `inspector`.
+    /// Creates a simulation whose [`Self::inspect`] reports the execution to `inspector`.
     pub fn with_inspector(
         environment: &Environment<'a>,
         request: &CallRequest,
@@ -163,17 +164,17 @@ impl<'a, I> Simulation<'a, I> {
         Ok(Self { machine, transaction, fees })
     }
 
-    /// Ends the runs to come once the deadline has passed.
+    /// Makes later runs stop once the deadline has passed.
     pub fn keep(&mut self, deadline: Deadline) {
         self.machine.keep(deadline);
     }
 
-    /// Runs with a gas limit and forgets what it changed.
+    /// Runs with a gas limit and discards the changes.
     pub fn run(&mut self, gas_limit: u64) -> Result<ExecutionResult, ExecutionError> {
         self.bounded(gas_limit, Machine::simulate)
     }
 
-    /// As [`Self::run`], in another way.
+    /// Like [`Self::run`], but executes with the given function.
     pub fn bounded<T>(
         &mut self,
         gas_limit: u64,
@@ -184,12 +185,12 @@ impl<'a, I> Simulation<'a, I> {
         run(&mut self.machine, self.transaction.clone()).map_err(|error| fees.error(error))
     }
 
-    /// An account before the request runs.
+    /// Returns an account in its state before the request runs.
     pub fn account(&mut self, address: Address) -> Result<Account, ExecutionError> {
         Ok(self.machine.cache().account(address)?.unwrap_or_default())
     }
 
-    /// The most that one blob transaction's blobs cost (wei).
+    /// Returns the maximum cost of the request's blobs (wei).
     pub fn blob_cost(&self) -> U256 {
         let blobs = self.transaction.blob_hashes.len() as u64;
         let gas = U256::from(blobs * alloy_eips::eip4844::DATA_GAS_PER_BLOB);
@@ -202,7 +203,7 @@ impl<'a, I> Simulation<'a, I> {
 }
 
 impl<'a, I: Inspector<MachineContext<'a>>> Simulation<'a, I> {
-    /// As [`Self::run`], with the inspector looking on.
+    /// Like [`Self::run`], but with the inspector active.
     pub fn inspect(&mut self, gas_limit: u64) -> Result<ExecutionResult, ExecutionError> {
         self.bounded(gas_limit, |machine, transaction| machine.inspect(transaction).map(|(result, _)| result))
     }
@@ -213,12 +214,12 @@ impl<'a, I: Inspector<MachineContext<'a>>> Simulation<'a, I> {
 }
 
 impl CallRequest {
-    /// The sender, the zero address when none is named.
+    /// Returns the sender, or the zero address if the request has none.
     pub fn sender(&self) -> Address {
         self.from.unwrap_or_default()
     }
 
-    /// The most it pays per gas (wei); zero when fees do not count.
+    /// Returns the maximum fee per gas (wei); zero if fees are ignored.
     pub fn fee_cap(&self) -> u128 {
         self.gas_price.or(self.max_fee_per_gas).unwrap_or(0)
     }
@@ -227,7 +228,7 @@ impl CallRequest {
         self.fee_cap() > 0 || self.max_priority_fee_per_gas.is_some_and(|fee| fee > 0)
     }
 
-    /// Takes the prices that do not count out of the block.
+    /// Sets the block's prices that the request ignores to zero.
     fn free(&self, block: &mut BlockEnv) {
         if !self.has_fee() {
             block.basefee = 0;
@@ -272,7 +273,7 @@ impl CallRequest {
         })
     }
 
-    /// A `gasPrice` is fee and tip at once.
+    /// Returns the maximum tip per gas; a `gasPrice` is both fee and tip.
     fn tip_cap(&self) -> u128 {
         self.max_priority_fee_per_gas.or(self.gas_price).unwrap_or(0)
     }

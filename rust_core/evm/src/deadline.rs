@@ -1,4 +1,4 @@
-//! A limit on the time of an execution, kept by the interpreter itself.
+//! Time limit of an execution, enforced by the interpreter itself.
 
 use std::time::{Duration, Instant};
 
@@ -15,21 +15,21 @@ use revm::{
 
 use crate::{ExecutionError, cache::Interruption, machine::MachineContext};
 
-/// Bytes of memory that an execution under a strict deadline may have, all frames together.
+/// Maximum memory in bytes of an execution under a strict deadline, all frames together.
 pub(crate) const STRICT_MEMORY: u64 = 256 * 1024;
-/// Bytes of input that a precompiled contract may have there.
+/// Maximum input in bytes of a precompiled contract under a strict deadline.
 pub(crate) const STRICT_INPUT: usize = 4096;
 
-/// Work between two checks: so many jump destinations take some microseconds.
+/// Work between two checks, in jump destinations; this many take a few microseconds.
 const INTERVAL: u32 = 1024;
-/// Work of an instruction whose time grows with its operands, in jump destinations.
+/// Base work of an instruction whose time grows with its operands, in jump destinations.
 const COSTLY: u32 = 64;
-/// Bytes of such an operand that are as much work as a jump destination.
+/// Number of operand bytes that equal the work of one jump destination.
 const BYTES: u64 = 256;
-/// Stack place of an instruction whose operand has 32 bytes at most.
+/// Marks an instruction whose operands have at most 32 bytes, without a length on the stack.
 const NO_LENGTH: usize = usize::MAX;
 
-/// When an execution must have ended.
+/// Time by which an execution must end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Deadline {
     end: Instant,
@@ -38,25 +38,30 @@ pub struct Deadline {
 }
 
 impl Deadline {
-    /// Returns the deadline `limit` after the arrival of the job that the thread runs, or from now where it runs none.
+    /// Returns a deadline `limit` after the arrival of the job that the thread runs, or from now if it runs
+    /// none.
     pub fn after(limit: Duration) -> Self {
         let arrived = arrival();
         Self { end: arrived.checked_add(limit).unwrap_or(arrived), limit, strict: false }
     }
 
-    /// `limit` from now, for a thread that others wait for. The clock is looked at before everything that may take some
-    /// time: reads of the state, hashes, copies. Whatever takes long at once ends the execution as if the time were
-    /// over: memory beyond 256 KiB, precompiled contracts other than the oldest four or with more than 4 KiB.
+    /// Returns a strict deadline `limit` after the arrival of the job that the thread runs, or from now. Use
+    /// it on a thread that others wait for.
+    ///
+    /// The clock is read before every operation that may take some time: reads of the state, hashes, copies.
+    /// A single long operation ends the execution as if the time limit were exceeded: memory beyond 256 KiB,
+    /// precompiled contracts other than the oldest four, or precompile inputs of more than 4 KiB.
     pub fn strict(limit: Duration) -> Self {
         Self { strict: true, ..Self::after(limit) }
     }
 
-    /// Whether nothing may run on for long after it.
+    /// Returns `true` if the deadline is strict: no operation may run much beyond it.
     pub fn is_strict(self) -> bool {
         self.strict
     }
 
-    /// Fails once it has passed, and where the scheduler ends the job. May pause the thread for others.
+    /// Fails if the deadline has passed or the scheduler has cancelled the job. May pause the thread to let
+    /// other jobs run.
     pub(crate) fn look(self) -> Result<(), Interruption> {
         if self.has_passed() {
             return Err(self.over());
@@ -64,7 +69,7 @@ impl Deadline {
         if self.strict { Ok(()) } else { checkpoint().map_err(Interruption::from) }
     }
 
-    /// Fails once it has passed, and where the scheduler ends the job.
+    /// Fails if the deadline has passed or the scheduler has cancelled the job.
     pub fn check(self) -> Result<(), ExecutionError> {
         self.look().map_err(ExecutionError::from)
     }
@@ -73,19 +78,21 @@ impl Deadline {
         Interruption::TimeLimit(self.limit)
     }
 
-    /// The time that the execution was given in all.
+    /// Returns the total time limit of the execution.
     pub fn limit(self) -> Duration {
         self.limit
     }
 
-    /// Whether it is over.
+    /// Returns `true` if the deadline has passed.
     pub fn has_passed(self) -> bool {
         Instant::now() >= self.end
     }
 }
 
-/// The deadline of a running execution, in revm's context. It is checked before every frame and at every
-/// [`INTERVAL`]th jump destination, sooner where costly instructions run: no code loops without a jump destination.
+/// The deadline of a running execution, stored in revm's context.
+///
+/// It is checked before every frame and at every [`INTERVAL`]th jump destination, sooner if costly
+/// instructions run. No code loops without a jump destination.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Watch {
     deadline: Option<Deadline>,
@@ -98,12 +105,12 @@ impl Watch {
         Self { deadline: Some(deadline), work: 0 }
     }
 
-    /// Fails once the deadline has passed.
+    /// Fails if the deadline has passed.
     pub fn look(&self) -> Result<(), ContextError<Interruption>> {
         self.deadline.map_or(Ok(()), Deadline::look).map_err(ContextError::Db)
     }
 
-    /// Adds work; returns `true` when the deadline is to be checked.
+    /// Adds work; returns `true` if a check is due.
     fn add(&mut self, work: u32) -> bool {
         self.work += work;
         let is_due = self.work >= INTERVAL;
@@ -117,7 +124,7 @@ impl Watch {
         self.deadline.is_some_and(Deadline::is_strict)
     }
 
-    /// Fails under a strict deadline, whatever the time, if what comes `is_long`.
+    /// Fails under a strict deadline, at any time, if the next operation `is_long`.
     pub fn refuse(&self, is_long: impl FnOnce() -> bool) -> Result<(), ContextError<Interruption>> {
         match self.deadline {
             Some(deadline) if deadline.strict && is_long() => Err(ContextError::Db(deadline.over())),
@@ -129,7 +136,7 @@ impl Watch {
 type Machinery<'a, 'c> = InstructionContext<'a, MachineContext<'c>, EthInterpreter>;
 type Run = for<'a, 'c> fn(Machinery<'a, 'c>) -> InstructionExecResult;
 
-/// Looks at the clock; ends the execution once the deadline has passed.
+/// Checks the deadline; ends the execution if it has passed.
 fn look(host: &mut MachineContext<'_>) -> InstructionExecResult {
     host.chain.look().map_err(|error| {
         host.error = Err(error);
@@ -137,18 +144,20 @@ fn look(host: &mut MachineContext<'_>) -> InstructionExecResult {
     })
 }
 
-/// Checks the deadline before an instruction whose time grows with an operand: each time under a strict one.
-/// `depth` is the place of the operand's length on the stack.
+/// Checks the deadline before an instruction whose time grows with an operand: every time under a strict
+/// deadline.
+///
+/// `depth` is the stack position of the operand's length.
 fn check_costly(context: &mut Machinery<'_, '_>, depth: usize) -> InstructionExecResult {
-    // Where there are fewer operands the instruction fails.
+    // With too few operands the instruction itself fails.
     let length = context.interpreter.stack.peek(depth).map_or(0, |length| length.saturating_to::<u64>());
     let work = u32::try_from(length / BYTES).unwrap_or(INTERVAL).min(INTERVAL) + COSTLY;
     let host = &mut *context.host;
     if host.chain.add(work) || host.chain.is_strict() { look(host) } else { Ok(()) }
 }
 
-/// Instructions whose time grows with an operand, each behind a check of the deadline, and where on the stack the
-/// operand's length is.
+/// Defines instructions whose time grows with an operand, each behind a deadline check, with the stack
+/// position of the operand's length.
 macro_rules! looked {
     ($($opcode:ident => $name:ident, $depth:expr, $run:expr;)*) => {
         $(fn $name(mut context: Machinery<'_, '_>) -> InstructionExecResult {

@@ -1,4 +1,4 @@
-//! EIP-6110: deposits, read from the logs of the deposit contract.
+//! Deposits (EIP-6110), read from the logs of the deposit contract.
 
 use alloy_primitives::{Address, B256, Log, b256};
 
@@ -6,14 +6,17 @@ use crate::ExecutionError;
 
 /// Topic of `DepositEvent(bytes,bytes,bytes,bytes,bytes)`.
 const DEPOSIT_EVENT: B256 = b256!("0x649bbc62d0e31342afea4e5cd82d4049e7e1ee912fc0889aa790803be39038c5");
-/// Length of the event's data, which EIP-6110 fixes.
+/// Length of the event's data in bytes, fixed by EIP-6110.
 const DATA_LENGTH: usize = 576;
-/// Offset of each field in the ABI encoding, and its length: public key, withdrawal credentials, amount,
+/// Offset and length of each field in the ABI encoding: public key, withdrawal credentials, amount,
 /// signature, index.
 const FIELDS: [(usize, usize); 5] = [(160, 48), (256, 32), (320, 8), (384, 96), (512, 8)];
 
-/// The deposit request data of a block: 192 bytes per deposit, in the order of the logs. None without a deposit
-/// contract.
+/// Returns the deposit request data of a block: 192 bytes per deposit, in the order of the logs. Returns no
+/// data without a deposit contract.
+///
+/// # Errors
+/// [`ExecutionError::DepositLog`] if the layout of a log differs from EIP-6110.
 pub fn deposit_requests<'a>(
     contract: Option<Address>,
     logs: impl IntoIterator<Item = &'a Log>,
@@ -28,7 +31,7 @@ pub fn deposit_requests<'a>(
     Ok(out)
 }
 
-/// Appends the fields of one event, `None` when the layout differs.
+/// Appends the fields of one event; returns `None` if the layout differs.
 fn push(data: &[u8], out: &mut Vec<u8>) -> Option<()> {
     if data.len() != DATA_LENGTH {
         return None;
@@ -43,7 +46,7 @@ fn push(data: &[u8], out: &mut Vec<u8>) -> Option<()> {
     Some(())
 }
 
-/// A 32-byte big-endian number that fits a `usize`.
+/// Decodes a 32-byte big-endian number; returns `None` if it does not fit a `usize`.
 fn word(data: &[u8], at: usize) -> Option<usize> {
     let (high, low) = data.get(at..at + 32)?.split_at(24);
     let low = u64::from_be_bytes(low.try_into().ok()?);

@@ -4,17 +4,19 @@ use alloy_consensus::{Header, constants::EMPTY_OMMER_ROOT_HASH};
 use alloy_primitives::U256;
 use foreseal_types::ChainSpec;
 
-/// Difficulty never falls below this.
+/// Minimum difficulty.
 const MINIMUM: U256 = U256::from_limbs([131_072, 0, 0, 0]);
 
-/// The difficulty that the block after `parent` must have at `timestamp` (seconds): Frontier, EIP-2, EIP-100 and
-/// the delays of the bomb (EIP-649, 1234, 2384, 3554, 4345, 5133).
+/// Returns the difficulty that the block after `parent` must have at `timestamp` (seconds).
+///
+/// Implements Frontier, EIP-2, EIP-100 and the delays of the difficulty bomb (EIP-649, 1234, 2384, 3554,
+/// 4345, 5133).
 pub fn difficulty_after(spec: &ChainSpec, parent: &Header, timestamp: u64) -> U256 {
     let config = spec.config();
     let number = parent.number + 1;
     let active = |fork: Option<u64>| fork.is_some_and(|block| block <= number);
     let elapsed = timestamp.saturating_sub(parent.timestamp);
-    // How many 2048ths of the parent's difficulty are added, or taken away.
+    // Number of 2048ths of the parent's difficulty to add or to subtract.
     let (raise, fall) = if active(config.byzantium_block) {
         let base = if parent.ommers_hash == EMPTY_OMMER_ROOT_HASH { 1 } else { 2 };
         steps(base, elapsed / 9)
@@ -37,7 +39,7 @@ pub fn difficulty_after(spec: &ChainSpec, parent: &Header, timestamp: u64) -> U2
     moved.max(MINIMUM) + bomb(number.saturating_sub(delay))
 }
 
-/// `base - slow`, at least -99, as what is added and what is taken away.
+/// Returns `base - slow`, at least -99, as a pair of an increase and a decrease.
 fn steps(base: u64, slow: u64) -> (u64, u64) {
     (base.saturating_sub(slow), slow.saturating_sub(base).min(99))
 }
@@ -67,7 +69,7 @@ mod tests {
         // Mainnet blocks 0 and 1.
         let genesis = Header { difficulty: U256::from(17_179_869_184u64), ..Header::default() };
         assert_eq!(after(frontier.clone(), &genesis, 1_438_269_988), 17_171_480_576);
-        // The first step of the bomb.
+        // The first step of the difficulty bomb.
         let parent =
             Header { number: 199_999, difficulty: U256::from(1 << 30), timestamp: 100, ..Header::default() };
         assert_eq!(after(frontier, &parent, 112), (1 << 30) + (1 << 19) + 1);

@@ -1,4 +1,4 @@
-//! The rules, the block and the transaction as revm takes them.
+//! Conversion of rules, block and transaction to revm's types.
 
 use alloy_consensus::{Header, Transaction as _};
 use alloy_eips::eip7702::{RecoveredAuthority, RecoveredAuthorization};
@@ -12,21 +12,21 @@ use revm::{
 
 use crate::{cache::Cache, machine::Machine, precompiles::MovedPrecompiles};
 
-/// Where a request executes.
+/// Environment in which a request executes.
 #[derive(Clone)]
 pub struct Environment<'a> {
     pub spec: &'a ChainSpec,
     pub state: &'a dyn StateReader,
     pub hashes: &'a dyn BlockHashes,
-    /// The block that it is in.
+    /// Header of the block that contains the request.
     pub header: &'a Header,
-    /// Wei per blob gas, in place of what follows from the header.
+    /// Blob base fee in wei per blob gas; replaces the value that follows from the header.
     pub blob_base_fee: Option<u128>,
     pub precompiles: MovedPrecompiles,
 }
 
 impl<'a> Environment<'a> {
-    /// In the block of `header`, as it is.
+    /// Creates the environment of the block with this header, without overrides.
     pub fn new(
         spec: &'a ChainSpec,
         state: &'a dyn StateReader,
@@ -37,7 +37,7 @@ impl<'a> Environment<'a> {
         Self { spec, state, hashes, header, blob_base_fee: None, precompiles }
     }
 
-    /// The block that the opcodes see.
+    /// Returns the block environment that the opcodes read.
     pub(crate) fn block(&self) -> BlockEnv {
         let mut env = block(self.spec, self.header);
         if let (Some(blob), Some(price)) = (&mut env.blob_excess_gas_and_price, self.blob_base_fee) {
@@ -46,7 +46,7 @@ impl<'a> Environment<'a> {
         env
     }
 
-    /// A machine over the state with nothing cached.
+    /// Creates a machine over the state with an empty cache.
     pub(crate) fn machine<I>(&self, rules: CfgEnv, block: BlockEnv, inspector: I) -> Machine<'a, I> {
         let cache = Cache::new(self.state, self.hashes);
         let mut machine = Machine::with_inspector(cache, rules, block, inspector);
@@ -57,16 +57,16 @@ impl<'a> Environment<'a> {
     }
 }
 
-/// Rules of the block that `header` opens. The gas cap per transaction (EIP-7825) is the fork's own.
+/// Returns the rules of the block with this header. The gas cap per transaction (EIP-7825) is the fork's own.
 pub fn rules(spec: &ChainSpec, header: &Header) -> CfgEnv {
     let fork = spec.fork(header);
     let mut cfg = CfgEnv::new_with_spec(fork).with_chain_id(spec.chain_id());
-    // What bounds memory is its price in gas.
+    // Only the gas price of memory bounds its size.
     cfg.memory_limit = u64::MAX;
     if fork.is_enabled_in(SpecId::CANCUN)
         && let Some(params) = spec.blob_params(header.timestamp)
     {
-        // Before Osaka (EIP-7594) one transaction may take all the blobs of a block.
+        // Before Osaka (EIP-7594) one transaction may carry all the blobs of a block.
         let most = if fork.is_enabled_in(SpecId::OSAKA) {
             params.max_blobs_per_tx.min(params.max_blob_count)
         } else {
@@ -78,7 +78,7 @@ pub fn rules(spec: &ChainSpec, header: &Header) -> CfgEnv {
     cfg
 }
 
-/// The block that the opcodes see.
+/// Returns the block environment that the opcodes read.
 pub fn block(spec: &ChainSpec, header: &Header) -> BlockEnv {
     let fork = spec.fork(header);
     let blob = header.excess_blob_gas.filter(|_| fork.is_enabled_in(SpecId::CANCUN)).map(|excess| {
@@ -98,7 +98,7 @@ pub fn block(spec: &ChainSpec, header: &Header) -> BlockEnv {
     }
 }
 
-/// A signed transaction. Nothing is recovered here.
+/// Converts a signed transaction. Sender and authorities are already recovered.
 pub fn transaction(transaction: &Transaction) -> TxEnv {
     let envelope = transaction.envelope();
     let authorizations = envelope.authorization_list().unwrap_or_default().iter();

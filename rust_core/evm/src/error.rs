@@ -1,4 +1,4 @@
-//! Why something did not execute.
+//! Errors of execution.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use revm::context_interface::result::{EVMError, InvalidTransaction};
 
 use crate::{cache::Interruption, trace::TraceLimit};
 
-/// Why a transaction cannot be part of the block. Nothing of it stays behind.
+/// Reasons why a block cannot contain a transaction. A rejected transaction leaves no changes.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Rejected {
     #[error("nonce too low: have {got}, want {expected}")]
@@ -19,20 +19,22 @@ pub enum Rejected {
     /// The nonce is 2^64 - 1 (EIP-2681).
     #[error("nonce has its largest value")]
     NonceOverflow,
-    /// Wei. `needed` is gas limit x greatest price + value + blob gas x greatest blob price, or the largest number when
-    /// that has more than 256 bits.
+    /// The sender's balance is too low. Both amounts are in wei.
+    ///
+    /// `needed` is gas limit x maximum price + value + blob gas x maximum blob price, capped at the largest
+    /// 256-bit number.
     #[error("insufficient funds for gas * price + value: have {have}, want {needed}")]
     InsufficientFunds { have: U256, needed: U256 },
-    /// The gas limit is more than what the block has left.
+    /// The gas limit exceeds the gas left in the block.
     #[error("gas limit {needed} exceeds the {available} left in the block")]
     BlockGasExceeded { available: u64, needed: u64 },
-    /// The blob gas is more than what the block has left (EIP-4844).
+    /// The blob gas exceeds the blob gas left in the block (EIP-4844).
     #[error("blob gas {needed} exceeds the {available} left in the block")]
     BlobGasExceeded { available: u64, needed: u64 },
-    /// EIP-7825.
+    /// The gas limit exceeds the cap per transaction (EIP-7825).
     #[error("gas limit {got} exceeds the cap of {cap} per transaction")]
     GasCapExceeded { cap: u64, got: u64 },
-    /// The gas limit does not cover what every such transaction costs (EIP-7623 floor included).
+    /// The gas limit does not cover the intrinsic cost of the transaction (EIP-7623 floor included).
     #[error("intrinsic gas too low: have {got}, want {needed}")]
     IntrinsicGas { needed: u64, got: u64 },
     #[error("max fee per gas {max_fee} is less than the block's base fee {base_fee}")]
@@ -41,46 +43,47 @@ pub enum Rejected {
     BlobFeeTooLow { max_fee: u128, blob_fee: u128 },
     #[error("max priority fee per gas is higher than max fee per gas")]
     TipAboveFee,
-    /// EIP-3607.
+    /// The sender has code (EIP-3607).
     #[error("sender has code")]
     SenderHasCode,
-    /// EIP-3860.
+    /// The init code is too large (EIP-3860).
     #[error("init code is too large")]
     InitCodeTooLarge,
-    /// EIP-155.
+    /// The chain id differs from the chain's (EIP-155).
     #[error("chain id differs from the chain's")]
     ChainId,
-    /// A high `s` (EIP-2), or replay protection before there was any.
+    /// The signature has a high `s` (EIP-2), or replay protection before EIP-155 is active.
     #[error("signature form is not valid under the block's rules")]
     SignatureForm,
     #[error("transaction type {0} is not supported under the block's rules")]
     UnsupportedType(u8),
-    /// It makes the deposit contract emit a log with another layout than EIP-6110 prescribes.
+    /// The deposit contract emits a log with a layout other than that of EIP-6110.
     #[error("deposit log has a wrong layout")]
     DepositLog,
     #[error("{0}")]
     Other(String),
 }
 
-/// Why an execution did not come to a result.
+/// Errors that prevent an execution from producing a result.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ExecutionError {
     #[error(transparent)]
     Rejected(#[from] Rejected),
     #[error(transparent)]
     State(#[from] StateError),
-    /// A contract that block processing calls is missing or fails: the block cannot be valid (EIP-7002, 7251).
+    /// A system contract is missing or fails: the block cannot be valid (EIP-7002, 7251).
     #[error("system contract {address}: {reason}")]
     SystemContract { address: Address, reason: String },
-    /// A log of the deposit contract has another layout than EIP-6110 prescribes.
+    /// The layout of a deposit contract's log differs from EIP-6110.
     #[error("deposit log has a wrong layout")]
     DepositLog,
     #[error("execution environment: {0}")]
     Environment(String),
-    /// A call, an estimate or a trace took all the time that it was given.
+    /// A call, an estimate or a trace exceeded its time limit.
     #[error("execution took longer than {0:?}")]
     TimeLimit(Duration),
-    /// The scheduler ended the job that executes: its connection is closed, or its caller's budget exhausted.
+    /// The scheduler cancelled the job that executes: its connection is closed, or its caller's budget is
+    /// exhausted.
     #[error(transparent)]
     Stopped(Stopped),
     #[error(transparent)]
@@ -100,7 +103,7 @@ impl From<Interruption> for ExecutionError {
     }
 }
 
-/// What a rejection needs to name figures that revm leaves out.
+/// Transaction and block values that revm's errors omit.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct TransactionFees {
     pub kind: u8,
@@ -130,7 +133,7 @@ impl TransactionFees {
             I::LackOfFundForMaxFee { fee, balance } => {
                 Rejected::InsufficientFunds { have: *balance, needed: *fee }
             }
-            // revm does not look at the balance then: nobody has so much. The executor fills it in.
+            // revm does not read the balance in this case; the executor fills it in.
             I::OverflowPaymentInTransaction => {
                 Rejected::InsufficientFunds { have: U256::MAX, needed: U256::MAX }
             }

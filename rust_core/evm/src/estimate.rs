@@ -1,4 +1,4 @@
-//! The least gas limit with which a request succeeds.
+//! Estimate of the lowest gas limit with which a request succeeds.
 
 use alloy_primitives::{Bytes, U256};
 use foreseal_types::{SpecId, TRANSACTION_GAS_CAP};
@@ -12,36 +12,36 @@ use crate::{
 
 /// Gas of a transfer to an account without code.
 const TRANSFER_GAS: u64 = 21_000;
-/// Gas that a call with value hands over on top (yellow paper, `G_callstipend`).
+/// Gas that a call with value passes on in addition (yellow paper, `G_callstipend`).
 const CALL_STIPEND: u64 = 2_300;
 
-/// Why there is no estimate.
+/// Reasons why no estimate exists.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EstimateError {
     #[error("execution reverted")]
     Revert { output: Bytes },
-    /// Fails in another way than by running out of gas, with all the gas it may have.
+    /// The request halts with all the gas it may use, for a reason other than out of gas.
     #[error("execution halted: {reason}")]
     Halt { reason: HaltReason, gas: u64 },
-    /// Needs more gas than it may have or can pay for.
+    /// The request needs more gas than it may use or its sender can pay for.
     #[error("gas required exceeds allowance ({allowance})")]
     GasExceedsAllowance { allowance: u64 },
-    /// Needs more gas than whoever executes it allows for one request.
+    /// The request needs more gas than the server allows for one request.
     #[error("gas required exceeds the limit of {cap} for one request")]
     GasCap { cap: u64 },
-    /// Wei. The sender cannot pay the value (and the blobs).
+    /// The sender cannot pay the value and the blobs. Amounts in wei.
     #[error("insufficient funds for gas * price + value")]
     InsufficientFunds { have: U256, needed: U256 },
     #[error(transparent)]
     Execution(#[from] ExecutionError),
 }
 
-/// Finds a gas limit with which `request` succeeds and that is at most 1.5 % above the least such limit; exactly
-/// 21,000 for a transfer to an account without code.
+/// Returns a gas limit with which `request` succeeds, at most 1.5 % above the lowest such limit. Returns
+/// exactly 21,000 for a transfer to an account without code.
 ///
-/// The limit is bounded by the request's own gas, that of `limits`, the block's gas limit, the fork's cap per transaction
-/// (EIP-7825), and, when a fee is given, by what the sender's balance pays for. It does not depend on how full the
-/// block is.
+/// The limit is bounded by the request's own gas, that of `limits`, the block's gas limit and the fork's cap
+/// per transaction (EIP-7825). With a fee, the sender's balance bounds it too. It does not depend on the gas
+/// already used in the block.
 pub fn estimate(
     environment: &Environment<'_>,
     request: &CallRequest,
@@ -70,7 +70,7 @@ pub fn estimate(
     };
     match result {
         ExecutionResult::Success { gas, .. } => {
-            // Before the refund, the floor of EIP-7623 included.
+            // Gas before the refund, including the floor of EIP-7623.
             let spent = gas.total_gas_spent().max(gas.floor_gas());
             Ok(search(spent, limit, |gas| succeeds(&mut simulation, gas))?)
         }
@@ -82,7 +82,7 @@ pub fn estimate(
     }
 }
 
-/// The most gas that the request may have, whoever executes it.
+/// Returns the maximum gas that the request may use, independent of the server's limits.
 fn allowance(
     simulation: &mut Simulation<'_>,
     block_gas: u64,
@@ -92,7 +92,7 @@ fn allowance(
     if simulation.fork().is_enabled_in(SpecId::OSAKA) {
         limit = limit.min(TRANSACTION_GAS_CAP);
     }
-    // Less than any transaction costs is a client's way to say nothing.
+    // Some clients send less than the cost of any transaction to mean "no limit".
     if let Some(gas) = request.gas.filter(|gas| *gas >= TRANSFER_GAS) {
         limit = limit.min(gas);
     }
@@ -114,7 +114,8 @@ fn is_transfer(simulation: &mut Simulation<'_>, request: &CallRequest) -> Result
     Ok(plain && simulation.account(to)?.code_hash == alloy_primitives::KECCAK256_EMPTY)
 }
 
-/// Whether the request succeeds with this gas. Any failure counts as too little gas: it succeeded with more.
+/// Returns `true` if the request succeeds with this gas. Any failure counts as too little gas: it succeeded
+/// with more.
 fn succeeds(simulation: &mut Simulation<'_>, gas: u64) -> Result<bool, ExecutionError> {
     match simulation.run(gas) {
         Ok(result) => Ok(result.is_success()),
@@ -123,19 +124,19 @@ fn succeeds(simulation: &mut Simulation<'_>, gas: u64) -> Result<bool, Execution
     }
 }
 
-/// Narrows the least sufficient limit to (`low`, `high`] until they differ by at most 1.5 % of `low`; a run with `limit`
-/// succeeded and spent `spent`.
+/// Narrows the lowest sufficient limit to (`low`, `high`] until they differ by at most 1.5 % of `low`. A run
+/// with `limit` succeeded and spent `spent`.
 fn search(
     spent: u64,
     limit: u64,
     mut succeeds: impl FnMut(u64) -> Result<bool, ExecutionError>,
 ) -> Result<u64, ExecutionError> {
-    // Only what is known to be too little bounds the search from below. What the run spent is not: an inner call that
-    // fails takes its share of whatever there is, and the outer one may go on without it.
+    // Only an insufficient limit bounds the search from below. The gas spent does not: an inner call that
+    // fails consumes its share of any amount, and the outer call may continue without it.
     let mut low = TRANSFER_GAS - 1;
     let mut high = limit;
-    // Most requests need exactly what they spent. One that calls needs more, because a call passes on 63 of 64
-    // parts only (EIP-150).
+    // Most requests need exactly the gas they spent. A request that calls needs more, because a call passes
+    // on only 63/64 of the gas (EIP-150).
     let spare = spent.saturating_add(CALL_STIPEND);
     let guesses = [spent, spent.saturating_sub(1), spare.saturating_add(spare / 63 + 1)];
     for guess in guesses {
@@ -148,7 +149,7 @@ fn search(
         }
     }
     while !close(low, high) {
-        // The answer is near the low end far more often than in the middle.
+        // The result is near the low end far more often than in the middle.
         let middle = (low + (high - low) / 2).min(low.saturating_mul(2)).max(low + 1);
         if succeeds(middle)? {
             high = middle;
@@ -169,7 +170,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The estimate when everything from `least` on suffices, and the number of runs after the measured one.
+    /// Returns the estimate if all limits from `least` on suffice, and the number of runs of the search.
     fn run(spent: u64, limit: u64, least: u64) -> (u64, u32) {
         let mut runs = 0;
         let found = search(spent, limit, |gas| {
@@ -181,9 +182,9 @@ mod tests {
 
     #[test]
     fn the_usual_cases_take_few_runs() {
-        // With a refund as well: it comes after what was spent.
+        // The same holds with a refund: it comes after the gas spent.
         assert_eq!(run(51_000, 30_000_000, 51_000), (51_000, 2));
-        // A call passes on 63 of 64 parts.
+        // A call passes on 63/64 of the gas.
         let (found, runs) = run(500_000, 30_000_000, 507_000);
         assert!((507_000..=514_605).contains(&found) && runs <= 3, "{found} in {runs} runs");
     }

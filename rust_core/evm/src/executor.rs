@@ -1,4 +1,4 @@
-//! One step's execution: one revm `Evm` over one write cache.
+//! Execution of one step: one revm `Evm` over one write cache.
 
 use alloy_consensus::{Eip658Value, Header, Transaction as _};
 use alloy_primitives::{Address, U256};
@@ -14,7 +14,7 @@ use crate::{
     machine::Machine,
 };
 
-/// Half of the order of secp256k1: the largest `s` of a signature from Homestead on (EIP-2).
+/// Half of the order of secp256k1: the maximum `s` of a signature from Homestead on (EIP-2).
 const HALF_ORDER: U256 = U256::from_limbs([
     0xdfe9_2f46_681b_20a0,
     0x5d57_6e73_57a4_501d,
@@ -22,14 +22,14 @@ const HALF_ORDER: U256 = U256::from_limbs([
     0x7fff_ffff_ffff_ffff,
 ]);
 
-/// How far the block is filled. Carried from step to step by the caller.
+/// Gas and log totals of the block. The caller carries it from step to step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BlockGas {
     /// Gas used by the transactions so far.
     pub gas_used: u64,
     /// Blob gas of the transactions so far (EIP-4844).
     pub blob_gas_used: u64,
-    /// Logs emitted so far.
+    /// Number of logs emitted so far.
     pub log_count: u64,
 }
 
@@ -37,7 +37,7 @@ pub struct BlockGas {
 pub struct Executor<'a, I = ()> {
     pub(crate) machine: Machine<'a, I>,
     pub(crate) deposit_contract: Option<Address>,
-    /// The block of the DAO's irregular change, if the chain makes it.
+    /// Number of the block with the DAO's irregular state change, if the chain supports it.
     pub(crate) dao_block: Option<u64>,
     number: u64,
     beneficiary: Address,
@@ -47,7 +47,7 @@ pub struct Executor<'a, I = ()> {
 }
 
 impl<'a> Executor<'a> {
-    /// Opens an execution on `reader` under the rules and environment of `header`.
+    /// Creates an executor on `reader` under the rules and environment of `header`.
     pub fn new(
         spec: &ChainSpec,
         reader: &'a dyn StateReader,
@@ -59,7 +59,7 @@ impl<'a> Executor<'a> {
 }
 
 impl<'a, I> Executor<'a, I> {
-    /// An execution whose inspected transactions `inspector` looks at.
+    /// Creates an executor whose inspected transactions are reported to `inspector`.
     pub(crate) fn with_inspector(
         spec: &ChainSpec,
         reader: &'a dyn StateReader,
@@ -87,49 +87,50 @@ impl<'a, I> Executor<'a, I> {
         }
     }
 
-    /// The fork whose rules hold.
+    /// Returns the active fork.
     pub fn fork(&self) -> SpecId {
         self.machine.fork()
     }
 
-    /// Number of the block.
+    /// Returns the number of the block.
     pub fn number(&self) -> u64 {
         self.number
     }
 
-    /// Fee recipient of the block.
+    /// Returns the fee recipient of the block.
     pub fn beneficiary(&self) -> Address {
         self.beneficiary
     }
 
-    /// The account as the transactions so far left it.
+    /// Returns the account after the transactions so far.
     pub fn account(&mut self, address: &Address) -> Result<Option<Account>, StateError> {
         self.cache().account(*address)
     }
 
-    /// Reads the accounts that transactions to come will need, all at once: several reads wait for memory together.
-    /// Has no other effect than speed.
+    /// Reads the accounts of upcoming transactions in one batch, so that the memory latencies overlap. It
+    /// only affects speed.
     pub fn prefetch(&mut self, addresses: impl Iterator<Item = Address>) -> Result<(), ExecutionError> {
         Ok(self.cache().prefetch(addresses)?)
     }
 
-    /// Executes a transaction and keeps its changes.
+    /// Executes a transaction and applies its changes.
     ///
-    /// The receipt carries a success flag; before Byzantium the caller puts the intermediate root in its place.
+    /// The receipt carries a success flag; before Byzantium the caller replaces it with the intermediate
+    /// root.
     ///
     /// # Errors
-    /// [`ExecutionError::Rejected`] when the block cannot contain it: nothing of it stays, `block` included.
-    /// Any other error is not the transaction's fault.
+    /// [`ExecutionError::Rejected`] if the block cannot contain the transaction: no change remains, `block`
+    /// included. Any other error is not the transaction's fault.
     pub fn transact(
         &mut self,
         transaction: &Transaction,
         block: &mut BlockGas,
     ) -> Result<Receipt, ExecutionError> {
         let blob_gas = self.admit(transaction, block)?;
-        // A block with a wrong deposit log is not valid, whatever else is in it.
+        // A wrong deposit log makes the whole block invalid.
         let deposits = self.deposit_contract.filter(|_| self.fork().is_enabled_in(SpecId::PRAGUE));
         let allowed = |result: &ExecutionResult| deposit_requests(deposits, result.logs()).is_ok();
-        // Nobody signs for a contract, but a development chain lets its users speak for one.
+        // A contract has no signing key, but a development chain lets its users impersonate one.
         self.machine.let_code_send(transaction.is_impersonated());
         let result = match self.machine.transact(environment::transaction(transaction), allowed) {
             Ok(Some(result)) => result,
@@ -145,7 +146,7 @@ impl<'a, I> Executor<'a, I> {
         Ok(receipt(transaction, result, blob_gas, block))
     }
 
-    /// What changed since the last take: absolute values, sorted, nothing that is as it was.
+    /// Returns the changes since the last call: absolute values, sorted, without unchanged ones.
     pub fn take_diff(&mut self) -> StateDiff {
         self.cache().take_diff()
     }
@@ -154,7 +155,8 @@ impl<'a, I> Executor<'a, I> {
         self.machine.cache()
     }
 
-    /// Checks against the block and the rules that revm leaves to its caller. Returns the blob gas.
+    /// Performs the checks against the block and the rules that revm leaves to its caller. Returns the blob
+    /// gas.
     pub(crate) fn admit(&self, transaction: &Transaction, block: &BlockGas) -> Result<u64, Rejected> {
         let envelope = transaction.envelope();
         let available = self.gas_limit.saturating_sub(block.gas_used);
@@ -187,7 +189,7 @@ impl<'a, I> Executor<'a, I> {
     }
 }
 
-/// The receipt of an executed transaction, which `block` then counts.
+/// Builds the receipt of an executed transaction and adds the transaction to the totals in `block`.
 pub(crate) fn receipt(
     transaction: &Transaction,
     result: ExecutionResult,

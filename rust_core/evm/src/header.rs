@@ -1,4 +1,4 @@
-//! A header against its parent, its body and the rules; everything but the proof-of-work seal.
+//! Validation of a header against its parent, its body and the rules, except the proof-of-work seal.
 
 use alloy_consensus::{
     Header,
@@ -11,10 +11,10 @@ use foreseal_types::{BlockBytes, ChainSpec, MAX_BLOCK_BYTES, SpecId};
 
 use crate::{BlockError, block::expect, difficulty::difficulty_after};
 
-/// Extra data of the first ten blocks after the DAO's irregular change (EIP-779).
+/// Extra data of the first ten blocks after the DAO's irregular state change (EIP-779).
 const DAO_EXTRA_DATA: &[u8] = &hex!("64616f2d686172642d666f726b");
 
-/// Checks what can be checked before the block is executed.
+/// Performs all checks that are possible before the block is executed.
 pub fn validate(spec: &ChainSpec, parent: &Header, block: &BlockBytes) -> Result<(), BlockError> {
     let header = &block.header;
     let fork = spec.fork(header);
@@ -76,7 +76,7 @@ fn validate_work(spec: &ChainSpec, parent: &Header, header: &Header, fork: SpecI
     if merged {
         return Err(BlockError::field("difficulty", U256::ZERO.to_string(), header.difficulty));
     }
-    // Proof of authority has difficulties of its own.
+    // Proof of authority has its own difficulty rules.
     if spec.config().clique.is_some() {
         return Ok(());
     }
@@ -94,7 +94,7 @@ fn validate_dao(spec: &ChainSpec, header: &Header) -> Result<(), BlockError> {
     Err(BlockError::field("extraData", "dao-hard-fork".to_owned(), &header.extra_data))
 }
 
-/// Uncles are checked for their number, their hash and their distance; their own headers are not.
+/// Checks the number, the hash and the distance of uncles, but not their headers.
 fn validate_uncles(block: &BlockBytes, fork: SpecId) -> Result<(), BlockError> {
     let header = &block.header;
     let hash = if block.uncles.is_empty() {
@@ -160,7 +160,7 @@ impl<T: std::fmt::Display> std::fmt::Display for Printed<T> {
     }
 }
 
-/// The requests hash of the header against the computed one (EIP-7685).
+/// Compares the requests hash of the header with the computed one (EIP-7685).
 pub fn validate_requests(computed: Option<B256>, header: &Header) -> Result<(), BlockError> {
     expect("requestsHash", Printed(computed), Printed(header.requests_hash))
 }

@@ -1,6 +1,7 @@
-//! The one revm `Evm` of an execution.
+//! The revm `Evm` of an execution.
 //!
-//! It is wrapped for one rule that revm leaves out: a contract is not created where storage already is (EIP-7610).
+//! The wrapper adds one rule that revm omits: a contract is not created at an address with storage
+//! (EIP-7610).
 
 use alloy_primitives::{Address, Bytes};
 use foreseal_types::SpecId;
@@ -32,7 +33,7 @@ use crate::{
     precompiles::{MovedPrecompiles, Precompiles},
 };
 
-/// What instructions and inspectors see.
+/// Context that instructions and inspectors access.
 pub(crate) type MachineContext<'a> = Context<BlockEnv, TxEnv, CfgEnv, Cache<'a>, Journal<Cache<'a>>, Watch>;
 type Instructions<'a> = EthInstructions<EthInterpreter, MachineContext<'a>>;
 type Inner<'a, I> = Evm<MachineContext<'a>, I, Instructions<'a>, Precompiles, Frame>;
@@ -40,10 +41,10 @@ type Frame = EthFrame<EthInterpreter>;
 type MachineHandler<'a, I> = MainnetHandler<Machine<'a, I>, MachineError, Frame>;
 pub(crate) type MachineError = EVMError<Interruption>;
 
-/// Room for this many accounts is kept from one transaction to the next.
+/// Maximum capacity, in accounts, that is reused for the next transaction.
 const KEPT_ROOM: usize = 128;
 
-/// A revm `Evm` over a [`Cache`], with an inspector for those executions that are inspected.
+/// A revm `Evm` over a [`Cache`], with an inspector for inspected executions.
 pub(crate) struct Machine<'a, I = ()>(Inner<'a, I>);
 
 impl<'a, I> Machine<'a, I> {
@@ -55,17 +56,17 @@ impl<'a, I> Machine<'a, I> {
             inspector,
             instruction: EthInstructions::new_mainnet_with_spec(fork),
             precompiles: Precompiles::new(fork, MovedPrecompiles::default()),
-            // Frames get their room when they are first needed: most calls need one.
+            // Frames are allocated on first use: most calls need one.
             frame_stack: FrameStack::new(),
         })
     }
 
-    /// Lets precompiled contracts answer elsewhere.
+    /// Moves precompiled contracts to other addresses.
     pub fn move_precompiles(&mut self, moved: MovedPrecompiles) {
         self.0.precompiles = Precompiles::new(self.fork(), moved);
     }
 
-    /// Ends every execution from now on with [`Interruption::TimeLimit`] once the deadline has passed.
+    /// Ends every later execution with [`Interruption::TimeLimit`] once the deadline has passed.
     pub fn keep(&mut self, deadline: Deadline) {
         self.0.ctx.chain = Watch::new(deadline);
         let gas = self.0.instruction.gas_table()[usize::from(JUMPDEST)];
@@ -80,7 +81,7 @@ impl<'a, I> Machine<'a, I> {
         }
     }
 
-    /// Whether transactions must offer the base fee; if not, they pay nothing for gas.
+    /// Requires transactions to offer the base fee if `charge` is set; otherwise they pay nothing for gas.
     pub fn charge_base_fee(&mut self, charge: bool) {
         self.0.ctx.cfg.disable_base_fee = !charge;
     }
@@ -93,25 +94,25 @@ impl<'a, I> Machine<'a, I> {
         self.0.ctx.cfg.spec
     }
 
-    /// Fee recipient of the block.
+    /// Returns the fee recipient of the block.
     pub fn beneficiary(&self) -> Address {
         self.0.ctx.block.beneficiary
     }
 
-    /// Whether an account with code may send transactions, against EIP-3607.
+    /// Allows accounts with code to send transactions, contrary to EIP-3607, if `allowed` is set.
     pub fn let_code_send(&mut self, allowed: bool) {
         self.0.ctx.cfg.disable_eip3607 = allowed;
     }
 
-    /// Runs a transaction and forgets what it changes.
+    /// Runs a transaction and discards its changes.
     pub fn simulate(&mut self, transaction: TxEnv) -> Result<ExecutionResult, MachineError> {
         let result = self.run(transaction);
         self.0.ctx.journal_mut().finalize();
         result
     }
 
-    /// Runs a transaction and keeps what it changes in the cache; forgets it and gives `None` if the result is not
-    /// `allowed`.
+    /// Runs a transaction and applies its changes to the cache. Discards them and returns `None` if the
+    /// result is not `allowed`.
     pub fn transact(
         &mut self,
         transaction: TxEnv,
@@ -126,7 +127,7 @@ impl<'a, I> Machine<'a, I> {
         }
     }
 
-    /// Calls a contract as block processing does, without sender, fee or gas accounting, and keeps what it changes.
+    /// Makes a system call to a contract, without sender, fee or gas accounting, and applies its changes.
     pub fn system_call(&mut self, contract: Address, input: Bytes) -> Result<ExecutionResult, MachineError> {
         self.0.ctx.set_tx(TxEnv::new_system_tx(contract, input));
         let result = MachineHandler::default().run_system_call(self);
@@ -138,7 +139,7 @@ impl<'a, I> Machine<'a, I> {
         MachineHandler::default().run(self)
     }
 
-    /// Empties the journal, which holds what was loaded even after an error, into the cache.
+    /// Moves the journal's changes to the cache. The journal holds loaded accounts even after an error.
     fn finish(
         &mut self,
         result: Result<ExecutionResult, MachineError>,
@@ -149,14 +150,14 @@ impl<'a, I> Machine<'a, I> {
             journal.database.commit_all(changes.drain());
         }
         changes.clear();
-        // The next transaction gets the same room, unless it is so large that emptying it would cost more.
+        // The next transaction reuses the allocation, unless it is so large that clearing it would cost more.
         if changes.capacity() <= KEPT_ROOM {
             journal.inner.state = changes;
         }
         result
     }
 
-    /// The address of the contract to be created, if only its storage stands in the way.
+    /// Returns the address of the contract to be created, if only its storage prevents the creation.
     fn blocked(&mut self, inputs: &CreateInputs) -> Result<Option<Address>, Interruption> {
         let journal = &mut self.0.ctx.journaled_state;
         let Some(nonce) = journal.state.get(&inputs.caller()).map(|caller| caller.info.nonce) else {
@@ -173,7 +174,7 @@ impl<'a, I> Machine<'a, I> {
         Ok(if candidate && cache.has_storage(address)? { Some(address) } else { None })
     }
 
-    /// Lets an account look used or not, to creations only.
+    /// Marks an account as used or unused, for creations only.
     fn set_used(&mut self, address: Address, used: bool) {
         let journal = &mut self.0.ctx.journaled_state;
         journal.database.pretend_used(used.then_some(address));
@@ -184,8 +185,10 @@ impl<'a, I> Machine<'a, I> {
 }
 
 impl<'a, I: Inspector<MachineContext<'a>>> Machine<'a, I> {
-    /// Runs a transaction under the inspector. What it changes comes with the result; the cache still has what was
-    /// before, until it is [kept](Cache::commit_all).
+    /// Runs a transaction under the inspector and returns its changes with the result.
+    ///
+    /// The cache stays in the state before the transaction until the changes are
+    /// [applied](Cache::commit_all).
     pub fn inspect(&mut self, transaction: TxEnv) -> Result<(ExecutionResult, EvmState), MachineError> {
         self.0.ctx.set_tx(transaction);
         let result = MachineHandler::default().inspect_run(self);
@@ -193,7 +196,7 @@ impl<'a, I: Inspector<MachineContext<'a>>> Machine<'a, I> {
         Ok((result?, changes))
     }
 
-    /// The inspector, and the cache beside it.
+    /// Returns the inspector and the cache.
     pub fn inspector(&mut self) -> (&mut I, &mut Cache<'a>) {
         (&mut self.0.inspector, &mut self.0.ctx.journaled_state.database)
     }
@@ -230,7 +233,7 @@ impl<'a, I> EvmTr for Machine<'a, I> {
             FrameInput::Call(_) | FrameInput::Empty => None,
         };
         let Some(address) = blocked else { return self.0.frame_init(input) };
-        // revm refuses to create where a nonce is, so the account has one for a moment.
+        // revm rejects a creation at an account with a nonce, so the account temporarily has one.
         self.set_used(address, true);
         let result = match self.0.frame_init(input) {
             Ok(ItemOrResult::Result(result)) => Ok(ItemOrResult::Result(result)),

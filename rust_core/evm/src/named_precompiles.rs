@@ -1,10 +1,11 @@
-//! Which precompiled contracts a fork has, by name.
+//! Names of the precompiled contracts of a fork.
 
 use alloy_primitives::Address;
 use foreseal_types::SpecId;
 use revm::precompile::{PrecompileSpecId, Precompiles};
 
-/// The precompiled contracts that execute under the rules of `fork`: their names in EIP-7910 and their addresses, by name.
+/// Returns the precompiled contracts under the rules of `fork`: their names in EIP-7910 and their addresses,
+/// sorted by name.
 pub fn named_precompiles(fork: SpecId) -> Vec<(&'static str, Address)> {
     let precompiles = Precompiles::new(PrecompileSpecId::from_spec_id(fork));
     let named = precompiles.addresses().filter_map(|address| {

@@ -1,4 +1,4 @@
-//! The precompiled contracts of an execution; state overrides may move them or put code in their place.
+//! The precompiled contracts of an execution; state overrides may move them or replace them with code.
 
 use std::sync::Once;
 
@@ -21,8 +21,10 @@ use crate::deadline::STRICT_INPUT;
 
 static ARITHMETIC: Once = Once::new();
 
-/// revm's arithmetic, but for the point evaluation of EIP-4844: revm would load the trusted setup with tables that only
-/// speed up the making of proofs, which takes seconds, at the first transaction that asks. One point of it is enough.
+/// revm's arithmetic, except for the point evaluation of EIP-4844.
+///
+/// At the first point evaluation, revm would load the trusted setup with tables that only speed up the making
+/// of proofs. That takes seconds. Verification needs only one point of the setup.
 #[derive(Debug)]
 struct Arithmetic;
 
@@ -42,21 +44,22 @@ impl Crypto for Arithmetic {
     }
 }
 
-/// For an address that differs from the rules: the precompiled contract that answers there, `None` when it has none.
+/// Precompiled contract that answers at an address that deviates from the rules; `None` if none answers
+/// there.
 pub type MovedPrecompiles = AddressMap<Option<Address>>;
 
-/// Whether the rules of `fork` have a precompiled contract at this address.
+/// Returns `true` if the rules of `fork` define a precompiled contract at this address.
 pub fn is_precompile(fork: SpecId, address: &Address) -> bool {
     EthPrecompiles::new(fork).contains(address)
 }
 
-/// Where the rules of `fork` have precompiled contracts.
+/// Returns the addresses of the precompiled contracts under the rules of `fork`.
 pub fn precompile_addresses(fork: SpecId) -> AddressSet {
     EthPrecompiles::new(fork).warm_addresses().clone()
 }
 
-/// The precompiled contracts of the rules, some of them elsewhere. Which addresses are warm (EIP-2929) stays as the rules
-/// say.
+/// The precompiled contracts of the rules, some of them moved. Moving does not change the warm addresses
+/// (EIP-2929).
 pub struct Precompiles {
     rules: EthPrecompiles,
     moved: Option<Box<MovedPrecompiles>>,
@@ -64,7 +67,7 @@ pub struct Precompiles {
 
 impl Precompiles {
     pub fn new(fork: SpecId, moved: MovedPrecompiles) -> Self {
-        // For the whole process; only this crate executes in it.
+        // Applies to the whole process; only this crate executes in it.
         ARITHMETIC.call_once(|| {
             install_crypto(Arithmetic);
         });
@@ -72,8 +75,8 @@ impl Precompiles {
         Self { rules: EthPrecompiles::new(fork), moved }
     }
 
-    /// Whether a precompiled contract answers that may take more than some microseconds: any but the oldest four, and
-    /// those with much to read.
+    /// Returns `true` if the call reaches a precompiled contract that may run more than some microseconds:
+    /// any except the oldest four, and any with a long input.
     pub fn is_long(&self, inputs: &CallInputs) -> bool {
         let address = match self.moved.as_ref().and_then(|moved| moved.get(&inputs.bytecode_address)) {
             None => inputs.bytecode_address,
@@ -135,7 +138,7 @@ mod tests {
         assert!(crypto().verify_kzg_proof(&Y, &Z, &COMMITMENT, &PROOF).is_err());
         assert!(crypto().verify_kzg_proof(&Z, &Y, &PROOF, &COMMITMENT).is_err());
         assert!(crypto().verify_kzg_proof(&Z, &[0xff; 32], &COMMITMENT, &PROOF).is_err());
-        // A polynomial that is zero everywhere: commitment and proof are the point at infinity.
+        // The zero polynomial: commitment and proof are the point at infinity.
         let infinity: [u8; 48] = [&[0xc0], [0_u8; 47].as_slice()].concat().try_into().unwrap();
         assert!(crypto().verify_kzg_proof(&Z, &[0; 32], &infinity, &infinity).is_ok());
         assert!(crypto().verify_kzg_proof(&Z, &Y, &infinity, &infinity).is_err());

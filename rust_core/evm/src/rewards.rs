@@ -1,4 +1,4 @@
-//! Balances that a block itself pays: proof-of-work rewards and withdrawals.
+//! Proof-of-work rewards.
 
 use alloy_consensus::Header;
 use alloy_primitives::{Address, U256};
@@ -6,7 +6,8 @@ use foreseal_types::SpecId;
 
 const ETHER: u128 = 1_000_000_000_000_000_000;
 
-/// Reward of a proof-of-work block in wei (yellow paper 11.3; EIP-649, EIP-1234); `None` after the merge.
+/// Returns the reward of a proof-of-work block in wei (yellow paper 11.3; EIP-649, EIP-1234); `None` after
+/// the merge.
 pub fn block_reward(fork: SpecId) -> Option<u128> {
     if fork.is_enabled_in(SpecId::MERGE) {
         None
@@ -19,8 +20,10 @@ pub fn block_reward(fork: SpecId) -> Option<u128> {
     }
 }
 
-/// Who gets what for a proof-of-work block: each uncle's miner (8 - distance) / 8 of the reward, the block's
-/// miner the reward and a 32nd of it per uncle. In wei, in the order of payment.
+/// Returns the recipients and amounts (wei) of a proof-of-work block's rewards, in the order of payment.
+///
+/// Each uncle's miner receives (8 - distance) / 8 of the reward. The block's miner receives the reward and
+/// 1/32 of it per uncle.
 pub fn rewards(fork: SpecId, number: u64, beneficiary: Address, uncles: &[Header]) -> Vec<(Address, U256)> {
     let Some(reward) = block_reward(fork) else { return Vec::new() };
     let reward = U256::from(reward);

@@ -1,4 +1,4 @@
-//! What a block does around its transactions.
+//! Block processing before and after the transactions.
 
 use alloy_consensus::Header;
 use alloy_eips::{
@@ -23,26 +23,26 @@ use crate::{
     rewards,
 };
 
-/// The parts of a block's body that its end depends on.
+/// The parts of a block's body that the end of the block depends on.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct BlockBody<'a> {
     pub withdrawals: &'a [Withdrawal],
     pub uncles: &'a [Header],
 }
 
-/// What the end of a block does.
+/// Result of the end of a block.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EndOfBlock {
     /// Commitment to the block's requests (EIP-7685); `None` before Prague.
     pub requests_hash: Option<B256>,
-    /// What changed.
+    /// State changes.
     pub diff: StateDiff,
 }
 
-/// Runs the end of a block over the state that its transactions left.
+/// Runs the end of a block on the state after its transactions.
 ///
 /// # Errors
-/// See [`Executor::end_block`].
+/// Returns the errors of [`Executor::end_block`].
 pub fn end_block<'l>(
     spec: &ChainSpec,
     reader: &dyn StateReader,
@@ -57,8 +57,10 @@ pub fn end_block<'l>(
 }
 
 impl<I> Executor<'_, I> {
-    /// What happens before the first transaction: the DAO's irregular change where the chain makes it
-    /// (EIP-779), the parent's hash (EIP-2935) and the parent beacon block root (EIP-4788) stored.
+    /// Runs the block processing before the first transaction.
+    ///
+    /// Applies the DAO's irregular state change if the chain supports it (EIP-779). Stores the parent's hash
+    /// (EIP-2935) and the parent beacon block root (EIP-4788).
     pub fn begin_block(
         &mut self,
         parent_hash: B256,
@@ -67,7 +69,7 @@ impl<I> Executor<'_, I> {
         if self.dao_block == Some(self.number()) {
             self.move_dao_funds()?;
         }
-        // Genesis calls nothing.
+        // The genesis block makes no system calls.
         if self.number() == 0 {
             return Ok(());
         }
@@ -82,13 +84,15 @@ impl<I> Executor<'_, I> {
         Ok(())
     }
 
-    /// What happens after the last transaction: deposits from all the block's logs (EIP-6110), withdrawal and
-    /// consolidation requests (EIP-7002, 7251), withdrawals (EIP-4895), proof-of-work rewards.
-    /// Returns the requests hash (EIP-7685), `None` before Prague.
+    /// Runs the block processing after the last transaction and returns the requests hash (EIP-7685), `None`
+    /// before Prague.
+    ///
+    /// Processes deposits from all the block's logs (EIP-6110), withdrawal and consolidation requests
+    /// (EIP-7002, 7251), withdrawals (EIP-4895) and proof-of-work rewards.
     ///
     /// # Errors
-    /// From Prague on, when a request contract is missing or fails, or a deposit log has a wrong layout: such
-    /// a block is not valid.
+    /// From Prague on, returns an error if a request contract is missing or fails, or if a deposit log has a
+    /// wrong layout. Such a block is invalid.
     pub fn end_block<'l>(
         &mut self,
         logs: impl IntoIterator<Item = &'l Log>,
@@ -118,7 +122,7 @@ impl<I> Executor<'_, I> {
         Ok(requests)
     }
 
-    /// Calls a contract that must be there and must succeed.
+    /// Calls a contract that must exist and must succeed.
     fn request_contract(&mut self, address: Address) -> Result<Bytes, ExecutionError> {
         let code = self.account(&address)?.map_or(KECCAK256_EMPTY, |account| account.code_hash);
         let failed = |reason: String| ExecutionError::SystemContract { address, reason };

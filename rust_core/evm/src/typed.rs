@@ -1,4 +1,4 @@
-//! The transaction of a type that a request stands for.
+//! Conversion of a request to a typed transaction.
 
 use alloy_consensus::{TxEip1559, TxEip2930, TxEip4844, TxEip7702, TxLegacy, TxType};
 use alloy_primitives::{Address, TxKind};
@@ -6,17 +6,18 @@ use foreseal_types::Unsigned;
 
 use crate::CallRequest;
 
-/// A transaction of this type cannot create a contract.
+/// Error: a transaction of this type cannot create a contract.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a transaction of type 3 or 4 cannot create a contract")]
 pub struct NoRecipient;
 
 impl CallRequest {
-    /// The transaction of type `kind` with this chain id, nonce and gas limit. Fees that the request does not name are zero;
-    /// fields that the type does not have are left out.
+    /// Builds the transaction of type `kind` with this chain id, nonce and gas limit.
+    ///
+    /// Fees that the request omits are zero; fields that the type does not have are dropped.
     ///
     /// # Errors
-    /// Types 3 and 4 without a recipient.
+    /// [`NoRecipient`] for types 3 and 4 without a recipient.
     pub fn unsigned(
         &self,
         kind: TxType,

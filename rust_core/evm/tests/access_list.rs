@@ -34,7 +34,7 @@ fn item(address: Address, keys: &[u64]) -> AccessListItem {
     AccessListItem { address, storage_keys }
 }
 
-/// The list must be right: executed with it, everything in it is warm, and the gas is what was said.
+/// Checks that execution with the list warms everything in it and yields the reported gas.
 fn check(state: &MemoryState, request: &CallRequest, want: Vec<AccessListItem>) {
     let found = create(state, request).unwrap();
     assert_eq!(found.access_list, AccessList(want));
@@ -51,7 +51,7 @@ fn slots_and_addresses_are_found_and_what_is_warm_anyway_is_left_out() {
     let code = [&hex!("60055450600160035573")[..], BOB.as_slice(), &hex!("31503331503031506002 3b5000")];
     state.deploy(TARGET, code.concat());
     check(&state, &to(TARGET), vec![item(TARGET, &[3, 5]), item(BOB, &[])]);
-    // Through a call: the slots are those of the contract called.
+    // Through a call: the slots belong to the called contract.
     state.deploy(OTHER, [&hex!("5f5f5f5f5f73")[..], TARGET.as_slice(), &hex!("5af100")].concat());
     check(&state, &to(OTHER), vec![item(TARGET, &[3, 5]), item(BOB, &[])]);
 }
@@ -73,7 +73,7 @@ fn a_list_that_is_given_is_kept_except_for_what_is_warm() {
 #[test]
 fn the_list_is_grown_until_nothing_is_new() {
     let mut state = MemoryState::funded();
-    // Reads slot 1; where that was cheap, reads slot 2 as well: gas before and after, difference below 1,000.
+    // Reads slot 1, measures the gas difference and reads slot 2 too if it was below 1,000.
     state.deploy(TARGET, hex!("5a600154505a90036103e811601057005b6002545000").to_vec());
     let found = create(&state, &to(TARGET)).unwrap();
     assert_eq!(found.access_list, AccessList(vec![item(TARGET, &[1, 2])]));
@@ -91,7 +91,7 @@ fn a_request_that_fails_has_a_list_too() {
 #[test]
 fn the_contract_being_created_is_left_out() {
     let state = MemoryState::funded();
-    // Looks at its own balance and Bob's, stores in slot 0.
+    // Reads its own balance and Bob's, stores in slot 0.
     let input = [&hex!("303150 73")[..], BOB.as_slice(), &hex!("3150 60015f55 5f5ff3")].concat();
     let request = CallRequest { from: Some(ALICE), input: input.into(), ..CallRequest::default() };
     let created = ALICE.create(0);

@@ -1,4 +1,4 @@
-//! Whole blocks: what is valid passes, and every field that differs is named.
+//! Complete blocks: valid ones pass, and each differing field is named.
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 mod memory;
@@ -63,7 +63,7 @@ fn next_header(chain: &Chain) -> Header {
     }
 }
 
-/// A valid block with a creation.
+/// Returns a valid block with a creation.
 fn block(chain: &Chain) -> BlockBytes {
     let mut header = next_header(chain);
     let envelope = signed(transaction(0, TxKind::Create, 0, CONTRACT_CODE));

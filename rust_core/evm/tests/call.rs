@@ -33,17 +33,17 @@ fn to(address: Address) -> CallRequest {
     CallRequest { from: Some(ALICE), to: Some(address), ..CallRequest::default() }
 }
 
-/// Counts down from `rounds`.
+/// Returns code that counts down from `rounds`.
 fn burner(rounds: u16) -> Vec<u8> {
     [&[0x61][..], &rounds.to_be_bytes(), &hex!("5b60019003806003 57 00")].concat()
 }
 
-/// Calls `target` with all it has and reverts when that fails.
+/// Returns code that calls `target` with all its gas and reverts if the call fails.
 fn forwarder(target: Address) -> Vec<u8> {
     [&hex!("5f5f5f5f5f73")[..], target.as_slice(), &hex!("5af115602157005b5f5ffd")].concat()
 }
 
-/// The least gas that succeeds, by halving alone.
+/// Finds the lowest gas that succeeds, by bisection only.
 fn least(state: &MemoryState, request: &CallRequest) -> u64 {
     let enough = |gas| {
         let request = CallRequest { gas: Some(gas), ..request.clone() };
@@ -172,13 +172,13 @@ fn what_takes_long_at_once_ends_a_strict_execution() {
             (call(&environment, &to(target), strict), usual)
         })
     };
-    // A megabyte of memory; modexp; a hash of 8 KB.
+    // 1 MB of memory; modexp; a hash of 8 KiB.
     for code in [&hex!("5f620f424052")[..], &hex!("5f5f5f5f60055afa"), &hex!("5f5f6120005f60025afa")] {
         for (tried, _) in ended(code) {
             assert_eq!(tried, over);
         }
     }
-    // A copy, a hash, a power, a log and the oldest contracts are as always, and so is a revert.
+    // A copy, a hash, a power, a log, the oldest contracts and a revert behave as usual.
     for code in [
         &hex!("60406020600037604060002060030a5f5260205fa060205ff3")[..],
         &hex!("5f5f60405f60025afa5f5260205ff3"),
@@ -239,16 +239,16 @@ fn estimates_hold_for_calls_refunds_and_contracts_that_look_at_their_gas() {
     state.storage.insert((TARGET, U256::from(1)), U256::from(1));
     check(&state, &to(TARGET));
     check(&state, &to(FORWARDER));
-    // Reverts when less than 100,000 gas is left.
+    // Reverts if less than 100,000 gas is left.
     state.deploy(TARGET, hex!("5a620186a011600a57005b5f5ffd").to_vec());
     check(&state, &to(TARGET));
     check(&state, &to(FORWARDER));
-    // Calls a loop without end, which takes 63 of 64 parts of whatever there is, goes on and fills a slot.
+    // Calls an endless loop, which consumes 63/64 of any amount of gas, then continues and fills a slot.
     state.deploy(TARGET, hex!("5b5f56").to_vec());
     let careless = [&hex!("5f5f5f5f5f73")[..], TARGET.as_slice(), &hex!("5af150600160055500")].concat();
     state.deploy(FORWARDER, careless);
     check(&state, &to(FORWARDER));
-    // Data whose floor (EIP-7623) is above what it costs to run.
+    // Data whose floor (EIP-7623) exceeds the cost of execution.
     check(&state, &CallRequest { input: vec![1; 5_000].into(), ..to(BOB) });
     // A creation.
     check(&state, &CallRequest { to: None, input: hex!("60ff5ff3").to_vec().into(), ..to(BOB) });

@@ -1,5 +1,7 @@
-//! Random transactions under several forks: the diffs, applied to a state in whatever portions they are taken, give the
-//! same root as revm's own in-memory database hashed by an unrelated trie.
+//! Random transactions under several forks, checked against independent code.
+//!
+//! The diffs, taken in portions of any size and applied to a state, produce the root of revm's own in-memory
+//! database, hashed by an unrelated trie.
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 mod memory;
@@ -25,10 +27,11 @@ use revm::{
 };
 
 const FACTORY: Address = Address::repeat_byte(0xfa);
-/// Creates (CREATE2) from the rest of its input with its first word as the salt, and passes its value on.
+/// Creates a contract (CREATE2) from the rest of its input, with the first word as the salt, and passes its
+/// value on.
 const FACTORY_CODE: &[u8] = &hex!("600035 602036038060206000376000 34f550 00");
-/// Stores 1 in slot 1 and becomes a contract that stores its second word at its first, or destroys itself for the caller
-/// when it gets no input.
+/// Stores 1 in slot 1 and becomes a contract that stores its second word at its first. Without input, that
+/// contract destroys itself in favour of the caller.
 const CHILD: &[u8] = &hex!("6001600155 60108060106000396000f3 3615600d576020356000355500 5b33ff");
 
 #[derive(Clone, Debug)]
@@ -60,7 +63,8 @@ impl Action {
         let words =
             |words: &[u8]| -> Vec<u8> { words.iter().flat_map(|w| B256::with_last_byte(*w)).collect() };
         let (to, value, input) = match *self {
-            // The zero address, the precompiles, accounts that never were and the children.
+            // The zero address, a precompiled contract, an absent account, the children and the
+            // miner.
             Self::Transfer { to, value } => {
                 let to = [Address::ZERO, Address::with_last_byte(4), BOB, child(0), child(1), MINER]
                     [usize::from(to)];
@@ -130,7 +134,7 @@ fn start() -> (State, CacheDB<EmptyDB>) {
     (State::default().apply(&diff).expect("in memory"), other)
 }
 
-/// The state root of revm's database, which keeps the empty accounts that EIP-161 clears.
+/// Returns the state root of revm's database, which retains the empty accounts that EIP-161 clears.
 fn other_root(database: &CacheDB<EmptyDB>, fork: SpecId) -> B256 {
     let cleared = fork.is_enabled_in(SpecId::SPURIOUS_DRAGON);
     let existing = database.cache.accounts.iter().filter(|(_, account)| {
@@ -181,7 +185,7 @@ fn compare(fork: SpecId, actions: &[(Action, bool)]) -> Result<State, TestCaseEr
     let mut state = base.clone();
     for (nonce, (action, take)) in (0u64..).zip(actions) {
         let transaction = action.transaction(nonce);
-        // What cannot run comes between, and leaves no trace.
+        // Transactions that cannot run come in between and leave no changes.
         let before = gas;
         let early = action.transaction(nonce + 1);
         let unfunded = Transaction::new(action.transaction(0).envelope().clone(), Address::repeat_byte(0x99));
@@ -233,7 +237,7 @@ fn a_contract_comes_back_without_its_old_storage() {
             let state = compare(fork, &actions).unwrap();
             let slot = |slot| state.storage(&child(0), &U256::from(slot)).unwrap();
             assert_eq!((slot(0), slot(1)), (U256::ONE, U256::ONE));
-            // From Cancun on (EIP-6780) it was never gone.
+            // From Cancun on (EIP-6780) the contract was never destroyed.
             let kept = if fork == SpecId::CANCUN { U256::from(2) } else { U256::ZERO };
             assert_eq!(slot(2), kept);
         }

@@ -1,4 +1,4 @@
-//! Transactions one by one: receipts, diffs, rejections.
+//! Single transactions: receipts, diffs, rejections.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -50,7 +50,7 @@ fn a_transfer_pays_receiver_and_miner_and_burns_the_base_fee() {
     assert!(diff.codes.is_empty());
 }
 
-/// EIP-3607, and what a development chain makes of it for those who speak for a contract.
+/// EIP-3607, and its exception for impersonated contracts on a development chain.
 #[test]
 fn a_contract_sends_only_what_nobody_signed() {
     let mut state = MemoryState::funded();
@@ -318,7 +318,7 @@ fn reading_ahead_changes_nothing() {
     let mut executor = Executor::new(&spec, &state, &state, &header);
     let mut gas = BlockGas::default();
     for (call, receipt) in calls.iter().zip(&receipts) {
-        // Known ones, unknown ones, absent ones, the same one twice.
+        // Cached accounts, uncached ones, absent ones, and a duplicate.
         executor.prefetch([ALICE, COUNTER, COUNTER, Address::repeat_byte(0x31)].into_iter()).unwrap();
         assert_eq!(&executor.transact(call, &mut gas).unwrap(), receipt);
     }

@@ -121,7 +121,7 @@ fn precompiled_contracts_move_and_give_way() {
     let elsewhere = set([(IDENTITY, moved(ELSEWHERE))]);
     assert_eq!(echo(&elsewhere, ELSEWHERE), Bytes::from_static(b"hello"));
     assert_eq!(echo(&elsewhere, IDENTITY), Bytes::new());
-    // Code in its place, and the old contract reachable from there.
+    // Code replaces the contract, which stays reachable at its new address.
     let seven = set([(
         IDENTITY,
         AccountOverride { code: Some(hex!("60075f5260205ff3").into()), ..moved(ELSEWHERE) },
@@ -131,7 +131,7 @@ fn precompiled_contracts_move_and_give_way() {
     let swapped = set([(SHA256, moved(IDENTITY))]);
     assert_eq!(echo(&swapped, IDENTITY), echo(&nothing, SHA256));
     assert_eq!(echo(&swapped, SHA256), Bytes::new());
-    // The higher address wins where two are moved to one.
+    // If two contracts move to one address, the one with the higher address wins.
     let two = set([(IDENTITY, moved(ELSEWHERE)), (SHA256, moved(ELSEWHERE))]);
     assert_eq!(echo(&two, ELSEWHERE), Bytes::from_static(b"hello"));
 }
@@ -206,7 +206,7 @@ fn diffs() -> impl Strategy<Value = StateDiff> {
 }
 
 proptest! {
-    /// Reading through an overlay is reading the state that the diff was applied to.
+    /// Reads through an overlay equal reads of the state to which the diff was applied.
     #[test]
     fn an_overlay_reads_as_the_changed_state(below in diffs(), above in diffs()) {
         let mut state = MemoryState::funded();

@@ -1,4 +1,4 @@
-//! What a block does around its transactions.
+//! Block processing before and after the transactions.
 
 mod memory;
 

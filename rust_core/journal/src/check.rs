@@ -1,4 +1,4 @@
-//! Looking at a journal without changing it.
+//! Read-only inspection of a journal.
 
 use std::{fmt, path::Path, sync::Arc};
 
@@ -17,16 +17,17 @@ use crate::{
     walk::{Tail, Walk},
 };
 
-/// What a journal holds.
+/// Content of a journal.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Report {
-    /// The chain that it belongs to; `None` when there is no whole segment.
+    /// The chain that the journal belongs to; `None` when it has no complete segment.
     pub identity: Option<Identity>,
-    /// Segments that were read.
+    /// Number of segments that were read.
     pub segments: u64,
-    /// Sequence number of the oldest append that is kept.
+    /// Sequence number of the oldest retained append.
     pub first_sequence: u64,
-    /// Whole appends in order, the records in them, and their bytes on disk.
+    /// Number of complete appends in order. `records` counts the records in them, `bytes` their bytes on
+    /// disk.
     pub appends: u64,
     pub records: u64,
     pub bytes: u64,
@@ -34,24 +35,25 @@ pub struct Report {
     pub head: Option<Head>,
     /// The newest step of the block in progress.
     pub step: Option<StepHead>,
-    /// What a crash left at the end; the next opening cuts it and nothing that was acknowledged is lost.
+    /// Unfinished append that a crash left at the end. The next opening cuts it; no acknowledged append is
+    /// lost.
     pub torn_tail: Option<TornTail>,
-    /// A segment that was being created; the next opening removes it.
+    /// A segment whose creation did not finish; the next opening removes it.
     pub half_made_segment: Option<u64>,
-    /// Where reading stopped, when something that was once synced is damaged: the node refuses to start.
+    /// Damage to data that was synced, at which reading stopped. The node refuses to start.
     pub fault: Option<Fault>,
-    /// How the recorded end proves that more existed, if it does: the node refuses to start.
+    /// How the recorded end proves that the journal once held more, if it does. The node refuses to start.
     pub missing: Option<String>,
 }
 
-/// A block by position and name.
+/// Number and hash of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Head {
     pub number: u64,
     pub hash: B256,
 }
 
-/// A step by position and name.
+/// Block number, index and hash of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct StepHead {
     /// Number of the block in progress.
@@ -60,30 +62,33 @@ pub struct StepHead {
     pub hash: B256,
 }
 
-/// Damage that only a repair passes.
+/// Damage that only a repair can remove.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Fault {
     pub place: Place,
     pub reason: String,
 }
 
-/// Reads and decodes the whole journal in `dir`, one append in memory at a time. The caller holds the
-/// [`DirLock`](crate::DirLock) of the data directory: an append that is being written looks like a torn one.
+/// Reads and decodes the whole journal in `dir`, with one append in memory at a time.
+///
+/// The caller holds the [`DirLock`](crate::DirLock) of the data directory: an append that is being written
+/// looks like a torn one.
 ///
 /// # Errors
-/// Only what prevents reading; damage is part of the report.
+/// Returns an error only if the journal cannot be read. Damage is part of the report.
 pub fn check(dir: &Path, disk: Arc<dyn Disk>) -> Result<Report, JournalError> {
     examine(dir, disk).map(|examined| examined.report)
 }
 
-/// A journal that was read to its end, or to where it is damaged.
+/// A journal that was read to its end, or to the first damage.
 pub(crate) struct Examined {
     pub report: Report,
-    /// Identity that the append after the last good one must have; `None` without a whole segment.
+    /// Sequence number and previous hash that the append after the last good one must have; `None` without a
+    /// complete segment.
     pub chain: Option<Chain>,
-    /// Place at which that append would begin.
+    /// Position at which that append would begin.
     pub end: Place,
-    /// The comparison with the recorded end; `Ok` if there is none.
+    /// Result of the comparison with the recorded end; `Ok` if no end is recorded.
     pub compared: Result<(), JournalError>,
 }
 
@@ -142,14 +147,14 @@ pub(crate) fn examine(dir: &Path, disk: Arc<dyn Disk>) -> Result<Examined, Journ
     Ok(Examined { report, chain, end: place, compared })
 }
 
-/// Number and hash of the block in an import record.
+/// Returns the number and hash of the block in an import record.
 pub(crate) fn imported(block: &[u8]) -> Option<Head> {
     let mut payload = alloy_rlp::Header::decode_bytes(&mut &*block, true).ok()?;
     let header = Header::decode(&mut payload).ok()?;
     Some(Head { number: header.number, hash: header.hash_slow() })
 }
 
-/// The block that a record adds to, or seals.
+/// Returns the number of the block that a record extends or seals.
 pub(crate) fn block_number(record: &Record) -> Option<u64> {
     match record {
         Record::Open { header } => Some(header.number),
@@ -161,7 +166,7 @@ pub(crate) fn block_number(record: &Record) -> Option<u64> {
 }
 
 impl Report {
-    /// Whether the node would start.
+    /// Returns `true` if the node would start.
     pub fn is_sound(&self) -> bool {
         self.fault.is_none() && self.missing.is_none()
     }

@@ -1,4 +1,4 @@
-//! Copying a journal while it is written.
+//! Copies of a journal that is being written.
 
 use std::{
     collections::BTreeMap,
@@ -17,13 +17,14 @@ use crate::{
     walk::Walk,
 };
 
-/// Times that the reading begins anew: an append that is written while it is read looks damaged.
+/// Maximum number of read attempts: an append that is written during the read looks damaged.
 const ATTEMPTS: u32 = 5;
-/// Bytes that are handed on at a time.
+/// Number of bytes passed to the sink at a time.
 const PIECE: usize = 1 << 20;
 
-/// The segments of a journal, held open, so that none is lost to whoever copies them when its writer removes it. Takes no lock: a
-/// node may write meanwhile.
+/// The segments of a journal, held open so that they can be copied even after the writer removes them.
+///
+/// Takes no lock: a node may write to the journal meanwhile.
 pub struct Held {
     dir: PathBuf,
     files: Arc<Files>,
@@ -31,36 +32,38 @@ pub struct Held {
 
 type Files = Mutex<BTreeMap<u64, Arc<File>>>;
 
-/// What a copy of a segment has.
+/// The part of a segment that a copy contains.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HeldSegment {
     pub number: u64,
-    /// Its file's name.
+    /// Name of the segment's file.
     pub name: String,
-    /// Bytes up to the end of its last whole append.
+    /// Number of bytes up to the end of the last complete append.
     pub bytes: u64,
 }
 
-/// The whole appends of held segments.
+/// The complete appends of the held segments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Extent {
-    /// The segments that hold them, oldest first.
+    /// The segments that hold the appends, oldest first.
     pub segments: Vec<HeldSegment>,
-    /// Sequence number of the first one, and the one after the last.
+    /// Sequence number of the first append. `next` is the number after the last one.
     pub first: u64,
     pub next: u64,
 }
 
 impl Held {
-    /// Opens every segment that there is in `dir` now.
+    /// Opens every segment that `dir` contains now.
     pub fn open(dir: &Path) -> Result<Self, JournalError> {
         let held = Self { dir: dir.to_owned(), files: Arc::default() };
         held.renew()?;
         Ok(held)
     }
 
-    /// Opens the segments that were begun since, and says whether these are all: one that was begun and removed meanwhile is
-    /// missing, and then what is before it is all that counts.
+    /// Opens the segments that were created since. Returns `true` if no segment is missing.
+    ///
+    /// A segment that was created and removed in between is missing. Then only the segments before the gap
+    /// are held.
     pub fn renew(&self) -> Result<bool, JournalError> {
         let names = std::fs::read_dir(&self.dir).map_err(JournalError::io("list", &self.dir))?;
         let mut numbers = Vec::new();
@@ -81,7 +84,7 @@ impl Held {
             let path = self.dir.join(segment_name(number));
             match File::open(&path) {
                 Ok(file) => drop(files.insert(number, Arc::new(file))),
-                // The oldest goes while this looks at it.
+                // The writer may remove the oldest segment between the listing and this open.
                 Err(error) if error.kind() == io::ErrorKind::NotFound && files.is_empty() => {}
                 Err(error) => return Err(JournalError::io("open", path)(error)),
             }
@@ -89,11 +92,12 @@ impl Held {
         Ok(all)
     }
 
-    /// Verifies the appends of a chain, from the segment that holds the one with number `from` on, or from the oldest held one if
-    /// none does.
+    /// Verifies the appends of a chain and returns their extent.
+    ///
+    /// Starts at the segment that holds append `from`, or at the oldest held segment if none does.
     ///
     /// # Errors
-    /// [`JournalError::Corrupt`] and [`JournalError::WrongChain`], as opening the journal has them.
+    /// [`JournalError::Corrupt`] and [`JournalError::WrongChain`], as for opening the journal.
     pub fn extent(&self, identity: Identity, from: u64) -> Result<Extent, JournalError> {
         let mut attempt = 1;
         loop {
@@ -134,10 +138,10 @@ impl Held {
         })
     }
 
-    /// Gives `sink` the bytes of a segment, up to the end of its last whole append.
+    /// Passes the bytes of a segment to `sink`, up to the end of its last complete append.
     ///
     /// # Errors
-    /// What `sink` answers, and what prevents reading.
+    /// Returns the errors of `sink` and errors of reading.
     pub fn copy(
         &self,
         segment: &HeldSegment,
@@ -158,7 +162,8 @@ impl Held {
     }
 }
 
-/// Size in bytes of the file of a segment that begins with this sector; `None` if none does. A copy of it may end earlier.
+/// Returns the file size in bytes that a segment's first sector records; `None` if the sector is not a valid
+/// header. A copy of the segment may be shorter.
 pub fn segment_size(sector: &[u8; 512]) -> Option<u64> {
     match SegmentHeader::decode(sector) {
         SegmentSector::Valid(header) => Some(header.size),
@@ -170,7 +175,7 @@ fn lock(files: &Files) -> std::sync::MutexGuard<'_, BTreeMap<u64, Arc<File>>> {
     files.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The held files as a disk, to be read.
+/// The held files as a read-only disk.
 struct HeldDisk(Arc<Files>);
 
 impl Disk for HeldDisk {

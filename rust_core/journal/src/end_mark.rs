@@ -1,6 +1,8 @@
-//! The file `journal.end`: where the journal ended when its writer last recorded it, and who that writer is.
+//! The file `journal.end`: the end of the journal as its writer last recorded it, and the identity of that
+//! writer.
 //!
-//! It stands next to the journal's folder, not in it, so that a folder that is replaced by an older copy is noticed.
+//! The file is next to the journal's directory, not in it. So a directory that was replaced by an older copy
+//! is detected.
 
 use std::{
     fmt,
@@ -17,41 +19,41 @@ use crate::{
     layout::{Chain, SECTOR},
 };
 
-/// The newest format of the file that this program reads, and the one it writes.
+/// The newest file format that this program reads, and the one it writes.
 const FORMAT: u32 = 1;
 const MAGIC: &[u8; 8] = b"FSEALEND";
 const SLOT: usize = 512;
 const CHECK: usize = SLOT - 4;
 /// Offset of the writer's random number in a slot.
 const WRITER: usize = 32;
-/// Stands for a number that is absent.
+/// Encoding of an absent number.
 const NONE: u64 = u64::MAX;
 
-/// Path of the file for the journal in `dir`.
+/// Returns the path of the file for the journal in `dir`.
 pub(crate) fn end_path(dir: &Path) -> PathBuf {
     dir.with_extension("end")
 }
 
-/// How the journal was left when the mark was written.
+/// State of the journal when the mark was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EndState {
-    /// A writer has it open, or was killed.
+    /// A writer has the journal open, or was killed.
     Open,
-    /// A writer stopped in good order: nothing follows.
+    /// A writer stopped cleanly: no append follows.
     Closed,
-    /// A repair accepted that what followed is lost.
+    /// A repair accepted the loss of later appends.
     Repaired,
 }
 
-/// The newest block and step that the journal held.
+/// The newest block and step in the journal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Tip {
     /// Number and hash of the newest sealed block; `None` if no append since has named one.
     pub block: Option<(u64, B256)>,
-    /// Block, index and hash of the newest step of the block in progress.
+    /// Block number, index and hash of the newest step of the block in progress.
     pub step: Option<(u64, u64, B256)>,
-    /// Transactions of the block in progress.
+    /// Number of transactions in the block in progress.
     pub transactions: u64,
 }
 
@@ -67,36 +69,37 @@ impl fmt::Display for Tip {
     }
 }
 
-/// The end of a journal, as recorded.
+/// The recorded end of a journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EndMark {
     pub state: EndState,
-    /// How many writers have opened the journal.
+    /// Number of times that the journal was opened for writing.
     pub epoch: u64,
     /// Random number of the newest writer.
     pub writer: [u8; 16],
     /// Sequence number after the newest append.
     pub next: u64,
-    /// Hash of that append.
+    /// Hash of the newest append.
     pub hash: B256,
-    /// Sequence number from which the newest repair has accepted a loss: appends from there on existed twice.
+    /// Sequence number from which the newest repair accepted a loss. Appends from there on existed twice.
     pub repaired_at: Option<u64>,
-    /// Sequence number after the newest append that it gave up.
+    /// Sequence number after the newest append that the repair discarded.
     pub repaired_end: u64,
-    /// Appends have followed that repair: a loss from now on is another one.
+    /// `true` if appends have followed the repair: a loss from now on is a new one.
     pub resumed: bool,
     pub tip: Tip,
-    /// How often the mark was written; the newer slot has the greater number.
+    /// Number of times that the mark was written; the slot with the greater number is newer.
     count: u64,
 }
 
 impl EndMark {
-    /// Returns `true` if a repair has accepted that the journal ends before append `next`, and no append has followed.
+    /// Returns `true` if a repair accepted that the journal ends before append `next` and no append has
+    /// followed.
     pub fn accepts_end(&self, next: u64) -> bool {
         self.repaired_at == Some(next) && !self.resumed
     }
 
-    /// Sequence numbers of the appends that the newest repair gave up.
+    /// Returns the sequence numbers of the appends that the newest repair discarded.
     pub fn given_up(&self) -> Range<u64> {
         self.repaired_at.map_or(0..0, |from| from..self.repaired_end)
     }
@@ -142,7 +145,7 @@ impl EndMark {
         slot
     }
 
-    /// `Ok(None)` for a damaged slot.
+    /// Decodes a slot; returns `Ok(None)` if it is damaged.
     fn decode(slot: &[u8]) -> Result<Option<Self>, JournalError> {
         let mut input = Input(slot);
         let magic = input.bytes::<8>();
@@ -180,7 +183,7 @@ impl EndMark {
 }
 
 impl Tip {
-    /// Adds a record that was appended.
+    /// Updates the tip with a record that was appended.
     pub(crate) fn apply(&mut self, record: &Record) {
         match record {
             Record::Open { .. } => (self.step, self.transactions) = (None, 0),
@@ -201,7 +204,7 @@ impl Tip {
     }
 }
 
-/// Reads fields one after the other; zeros where the input has ended.
+/// Reader of consecutive fields; it yields zeros after the end of the input.
 struct Input<'a>(&'a [u8]);
 
 impl Input<'_> {
@@ -222,11 +225,11 @@ impl Input<'_> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FoundEnd {
     pub mark: EndMark,
-    /// Offset of the slot that is damaged, if one is.
+    /// Offset of the damaged slot, if one is damaged.
     pub damaged: Option<u64>,
 }
 
-/// Reads the mark of the journal in `dir`; `None` if there is no file.
+/// Reads the mark of the journal in `dir`; returns `None` if the file does not exist.
 ///
 /// # Errors
 /// [`JournalError::EndDamaged`] when neither slot can be read.
@@ -251,15 +254,15 @@ pub(crate) fn read_end(disk: &dyn Disk, dir: &Path) -> Result<Option<FoundEnd>, 
     }
 }
 
-/// The recorded end of the journal in `dir`; `None` if none is recorded.
+/// Returns the recorded end of the journal in `dir`; `None` if no end is recorded.
 ///
 /// # Errors
-/// [`JournalError::EndDamaged`] when no copy of it can be read.
+/// [`JournalError::EndDamaged`] when neither copy can be read.
 pub fn recorded_end(dir: &Path, disk: &dyn Disk) -> Result<Option<EndMark>, JournalError> {
     Ok(read_end(disk, dir)?.map(|found| found.mark))
 }
 
-/// Removes the mark of the journal in `dir`, durably: nothing is recorded of its end any more.
+/// Removes the mark of the journal in `dir`, durably. Afterwards no end is recorded.
 pub(crate) fn remove_end(disk: &dyn Disk, dir: &Path) -> Result<(), JournalError> {
     let path = end_path(dir);
     match disk.remove(&path) {
@@ -278,8 +281,10 @@ pub(crate) struct EndFile {
 }
 
 impl EndFile {
-    /// Makes the caller the writer of the journal in `dir`, durably, with the next epoch. The mark says that the journal
-    /// is in `state` and ends at `chain`. A repair gives up the appends before number `given_up`.
+    /// Makes the caller the writer of the journal in `dir`, durably, with the next epoch.
+    ///
+    /// The mark records that the journal is in `state` and ends at `chain`. A repair discards the appends
+    /// before number `given_up`.
     pub fn take_over(
         disk: &dyn Disk,
         dir: &Path,
@@ -290,7 +295,7 @@ impl EndFile {
     ) -> Result<Self, JournalError> {
         let (repaired_at, repaired_end) = match (state, before) {
             (EndState::Repaired, before) => {
-                // A repair that is done again gives up as much as before.
+                // A repeated repair discards as many appends as before.
                 let again = before.filter(|mark| mark.accepts_end(chain.sequence));
                 let recorded = before.map_or(0, |mark| mark.next);
                 let end = again.map_or(0, |mark| mark.repaired_end).max(recorded).max(given_up);
@@ -323,7 +328,7 @@ impl EndFile {
         }
     }
 
-    /// Creates the file under another name first, so that there is never half of it.
+    /// Creates the file under a temporary name first, so that a partial file never appears.
     fn create(disk: &dyn Disk, path: PathBuf, mark: EndMark) -> Result<Self, JournalError> {
         let draft = path.with_extension("end-new");
         match disk.remove(&draft) {
@@ -342,7 +347,7 @@ impl EndFile {
         Ok(end)
     }
 
-    /// Writes the mark to both slots, one after the other, each durable before the next.
+    /// Writes the mark to both slots; each slot is durable before the next is written.
     fn write_both(&mut self) -> Result<(), JournalError> {
         for _ in 0..2 {
             self.write_slot()?;
@@ -364,8 +369,10 @@ impl EndFile {
         }
     }
 
-    /// Records an append that is durable. Not synced: a mark that is older than the journal proves less, never too much. The first
-    /// one after a repair is synced: from then on no loss is accepted any more.
+    /// Records a durable append without a sync: a mark that is older than the journal proves less, never too
+    /// much.
+    ///
+    /// The first mark after a repair is synced: from then on no loss is accepted.
     pub fn advance(&mut self, chain: Chain, records: &[Record]) -> Result<(), JournalError> {
         for record in records {
             self.mark.tip.apply(record);
@@ -402,13 +409,13 @@ impl EndFile {
         Ok(())
     }
 
-    /// Checks that the file is where it was.
+    /// Checks that the file is still at its path.
     pub fn check_place(&self) -> Result<(), JournalError> {
         check_place(&*self.file, &self.path)
     }
 }
 
-/// Checks that `file` is the one at `path`.
+/// Checks that `file` is the file at `path`.
 pub(crate) fn check_place(file: &dyn DiskFile, path: &Path) -> Result<(), JournalError> {
     match file.is_at(path) {
         Ok(true) => Ok(()),

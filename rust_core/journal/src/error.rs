@@ -1,4 +1,4 @@
-//! What can go wrong with a journal.
+//! Errors of the journal.
 
 use std::{fmt, io, path::PathBuf};
 
@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::{EndMark, Identity};
 
-/// A place in the journal: the segment's number and the byte offset in its file.
+/// A position in the journal: segment number and byte offset in its file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Place {
     pub segment: u64,
@@ -19,27 +19,27 @@ impl fmt::Display for Place {
     }
 }
 
-/// Why the journal can't be opened, read or written.
+/// Errors of opening, reading or writing the journal.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
     #[error("journal: cannot {action} {path}: {source}")]
     Io { action: &'static str, path: PathBuf, source: io::Error },
     #[error("journal: short write in {place}: {written} of {wanted} bytes")]
     ShortWrite { place: Place, written: usize, wanted: usize },
-    /// An earlier append failed; nothing is written after it.
+    /// An earlier append failed; the journal rejects every later write.
     #[error("journal stopped by an earlier failure: {cause}")]
     Poisoned { cause: String },
-    /// Something that was once synced is no longer what it was.
+    /// Data that was once synced has changed.
     #[error("journal is corrupt at {place}: {reason}; `foreseal journal repair` shows what would be lost")]
     Corrupt { place: Place, reason: String },
-    /// The recorded end proves that acknowledged appends are gone.
+    /// The recorded end proves that acknowledged appends are missing.
     #[error(
         "journal has lost {} acknowledged appends at {place}: it ends with append {}, and {} records append {}{}; \
          `foreseal journal repair` shows what would be lost",
         mark.next.saturating_sub(*next), Last(*next), path.display(), Last(mark.next), mark.tip
     )]
     Missing { path: PathBuf, place: Place, next: u64, mark: Box<EndMark> },
-    /// The recorded end is of another history of this chain.
+    /// The recorded end belongs to another history of this chain.
     #[error(
         "journal is not the one that {} records: append {} has another hash; \
          `foreseal journal repair` shows what would be lost",
@@ -55,23 +55,23 @@ pub enum JournalError {
     /// Another process has opened the journal for writing.
     #[error("journal: fenced by another writer{}, this process has epoch {ours}: nothing more is written", by_epoch(*epoch))]
     Fenced { ours: u64, epoch: Option<u64> },
-    /// The file that is written has lost its end: acknowledged appends are missing.
+    /// The open file was truncated: acknowledged appends are missing.
     #[error(
         "journal: {} was shortened to {found} bytes while it was written, {expected} are in use: nothing more is written",
         path.display()
     )]
     Shortened { path: PathBuf, found: u64, expected: u64 },
-    /// The file that is written has another name by now, or none.
+    /// The open file was renamed, replaced or removed.
     #[error("journal: {} was moved, replaced or removed: nothing more is written", path.display())]
     Moved { path: PathBuf },
     #[error("journal belongs to another chain: it holds {found}, this node runs {expected}")]
     WrongChain { found: Identity, expected: Identity },
     #[error("journal has format version {found}, newer than {supported}, the newest this program reads")]
     NewerFormat { found: u32, supported: u32 },
-    /// Refused before anything is written: the journal goes on.
+    /// The append was rejected before anything was written: the journal stays usable.
     #[error("journal: an append of {bytes} bytes is larger than the greatest, {limit}")]
     TooLarge { bytes: usize, limit: usize },
-    /// The bytes are as they were written, but not what this program knows.
+    /// The bytes are intact, but this program cannot decode them.
     #[error("journal: record {index} of append {sequence} at {place} cannot be read: {reason}")]
     Record { place: Place, sequence: u64, index: usize, reason: String },
 }

@@ -1,4 +1,4 @@
-//! The journal as its one writer sees it.
+//! The journal as its only writer uses it.
 
 use std::{
     ops::Range,
@@ -21,74 +21,79 @@ use crate::{
     walk::Walk,
 };
 
-/// Bytes of the buffer that are kept from append to append; a step is smaller, an import perhaps not.
+/// Capacity of the append buffer, in bytes, that is retained between appends. A step is smaller; an import
+/// may be larger.
 const BUFFER: usize = 8 << 20;
 
-/// How a journal is opened.
+/// Options for opening a journal.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The chain that the node runs.
     pub identity: Identity,
-    /// Bytes to preallocate for a segment, rounded up to whole sectors.
+    /// Number of bytes to preallocate for a segment, rounded up to whole sectors.
     pub segment_bytes: u64,
-    /// Random bytes, new at every opening and never published: the salts of segments come from them.
+    /// Random bytes, new at every opening and never published. The salts of the segments derive from them.
     pub entropy: [u8; 32],
 }
 
 impl Options {
-    /// Bytes preallocated for a segment unless told otherwise.
+    /// Default number of bytes to preallocate for a segment.
     pub const SEGMENT_BYTES: u64 = 64 << 20;
 
-    /// Options with segments of [`Self::SEGMENT_BYTES`].
+    /// Creates options with segments of [`Self::SEGMENT_BYTES`].
     pub fn new(identity: Identity, entropy: [u8; 32]) -> Self {
         Self { identity, segment_bytes: Self::SEGMENT_BYTES, entropy }
     }
 }
 
-/// An open journal: the only writer of its directory (the caller holds the [`DirLock`](crate::DirLock)).
+/// An open journal: the only writer of its directory. The caller holds the [`DirLock`](crate::DirLock).
 pub struct Journal {
     pub(crate) disk: Arc<dyn Disk>,
     pub(crate) dir: PathBuf,
     pub(crate) options: Options,
-    /// The segments, oldest first, with the sequence number that each begins with. The last one is being written.
+    /// The segments, oldest first, with the sequence number of their first append. The last one is being
+    /// written.
     pub(crate) segments: Vec<(u64, u64)>,
     pub(crate) file: Box<dyn DiskFile>,
     /// Path of that file.
     pub(crate) path: PathBuf,
-    /// The end as it is recorded, and who writes.
+    /// The recorded end, and the identity of the writer.
     pub(crate) end: EndFile,
     pub(crate) header: SegmentHeader,
-    /// Returns the place of the next append.
+    /// Offset of the next append in the open segment.
     pub(crate) offset: u64,
     /// Bytes of the appends since opening.
     pub(crate) written: u64,
     pub(crate) chain: Chain,
-    /// Sequence number after the last append that was there at opening: replay ends before it.
+    /// Sequence number after the last append that existed at opening: replay ends before it.
     pub(crate) opened_at: u64,
-    /// The first failure; nothing is written after it.
+    /// The first failure; no append is written after it.
     pub(crate) failure: Option<String>,
     pub(crate) buffer: Vec<u8>,
-    /// Records and their bytes in the buffer; `None` unless it holds the newest append.
+    /// Number of records and of their bytes in the buffer; `None` unless the buffer holds the newest append.
     pub(crate) newest: Option<(u32, usize)>,
 }
 
 impl Journal {
-    /// Opens the journal in `dir`, or makes a new one. Every append is verified; a torn tail is cut; when this
-    /// answers, all that [`Self::replay`] will give is on stable storage.
+    /// Opens the journal in `dir`, or creates it.
+    ///
+    /// Verifies every append and cuts a torn tail. On return, everything that [`Self::replay`] yields is on
+    /// stable storage.
     ///
     /// # Errors
-    /// [`JournalError::Corrupt`] when something that was once synced is damaged, [`JournalError::WrongChain`],
+    /// [`JournalError::Corrupt`] when data that was once synced is damaged, [`JournalError::WrongChain`],
     /// [`JournalError::NewerFormat`], and [`JournalError::Io`].
     pub fn open(dir: &Path, disk: Arc<dyn Disk>, options: Options) -> Result<(Self, Recovery), JournalError> {
         recover(dir, disk, options)
     }
 
-    /// Makes `records` durable, as one unit. On `Ok` they survive whatever happens to the process or the machine.
-    /// Answers the append's sequence number.
+    /// Makes `records` durable as one unit and returns the append's sequence number.
+    ///
+    /// On `Ok` the records survive any failure of the process or the machine.
     ///
     /// # Errors
-    /// After any error but [`JournalError::TooLarge`] the journal is poisoned: nothing of these records counts,
-    /// and every later append is refused with the first cause.
+    /// After any error except [`JournalError::TooLarge`] the journal is poisoned: none of these records
+    /// counts, and every later append is rejected with the first cause.
     pub fn append(&mut self, records: &[Record]) -> Result<u64, JournalError> {
         if let Some(cause) = &self.failure {
             return Err(JournalError::Poisoned { cause: cause.clone() });
@@ -120,7 +125,7 @@ impl Journal {
         }
     }
 
-    /// Records durably that the writer stops here in good order. Another append takes that back before it is written.
+    /// Records durably that the writer stops cleanly. A later append revokes the record before it is written.
     ///
     /// # Errors
     /// After any error the journal is poisoned.
@@ -136,12 +141,12 @@ impl Journal {
         closed
     }
 
-    /// Number of this opening among all openings for writing.
+    /// Returns the number of this opening among all openings for writing.
     pub fn epoch(&self) -> u64 {
         self.end.mark.epoch
     }
 
-    /// Sequence numbers of the appends that the newest repair gave up.
+    /// Returns the sequence numbers of the appends that the newest repair discarded.
     pub fn given_up(&self) -> Range<u64> {
         self.end.mark.given_up()
     }
@@ -151,7 +156,7 @@ impl Journal {
         if mutant!("skip-epoch") { Ok(()) } else { self.end.check_writer() }
     }
 
-    /// Checks that the files that are written are where they were.
+    /// Checks that the open files are still at their paths.
     fn check_places(&self) -> Result<(), JournalError> {
         if mutant!("skip-epoch") {
             return Ok(());
@@ -160,7 +165,7 @@ impl Journal {
         check_place(&*self.file, &self.path)
     }
 
-    /// Checks that the file still has the bytes that were written to it.
+    /// Checks that the file still contains the bytes that were written to it.
     fn check_length(&self) -> Result<(), JournalError> {
         let found = self.file.size().map_err(JournalError::io("read the length of", &self.path))?;
         if found < self.offset {
@@ -169,26 +174,26 @@ impl Journal {
         Ok(())
     }
 
-    /// Writes and syncs the append whose records are in the buffer, unless another process writes as well, and records the
-    /// new end.
+    /// Writes and syncs the append whose records are in the buffer, and records the new end. Fails if another
+    /// process writes too.
     fn write_recorded(&mut self, length: u32, count: u32, records: &[Record]) -> Result<u64, JournalError> {
         self.check_writer()?;
         self.check_length()?;
         self.end.set_state(EndState::Open)?;
         let sequence = self.write(length, count)?;
-        // Again: what is acknowledged is shown.
+        // Checked again: an acknowledged append becomes visible to readers.
         self.check_writer()?;
         self.check_places()?;
         self.end.advance(self.chain, records)?;
         Ok(sequence)
     }
 
-    /// The first failure, if the journal has stopped.
+    /// Returns the first failure, if the journal has stopped.
     pub fn failure(&self) -> Option<&str> {
         self.failure.as_deref()
     }
 
-    /// The newest append, if it was made since the opening.
+    /// Returns the newest append, if it was made since the opening.
     pub fn newest(&self) -> Option<Whole> {
         let (count, bytes) = self.newest?;
         let records = self.buffer.get(APPEND_HEADER..APPEND_HEADER + bytes)?.to_vec();
@@ -196,38 +201,39 @@ impl Journal {
         Some(Whole { sequence, hash: self.chain.previous, count, records })
     }
 
-    /// Bytes of the appends since it was opened.
+    /// Returns the bytes of the appends since opening.
     pub fn written(&self) -> u64 {
         self.written
     }
 
-    /// Files that it has.
+    /// Returns the number of segment files.
     pub fn segments(&self) -> usize {
         self.segments.len()
     }
 
-    /// Returns the place of the next append.
+    /// Returns the position of the next append.
     pub fn end(&self) -> Place {
         Place { segment: self.header.number, offset: self.offset }
     }
 
-    /// Sequence number of the next append.
+    /// Returns the sequence number of the next append.
     pub fn next_sequence(&self) -> u64 {
         self.chain.sequence
     }
 
-    /// Sequence number of the oldest append that is kept; 0 unless segments were removed.
+    /// Returns the sequence number of the oldest retained append; 0 unless segments were removed.
     pub fn first_sequence(&self) -> u64 {
         self.segments.first().map_or(self.chain.sequence, |&(_, first)| first)
     }
 
-    /// Reads what was there at opening, in order. Independent of the journal: appends may go on meanwhile.
+    /// Returns the appends that existed at opening, in order. The iterator is independent of the journal:
+    /// appends may continue.
     pub fn replay(&self) -> Result<Replay, JournalError> {
         self.replay_from(0)
     }
 
-    /// As [`Self::replay`], from the append with this sequence number on, or from the oldest one that is kept. Older segments
-    /// are not read.
+    /// Like [`Self::replay`], but starts at the append with this sequence number, or at the oldest retained
+    /// append. Older segments are not read.
     pub fn replay_from(&self, sequence: u64) -> Result<Replay, JournalError> {
         let segment = self.segments.iter().rev().find(|(_, first)| *first <= sequence);
         let segment = segment.map_or(0, |(number, _)| *number);
@@ -235,7 +241,7 @@ impl Journal {
         Ok(Replay::new(walk.starting_at(segment), sequence..self.opened_at))
     }
 
-    /// What was there at opening, for whoever reads it later.
+    /// Returns a reader of the appends that existed at opening.
     pub fn past(&self) -> Past {
         Past {
             disk: self.disk.clone(),
@@ -245,8 +251,9 @@ impl Journal {
         }
     }
 
-    /// Removes the segments whose appends all come before `sequence`, oldest first, and answers how many. The
-    /// segment being written always stays. Only appends that a synced store has passed may go.
+    /// Removes the segments whose appends all come before `sequence`, oldest first, and returns their number.
+    ///
+    /// The segment being written is always retained. Only remove appends that a synced store has applied.
     pub fn remove_segments_before(&mut self, sequence: u64) -> Result<usize, JournalError> {
         let mut removed = 0;
         while self.segments.len() > 1 && self.segments[1].1 <= sequence {
@@ -256,7 +263,7 @@ impl Journal {
             self.disk.remove(&path).map_err(JournalError::io("remove", path))?;
             self.segments.remove(0);
             removed += 1;
-            // One at a time, so that a crash can't leave a gap.
+            // One segment at a time, so that a crash cannot leave a gap.
             self.disk.sync_dir(&self.dir).map_err(JournalError::io("sync", &self.dir))?;
         }
         Ok(removed)
@@ -265,7 +272,7 @@ impl Journal {
     /// Writes and syncs the append whose records are in the buffer.
     pub(crate) fn write(&mut self, length: u32, records: u32) -> Result<u64, JournalError> {
         let bytes = padded(length as usize);
-        // What an older program began it may still read, up to where this one goes on.
+        // A segment in an older format is not extended, so that an older program can still read it.
         if bytes > self.header.size.saturating_sub(self.offset) || self.header.format < FORMAT {
             self.begin_segment(bytes)?;
         }
@@ -314,7 +321,7 @@ pub(crate) fn create_segment(
     let place = Place { segment: number, offset: 0 };
     let path = dir.join(segment_name(number));
     let file = disk.create(&path, size).map_err(JournalError::io("create", path))?;
-    // The size first: a header that can be read then proves that the file was once as long as it says.
+    // The size is synced first: a readable header then proves that the file once had the recorded size.
     sync(&*file, place, dir)?;
     write_all(&*file, &header.encode(), place, dir)?;
     sync(&*file, place, dir)?;
@@ -324,7 +331,7 @@ pub(crate) fn create_segment(
     Ok((file, header))
 }
 
-/// One write. A short one is a failure: nothing is known about the disk after it.
+/// Performs one write. A short write is a failure: the state of the disk is undefined after it.
 pub(crate) fn write_all(
     file: &dyn DiskFile,
     bytes: &[u8],

@@ -1,4 +1,4 @@
-//! The bytes of segment and append headers (drawn in the crate's README).
+//! Byte layout of segment headers and append headers; the crate's README has the tables.
 
 use std::{fmt, path::PathBuf};
 
@@ -6,17 +6,18 @@ use alloy_primitives::B256;
 use foreseal_types::mutant;
 use serde::Serialize;
 
-/// Unit of everything on disk: a device writes a sector whole or not at all.
+/// Alignment of everything on disk: a device writes a sector whole or not at all.
 pub(crate) const SECTOR: u64 = SECTOR_BYTES as u64;
 /// The newest format that this program reads, and the one it writes.
 pub(crate) const FORMAT: u32 = 3;
-/// Bytes before an append's records.
+/// Size of an append's header, before its records.
 pub(crate) const APPEND_HEADER: usize = 96;
 /// Number of the segment that begins with append 0.
 pub(crate) const FIRST_SEGMENT: u64 = 1;
-/// Sequence numbers and segment numbers stop here, so that the next one always exists.
+/// Limit of sequence numbers and segment numbers, so that the next one always exists.
 pub(crate) const GREATEST_NUMBER: u64 = u64::MAX >> 1;
-/// The greatest append, in bytes of records: lengths on disk have four bytes, and replay holds one append in memory.
+/// Maximum bytes of records in an append: lengths on disk have four bytes, and replay holds one append in
+/// memory.
 pub(crate) const GREATEST_APPEND: usize = 1 << 30;
 
 const SEGMENT_MAGIC: &[u8; 8] = b"FSEALSEG";
@@ -40,52 +41,54 @@ impl fmt::Display for Identity {
     }
 }
 
-/// File name of a segment.
+/// Returns the file name of a segment.
 pub(crate) fn segment_name(number: u64) -> String {
     format!("{number:010}.segment")
 }
 
-/// The number in a segment's file name; `None` for other files.
+/// Returns the number in a segment's file name; `None` for other files.
 pub(crate) fn segment_number(name: &std::path::Path) -> Option<u64> {
     let number = name.to_str()?.strip_suffix(".segment")?.parse().ok()?;
     (number < GREATEST_NUMBER && PathBuf::from(segment_name(number)) == name).then_some(number)
 }
 
-/// Bytes on disk of an append with `records` bytes of records: a whole number of sectors.
+/// Returns the size on disk of an append with `records` bytes of records: a whole number of sectors.
 pub(crate) fn padded(records: usize) -> u64 {
     (APPEND_HEADER as u64 + records as u64).next_multiple_of(SECTOR)
 }
 
-/// How far the chain of appends has come.
+/// Position in the hash chain of appends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Chain {
     /// Sequence number of the next append.
     pub sequence: u64,
-    /// Hash of the append before it; of the genesis block when there is none.
+    /// Hash of the append before it; of the genesis block if none exists.
     pub previous: B256,
 }
 
 /// The first sector of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SegmentHeader {
-    /// The format that the segment was begun in.
+    /// Format in which the segment was created.
     pub format: u32,
     pub number: u64,
     /// Size of the file, in bytes.
     pub size: u64,
     pub identity: Identity,
-    /// Where the chain stood when the segment was created.
+    /// Position in the hash chain when the segment was created.
     pub chain: Chain,
-    /// Key of every hash in this segment. Whoever writes transactions can't know it, so no transaction can
-    /// hold bytes that would pass for an append, and neither can what a reused disk block held before.
+    /// Key of every hash in this segment.
+    ///
+    /// A sender of transactions cannot know the salt, so no transaction can hold bytes that pass for an
+    /// append. The same holds for the old content of a reused disk block.
     pub salt: [u8; 32],
 }
 
-/// What the first sector of a segment turned out to be.
+/// Result of decoding the first sector of a segment.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum SegmentSector {
     Valid(SegmentHeader),
-    /// Whole, but of a format that this program does not know.
+    /// An intact header in a format that this program cannot read.
     Newer(u32),
     Bad,
 }
@@ -116,7 +119,7 @@ impl SegmentHeader {
         if magic != *SEGMENT_MAGIC || check != crc32c::crc32c(&sector[..SEGMENT_CHECK]) {
             return SegmentSector::Bad;
         }
-        // Every format keeps magic, version and checksum where they are.
+        // Magic, version and checksum have the same offsets in every format.
         let format = u32::from_le_bytes(input.take());
         if format > FORMAT {
             return SegmentSector::Newer(format);
@@ -141,30 +144,30 @@ impl SegmentHeader {
     }
 }
 
-/// The front of an append.
+/// The header of an append.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct AppendHeader {
     pub chain: Chain,
-    /// Bytes of the records.
+    /// Length of the records in bytes.
     pub length: u32,
-    /// How many records.
+    /// Number of records.
     pub records: u32,
     /// Hash of the rest of this header and the records, keyed with the segment's salt.
     pub hash: B256,
 }
 
 impl AppendHeader {
-    /// Bytes on disk.
+    /// Returns the size of the append on disk, in bytes.
     pub(crate) fn padded(&self) -> u64 {
         padded(self.length as usize)
     }
 
-    /// Where the chain stands after this append.
+    /// Returns the position in the hash chain after this append.
     pub(crate) fn next(&self) -> Chain {
         Chain { sequence: self.chain.sequence + 1, previous: self.hash }
     }
 
-    /// Fills in the header of `append`, whose records already follow it, and returns the hash.
+    /// Writes the header of `append`, whose records already follow it, and returns the hash.
     pub(crate) fn seal(append: &mut [u8], chain: Chain, length: u32, records: u32, salt: &[u8; 32]) -> B256 {
         let end = APPEND_HEADER + length as usize;
         let mut out = Fields(append, 0);
@@ -181,7 +184,7 @@ impl AppendHeader {
         hash
     }
 
-    /// Reads a header. `None` unless magic and checksum are right: a length is believed only then.
+    /// Decodes a header. Returns `None` unless magic and checksum are right: only then is the length trusted.
     pub(crate) fn decode(bytes: &[u8], salt: &[u8; 32]) -> Option<Self> {
         if bytes.len() < APPEND_HEADER || !bytes.starts_with(APPEND_MAGIC) {
             return None;
@@ -204,7 +207,7 @@ impl AppendHeader {
         })
     }
 
-    /// Whether `append`, header and records, is what was written.
+    /// Returns `true` if `append`, header and records, matches the recorded hash.
     pub(crate) fn is_whole(&self, append: &[u8], salt: &[u8; 32]) -> bool {
         append_hash(append, salt) == self.hash || mutant!("skip-checksum")
     }
@@ -220,7 +223,7 @@ fn header_check(append: &[u8], salt: &[u8; 32]) -> u32 {
     crc32c::crc32c_append(crc32c::crc32c(salt), &append[..APPEND_CHECK])
 }
 
-/// Writes fields one after the other.
+/// Writer of consecutive fields.
 struct Fields<'a>(&'a mut [u8], usize);
 
 impl Fields<'_> {
@@ -230,7 +233,7 @@ impl Fields<'_> {
     }
 }
 
-/// Reads fields one after the other; the caller has checked that there are enough bytes.
+/// Reader of consecutive fields; the caller has checked that the input is long enough.
 struct Taken<'a>(&'a [u8], usize);
 
 impl Taken<'_> {
@@ -283,7 +286,7 @@ mod tests {
             let mut flipped = bytes.clone();
             flipped[bit / 8] ^= 1 << (bit % 8);
             let whole = AppendHeader::decode(&flipped, &SALT).is_some_and(|h| h.is_whole(&flipped, &SALT));
-            // Four bytes of the header mean nothing.
+            // Four bytes of the header are unused.
             assert_eq!(whole, (92..96).contains(&(bit / 8)), "{bit}");
         }
     }

@@ -1,4 +1,4 @@
-//! One writer for a data directory.
+//! Exclusive lock of a data directory.
 
 use std::{
     fs::{self, File, OpenOptions, TryLockError},
@@ -11,13 +11,13 @@ use foreseal_types::mutant;
 
 const LOCK_FILE: &str = "LOCK";
 
-/// Why the lock could not be taken.
+/// Errors of acquiring the lock.
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
     #[error("data directory {} is in use{}", dir.display(), in_use_by(*pid))]
     DataDirInUse {
         dir: PathBuf,
-        /// The process that wrote its id into the lock file, when it can be read.
+        /// The process that wrote its id into the lock file, if it can be read.
         pid: Option<u32>,
     },
     #[error("data directory {} cannot be locked: {source}", dir.display())]
@@ -28,11 +28,12 @@ fn in_use_by(pid: Option<u32>) -> String {
     pid.map(|pid| format!(" by process {pid}")).unwrap_or_default()
 }
 
-/// The exclusive right to write in a data directory, until it is dropped or the process ends, however it ends.
+/// The exclusive right to write in a data directory, until it is dropped or the process ends for any reason.
 ///
-/// It is acquired before anything in the directory is opened, and held on the directory itself and on the file `LOCK` in it: the
-/// file may be removed and the directory renamed, and a program that locks the file alone is excluded too. Both are closed on
-/// exec, but a fork without exec shares the lock: do not fork while holding it.
+/// Acquire it before you open anything in the directory. It locks both the directory and the file `LOCK` in
+/// it. So the file may be removed and the directory renamed, and a program that locks only the file is
+/// excluded too. Both are closed on exec, but a fork without exec shares the lock: do not fork while you hold
+/// it.
 #[derive(Debug)]
 pub struct DirLock {
     folder: File,
@@ -41,18 +42,18 @@ pub struct DirLock {
 
 impl Drop for DirLock {
     fn drop(&mut self) {
-        // Closing would not do: a process that is being started has the files too, for a moment after its parent goes on. What
-        // cannot be unlocked is closed.
+        // Closing is not enough: a child process shares the files for a moment after its parent has started
+        // it. A file that cannot be unlocked is closed.
         let _ = self.file.unlock();
         let _ = self.folder.unlock();
     }
 }
 
 impl DirLock {
-    /// Acquires the lock of `dir`, which must exist. Never waits.
+    /// Acquires the lock of `dir`, which must exist. Never blocks.
     ///
     /// # Errors
-    /// [`LockError::DataDirInUse`] while another process, or another owner in this one, holds it.
+    /// [`LockError::DataDirInUse`] while another process, or another owner in this one, holds the lock.
     pub fn acquire(dir: &Path) -> Result<Self, LockError> {
         let failed = |source| LockError::Io { dir: dir.to_owned(), source };
         let folder = File::open(dir).map_err(failed)?;
@@ -61,7 +62,7 @@ impl DirLock {
             let pid = pid.or_else(|| holder_of(&folder));
             return Err(LockError::DataDirInUse { dir: dir.to_owned(), pid });
         }
-        // Never truncated on opening: until the lock is ours the content belongs to its holder.
+        // Not truncated on opening: until this process has the lock, the content belongs to the holder.
         let mut file = OpenOptions::new()
             .read(true)
             .write(true)
@@ -77,7 +78,7 @@ impl DirLock {
     }
 }
 
-/// Returns `true` if the lock is ours now.
+/// Returns `true` if this process now holds the lock.
 fn try_lock(file: &File) -> io::Result<bool> {
     match if mutant!("two-writers") { Ok(()) } else { file.try_lock() } {
         Ok(()) => Ok(true),
@@ -86,7 +87,8 @@ fn try_lock(file: &File) -> io::Result<bool> {
     }
 }
 
-/// The process that holds the lock on a file, as the kernel lists it; `None` where it lists none.
+/// Returns the process that holds the lock on a file, from the kernel's list; `None` if the kernel lists
+/// none.
 fn holder_of(file: &File) -> Option<u32> {
     let inode = file.metadata().ok()?.ino().to_string();
     let locks = fs::read_to_string("/proc/locks").ok()?;

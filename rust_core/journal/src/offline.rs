@@ -1,4 +1,4 @@
-//! The journal of a data directory that no node is using: for `foreseal journal check` and `repair`.
+//! The journal of a data directory without a running node, for `foreseal journal check` and `repair`.
 
 use std::{
     path::{Path, PathBuf},
@@ -10,17 +10,17 @@ use crate::{
     plan_leading_cut, plan_repair, recorded_end,
 };
 
-/// Folder of the journal inside the data directory.
+/// Name of the journal's directory inside the data directory.
 const FOLDER: &str = "journal";
 
-/// A journal at rest; the data directory is locked as long as this lives.
+/// A journal without a writer; the data directory is locked for the lifetime of this value.
 #[derive(Debug)]
 pub struct OfflineJournal {
     folder: PathBuf,
     _lock: DirLock,
 }
 
-/// Why there is nothing to look at.
+/// Errors of opening a journal offline.
 #[derive(Debug, thiserror::Error)]
 pub enum OfflineError {
     #[error("{} holds no journal", .0.display())]
@@ -29,20 +29,23 @@ pub enum OfflineError {
     Lock(#[from] LockError),
 }
 
-/// Folder of the journal of a data directory that holds one.
+/// Returns the directory of the journal in a data directory.
+///
+/// # Errors
+/// [`OfflineError::Missing`] if the data directory holds no journal.
 pub fn journal_folder(data_dir: &Path) -> Result<PathBuf, OfflineError> {
     let folder = data_dir.join(FOLDER);
     if folder.is_dir() { Ok(folder) } else { Err(OfflineError::Missing(data_dir.to_owned())) }
 }
 
 impl OfflineJournal {
-    /// Locks a data directory that holds a journal. One that does not is left as it is.
+    /// Locks a data directory that holds a journal. A directory without one stays unchanged.
     pub fn lock(data_dir: &Path) -> Result<Self, OfflineError> {
         let folder = journal_folder(data_dir)?;
         Ok(Self { folder, _lock: DirLock::acquire(data_dir)? })
     }
 
-    /// Folder of its segments.
+    /// Returns the directory of the segments.
     pub fn folder(&self) -> &Path {
         &self.folder
     }

@@ -1,4 +1,4 @@
-//! What a journal held when it was opened.
+//! The appends that a journal held when it was opened.
 
 use std::{collections::BTreeSet, fmt, path::PathBuf, sync::Arc};
 
@@ -9,9 +9,10 @@ use crate::{
     walk::{Found, Walk},
 };
 
-/// Reads what was in a journal at its opening, however long ago that is by now. Segments may have been removed since.
+/// Reader of the appends that a journal held at its opening, at any later time. Segments may have been
+/// removed since.
 ///
-/// All appends are verified, and only what is wanted is decoded.
+/// All appends are verified; only the requested ones are decoded.
 ///
 /// # Errors
 /// [`JournalError::Io`] also when a segment is removed while it is read.
@@ -20,24 +21,25 @@ pub struct Past {
     pub(crate) disk: Arc<dyn Disk>,
     pub(crate) dir: PathBuf,
     pub(crate) identity: Identity,
-    /// Sequence number after the last append of then.
+    /// Sequence number after the last append at opening.
     pub(crate) end: u64,
 }
 
 impl Past {
-    /// The appends of the journal in `dir` whose sequence numbers are below `end`, which are there and durable.
+    /// Creates a reader of the appends in `dir` with sequence numbers below `end`. They must exist and be
+    /// durable.
     pub fn new(dir: PathBuf, disk: Arc<dyn Disk>, identity: Identity, end: u64) -> Self {
         Self { disk, dir, identity, end }
     }
 
-    /// The same journal up to another append, which is there and durable.
+    /// Returns a reader of the same journal up to append `end`, which must exist and be durable.
     #[must_use]
     pub fn until(&self, end: u64) -> Self {
         Self { end, ..self.clone() }
     }
 
-    /// What the records of each append do, by its sequence number, from the oldest one that is kept up to the one with
-    /// number `last`.
+    /// Passes the outlines of each append's records to `visit`, with the append's sequence number. Covers the
+    /// oldest retained append to the one with number `last`.
     pub fn outline(&self, last: u64, visit: &mut dyn FnMut(u64, Vec<Outline>)) -> Result<(), JournalError> {
         self.each(last, |found| {
             let outlines = found.read(outline_records)?;
@@ -46,7 +48,7 @@ impl Past {
         })
     }
 
-    /// The appends with these sequence numbers, in order.
+    /// Passes the appends with these sequence numbers to `visit`, in order.
     pub fn read(&self, sequences: &BTreeSet<u64>, visit: &mut dyn FnMut(Append)) -> Result<(), JournalError> {
         let Some(&last) = sequences.last() else { return Ok(()) };
         self.each(last, |found| {

@@ -58,7 +58,7 @@ impl Disk for RealDisk {
 
 struct RealFile {
     file: File,
-    /// Device and inode, looked up once.
+    /// Device and inode, read once.
     inode: OnceLock<(u64, u64)>,
 }
 
@@ -99,7 +99,7 @@ impl DiskFile for RealFile {
     }
 }
 
-/// Reserves `size` bytes of zeros, so that an append changes no file metadata and can't find the disk full.
+/// Reserves `size` bytes of zeros, so that an append changes no file metadata and cannot hit a full disk.
 fn preallocate(file: &File, size: u64) -> io::Result<()> {
     match reserve(file, size) {
         Err(e) if e.kind() == io::ErrorKind::Unsupported => write_zeros(file, size),
@@ -111,7 +111,7 @@ fn preallocate(file: &File, size: u64) -> io::Result<()> {
 fn reserve(file: &File, size: u64) -> io::Result<()> {
     use std::os::fd::AsRawFd;
     let size = i64::try_from(size).map_err(|_| io::ErrorKind::FileTooLarge)?;
-    // SAFETY: the descriptor is open for the whole call, which touches no memory of ours.
+    // SAFETY: the descriptor is open for the whole call, and the call accesses no memory of this process.
     if unsafe { libc::fallocate(file.as_raw_fd(), 0, 0, size) } == 0 {
         Ok(())
     } else {
@@ -124,7 +124,7 @@ fn reserve(_file: &File, _size: u64) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// For file systems without fallocate.
+/// Writes `size` bytes of zeros, for file systems without fallocate.
 fn write_zeros(file: &File, size: u64) -> io::Result<()> {
     let zeros = vec![0; 1 << 20];
     let mut offset = 0;

@@ -1,4 +1,4 @@
-//! What an append carries.
+//! Records: the content of an append.
 
 use std::sync::Arc;
 
@@ -7,39 +7,40 @@ use alloy_primitives::{B256, Bytes};
 use alloy_rlp::{Decodable, Encodable, RlpDecodable, RlpEncodable};
 use foreseal_types::{Flashblock, Override};
 
-/// One change of the chain. Together they are everything that replay needs.
+/// One change of the chain. The records together contain everything that replay needs.
 #[derive(Clone, Debug)]
 pub enum Record {
-    /// A new block is begun; the fields that execution fills are those of the block without transactions.
+    /// Begins a new block. The header fields that execution fills are those of the block without
+    /// transactions.
     Open { header: Box<Header> },
-    /// A pre-confirmed step of the block in progress.
+    /// Adds a pre-confirmed step to the block in progress.
     Step(Arc<Flashblock>),
-    /// The block in progress is sealed as its last step left it.
+    /// Seals the block in progress in the state of its last step.
     Seal { number: u64, hash: B256 },
-    /// A whole block from outside, as the RLP that `BlockBytes` decodes.
+    /// Imports a complete external block, as the RLP that `BlockBytes` decodes.
     Import { block: Bytes },
-    /// A step of the block in progress without transactions: what a development helper wrote into the state.
+    /// Adds a step without transactions to the block in progress: a state change by a development helper.
     Override { change: Override, step: Arc<Flashblock> },
-    /// The clock of a development chain was set.
+    /// Sets the clock of a development chain.
     Clock {
         /// Milliseconds added to the wall clock.
         offset: i64,
     },
-    /// The chain goes back: this sealed block is the head again, and no block is in progress.
+    /// Reverts the chain: this sealed block is the head again, and no block is in progress.
     Unwind { number: u64, hash: B256 },
-    /// Which blocks are safe and finalized was set from outside, or by going back to a snapshot.
+    /// Sets the safe and finalized blocks, from an external request or by a return to a snapshot.
     Finality {
         safe: u64,
         finalized: u64,
-        /// Whether both go on following the head by their depth.
+        /// `true` if both continue to follow the head at their configured depth.
         trails: bool,
     },
 }
 
-/// What a record does, without its content.
+/// Effect of a record, without its content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outline {
-    /// Adds a step to the block in progress, an override included; so many bytes of the journal.
+    /// Adds a step to the block in progress, an override included. `bytes` is the size of the encoded step.
     Step {
         number: u64,
         index: u64,
@@ -47,11 +48,11 @@ pub enum Outline {
     },
     Seal,
     Import,
-    /// Goes back to this block.
+    /// Reverts to this block.
     Unwind {
         number: u64,
     },
-    /// Nothing that adds blocks or takes them away.
+    /// Neither adds nor removes blocks.
     Other,
 }
 
@@ -73,7 +74,7 @@ struct BlockWire {
 #[derive(RlpEncodable, RlpDecodable)]
 struct OverrideWire {
     change: Override,
-    /// As [`Flashblock::encode`] writes it.
+    /// The step as [`Flashblock::encode`] writes it.
     step: Bytes,
 }
 
@@ -91,7 +92,7 @@ struct FinalityWire {
 }
 
 impl Record {
-    /// Appends the wire form: one byte for the kind, then one RLP item.
+    /// Appends the encoded record: one byte for the kind, then one RLP item.
     pub fn encode(&self, out: &mut Vec<u8>) {
         match self {
             Self::Open { header } => tagged(OPEN, header, out),
@@ -113,7 +114,7 @@ impl Record {
         }
     }
 
-    /// Reads one record from the front of `input`.
+    /// Decodes one record from the front of `input`.
     fn decode(input: &mut &[u8]) -> Result<Self, String> {
         let (&kind, rest) = input.split_first().ok_or("it is empty")?;
         *input = rest;
@@ -157,7 +158,7 @@ fn decode_kind(kind: u8, input: &mut &[u8]) -> alloy_rlp::Result<Option<Record>>
     }))
 }
 
-/// Splits off the RLP item at the front of `input`, its header included.
+/// Splits off the RLP item at the front of `input`, including its header.
 fn take_item<'a>(input: &mut &'a [u8]) -> alloy_rlp::Result<&'a [u8]> {
     let mut rest = *input;
     let header = alloy_rlp::Header::decode(&mut rest)?;
@@ -167,22 +168,22 @@ fn take_item<'a>(input: &mut &'a [u8]) -> alloy_rlp::Result<&'a [u8]> {
     Ok(item)
 }
 
-/// Which record of an append does not decode, and why.
+/// Index of the record of an append that does not decode, and the reason.
 pub type Malformed = (usize, String);
 
-/// Appends the bytes of an append's records, one after the other.
+/// Appends the encoded records of an append to `out`.
 pub fn encode_records(records: &[Record], out: &mut Vec<u8>) {
     for record in records {
         record.encode(out);
     }
 }
 
-/// Reads the `count` records of an append, all of its bytes.
+/// Decodes the `count` records of an append. They must use all bytes of the input.
 ///
 /// # Errors
-/// Which record, by position, is none, and why.
+/// Returns the index of the record that does not decode, and the reason.
 pub fn decode_records(mut input: &[u8], count: u32) -> Result<Vec<Record>, Malformed> {
-    // Every record takes at least two bytes: a count that claims more reserves no memory.
+    // Every record has at least two bytes: a count that claims more reserves no memory.
     let mut records = Vec::with_capacity((count as usize).min(input.len() / 2));
     for index in 0..count as usize {
         records.push(Record::decode(&mut input).map_err(|reason| (index, reason))?);
@@ -190,10 +191,10 @@ pub fn decode_records(mut input: &[u8], count: u32) -> Result<Vec<Record>, Malfo
     if input.is_empty() { Ok(records) } else { Err((records.len(), "bytes follow the last record".into())) }
 }
 
-/// What the `count` records of an append do.
+/// Returns the outlines of the `count` records of an append.
 ///
 /// # Errors
-/// Which record, by position, is none, and why.
+/// Returns the index of the record that does not decode, and the reason.
 pub fn outline_records(mut input: &[u8], count: u32) -> Result<Vec<Outline>, Malformed> {
     let mut outlines = Vec::with_capacity((count as usize).min(input.len() / 2));
     for index in 0..count as usize {
@@ -221,7 +222,7 @@ fn outline(input: &mut &[u8]) -> alloy_rlp::Result<Outline> {
     })
 }
 
-/// Of a step as [`Flashblock::encode`] writes it: number and index come first.
+/// Returns the outline of a step as [`Flashblock::encode`] writes it: number and index come first.
 fn step_outline(step: &[u8]) -> alloy_rlp::Result<Outline> {
     let mut fields = alloy_rlp::Header::decode_bytes(&mut { step }, true)?;
     let (number, index) = (u64::decode(&mut fields)?, u64::decode(&mut fields)?);

@@ -1,4 +1,4 @@
-//! Opening: verify everything, cut what a crash tore, and make sure that what is left is durable.
+//! Opening of a journal: verifies all appends, cuts a torn tail, and makes the remaining data durable.
 
 use std::{path::Path, sync::Arc};
 
@@ -15,34 +15,35 @@ use crate::{
     walk::{End, Found, Tail, Walk},
 };
 
-/// Part of an append that was being written when the machine stopped. Nobody was told that it was durable.
+/// Part of an append that was being written when the machine stopped. It was never acknowledged as durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct TornTail {
     pub place: Place,
-    /// Bytes from there to the last one that is not zero.
+    /// Number of bytes from there to the last byte that is not zero.
     pub bytes: u64,
 }
 
-/// What opening found and did.
+/// Findings and actions of opening a journal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recovery {
-    /// Segments that hold the journal.
+    /// Number of segments that hold the journal.
     pub segments: u64,
-    /// Appends that are there, and the records in them.
+    /// Number of complete appends. `records` counts the records in them.
     pub appends: u64,
     pub records: u64,
-    /// What was cut from the end.
+    /// The tail that was cut.
     pub torn_tail: Option<TornTail>,
-    /// The segment that was being created, and was removed.
+    /// The segment whose creation did not finish; it was removed.
     pub half_made_segment: Option<u64>,
-    /// A repair has accepted that what follows the newest append is lost.
+    /// `true` if a repair accepted the loss of everything after the newest append.
     pub loss_accepted: bool,
-    /// Offset in `journal.end` of a damaged copy of the recorded end; it was written again.
+    /// Offset in `journal.end` of a damaged copy of the recorded end; it was rewritten.
     pub damaged_end: Option<u64>,
 }
 
 impl Recovery {
-    /// Notes what a crash left behind the newest append. A segment that was being created is removed.
+    /// Records the remains of a crash after the newest append. Removes a segment whose creation did not
+    /// finish.
     fn note_tail(&mut self, disk: &dyn Disk, dir: &Path, end: &End) -> Result<(), JournalError> {
         match end.tail {
             Tail::Clean => {}
@@ -62,7 +63,7 @@ impl Recovery {
     }
 }
 
-/// Bytes of zeros written at a time over a torn tail.
+/// Number of zero bytes written at a time over a torn tail.
 const ZEROS: usize = 1 << 20;
 
 pub(crate) fn recover(
@@ -126,13 +127,13 @@ pub(crate) fn recover(
     Ok((journal, recovery))
 }
 
-/// Place of the next append.
+/// Returns the position of the next append.
 pub(crate) fn end_place(end: &End) -> Place {
     let segment = end.segment.map_or(FIRST_SEGMENT, |header| header.number);
     Place { segment, offset: end.offset }
 }
 
-/// Random number of a writer: another one for each opening.
+/// Returns a random number for a writer, different for each opening.
 pub(crate) fn writer_id(options: &Options, before: Option<EndMark>) -> [u8; 16] {
     let mut hasher = blake3::Hasher::new_keyed(&options.entropy);
     hasher.update(b"writer").update(&before.map_or(0, |mark| mark.epoch).to_le_bytes());
@@ -141,10 +142,10 @@ pub(crate) fn writer_id(options: &Options, before: Option<EndMark>) -> [u8; 16] 
     id
 }
 
-/// The journal as it is read, compared with its recorded end.
+/// Comparison of the journal with its recorded end, while the journal is read.
 pub(crate) struct Compared {
     mark: Option<EndMark>,
-    /// Hash of the append that the mark names, as the journal has it.
+    /// Hash in the journal of the append that the mark names.
     found: Option<B256>,
     /// The newest block and step.
     pub tip: Tip,
@@ -171,12 +172,14 @@ impl Compared {
     }
 
     fn apply(&mut self, found: &Found<'_>) {
-        // Records that cannot be read are an error of the replay.
+        // Records that cannot be decoded are an error of the replay.
         for record in &found.decode().unwrap_or_default() {
             self.tip.apply(record);
         }
     }
 
+    /// Compares the end of the journal with the recorded end.
+    ///
     /// # Errors
     /// [`JournalError::Missing`] and [`JournalError::OtherHistory`].
     pub(crate) fn check(&self, chain: Chain, place: Place, dir: &Path) -> Result<(), JournalError> {
@@ -205,11 +208,11 @@ fn remove_half_made(disk: &dyn Disk, dir: &Path, segment: u64) -> Result<(), Jou
     disk.sync_dir(dir).map_err(JournalError::io("sync", dir))
 }
 
-/// Opens the last segment for writing, with zeros after its last append and all of it durable.
+/// Opens the last segment for writing, with zeros after its last append and everything durable.
 ///
-/// The process before may have been killed between write and sync, or its sync may have failed, and then the
-/// bytes just read were perhaps in memory only, marked as written. So header and last append are written once
-/// more, the same bytes over the same bytes; what is older was synced before those were written.
+/// The previous process may have been killed between write and sync, or its sync may have failed. Then the
+/// bytes just read may exist in memory only, marked as written. So the header and the last append are
+/// rewritten with the same bytes; older appends were synced before those were written.
 fn settle(
     disk: &dyn Disk,
     dir: &Path,
@@ -229,7 +232,7 @@ fn settle(
         if let Some(last) = end.last_append {
             let length = usize::try_from(end.offset - last).expect("an append fits in memory");
             let mut append = vec![0; length];
-            // Where the file ends inside the padding, zeros are right.
+            // If the file ends inside the padding, zeros are right.
             read_up_to(&*file, &mut append, last).map_err(JournalError::io("read", &path))?;
             write_all(&*file, &append, place(last), dir)?;
         }

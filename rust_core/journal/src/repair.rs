@@ -1,4 +1,5 @@
-//! Cutting a corrupt journal where the damage begins. Loses what was acknowledged, so it is never done unasked.
+//! Cuts a corrupt journal at the first damage. This loses acknowledged appends, so it runs only on explicit
+//! request.
 
 use std::{
     fmt,
@@ -21,23 +22,24 @@ use crate::{
     walk::{Walk, segment_numbers},
 };
 
-/// What a repair gives up. Appends that are damaged count, those behind a damaged header perhaps not.
+/// Data that a repair discards. Damaged appends count; those behind a damaged header may not.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Loss {
-    /// Everything from here on.
+    /// Start of the discarded data.
     pub place: Place,
-    /// Appends, at least, by their sequence numbers.
+    /// Minimum number of discarded appends, derived from sequence numbers.
     pub appends: u64,
-    /// How many of them can still be read, and the records in those.
+    /// Number of discarded appends that can still be read. `records` counts the records in them.
     pub readable: u64,
     pub records: u64,
     /// First and last number of the blocks in those records.
     pub blocks: Option<(u64, u64)>,
-    /// Bytes that are not zero, or lie between such.
+    /// Number of discarded bytes: in each segment, up to the last byte that is not zero.
     pub bytes: u64,
-    /// Segments that are removed whole.
+    /// Segments that are removed completely.
     pub segments: Vec<u64>,
-    /// They are the oldest ones, and the store has all of what was in them: nothing that was visible is lost.
+    /// `true` if the segments are the oldest ones and the store contains all their content: no visible data
+    /// is lost.
     pub in_store: bool,
     /// Sequence number after the newest append that `journal.end` records; `None` if it records none.
     pub recorded: Option<u64>,
@@ -45,20 +47,22 @@ pub struct Loss {
     pub tip: Option<Tip>,
 }
 
-/// A repair that has been planned and not done.
+/// A repair that is planned but not applied.
 pub struct Repair {
     disk: Arc<dyn Disk>,
     dir: PathBuf,
     loss: Loss,
-    /// Something is to be cut.
+    /// `true` if the repair cuts data.
     cut: bool,
-    /// Sequence number after the newest append that is given up.
+    /// Sequence number after the newest discarded append.
     until: u64,
 }
 
-/// Says what the journal in `dir` holds and, when it is corrupt or ends before its recorded end, prepares to accept that:
-/// to cut it there, and to record that the loss is accepted. Changes nothing. The caller holds the
-/// [`DirLock`](crate::DirLock) until the repair is done.
+/// Reports the content of the journal in `dir` and plans a repair if one is needed. Changes nothing.
+///
+/// A repair is needed if the journal is corrupt or ends before its recorded end. It cuts the journal there
+/// and records that the loss is accepted. The caller holds the [`DirLock`](crate::DirLock) until the repair
+/// is done.
 ///
 /// # Errors
 /// Errors of the file system.
@@ -72,7 +76,7 @@ pub fn plan_repair(dir: &Path, disk: Arc<dyn Disk>) -> Result<(Report, Option<Re
     let next = chain.map_or(report.first_sequence, |chain| chain.sequence);
     let (mut loss, cut) = match &report.fault {
         Some(fault) => {
-            // The first segment of all begins with append 0, readable or not.
+            // The very first segment begins with append 0, whether its header is readable or not.
             let first = (fault.place.segment == FIRST_SEGMENT).then_some(0);
             let expected = chain.map(|chain| chain.sequence).or(first);
             (survey(&*disk, dir, fault.place, expected)?, true)
@@ -89,15 +93,17 @@ pub fn plan_repair(dir: &Path, disk: Arc<dyn Disk>) -> Result<(Report, Option<Re
     Ok((report, Some(Repair { disk, dir: dir.to_owned(), loss, cut, until })))
 }
 
-/// Prepares to record that whatever followed the end of a sound journal is lost. For when another record than the journal's
-/// own proves that more existed.
+/// Plans to record that everything after the end of a sound journal is lost. Use it when a record other than
+/// the journal's own proves that the journal once held more.
 pub fn plan_acceptance(dir: &Path, disk: Arc<dyn Disk>) -> Result<Repair, JournalError> {
     let Examined { end, .. } = examine(dir, disk.clone())?;
     Ok(Repair { disk, dir: dir.to_owned(), loss: Loss::nothing(end), cut: false, until: 0 })
 }
 
-/// Prepares to remove the leading segments up to the last damaged one, which a store that continues with append `applied`
-/// has applied; `None` if damage lies elsewhere, or there is none.
+/// Plans to remove the leading segments up to the last damaged one, if the store has applied them.
+///
+/// `applied` is the append with which the store continues. Returns `None` if the damage is elsewhere, or if
+/// the journal is not damaged.
 ///
 /// # Errors
 /// Errors of the file system.
@@ -122,7 +128,7 @@ pub fn plan_leading_cut(
     Ok(None)
 }
 
-/// Sequence number with which segment `number` begins, if it and all that follow are sound.
+/// Returns the first sequence number of segment `number`, if it and all later segments are sound.
 fn first_of_sound(disk: &Arc<dyn Disk>, dir: &Path, number: u64) -> Result<Option<u64>, JournalError> {
     let mut walk = Walk::new(disk.clone(), dir, None)?.starting_at(number);
     loop {
@@ -136,18 +142,21 @@ fn first_of_sound(disk: &Arc<dyn Disk>, dir: &Path, number: u64) -> Result<Optio
 }
 
 impl Repair {
-    /// What [`Self::apply`] gives up.
+    /// Returns the data that [`Self::apply`] discards.
     pub fn loss(&self) -> &Loss {
         &self.loss
     }
 
-    /// Gives up every append before number `next`, as another record than the journal's own proves that they existed.
+    /// Discards every append before number `next`, because a record other than the journal's own proves that
+    /// they existed.
     pub fn give_up_until(&mut self, next: u64) {
         self.until = self.until.max(next);
     }
 
-    /// Cuts. After a crash in the middle the journal is still corrupt, or what is left of the damage is a torn
-    /// tail: the rest is cut by another repair, or at opening.
+    /// Applies the repair.
+    ///
+    /// After a crash in the middle, either the journal is still corrupt or the remaining damage is a torn
+    /// tail. Another repair or the next opening cuts the rest.
     pub fn apply(self) -> Result<(), JournalError> {
         if self.loss.in_store {
             return self.remove(self.loss.segments.iter());
@@ -158,14 +167,15 @@ impl Repair {
         self.accept()
     }
 
-    /// Records that the journal ends here, by whoever writes it.
+    /// Records for the next writer that the journal ends here.
     fn accept(&self) -> Result<(), JournalError> {
         let Self { disk, dir, .. } = self;
         let Examined { report, chain, .. } = examine(dir, disk.clone())?;
         if let Some(Fault { place, reason }) = report.fault {
             return Err(JournalError::Corrupt { place, reason });
         }
-        // Without a segment the next opening begins anew, from the genesis, which is not known here.
+        // Without a segment the next opening starts again from the genesis block, whose hash is not available
+        // here.
         let Some(chain) = chain else { return remove_end(&**disk, dir) };
         let before = match read_end(&**disk, dir) {
             Ok(found) => found.map(|found| found.mark),
@@ -177,7 +187,7 @@ impl Repair {
             step: report.step.map(|step| (step.number, step.index, step.hash)),
             transactions: 0,
         };
-        // No process writes as this one.
+        // No process writes with this number.
         let writer = [0; 16];
         EndFile::take_over(&**disk, dir, before, (EndState::Repaired, chain, tip), writer, self.until)
             .map(drop)
@@ -209,7 +219,7 @@ impl Repair {
         let path = dir.join(segment_name(header.number));
         let file = disk.open(&path, true).map_err(JournalError::io("open", path))?;
         write_zeros(&*file, loss.place, bytes, dir)?;
-        // A file that was cut is from now on as short as it is.
+        // A truncated file keeps its current size from now on.
         header.size = header.size.min(reader.size);
         write_all(&*file, &header.encode(), Place { offset: 0, ..loss.place }, dir)?;
         sync(&*file, loss.place, dir)
@@ -235,10 +245,10 @@ impl Loss {
     }
 }
 
-/// Looks through everything from `place` on.
+/// Scans everything from `place` on and counts the loss.
 fn survey(disk: &dyn Disk, dir: &Path, place: Place, expected: Option<u64>) -> Result<Loss, JournalError> {
     let mut loss = Loss::nothing(place);
-    // The sequence numbers that were seen: the lowest, and the one after the highest.
+    // The lowest sequence number that was found, and the one after the highest.
     let mut seen: Option<(u64, u64)> = None;
     let mut see = |first: u64, next: u64| {
         let (low, high) = seen.unwrap_or((first, next));

@@ -1,22 +1,22 @@
-//! Reading the journal again.
+//! Replay of the journal.
 
 use std::ops::Range;
 
 use crate::{JournalError, Record, stretch::Stretch, walk::Walk};
 
-/// One append, read back.
+/// One append that was read from the journal.
 #[derive(Clone, Debug)]
 pub struct Append {
-    /// Its number, counted from 0 since the journal began.
+    /// Sequence number of the append, counted from 0 since the journal began.
     pub sequence: u64,
     pub records: Vec<Record>,
 }
 
-/// The appends of a journal in order, one in memory at a time. After an error it ends.
+/// Iterator over the appends of a journal in order, one in memory at a time. It ends after an error.
 pub struct Replay(Stretch);
 
 impl Replay {
-    /// Those with these sequence numbers.
+    /// Creates an iterator over the appends with these sequence numbers.
     pub(crate) fn new(walk: Walk, range: Range<u64>) -> Self {
         Self(Stretch::new(walk, range))
     }

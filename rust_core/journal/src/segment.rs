@@ -1,4 +1,4 @@
-//! Reading one segment.
+//! Reading of one segment.
 
 use std::path::{Path, PathBuf};
 
@@ -8,14 +8,14 @@ use crate::{
     layout::{APPEND_HEADER, AppendHeader, SECTOR, SegmentHeader, SegmentSector, segment_name},
 };
 
-/// Bytes read at a time; an append that is larger is read whole.
+/// Number of bytes read at a time; a larger append is read at once.
 const WINDOW: u64 = 1 << 20;
 
 /// A segment's file, read through a window that moves forward.
 pub(crate) struct SegmentFile {
     path: PathBuf,
     file: Box<dyn DiskFile>,
-    /// Bytes that belong to the journal: the size of the file, or less.
+    /// Number of bytes that belong to the journal: the size of the file, or less.
     pub(crate) size: u64,
     window: Vec<u8>,
     window_start: u64,
@@ -29,14 +29,14 @@ impl SegmentFile {
         Ok(Self { path, file, size, window: Vec::new(), window_start: 0 })
     }
 
-    /// What the first sector says.
+    /// Decodes the first sector.
     pub(crate) fn header(&mut self) -> Result<SegmentSector, JournalError> {
         let Some(sector) = self.read(0, SECTOR)? else { return Ok(SegmentSector::Bad) };
         let sector = sector.try_into().expect("a sector was asked for");
         Ok(SegmentHeader::decode(sector))
     }
 
-    /// The `length` bytes at `offset`, or `None` when the file ends before.
+    /// Returns the `length` bytes at `offset`, or `None` if the file ends earlier.
     pub(crate) fn read(&mut self, offset: u64, length: u64) -> Result<Option<&[u8]>, JournalError> {
         match offset.checked_add(length) {
             Some(end) if end <= self.size => {}
@@ -63,7 +63,7 @@ impl SegmentFile {
         Ok(())
     }
 
-    /// The append at `offset`, header and records, if a whole one is there.
+    /// Returns the append at `offset`, header and records, if it is complete.
     pub(crate) fn append_at(
         &mut self,
         offset: u64,
@@ -76,7 +76,7 @@ impl SegmentFile {
         Ok(header.is_whole(append, salt).then_some((header, append)))
     }
 
-    /// The first place at or after `offset` where a whole append stands, on any boundary.
+    /// Returns the position of the first complete append at or after `offset`, on any sector boundary.
     pub(crate) fn find_append(
         &mut self,
         mut offset: u64,
@@ -91,7 +91,8 @@ impl SegmentFile {
         Ok(None)
     }
 
-    /// Where the last byte that is not zero ends, at or after `offset`; `offset` when all are zero.
+    /// Returns the end of the last byte that is not zero, at or after `offset`; returns `offset` if all are
+    /// zero.
     pub(crate) fn content_end(&mut self, offset: u64) -> Result<u64, JournalError> {
         let (mut at, mut end) = (offset, offset);
         while at < self.size {
@@ -106,7 +107,7 @@ impl SegmentFile {
     }
 }
 
-/// An offset inside the window.
+/// Converts an offset inside the window to an index.
 fn index(bytes: u64) -> usize {
     usize::try_from(bytes).expect("a segment fits in the address space")
 }
@@ -118,7 +119,7 @@ mod tests {
     use super::*;
     use crate::{layout::Chain, simulated::SimulatedDisk};
 
-    /// A length that the checksum covers and that is wrong all the same asks for no memory.
+    /// A wrong length with a valid checksum allocates no memory.
     #[test]
     fn a_length_beyond_the_file_is_no_append() {
         let salt = [1; 32];

@@ -1,4 +1,4 @@
-//! The journal as its reader wants to see it, one append after the other.
+//! Summaries of the journal for display, one append after the other.
 
 use std::{ops::ControlFlow, path::Path, sync::Arc};
 
@@ -8,17 +8,17 @@ use serde::Serialize;
 
 use crate::{Append, JournalError, Record, Replay, disk::Disk, walk::Walk};
 
-/// Times in a row that the reading begins anew without having come further.
+/// Maximum number of consecutive read attempts without progress.
 const ATTEMPTS: u32 = 5;
 
-/// An append in short.
+/// Summary of an append.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ShownAppend {
     pub sequence: u64,
     pub records: Vec<ShownRecord>,
 }
 
-/// A record in short: transactions by their hashes, times in milliseconds since 1970.
+/// Summary of a record: transactions by hash, times in milliseconds since 1970.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum ShownRecord {
@@ -32,7 +32,7 @@ pub enum ShownRecord {
     Finality { safe: u64, finalized: u64, trails: bool },
 }
 
-/// A step in short.
+/// Summary of a step.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ShownStep {
     pub number: u64,
@@ -40,7 +40,7 @@ pub struct ShownStep {
     pub hash: B256,
     pub previous: B256,
     pub transactions: Vec<B256>,
-    /// 0 if it is not known.
+    /// Time of the step in milliseconds since 1970; 0 if the record has none.
     pub time: u64,
     pub signature: Option<Bytes>,
 }
@@ -60,7 +60,7 @@ impl From<&Flashblock> for ShownStep {
 }
 
 impl ShownRecord {
-    /// `None` for the bytes of an import that are no block: those are for replay to refuse.
+    /// Returns the summary; `None` if the bytes of an import are not a block. Replay rejects those.
     fn of(record: &Record) -> Option<Self> {
         Some(match record {
             Record::Open { header } => Self::Open { number: header.number, parent: header.parent_hash },
@@ -91,11 +91,15 @@ impl From<&Append> for ShownAppend {
     }
 }
 
-/// Gives `sink` the appends of the journal in `dir` from number `from` on, in order, up to the last one that is whole.
-/// Changes nothing, and takes no lock: a node may write meanwhile. What it removes before it was read is left out.
+/// Passes the appends of the journal in `dir` from number `from` on to `sink`, in order, up to the last
+/// complete one.
+///
+/// Changes nothing and takes no lock: a node may write meanwhile. Segments that the node removes before they
+/// are read are skipped.
 ///
 /// # Errors
-/// When the journal is damaged or cannot be read, after what comes before the damage.
+/// Returns an error if the journal is damaged or cannot be read, after the appends before the damage were
+/// passed on.
 pub fn show(
     dir: &Path,
     disk: &Arc<dyn Disk>,
@@ -109,7 +113,8 @@ pub fn show(
             Ok(()) => return Ok(()),
             Err(error) => error,
         };
-        // An append that is written while it is read looks damaged, and a segment may go: by now it is whole, or gone.
+        // An append that is written during the read looks damaged, and a segment may be removed. By the next
+        // attempt the append is complete, or gone.
         attempts = if next > began { 0 } else { attempts + 1 };
         if attempts == ATTEMPTS {
             return Err(error);

@@ -1,4 +1,4 @@
-//! The part of a walk that somebody wants.
+//! A range of a journal scan.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use crate::{
     walk::{Found, Walk},
 };
 
-/// The appends of a walk with these sequence numbers, in order. After an error it ends.
+/// The appends of a scan with these sequence numbers, in order. It ends after an error.
 pub(crate) struct Stretch {
     walk: Walk,
     range: Range<u64>,
@@ -19,7 +19,7 @@ impl Stretch {
         Self { walk, ended: range.is_empty(), range }
     }
 
-    /// What `read` makes of the next append.
+    /// Applies `read` to the next append and returns the result.
     pub(crate) fn next<T>(
         &mut self,
         read: impl FnOnce(&Found<'_>) -> Result<T, JournalError>,
@@ -28,7 +28,7 @@ impl Stretch {
             return None;
         }
         let next = self.find(read).transpose();
-        // What comes after the end may be half written by now: it must not even be looked at.
+        // An append after the end of the range may be half written: it must not be read.
         self.ended = match &next {
             Some(Ok((sequence, _))) => sequence + 1 >= self.range.end,
             _ => true,

@@ -1,4 +1,4 @@
-//! The walk through all segments in order, which decides what is whole, what is torn and what is corrupt.
+//! Scan of all segments in order, which decides what is complete, torn or corrupt.
 
 use std::{
     path::{Path, PathBuf},
@@ -17,7 +17,7 @@ use crate::{
     segment::SegmentFile,
 };
 
-/// Numbers of the segments in `dir`, ascending.
+/// Returns the numbers of the segments in `dir`, ascending.
 pub(crate) fn segment_numbers(disk: &dyn Disk, dir: &Path) -> Result<Vec<u64>, JournalError> {
     let names = disk.list(dir).map_err(JournalError::io("list", dir))?;
     let mut numbers: Vec<_> = names.iter().filter_map(|name| segment_number(name)).collect();
@@ -25,30 +25,30 @@ pub(crate) fn segment_numbers(disk: &dyn Disk, dir: &Path) -> Result<Vec<u64>, J
     Ok(numbers)
 }
 
-/// What stands after the last whole append.
+/// State of the bytes after the last complete append.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tail {
     /// Zeros to the end of the segment.
     Clean,
     /// Part of one append that was being written: this many bytes.
     Torn { bytes: u64 },
-    /// The last file, which comes after `End::place`, was being created.
+    /// An unfinished last file, after the segment that holds the end.
     HalfMade { segment: u64 },
 }
 
-/// Where the journal ends.
+/// The end of the journal.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct End {
-    /// Header of the segment that holds the end; `None` when there is no whole segment.
+    /// Header of the segment that holds the end; `None` when no complete segment exists.
     pub segment: Option<SegmentHeader>,
-    /// Where the next append goes in it.
+    /// Offset of the next append in that segment.
     pub offset: u64,
-    /// Offset of the last append, when that segment holds one.
+    /// Offset of the last append, if that segment holds one.
     pub last_append: Option<u64>,
     pub tail: Tail,
 }
 
-/// An append that is whole and continues the one before.
+/// A complete append that continues the one before.
 pub(crate) struct Found<'a> {
     pub place: Place,
     pub header: AppendHeader,
@@ -56,12 +56,12 @@ pub(crate) struct Found<'a> {
 }
 
 impl Found<'_> {
-    /// Its records.
+    /// Decodes the records.
     pub(crate) fn decode(&self) -> Result<Vec<Record>, JournalError> {
         self.read(decode_records)
     }
 
-    /// What `read` makes of its records, of which it is told how many there are.
+    /// Applies `read` to the encoded records and their number.
     pub(crate) fn read<T>(
         &self,
         read: impl FnOnce(&[u8], u32) -> Result<T, Malformed>,
@@ -72,19 +72,19 @@ impl Found<'_> {
     }
 }
 
-/// Reads appends in order, verifying each; holds one window of one segment in memory.
+/// Reads appends in order and verifies each; holds one window of one segment in memory.
 pub(crate) struct Walk {
     disk: Arc<dyn Disk>,
     dir: PathBuf,
-    /// Segments, ascending.
+    /// Numbers of the segments, ascending.
     numbers: Vec<u64>,
-    /// How many of them were opened.
+    /// Number of segments that were opened.
     opened: usize,
-    /// The whole ones among those, each with the sequence number that it begins with.
+    /// The opened segments with a valid header, each with the sequence number of its first append.
     entered: Vec<(u64, u64)>,
     current: Option<Current>,
     identity: Option<Identity>,
-    /// What the next append must say; unknown before the first segment.
+    /// Position in the hash chain that the next append must have; `None` before the first segment.
     chain: Option<Chain>,
     end: Option<End>,
 }
@@ -94,7 +94,7 @@ struct Current {
     header: SegmentHeader,
     offset: u64,
     last_append: Option<u64>,
-    /// Bytes after the last append that are not zeros; known at the end of an older segment.
+    /// Bytes from the last append to the last byte that is not zero; set at the end of an older segment.
     rest: u64,
 }
 
@@ -103,7 +103,7 @@ impl Current {
         Place { segment: self.header.number, offset: self.offset }
     }
 
-    /// Whether the file has become shorter than it was when it was created.
+    /// Returns `true` if the file is shorter than at its creation.
     fn is_cut(&self) -> bool {
         self.file.size < self.header.size
     }
@@ -112,8 +112,8 @@ impl Current {
 const DAMAGED: &str = "the append is damaged, and what was written after it is there";
 
 impl Walk {
-    /// Starts at the oldest segment. With an identity, a journal of another chain is an error; without one,
-    /// that of the first segment is taken.
+    /// Starts at the oldest segment. With an identity, a journal of another chain is an error. Without one,
+    /// the first segment's identity applies.
     pub(crate) fn new(
         disk: Arc<dyn Disk>,
         dir: &Path,
@@ -133,33 +133,34 @@ impl Walk {
         })
     }
 
-    /// The same walk, begun at segment `number` in place of the oldest.
+    /// Returns the same scan, started at segment `number` instead of the oldest.
     pub(crate) fn starting_at(mut self, number: u64) -> Self {
         self.numbers.retain(|found| *found >= number);
         self
     }
 
-    /// The segments read so far, each with the sequence number that it begins with.
+    /// Returns the segments read so far, each with the sequence number of its first append.
     pub(crate) fn entered(&self) -> &[(u64, u64)] {
         &self.entered
     }
 
-    /// What the next append must say; `None` while no segment header was read.
+    /// Returns the position in the hash chain that the next append must have; `None` while no segment header
+    /// was read.
     pub(crate) fn chain(&self) -> Option<Chain> {
         self.chain
     }
 
-    /// The chain that the journal belongs to, when it was given or a segment has said it.
+    /// Returns the chain that the journal belongs to, if it was given or read from a segment.
     pub(crate) fn identity(&self) -> Option<Identity> {
         self.identity
     }
 
-    /// Where the journal ends; known once [`Self::next`] has answered `None`.
+    /// Returns the end of the journal; set once [`Self::next`] has returned `None`.
     pub(crate) fn end(&self) -> Option<End> {
         self.end
     }
 
-    /// The next append, or `None` at the end.
+    /// Returns the next append, or `None` at the end.
     pub(crate) fn next(&mut self) -> Result<Option<Found<'_>>, JournalError> {
         let header = loop {
             if let Some(header) = self.advance()? {
@@ -179,7 +180,8 @@ impl Walk {
         Ok(records.map(|records| Found { place, header, records }))
     }
 
-    /// Moves over the next append of the current segment; `None` at its end, and where the journal ends torn.
+    /// Moves over the next append of the current segment. Returns `None` at the segment's end, and at a torn
+    /// end of the journal.
     fn advance(&mut self) -> Result<Option<AppendHeader>, JournalError> {
         let Some(current) = &mut self.current else { return Ok(None) };
         let offset = current.offset;
@@ -202,7 +204,7 @@ impl Walk {
             }
         }
         if !newest {
-            // The next segment tells whether an append is missing here, or these bytes mean nothing.
+            // The next segment shows if an append is missing here or if these bytes are meaningless.
             current.rest = bytes;
         } else if current.is_cut() {
             let (size, full) = (current.file.size, current.header.size);
@@ -213,7 +215,7 @@ impl Walk {
         Ok(None)
     }
 
-    /// Opens the next segment, or finds that there is none.
+    /// Opens the next segment, or finishes the scan if none exists.
     fn open_next(&mut self) -> Result<(), JournalError> {
         let Some(&number) = self.numbers.get(self.opened) else {
             self.finish(Tail::Clean);
@@ -232,10 +234,11 @@ impl Walk {
             SegmentSector::Bad
                 if self.opened == self.numbers.len()
                     && file.content_end(SECTOR)? == SECTOR
-                    // And the header only after the size was: part of one in a shorter file is what a cut left.
+                    // The header is written only after the size was synced: a partial header in a shorter
+                    // file is the result of a truncation.
                     && (file.size >= SECTOR || file.content_end(0)? == 0) =>
             {
-                // Nor is a segment begun before the last append of the one before was synced.
+                // A segment is created only after the last append of the previous one was synced.
                 if let Some(current) = self.current.as_ref().filter(|c| c.rest > 0 || c.is_cut()) {
                     return Err(corrupt(current.end(), DAMAGED));
                 }

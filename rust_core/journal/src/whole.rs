@@ -1,4 +1,4 @@
-//! Appends as their bytes, for those who pass them on.
+//! Encoded appends, for components that pass them on.
 
 use alloy_primitives::B256;
 
@@ -14,16 +14,16 @@ use crate::{
 /// An append as it was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Whole {
-    /// Its number, counted from 0 since the journal began.
+    /// Sequence number of the append, counted from 0 since the journal began.
     pub sequence: u64,
-    /// What names it: two journals that have it in common are the same up to it.
+    /// Identifying hash: two journals that share it are identical up to this append.
     pub hash: B256,
-    /// How many records.
+    /// Number of records.
     pub count: u32,
     pub records: Vec<u8>,
 }
 
-/// An append whose bytes are not those of records.
+/// An append whose bytes do not decode to records.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("record {index} of append {sequence} cannot be read: {reason}")]
 pub struct NotRecords {
@@ -33,7 +33,7 @@ pub struct NotRecords {
 }
 
 impl Whole {
-    /// As the append with this number would be written.
+    /// Encodes the append with this number as the journal would write it.
     pub fn of(sequence: u64, hash: B256, records: &[Record]) -> Self {
         let mut bytes = Vec::new();
         encode_records(records, &mut bytes);
@@ -41,7 +41,7 @@ impl Whole {
         Self { sequence, hash, count, records: bytes }
     }
 
-    /// Reads its records.
+    /// Decodes the records.
     pub fn decode(&self) -> Result<Append, NotRecords> {
         let Self { sequence, count, ref records, .. } = *self;
         let records: Result<Vec<Record>, _> = decode_records(records, count);
@@ -50,12 +50,12 @@ impl Whole {
     }
 }
 
-/// The appends of a journal in order, as their bytes, one in memory at a time. After an error it ends.
+/// Iterator over the encoded appends of a journal in order, one in memory at a time. It ends after an error.
 pub struct Wholes(Stretch);
 
 impl Past {
-    /// The appends from the one with this sequence number on, or from the oldest one that is kept. Older segments are not
-    /// read, but for their first sectors.
+    /// Returns the encoded appends from this sequence number on, or from the oldest retained append. Only the
+    /// first sectors of older segments are read.
     pub fn wholes(&self, from: u64) -> Result<Wholes, JournalError> {
         let mut walk = Walk::new(self.disk.clone(), &self.dir, Some(self.identity))?;
         if let Some(number) = self.segment_of(from)? {
@@ -64,10 +64,10 @@ impl Past {
         Ok(Wholes(Stretch::new(walk, from..self.end)))
     }
 
-    /// Number of the newest segment that begins at `sequence` or before it.
+    /// Returns the number of the newest segment that begins at or before `sequence`.
     fn segment_of(&self, sequence: u64) -> Result<Option<u64>, JournalError> {
         for number in segment_numbers(&*self.disk, &self.dir)?.into_iter().rev() {
-            // One that is being created has no header yet.
+            // A segment that is being created has no header yet.
             if let SegmentSector::Valid(header) =
                 SegmentFile::open(&*self.disk, &self.dir, number)?.header()?
                 && header.chain.sequence <= sequence

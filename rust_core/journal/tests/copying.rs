@@ -1,4 +1,4 @@
-//! Copies of a journal that is written, and from which segments are removed.
+//! Copies of a journal while its writer appends and removes segments.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -28,7 +28,8 @@ fn record(number: u64) -> Record {
     Record::Import { block: number.to_be_bytes().repeat(20).into() }
 }
 
-/// Copies what is held, each file as long as its segment says, and gives the sequence number after its last append.
+/// Copies the held segments, each to its full file size. Returns the first sequence number and the one after
+/// the last append.
 fn copy(held: &Held, from: u64, to: &Path) -> (u64, u64) {
     let extent = held.extent(IDENTITY, from).unwrap();
     for segment in &extent.segments {

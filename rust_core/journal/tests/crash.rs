@@ -1,4 +1,4 @@
-//! Whatever was acknowledged survives: a crash at every point, power loss, a full or failing disk.
+//! Acknowledged appends survive a crash at every point, power loss, and a full or failing disk.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -11,7 +11,8 @@ use foreseal_journal::{
 use plan::{Blocks, dir, noise, open, plan, read, records};
 use proptest::prelude::*;
 
-/// Appends what is left of the plan until something fails; how many of the plan are then acknowledged.
+/// Appends the rest of the plan until an append fails. Returns the number of acknowledged appends of the
+/// plan.
 fn append_all(journal: &mut Journal, plan: &[Blocks], mut done: usize) -> usize {
     for blocks in &plan[done..] {
         let Ok(sequence) = journal.append(&records(blocks)) else {
@@ -30,7 +31,8 @@ fn assert_poisoned(journal: &mut Journal) {
     assert!(matches!(again, JournalError::Poisoned { cause } if cause == first));
 }
 
-/// Opens after a crash and checks it against what was acknowledged; how many of the plan are there.
+/// Opens the journal after a crash and checks it against the acknowledged appends. Returns the number of
+/// appends found.
 fn reopen(
     disk: &SimulatedDisk,
     plan: &[Blocks],
@@ -39,7 +41,7 @@ fn reopen(
 ) -> Result<(Journal, usize), TestCaseError> {
     let (journal, _) = open(disk, round).map_err(|e| TestCaseError::fail(e.to_string()))?;
     let there = read(&journal);
-    // One more may be there: the append that was under way, whole.
+    // One more append may exist, complete: the one in progress.
     prop_assert!(
         there.len() == acknowledged || there.len() == acknowledged + 1,
         "{} of {acknowledged}",
@@ -50,7 +52,7 @@ fn reopen(
     Ok((journal, there.len()))
 }
 
-/// Runs the plan on an empty disk; how many appends were acknowledged.
+/// Runs the plan on an empty disk. Returns the number of acknowledged appends.
 fn run(disk: &SimulatedDisk, plan: &[Blocks]) -> usize {
     open(disk, 0).map_or(0, |(mut journal, _)| append_all(&mut journal, plan, 0))
 }
@@ -70,7 +72,7 @@ proptest! {
                 let disk = disk.fork();
                 disk.lose_power(seed.wrapping_add(outcome));
                 let (mut journal, there) = reopen(&disk, &plan, acknowledged, 1)?;
-                // What replay gave is promised from now on, and production goes on.
+                // Everything that replay returned must survive from now on, and production continues.
                 let done = append_all(&mut journal, &plan, there);
                 prop_assert_eq!(done, plan.len());
                 disk.lose_power(seed.wrapping_add(outcome));
@@ -80,8 +82,8 @@ proptest! {
     }
 }
 
-/// What happens in one life of the process: the operation that fails counted from its start, how, whether the
-/// machine goes down with the process, and chance.
+/// Generates one lifetime of the process: the failing operation counted from its start, the fault, `true` if
+/// the machine loses power with the process, and a seed.
 fn life() -> impl Strategy<Value = (u64, Fault, bool, u64)> {
     let fault = prop::sample::select(vec![Fault::Crash, Fault::Full, Fault::Short, Fault::Broken]);
     (0..24u64, fault, any::<bool>(), any::<u64>())
@@ -90,7 +92,8 @@ fn life() -> impl Strategy<Value = (u64, Fault, bool, u64)> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
 
-    /// Life after life, each ended by a fault: in recovery, in an append, while a segment is created.
+    /// Successive lifetimes, each ended by a fault: in recovery, in an append, or during the creation of a
+    /// segment.
     #[test]
     fn nothing_promised_is_lost_over_many_lives(plan in plan(8..16), lives in prop::collection::vec(life(), 1..12)) {
         let disk = SimulatedDisk::default();
@@ -117,13 +120,13 @@ proptest! {
     }
 }
 
-/// How many appends replay gives; `None` when the machine went down just before.
+/// Returns the number of appends that replay yields; `None` if the machine stopped just before.
 fn read_or_down(journal: &Journal) -> Option<usize> {
     let appends: Result<Vec<_>, _> = journal.replay().ok()?.collect();
     appends.ok().map(|appends| appends.len())
 }
 
-/// A disk with two small appends, and the number of the first operation of the third.
+/// Returns a disk with two small appends, its journal and the plan of three appends.
 fn two_appends() -> (SimulatedDisk, Journal, Vec<Blocks>) {
     let disk = SimulatedDisk::default();
     let plan: Vec<Blocks> = (1..4).map(|seed| vec![noise(700, seed)]).collect();
@@ -155,7 +158,7 @@ fn a_failure_stops_the_journal_and_nothing_else_reaches_the_disk() {
 
 #[test]
 fn a_segment_that_cannot_be_created_stops_the_journal() {
-    // create, sync, header, sync, directory.
+    // Create, sync, write header, sync, sync directory.
     for operation in 0..5 {
         let (disk, mut journal, plan) = two_appends();
         disk.fail_at(disk.operations() + operation, Fault::Full);
@@ -168,8 +171,8 @@ fn a_segment_that_cannot_be_created_stops_the_journal() {
     }
 }
 
-/// After a failed sync the kernel may show bytes that it will never write. Once a new process has read and
-/// promised them they must be durable all the same.
+/// After a failed sync the kernel may return bytes that it never writes. Once a new process has read and
+/// acknowledged them, they must be durable all the same.
 #[test]
 fn bytes_whose_sync_failed_are_written_again_at_opening() {
     let (disk, mut journal, plan) = two_appends();
@@ -184,7 +187,7 @@ fn bytes_whose_sync_failed_are_written_again_at_opening() {
     }
 }
 
-/// A process killed between write and sync: the next one finds the append whole, in memory only.
+/// A process is killed between write and sync: the next one finds the append complete, but in memory only.
 #[test]
 fn bytes_that_were_never_synced_are_synced_at_opening() {
     let (disk, mut journal, plan) = two_appends();
@@ -238,7 +241,7 @@ fn removing_segments_can_be_interrupted_anywhere() {
     }
 }
 
-/// Transactions are written by others: bytes that look like a later append must not turn a torn tail into
+/// Transactions come from outside: bytes that look like a later append must not turn a torn tail into
 /// corruption.
 #[test]
 fn an_append_inside_an_append_is_not_taken_for_one() {
@@ -246,7 +249,8 @@ fn an_append_inside_an_append_is_not_taken_for_one() {
     let foreign = other.content(&dir().join("0000000001.segment")).unwrap();
     let disk = SimulatedDisk::default();
     let (mut journal, _) = open(&disk, 1).unwrap();
-    // 96 bytes of header, then kind and length of the record: from there to the next sector, then appends.
+    // The record starts after 96 bytes of header, its kind and its length. Filler reaches the next sector;
+    // appends follow.
     let mut block = vec![1; 512 - 96 - 4];
     block.extend_from_slice(&foreign[512..3072]);
     block.resize(3200, 1);

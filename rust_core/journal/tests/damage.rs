@@ -1,4 +1,4 @@
-//! Damage to what was synced: named, never passed over, never a panic.
+//! Damage to synced data is reported with its position, never skipped, and never causes a panic.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -10,17 +10,18 @@ use foreseal_journal::{JournalError, Place, plan_repair, simulated::SimulatedDis
 use plan::{Blocks, damage, dir, noise, open, path, read, records, written};
 use proptest::prelude::*;
 
-/// Segments of the written journal, and the first and last append of the last one.
+/// Number of segments of the written journal; then the offset of its last append and the end of that append.
 const SEGMENTS: u64 = 6;
 const LAST_APPEND: u64 = 1536;
 const LAST_END: u64 = 3584;
 
-/// Opens a damaged journal. If it is refused, the place; else all of it is read.
+/// Opens a damaged journal. Returns the position if the journal is rejected; otherwise checks that all of it
+/// is read.
 fn verdict(disk: &SimulatedDisk, plan: &[Blocks]) -> Option<Place> {
     match open(disk, 1) {
         Ok((journal, recovery)) => {
             assert!(read(&journal) == plan);
-            // A bit in the free space after the end is reported and cut.
+            // A flipped bit in the free space after the end is reported and cut.
             let free = Place { segment: SEGMENTS, offset: LAST_END };
             assert!(recovery.torn_tail.is_none_or(|torn| torn.place == free));
             None
@@ -44,7 +45,7 @@ fn the_written_journal_is_as_described() {
     assert!(read(&open(&disk, 1).unwrap().0) == plan);
 }
 
-/// Every byte of every file, one bit each.
+/// Flips one bit of every byte of every segment.
 #[test]
 fn a_flipped_bit_is_named() {
     let (disk, plan) = written();
@@ -61,7 +62,7 @@ fn a_flipped_bit_is_named() {
                     assert_eq!(place.segment, segment);
                     assert!(place.offset <= at, "{place} for {at}");
                 }
-                // Padding counts for nothing, as far as no append is lost with it.
+                // Padding has no meaning, as long as no append is lost with it.
                 None => assert!(read(&open(&disk, 1).unwrap().0) == plan, "segment {segment}, byte {at}"),
             }
         }
@@ -85,7 +86,8 @@ fn a_lost_sector_is_named() {
     }
 }
 
-/// The size of a segment is synced before its header is written, so part of a header alone is no segment being created.
+/// The size of a segment is synced before its header is written. So a partial header alone is not a segment
+/// in creation.
 #[test]
 fn a_segment_cut_inside_its_header_is_named() {
     let (original, plan) = written();
@@ -98,7 +100,7 @@ fn a_segment_cut_inside_its_header_is_named() {
     }
 }
 
-/// The zeros of an older segment hold nothing: the next one shows that no append is missing.
+/// The zeros of an older segment have no meaning: the next segment shows that no append is missing.
 #[test]
 fn garbage_after_the_last_append_of_an_older_segment_means_nothing() {
     let (disk, plan) = written();
@@ -106,7 +108,7 @@ fn garbage_after_the_last_append_of_an_older_segment_means_nothing() {
     assert_eq!(verdict(&disk, &plan), None);
     assert!(read(&open(&disk, 1).unwrap().0) == plan);
     let cut = disk.fork();
-    // Unless nothing shows it: the last segment's header is gone with all its content.
+    // The exception: the header of the last segment is gone with all its content, so nothing proves it.
     damage(&disk, SEGMENTS, |content| content.fill(0));
     assert_eq!(verdict(&disk, &plan), Some(Place { segment: 5, offset: 3584 }));
     damage(&cut, 5, |content| content.truncate(3584));
@@ -118,7 +120,7 @@ fn garbage_after_the_last_append_of_an_older_segment_means_nothing() {
 #[test]
 fn the_last_append_of_an_older_segment_is_missed() {
     let (disk, plan) = written();
-    // Segment 2 holds one append only.
+    // Segment 2 holds only one append.
     damage(&disk, 2, |content| content[512..].fill(0));
     assert_eq!(verdict(&disk, &plan), Some(Place { segment: 2, offset: 512 }));
 }
@@ -137,7 +139,7 @@ fn segments_missing_renamed_or_cut_are_named() {
     disk.set_content(&path(3), &second);
     assert_eq!(verdict(&disk, &plan), at(2, 0));
 
-    // The good appends before the cut are found, and what is missing after them is missed.
+    // The good appends before the cut are found, and the missing ones after them are detected.
     for (segment, offset) in [(1, 512), (2, 512), (3, 512), (4, 512), (5, 512), (SEGMENTS, 512)] {
         let disk = original.fork();
         damage(&disk, segment, |content| content.truncate(1024));
@@ -208,7 +210,7 @@ fn files_of_other_names_are_left_alone() {
     assert!(read(&open(&disk, 1).unwrap().0) == plan);
 }
 
-/// A change to the files: bytes of one copied over another, or noise.
+/// Generates a change to the files: bytes of one copied over another, or noise.
 fn splice() -> impl Strategy<Value = (u64, prop::sample::Index, u64, prop::sample::Index, usize, u64)> {
     let place = || (1..=SEGMENTS, any::<prop::sample::Index>());
     let length = prop_oneof![Just(1usize), Just(512), Just(1024), 1..4096usize];
@@ -218,7 +220,8 @@ fn splice() -> impl Strategy<Value = (u64, prop::sample::Index, u64, prop::sampl
 proptest! {
     #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
 
-    /// Whatever happened to the files: no panic, and what is read, perhaps after a repair, was written, in order.
+    /// No damage causes a panic, and the appends that are read, after a repair if needed, are a prefix of
+    /// those written.
     #[test]
     fn garbage_is_refused_or_cut(splices in prop::collection::vec(splice(), 1..6)) {
         let (disk, plan) = written();

@@ -1,4 +1,4 @@
-//! The recorded end of the journal: what it proves, and who may write.
+//! The recorded end of the journal: the losses it proves, and the fencing of writers.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -12,7 +12,7 @@ use foreseal_journal::{
 };
 use plan::{Blocks, IDENTITY, damage, dir, end_path, noise, open, path, read, records, written};
 
-/// The written journal, closed in good order.
+/// The written journal, closed cleanly.
 fn closed() -> (SimulatedDisk, Vec<Blocks>) {
     let (disk, plan) = written();
     open(&disk, 1).unwrap().0.close().unwrap();
@@ -34,7 +34,7 @@ fn missing(disk: &SimulatedDisk) -> (u64, u64) {
     }
 }
 
-/// Zeroes the last 40 % of the bytes that are used, over all segments.
+/// Zeroes the last 40 % of the used bytes, over all segments.
 fn zero_the_tail(disk: &SimulatedDisk) {
     let used = |segment| {
         let content = disk.content(&path(segment)).unwrap();
@@ -67,11 +67,11 @@ fn segments_that_are_gone_or_older_are_missed() {
         let disk = original.fork();
         disk.remove_file(&path(6));
         assert_eq!(missing(&disk), (7, 9));
-        // An older copy of the newest segment, which holds its first append alone.
+        // An older copy of the newest segment, which holds only its first append.
         let disk = original.fork();
         damage(&disk, 6, |content| content[1536..].fill(0));
         assert_eq!(missing(&disk), (8, 9));
-        // An older copy of the whole folder.
+        // An older copy of the whole directory.
         let disk = original.fork();
         (4..=6).for_each(|segment| disk.remove_file(&path(segment)));
         assert_eq!(missing(&disk).1, 9);
@@ -145,7 +145,7 @@ fn a_torn_append_is_cut_after_a_crash_and_a_recorded_one_never() {
     content[1600] ^= 1;
     disk.set_content(&end, &content);
     assert_eq!(missing(&disk), (8, 9));
-    // Without the recorded end nothing on this disk tells it from a torn one.
+    // Without the recorded end, nothing on this disk distinguishes it from a torn append.
     disk.remove_file(&end_path());
     assert!(open(&disk, 4).unwrap().1.torn_tail.is_some());
 }
@@ -185,7 +185,7 @@ fn an_accepted_loss_is_no_longer_accepted_once_an_append_follows() {
     journal.append(&records(&plan[0])).unwrap();
     journal.append(&records(&plan[1])).unwrap();
     drop(journal);
-    // What is recorded is durable with the first append.
+    // The recorded end is durable with the first append.
     disk.lose_power(5);
     disk.files().iter().filter(|file| !files.contains(file)).for_each(|file| disk.remove_file(file));
     disk.set_content(&path(5), &before);

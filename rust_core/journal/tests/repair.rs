@@ -1,4 +1,4 @@
-//! What check reports, and what a repair gives up.
+//! Reports of `check`, and the losses of a repair.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -111,7 +111,8 @@ fn a_torn_tail_and_a_half_made_segment_are_reported_and_need_no_repair() {
     }
 }
 
-/// Cuts a damaged journal; what is left, and how many appends the plan gave up.
+/// Repairs a damaged journal. Returns the number of remaining appends, and the number that the plan
+/// discarded.
 fn repaired(disk: &SimulatedDisk, plan: &[Blocks]) -> (usize, u64) {
     let (report, repair) = plan_repair(dir(), Arc::new(disk.clone())).unwrap();
     let fault = report.fault.expect("damaged");
@@ -129,7 +130,7 @@ fn repaired(disk: &SimulatedDisk, plan: &[Blocks]) -> (usize, u64) {
     let there = read(&journal);
     assert!(there == plan[..there.len()]);
     assert_eq!(there.len() as u64, report.appends);
-    // Production goes on, over a few segments.
+    // Production continues over a few segments.
     let more: Vec<Blocks> = (0..4).map(|seed| vec![noise(2000, seed)]).collect();
     for blocks in &more {
         journal.append(&records(blocks)).unwrap();
@@ -144,17 +145,17 @@ fn repaired(disk: &SimulatedDisk, plan: &[Blocks]) -> (usize, u64) {
 fn a_repair_keeps_everything_before_the_damage_and_counts_the_rest() {
     let (original, plan) = written();
     let all = plan.len() as u64;
-    // Segment, byte, appends before it, and the number that the loss names.
+    // Segment, byte, appends before it, and the number of lost appends in the plan.
     for (segment, at, kept, lost) in [
         (1, 600, 0, all),
         (1, 1600, 1, all - 1),
         (2, 2000, 3, all - 3),
         (3, 4000, 4, all - 4),
         (4, 8000, 5, all - 5),
-        // The appends behind the header can't be read; the segments after it tell their number.
+        // The appends behind the header cannot be read; the segments after it show their number.
         (1, 100, 0, all),
         (3, 300, 4, all - 4),
-        // The recorded end tells it.
+        // The recorded end shows the number.
         (6, 100, 7, 2),
     ] {
         let disk = original.fork();
@@ -169,7 +170,7 @@ fn a_repair_after_segments_were_lost_or_cut() {
     let disk = original.fork();
     disk.remove_file(&path(3));
     assert_eq!(repaired(&disk, &plan), (4, 5));
-    // Cut in an append, in its padding, between appends; in the zeros after the last.
+    // Cut in an append, in its padding, between appends; in the zeros after the last one.
     for (length, kept, lost) in
         [(512, 7, 2), (1400, 7, 2), (1500, 8, 1), (1536, 8, 1), (3000, 8, 1), (3500, 9, 0), (3600, 9, 0)]
     {

@@ -1,4 +1,4 @@
-//! The journal printed in short, beside its writer too.
+//! Summaries of the journal, also while it is being written.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -89,7 +89,7 @@ fn every_append_is_shown_with_what_it_says() {
     assert_eq!(shown(dir.path(), 4).unwrap(), []);
 }
 
-/// A reader beside the writer sees a beginning of the journal, without a gap and without an error, and in the end all of it.
+/// A concurrent reader sees a prefix of the journal, without gaps or errors, and in the end all of it.
 #[test]
 fn a_journal_is_shown_while_it_is_written() {
     const APPENDS: u64 = 600;
@@ -137,7 +137,7 @@ fn a_damaged_journal_is_shown_up_to_the_damage() {
     assert_eq!(seen, [0], "each is shown once");
 }
 
-/// Bytes on disk of an append of one such step.
+/// Returns the size on disk of an append of one such step, in bytes.
 fn shown_bytes() -> usize {
     let dir = tempfile::tempdir().unwrap();
     let mut journal = open(dir.path());

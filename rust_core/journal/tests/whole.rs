@@ -1,4 +1,4 @@
-//! Appends as their bytes: what is passed on is what was appended, from wherever it is asked for.
+//! Encoded appends: they equal the appended ones, from any starting point.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -25,7 +25,7 @@ fn what_is_read_back_as_bytes_is_what_was_appended() {
         assert_eq!(format!("{:?}", newest.decode().unwrap().records), format!("{given:?}"));
         made.push(newest);
     }
-    // What was opened at the beginning had nothing; it is told how far it may look.
+    // At opening the journal was empty; `until` sets how far the reader may read.
     let past = journal.past();
     assert_eq!(past.wholes(0).unwrap().count(), 0);
     for end in [1, 7, APPENDS] {

@@ -1,17 +1,18 @@
-//! The reader of HTTP/1.1 answers (RFC 9112): it is given all bytes since the answer began, as often as more came.
+//! Incremental parser of HTTP/1.1 responses (RFC 9112). Each call receives all bytes since the start of the
+//! response.
 
 use std::ops::Range;
 
-/// Bytes of a head, and header lines in it.
+/// Maximum size of a head in bytes, and maximum number of header fields.
 const LONGEST_HEAD: usize = 64 << 10;
 const MOST_LINES: usize = 100;
-/// Bytes of a line before a chunk, and of all lines behind the last one.
+/// Maximum size in bytes of a chunk-size line, and of the trailer section.
 const LONGEST_LINE: usize = 1 << 10;
 const LONGEST_TRAILER: usize = 8 << 10;
-/// Bytes of a body.
+/// Maximum size of a body in bytes.
 const LARGEST: usize = 1 << 30;
 
-/// Why bytes are no answer.
+/// Error for bytes that are not a valid HTTP/1.1 response.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadAnswer {
     #[error("the head is no HTTP/1.1: {0}")]
@@ -32,13 +33,13 @@ pub enum BadAnswer {
     Cut,
 }
 
-/// A whole answer.
+/// A complete response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
     pub status: u16,
-    /// Bytes of the answer, head and all.
+    /// Length of the response in bytes, including the head.
     pub end: usize,
-    /// Whether the connection may be used again.
+    /// `true` if the connection may be reused.
     pub keeps: bool,
     body: Option<Range<usize>>,
 }
@@ -58,18 +59,23 @@ struct Head {
     keeps: bool,
 }
 
-/// Reads one answer after the other.
+/// Parser of consecutive responses.
 #[derive(Debug, Default)]
 pub struct AnswerReader {
     head: Option<Head>,
-    /// Where the next chunk's line begins.
+    /// Offset of the next chunk-size line.
     at: usize,
-    /// Chunks, joined.
+    /// Concatenated chunk data.
     joined: Vec<u8>,
 }
 
 impl AnswerReader {
-    /// The answer that `data` begins with, once it is whole. `ended` says that no more bytes will come.
+    /// Returns the response at the start of `data` once it is complete. `ended` means that no more bytes will
+    /// arrive.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`BadAnswer`] if the bytes are not a valid response or the connection ended inside one.
     pub fn read(&mut self, data: &[u8], ended: bool) -> Result<Option<Answer>, BadAnswer> {
         let Some(head) = self.head(data)? else {
             return if ended && !data.is_empty() { Err(BadAnswer::Cut) } else { Ok(None) };
@@ -93,7 +99,7 @@ impl AnswerReader {
         }
     }
 
-    /// Bytes that the whole answer will have at least, where that is known.
+    /// Returns the total size of the response in bytes if its length is declared, otherwise 0.
     pub fn expected(&self) -> usize {
         match self.head {
             Some(Head { end, framing: Framing::Length(length), .. }) => end + length,
@@ -101,12 +107,12 @@ impl AnswerReader {
         }
     }
 
-    /// The body of an answer that was read from `data`.
+    /// Returns the body of a response that was parsed from `data`.
     pub fn body<'a>(&'a self, answer: &Answer, data: &'a [u8]) -> &'a [u8] {
         answer.body.as_ref().map_or(&self.joined[..], |range| data.get(range.clone()).unwrap_or_default())
     }
 
-    /// Begins with the next answer.
+    /// Prepares the parser for the next response.
     pub fn reset(&mut self) {
         self.head = None;
         self.at = 0;
@@ -121,7 +127,7 @@ impl AnswerReader {
         Ok(self.head)
     }
 
-    /// Where the answer ends, once its last chunk and its trailer are there.
+    /// Consumes complete chunks and returns the end of the response once the trailer section is complete.
     fn chunks(&mut self, data: &[u8]) -> Result<Option<usize>, BadAnswer> {
         loop {
             let rest = data.get(self.at..).unwrap_or_default();
@@ -144,7 +150,7 @@ impl AnswerReader {
     }
 }
 
-/// The head, once it is whole; one that only announces another (1xx, but for 101) is passed over.
+/// Parses the head once it is complete. Skips interim responses (1xx except 101).
 fn parse_head(data: &[u8]) -> Result<Option<Head>, BadAnswer> {
     let mut start = 0;
     loop {
@@ -200,7 +206,7 @@ fn framing(status: u16, lines: &[httparse::Header<'_>]) -> Result<Framing, BadAn
     }
 }
 
-/// Whether the connection goes on (RFC 9112, section 9.3).
+/// Returns `true` if the connection persists (RFC 9112, section 9.3).
 fn keeps(newest: bool, lines: &[httparse::Header<'_>]) -> bool {
     let said = |word: &str| {
         lines.iter().filter(|line| line.name.eq_ignore_ascii_case("connection")).any(|line| {
@@ -212,7 +218,7 @@ fn keeps(newest: bool, lines: &[httparse::Header<'_>]) -> bool {
     if newest { !said("close") } else { said("keep-alive") && !said("close") }
 }
 
-/// What is before the first end of a line, once that is there.
+/// Returns the first line without its CRLF once it is complete.
 fn line(data: &[u8], longest: usize) -> Result<Option<&[u8]>, BadAnswer> {
     let looked = &data[..data.len().min(longest)];
     match memchr::memchr(b'\n', looked) {
@@ -223,7 +229,7 @@ fn line(data: &[u8], longest: usize) -> Result<Option<&[u8]>, BadAnswer> {
     }
 }
 
-/// The number before a chunk; what follows a semicolon means nothing.
+/// Parses a chunk size. Ignores chunk extensions after a semicolon.
 fn chunk_size(line: &[u8]) -> Result<usize, BadAnswer> {
     let end = memchr::memchr(b';', line).unwrap_or(line.len());
     let digits = line[..end].trim_ascii_end();
@@ -234,7 +240,7 @@ fn chunk_size(line: &[u8]) -> Result<usize, BadAnswer> {
     number.filter(|number| *number <= LARGEST).ok_or(BadAnswer::Large)
 }
 
-/// Bytes of the lines behind the last chunk, with the empty one that ends them.
+/// Returns the length in bytes of the trailer section, including the empty line that ends it.
 fn trailer(data: &[u8]) -> Result<Option<usize>, BadAnswer> {
     let mut length = 0;
     while let Some(line) = line(&data[length..], LONGEST_LINE)? {

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Reads `data` in one piece.
+/// Parses `data` in one call.
 fn at_once(data: &[u8], ended: bool) -> Result<Option<(u16, Vec<u8>, usize)>, BadAnswer> {
     let mut reader = AnswerReader::default();
     Ok(reader.read(data, ended)?.map(|answer| {
@@ -11,7 +11,7 @@ fn at_once(data: &[u8], ended: bool) -> Result<Option<(u16, Vec<u8>, usize)>, Ba
     }))
 }
 
-/// Reads `data` byte by byte.
+/// Parses `data` byte by byte.
 fn slowly(data: &[u8]) -> Result<Option<(u16, Vec<u8>, usize)>, BadAnswer> {
     let mut reader = AnswerReader::default();
     for end in 0..=data.len() {

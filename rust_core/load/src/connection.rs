@@ -1,4 +1,4 @@
-//! One connection to a node: its buffer, and what is still to be written.
+//! One connection to a node, with its input buffer and pending writes.
 
 use std::io::{self, Read, Write};
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use crate::{AnswerReader, MessageReader, Target, Transport, verdict};
 
 const BUFFER: usize = 64 << 10;
 
-/// Why there is no connection.
+/// Error from opening a connection.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     #[error("{0}")]
@@ -20,16 +20,17 @@ pub enum OpenError {
     Refused(String),
 }
 
-/// What became of a request, or came without one.
+/// Result of reading from a connection, with or without a request in flight.
 #[derive(Debug)]
 pub enum Outcome {
-    /// More is needed.
+    /// More bytes are needed.
     Waiting,
-    /// A result of so many bytes.
+    /// A result with a body of this many bytes.
     Result(usize),
-    /// Bytes that are no result, and the status where there was one. What follows them cannot be told.
+    /// Bytes that are not a result, with the HTTP status if any (otherwise 0) and the start of the bytes.
+    /// After a protocol error the connection closes, because the framing is lost.
     Wrong { status: u16, why: String, kept: Vec<u8> },
-    /// The server ended the connection before it had said anything.
+    /// The server closed the connection before it sent any byte of a response.
     Ended,
 }
 
@@ -44,15 +45,15 @@ pub struct Connection {
     reader: Reader,
     input: Vec<u8>,
     filled: usize,
-    /// Number of the request that is being written, and how many of its bytes are.
+    /// Index of the request that is being written, and the number of bytes already written.
     sending: Option<(usize, usize)>,
-    /// Pongs, behind that.
+    /// Pong frames to write after the request.
     control: Vec<u8>,
     open: bool,
 }
 
 impl Connection {
-    /// Connects, and opens a WebSocket where one is asked for, within `patience`.
+    /// Connects within `patience`, and upgrades to WebSocket if `transport` requires it.
     pub fn open(target: &Target, transport: Transport, patience: Duration) -> Result<Self, OpenError> {
         let deadline = Instant::now() + patience;
         let mut stream = std::net::TcpStream::connect_timeout(&target.address, patience)?;
@@ -71,23 +72,23 @@ impl Connection {
         Ok(Self { stream, reader, input: rest, filled, sending: None, control, open: true })
     }
 
-    /// What the poll watches.
+    /// Returns the stream to register with the poll.
     pub fn stream(&mut self) -> &mut TcpStream {
         &mut self.stream
     }
 
-    /// Whether another request can be sent.
+    /// Returns `true` if another request can be sent.
     pub fn is_open(&self) -> bool {
         self.open
     }
 
-    /// Writes request `number` of `requests`, as far as that goes now.
+    /// Starts to send request `number` of `requests`; writes as many bytes as the socket accepts.
     pub fn send(&mut self, number: usize, requests: &[Vec<u8>]) -> io::Result<()> {
         self.sending = Some((number, 0));
         self.flush(requests)
     }
 
-    /// Writes what is left.
+    /// Writes the remaining bytes as far as the socket accepts them.
     pub fn flush(&mut self, requests: &[Vec<u8>]) -> io::Result<()> {
         while let Some((number, written)) = self.sending {
             let request = &requests[number];
@@ -110,11 +111,13 @@ impl Connection {
         Ok(())
     }
 
-    /// Reads what is there, up to the end of an answer. Bytes that come without a request are `Wrong` over HTTP. `closed`
-    /// says that the event told of an end as well: it may be behind bytes that a short read gives.
+    /// Reads available bytes, up to the end of one response.
+    ///
+    /// Over HTTP, bytes without a request in flight are `Wrong`. `closed` means that the event also reported
+    /// a closed read side: the end may follow the bytes of a short read.
     pub fn receive(&mut self, waits: bool, closed: bool) -> Outcome {
         loop {
-            // What was read with the message before may hold this one.
+            // The bytes read with the previous message may contain this one.
             match self.look(waits, false) {
                 Outcome::Waiting => {}
                 outcome => return outcome,
@@ -132,7 +135,7 @@ impl Connection {
                 Ok(read) => {
                     self.filled += read;
                     let outcome = self.look(waits, false);
-                    // A short read has emptied the socket: the next bytes are a new event (epoll(7)).
+                    // A short read means that the socket is drained; new bytes cause a new event (epoll(7)).
                     if (read < space && !closed) || !matches!(outcome, Outcome::Waiting) {
                         return outcome;
                     }
@@ -148,7 +151,11 @@ impl Connection {
         }
     }
 
-    /// Hands every message that was read to `heard`, and reads on until nothing is there. An error says why it ended.
+    /// Passes every received message to `heard` until the socket has no more bytes.
+    ///
+    /// # Errors
+    ///
+    /// Returns the reason if the connection ended.
     pub fn listen(&mut self, heard: &mut dyn FnMut(&[u8])) -> Result<(), String> {
         loop {
             if let Reader::WebSocket(reader) = &mut self.reader {
@@ -216,7 +223,7 @@ impl Connection {
         outcome
     }
 
-    /// The first message that is not a control frame; those that follow it stay for the next look.
+    /// Returns the outcome of the first data message; later messages remain buffered for the next call.
     fn look_messages(&mut self) -> Outcome {
         let Reader::WebSocket(reader) = &mut self.reader else { return Outcome::Waiting };
         let mut at = 0;
@@ -267,7 +274,7 @@ impl Connection {
     }
 }
 
-/// Asks for a WebSocket and reads the answer; the bytes behind it.
+/// Sends the WebSocket upgrade request and reads the response. Returns the bytes that follow it.
 fn upgraded(
     stream: &mut std::net::TcpStream,
     target: &Target,

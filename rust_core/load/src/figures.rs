@@ -1,15 +1,15 @@
-//! What came of a run.
+//! Results of a run.
 
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
-/// Nanoseconds in an hour: the longest latency that is told from others.
+/// Nanoseconds in an hour: the maximum latency that the histogram distinguishes.
 const LONGEST: u64 = 3_600_000_000_000;
 const DIGITS: u8 = 3;
-/// Bytes of a wrong answer that are kept.
+/// Number of bytes of a wrong response that are stored.
 const KEPT: usize = 1000;
 
-/// Latencies of many requests, in nanoseconds.
+/// Histogram of request latencies in nanoseconds.
 #[derive(Clone, Debug)]
 pub struct Latency(Histogram<u64>);
 
@@ -21,22 +21,23 @@ impl Default for Latency {
 }
 
 impl Latency {
-    /// One more.
+    /// Records one latency.
     pub fn record(&mut self, nanoseconds: u64) {
         self.0.saturating_record(nanoseconds);
     }
 
-    /// How many there are.
+    /// Returns the number of recorded latencies.
     pub fn count(&self) -> u64 {
         self.0.len()
     }
 
-    /// The latency, in nanoseconds, that so large a part of all do not exceed.
+    /// Returns the latency in nanoseconds at the quantile `part`, from 0 to 1.
     pub fn at(&self, part: f64) -> u64 {
         self.0.value_at_quantile(part)
     }
 
-    /// Pairs of a latency in nanoseconds and how many had it, to the histogram's exactness, shortest first.
+    /// Returns pairs of a latency in nanoseconds and its count, shortest first, with the precision of the
+    /// histogram.
     pub fn counts(&self) -> Vec<(u64, u64)> {
         self.0
             .iter_recorded()
@@ -45,52 +46,52 @@ impl Latency {
     }
 }
 
-/// An answer that is none.
+/// Response that is not a result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Wrong {
-    /// Number of the body that was sent, from 0.
+    /// Index of the body that was sent, from 0.
     pub body: usize,
-    /// 0 where there was no whole head.
+    /// HTTP status, or 0 if the head was incomplete.
     pub status: u16,
     pub why: String,
-    /// The beginning of what came.
+    /// Start of the response.
     pub answer: String,
 }
 
 impl Wrong {
-    /// `answer` is cut to what is kept.
+    /// Creates a `Wrong` that stores the first `KEPT` bytes of `answer`.
     pub fn new(body: usize, status: u16, why: String, answer: &[u8]) -> Self {
         let kept = String::from_utf8_lossy(&answer[..answer.len().min(KEPT)]).into_owned();
         Self { body, status, why, answer: kept }
     }
 }
 
-/// Requests, their latencies, and what was wrong.
+/// Request counts, latencies and errors of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Figures {
-    /// Answers that were results.
+    /// Responses that were results.
     pub answered: u64,
-    /// Answers that were wrong, cut, or whose connection could not be had.
+    /// Responses that were wrong or cut, and requests whose connection failed.
     pub errors: u64,
-    /// Requests that were due and had no answer when patience ended.
+    /// Requests that were due and had no response when the run ended.
     pub unanswered: u64,
-    /// Seconds from the first request to the last answer.
+    /// Seconds from the first request to the last response.
     pub seconds: f64,
-    /// Nanoseconds, of results; in the open loop of what was never answered as well.
+    /// Latencies of results in nanoseconds; in the open loop also the waiting times of unanswered requests.
     pub latency: Latency,
-    /// Nanoseconds by which requests of the open loop were sent after they were due.
+    /// Nanoseconds between the due time and the sending of requests in the open loop.
     pub late: Latency,
     pub first_wrong: Option<Wrong>,
-    /// Bytes of the bodies of results: least, greatest, all together.
+    /// Bytes of the bodies of results: smallest, largest, sum.
     pub smallest: usize,
     pub largest: usize,
     pub received: u64,
-    /// Connections that the server ended between two answers and that were opened again.
+    /// Connections that the server closed between two responses and that were reopened.
     pub reopened: u64,
 }
 
 impl Figures {
-    /// A result of so many bytes that took so long.
+    /// Records a result with its latency and its size in bytes.
     pub fn result(&mut self, nanoseconds: u64, size: usize) {
         self.smallest = if self.answered == 0 { size } else { self.smallest.min(size) };
         self.largest = self.largest.max(size);
@@ -99,7 +100,7 @@ impl Figures {
         self.latency.record(nanoseconds);
     }
 
-    /// Something else.
+    /// Records a wrong response or a failure; stores only the first.
     pub fn wrong(&mut self, wrong: Wrong) {
         self.errors += 1;
         self.first_wrong.get_or_insert(wrong);

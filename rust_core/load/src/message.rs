@@ -1,8 +1,8 @@
-//! The reader of WebSocket messages from a server (RFC 6455, section 5).
+//! Parser of WebSocket messages from a server (RFC 6455, section 5).
 
-/// Bytes of a message.
+/// Maximum size of a message in bytes.
 const LARGEST: u64 = 1 << 30;
-/// Bytes of a control frame's payload.
+/// Maximum payload of a control frame in bytes.
 const LARGEST_CONTROL: u64 = 125;
 
 const CONTINUATION: u8 = 0;
@@ -12,7 +12,7 @@ const CLOSE: u8 = 8;
 pub const PING: u8 = 9;
 pub const PONG: u8 = 10;
 
-/// Why bytes are no messages.
+/// Error for bytes that are not valid WebSocket messages.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadMessage {
     #[error("a frame with reserved bits, of no known kind, or masked")]
@@ -27,18 +27,18 @@ pub enum BadMessage {
     Closed(String),
 }
 
-/// What was read.
+/// A parsed message or frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Message<'a> {
-    /// A whole text or binary message.
+    /// Complete text or binary message.
     Data(&'a [u8]),
-    /// To be answered by a pong with the same bytes.
+    /// Ping; the client must send a pong with the same payload.
     Ping(&'a [u8]),
-    /// Nothing that matters.
+    /// Pong frame or incomplete message: no action needed.
     Nothing,
 }
 
-/// Reads one message after the other; keeps the pieces of one that comes in several frames.
+/// Parser of consecutive messages. Buffers the fragments of a message that spans several frames.
 #[derive(Debug, Default)]
 pub struct MessageReader {
     pieces: Vec<u8>,
@@ -46,7 +46,9 @@ pub struct MessageReader {
 }
 
 impl MessageReader {
-    /// What the first frame of `data` completes, and its bytes; `None` while it is not whole.
+    /// Returns the message that the first frame of `data` completes, and the frame's length in bytes.
+    ///
+    /// Returns `None` while the frame is incomplete.
     pub fn read<'a>(&'a mut self, data: &'a [u8]) -> Result<Option<(Message<'a>, usize)>, BadMessage> {
         let Some(frame) = Frame::of(data)? else { return Ok(None) };
         let Frame { last, opcode, payload, end } = frame;
@@ -109,7 +111,7 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// Code and reason of a close.
+/// Returns the code and reason of a close frame.
 fn reason(payload: &[u8]) -> String {
     match payload {
         [a, b, text @ ..] => {

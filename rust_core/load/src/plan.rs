@@ -1,10 +1,10 @@
-//! What is to be sent, how fast and for how long.
+//! Plan of a run: requests, pace and duration.
 
 use std::time::Duration;
 
 use crate::{Target, masked};
 
-/// How requests reach the node.
+/// Transport of the requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transport {
     Http,
@@ -12,7 +12,7 @@ pub enum Transport {
 }
 
 impl Transport {
-    /// What is written for a body.
+    /// Returns the bytes to write for a body.
     pub fn bytes(self, target: &Target, body: &[u8]) -> Vec<u8> {
         match self {
             Self::Http => target.post(body),
@@ -21,28 +21,28 @@ impl Transport {
     }
 }
 
-/// When the next request is sent.
+/// Rule that decides when the next request is sent.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Pace {
-    /// As soon as the answer before it is whole, until the time is over.
+    /// Sends a request as soon as the previous response is complete, until `Plan::length` has passed.
     Closed,
-    /// The same, until each body was sent once.
+    /// Like `Closed`, but sends each body once.
     Once,
-    /// So many a second, whatever the answers take.
+    /// Sends `rate` requests per second, independent of the responses.
     Open { rate: f64 },
 }
 
-/// One run.
+/// Parameters of one run.
 #[derive(Clone, Debug)]
 pub struct Plan {
     pub target: Target,
     pub transport: Transport,
-    /// Bodies of calls, taken in turn: JSON.
+    /// JSON bodies of calls, sent in turn.
     pub bodies: Vec<Vec<u8>>,
     pub connections: usize,
     pub pace: Pace,
-    /// How long requests are begun; with `Pace::Once` the time at which it is given up.
+    /// Time during which requests are started. With `Pace::Once`, the time limit of the run.
     pub length: Duration,
-    /// How long after that answers are awaited, and how long connecting may take.
+    /// Time to wait for responses after `length`; also the timeout for connecting.
     pub patience: Duration,
 }

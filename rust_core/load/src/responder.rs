@@ -1,4 +1,4 @@
-//! A server that answers a constant to everything: what the generator reaches against it is the generator's own limit.
+//! Server with a constant response. A run against it measures the limit of the generator itself.
 
 use std::collections::HashMap;
 use std::io::{self, Read, Write};
@@ -13,10 +13,10 @@ use crate::target::accept_of;
 const LISTENER: Token = Token(usize::MAX);
 const STOP: Token = Token(usize::MAX - 1);
 const BODY: &[u8] = br#"{"jsonrpc":"2.0","id":1,"result":"0x834"}"#;
-/// Bytes of a request.
+/// Maximum size of a request in bytes.
 const LARGEST: usize = 1 << 20;
 
-/// The running server, on a thread of its own until it is dropped.
+/// A running server. It has its own thread until it is dropped.
 pub struct Responder {
     address: SocketAddr,
     waker: Waker,
@@ -24,7 +24,7 @@ pub struct Responder {
 }
 
 impl Responder {
-    /// Listens on a free port of the loopback address.
+    /// Starts a server on a free port of the loopback address.
     pub fn start() -> io::Result<Self> {
         let mut listener = TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0)))?;
         let address = listener.local_addr()?;
@@ -37,7 +37,7 @@ impl Responder {
         Ok(Self { address, waker, thread: Some(thread) })
     }
 
-    /// Where it listens.
+    /// Returns the address that the server listens on.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -45,7 +45,7 @@ impl Responder {
 
 impl Drop for Responder {
     fn drop(&mut self) {
-        // A waker that fails leaves a thread that waits; joining it would wait as well.
+        // If the wake fails, the thread keeps waiting and a join would block forever.
         if self.waker.wake().is_ok()
             && let Some(thread) = self.thread.take()
         {
@@ -58,7 +58,7 @@ struct Peer {
     stream: TcpStream,
     input: Vec<u8>,
     output: Vec<u8>,
-    /// Whether it speaks WebSocket.
+    /// `true` after the upgrade to WebSocket.
     framed: bool,
 }
 
@@ -111,7 +111,8 @@ impl Server {
 }
 
 impl Peer {
-    /// Reads what is there and answers each whole request; `None` once the connection is of no use.
+    /// Reads available bytes and answers each complete request. Returns `None` if the connection must be
+    /// closed.
     fn answer(&mut self, constant: &[u8]) -> Option<()> {
         let mut piece = [0; 16 << 10];
         loop {
@@ -143,7 +144,9 @@ impl Peer {
         Some(())
     }
 
-    /// Bytes of the first request once it is whole; its answer is in the output then. `None` if it is no request.
+    /// Answers the first request if it is complete, and returns its length. The response is in `output` then.
+    ///
+    /// Returns `None` if the bytes are not a request, `Some(None)` if it is incomplete.
     #[allow(clippy::option_option, reason = "no request, not whole yet, and how long it was")]
     fn request(&mut self, constant: &[u8]) -> Option<Option<usize>> {
         if self.framed {
@@ -178,7 +181,7 @@ impl Peer {
         Some(Some(head + length))
     }
 
-    /// Bytes of the first frame once it is whole; its length is all that is looked at.
+    /// Answers the first frame if it is complete, and returns its length. Only the length is parsed.
     fn message(&mut self) -> Option<usize> {
         let length = match self.input.get(1)? & 0x7f {
             126 => 4 + usize::from(u16::from_be_bytes(self.input.get(2..4)?.try_into().ok()?)),

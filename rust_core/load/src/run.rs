@@ -1,4 +1,4 @@
-//! The loop: connections, each with one request under way.
+//! Event loop over connections, each with at most one request in flight.
 
 use std::collections::VecDeque;
 use std::io;
@@ -14,15 +14,15 @@ use rustix::time::{
 use crate::connection::{Connection, OpenError, Outcome};
 use crate::{Figures, Pace, Plan, Wrong};
 
-/// Hears how many answers there are, about ten times a second; false ends the run.
+/// Callback that receives the number of results about ten times a second. Returning `false` ends the run.
 pub type KeepGoing<'a> = &'a mut dyn FnMut(u64) -> bool;
 
 const LOOK: Duration = Duration::from_millis(100);
 const TIMER: Token = Token(usize::MAX);
-/// Longest that the loop stands still to open a connection again.
+/// Maximum time that the loop blocks to reopen a connection.
 const REOPENING: Duration = Duration::from_secs(1);
 
-/// Why there are no figures.
+/// Error that prevents a run.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
     #[error("{0}")]
@@ -35,7 +35,11 @@ pub enum LoadError {
     Subscription(String),
 }
 
-/// Sends what the plan says and gathers what comes of it.
+/// Executes the plan and returns its results.
+///
+/// # Errors
+///
+/// Returns an error if the plan is invalid, a connection cannot be opened, or polling fails.
 pub fn run(plan: &Plan, keep_going: KeepGoing<'_>) -> Result<Figures, LoadError> {
     if plan.bodies.is_empty() {
         return Err(LoadError::Plan("bodies: there are none"));
@@ -57,16 +61,16 @@ pub fn run(plan: &Plan, keep_going: KeepGoing<'_>) -> Result<Figures, LoadError>
 struct Waiting {
     body: usize,
     since: Instant,
-    /// Whether it was already sent on a connection that the server then ended.
+    /// `true` if the request was already sent on a connection that the server then closed.
     again: bool,
 }
 
 struct Slot {
     connection: Option<Connection>,
     waiting: Option<Waiting>,
-    /// Number of the body that this connection sends next in the closed loop.
+    /// Index of the next body that this connection sends in the closed loop.
     next: usize,
-    /// Whether this connection has had an answer.
+    /// `true` if this connection has received a response.
     used: bool,
 }
 
@@ -81,7 +85,7 @@ struct Run<'a> {
     start: Instant,
     end: Instant,
     last: Instant,
-    /// Requests of the open loop that were sent so far.
+    /// Number of open-loop requests sent so far.
     sent: u64,
     figures: Figures,
 }
@@ -147,7 +151,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Whether nothing is under way and nothing more will be sent.
+    /// Returns `true` if no request is in flight and none will be sent.
     fn is_done(&self, now: Instant) -> bool {
         if self.under_way > 0 {
             return false;
@@ -161,7 +165,7 @@ impl<'a> Run<'a> {
             }
     }
 
-    /// When request `number` of the open loop is due; `None` if that is after the end.
+    /// Returns the due time of request `number` in the open loop, or `None` if it is after the end.
     fn due(&self, number: u64) -> Option<Instant> {
         let Pace::Open { rate } = self.plan.pace else { return None };
         #[allow(clippy::cast_precision_loss, reason = "2^53 requests take years")]
@@ -169,7 +173,7 @@ impl<'a> Run<'a> {
         (after < self.plan.length).then(|| self.start + after)
     }
 
-    /// Sends whatever is due on the connections that are free.
+    /// Sends due requests on idle connections.
     fn dispatch(&mut self, now: Instant) {
         if let Pace::Open { .. } = self.plan.pace {
             while let Some(due) = self.due(self.sent) {
@@ -200,7 +204,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// The loop wakes to a hundredth of a millisecond, where the poll's own time-out has whole ones.
+    /// Arms a timer that wakes the loop. The timeout of the poll itself has only millisecond resolution.
     fn wake_at(&self, after: Duration) {
         let after = after.max(Duration::from_nanos(1));
         let value = Timespec {
@@ -208,7 +212,7 @@ impl<'a> Run<'a> {
             tv_nsec: i64::from(after.subsec_nanos()),
         };
         let zero = Timespec { tv_sec: 0, tv_nsec: 0 };
-        // A timer that cannot be set leaves the poll's time-out.
+        // If the timer cannot be set, the timeout of the poll still wakes the loop.
         let _ = timerfd_settime(
             &self.timer,
             TimerfdTimerFlags::empty(),
@@ -226,7 +230,7 @@ impl<'a> Run<'a> {
             slot.connection = None;
             match connect(self.plan, &self.poll, number, REOPENING.min(self.plan.patience)) {
                 Ok(connection) => slot.connection = Some(connection),
-                // Nobody takes this connection's turns any more.
+                // The connection is not marked idle again, so it gets no more requests.
                 Err(error) => return self.figures.wrong(Wrong::new(waiting.body, 0, error.to_string(), b"")),
             }
         }
@@ -240,7 +244,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Something can be read or written on a connection.
+    /// Handles an event on a connection that is readable or writable.
     fn happened(&mut self, number: usize, writable: bool, closed: bool) {
         let Some(slot) = self.slots.get_mut(number) else { return };
         let Some(connection) = &mut slot.connection else { return };
@@ -259,7 +263,7 @@ impl<'a> Run<'a> {
         let waiting = slot.waiting;
         match (outcome, waiting) {
             (Outcome::Ended, _) => self.ended(number, None),
-            // What comes unasked on a WebSocket is a notification.
+            // A WebSocket message without a request in flight is a notification.
             (Outcome::Waiting, _) | (Outcome::Result(_), None) => {}
             (Outcome::Result(size), Some(waiting)) => {
                 self.last = Instant::now();
@@ -277,7 +281,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// The request of this connection has what it will get.
+    /// Ends the request of this connection and marks the connection idle.
     fn settle(&mut self, number: usize) {
         let slot = &mut self.slots[number];
         slot.waiting = None;
@@ -286,7 +290,10 @@ impl<'a> Run<'a> {
         self.free.push_back(number);
     }
 
-    /// The server ended a connection. One that it had answered on may end between two answers: the request is sent again.
+    /// Handles a connection that the server closed.
+    ///
+    /// A server may close a connection between two responses. If it had answered on this connection before,
+    /// the request is sent again once.
     fn ended(&mut self, number: usize, why: Option<String>) {
         let slot = &mut self.slots[number];
         let waiting = slot.waiting.take();
@@ -311,7 +318,7 @@ impl<'a> Run<'a> {
             self.figures.latency.record(nanoseconds(now - waiting.since));
         }
         while let Some(due) = self.due(self.sent) {
-            // The run may have been ended before.
+            // `keep_going` may have ended the run early.
             if due > now {
                 break;
             }
@@ -334,7 +341,8 @@ fn connect(plan: &Plan, poll: &Poll, number: usize, patience: Duration) -> Resul
     Ok(connection)
 }
 
-/// Whether a write failed because the server has ended the connection: what it said before that is still to be read.
+/// Returns `true` if a write failed because the server closed the connection. Earlier bytes from the server
+/// must still be read.
 fn is_end(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset)
 }

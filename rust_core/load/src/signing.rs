@@ -1,11 +1,11 @@
-//! Transactions signed in bulk, so that no measurement waits for a signature.
+//! Bulk signing of transactions ahead of a run, so that no measurement includes it.
 
 use alloy_consensus::crypto::secp256k1::sign_message;
 use alloy_consensus::{SignableTransaction, TxEip1559};
 use alloy_eips::eip2718::Encodable2718;
 use alloy_primitives::{Address, B256, Bytes, TxKind, U256};
 
-/// Why nothing was signed.
+/// Error that prevents signing.
 #[derive(Debug, thiserror::Error)]
 pub enum SigningError {
     #[error("key: 32 bytes that are no private key of secp256k1")]
@@ -14,7 +14,7 @@ pub enum SigningError {
     Nonce,
 }
 
-/// What a transaction does; `to` is `None` where it creates a contract.
+/// Content of a transaction. `to` is `None` for a contract creation.
 #[derive(Clone, Debug)]
 pub struct Order {
     pub to: Option<Address>,
@@ -26,12 +26,12 @@ pub struct Order {
 /// A signed transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Signed {
-    /// EIP-2718 bytes, as they are sent.
+    /// EIP-2718 encoding, as sent to the node.
     pub raw: Vec<u8>,
     pub hash: B256,
 }
 
-/// One key, and what all of its transactions (EIP-1559) have in common. Fees are wei a gas.
+/// Private key and common fields of its EIP-1559 transactions. Fees are in wei per gas.
 #[derive(Clone, Debug)]
 pub struct Signer {
     pub key: B256,
@@ -41,7 +41,11 @@ pub struct Signer {
 }
 
 impl Signer {
-    /// Signs the orders with the nonces from `nonce` on.
+    /// Signs the orders with consecutive nonces from `nonce`.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the key is invalid or a nonce would exceed 2^64 - 1.
     pub fn sign(&self, nonce: u64, orders: &[Order]) -> Result<Vec<Signed>, SigningError> {
         let signed = (nonce..).zip(orders).map(|(nonce, order)| {
             let transaction = TxEip1559 {

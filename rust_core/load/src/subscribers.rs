@@ -1,4 +1,4 @@
-//! Many WebSocket subscriptions, and what arrives on them.
+//! Concurrent WebSocket subscriptions and their notifications.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -12,22 +12,22 @@ use crate::{Plan, Transport};
 
 const LOOK: Duration = Duration::from_millis(100);
 
-/// What arrived.
+/// Counts of received notifications.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Arrivals {
     pub notifications: u64,
     pub received: u64,
-    /// Fewest and most notifications that one subscriber got.
+    /// Lowest and highest number of notifications of one subscriber.
     pub fewest: u64,
     pub most: u64,
     /// Seconds from the call to the last notification.
     pub seconds: f64,
-    /// Connections that ended, and why the first one did.
+    /// Number of connections that ended, and the reason of the first.
     pub ended: u64,
     pub first_end: Option<String>,
 }
 
-/// Open connections, each with one subscription.
+/// Open connections with one subscription each.
 pub struct Subscribers {
     poll: Poll,
     members: Vec<Option<Connection>>,
@@ -35,8 +35,11 @@ pub struct Subscribers {
 }
 
 impl Subscribers {
-    /// Opens `plan.connections` connections and sends the plan's first body, `eth_subscribe`, on each; its answer must be a
-    /// result.
+    /// Opens `plan.connections` connections and sends the plan's first body, `eth_subscribe`, on each.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if a connection fails or a response is not a result.
     pub fn open(plan: &Plan) -> Result<Self, LoadError> {
         let Some(body) = plan.bodies.first() else { return Err(LoadError::Plan("bodies: there are none")) };
         let poll = Poll::new()?;
@@ -98,7 +101,7 @@ impl Subscribers {
         Ok(())
     }
 
-    /// Takes what comes until every subscriber has `each` notifications or the time is over.
+    /// Receives notifications until every subscriber has `each` of them or `length` has passed.
     pub fn listen(
         &mut self,
         each: u64,
@@ -110,7 +113,7 @@ impl Subscribers {
         let mut events = Events::with_capacity(1024);
         let mut left = self.members.iter().flatten().count();
         self.counts.fill(0);
-        // What came with the answers, or before this was called, gives no event any more.
+        // Messages that arrived with the responses, or before this call, cause no further event.
         let mut ready: Vec<usize> = (0..self.members.len()).collect();
         loop {
             for number in ready.drain(..) {

@@ -1,31 +1,31 @@
-//! Where requests go, and their bytes.
+//! Address of the server and encoding of the requests.
 
 use std::net::SocketAddr;
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use sha1::{Digest, Sha1};
 
-/// RFC 6455, section 1.3.
+/// Suffix of the accept key (RFC 6455, section 1.3).
 const ACCEPT_SUFFIX: &[u8] = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
-/// Sixteen bytes, as RFC 6455 has it; a server must take any.
+/// Base64 of sixteen arbitrary bytes (RFC 6455, section 4.1).
 const KEY: &str = "Zm9yZXNlYWwtYmVuY2gtMQ==";
-/// Any mask but zeros makes the server undo it.
+/// A mask other than zeros makes the server unmask the payload.
 const MASK: [u8; 4] = [0x37, 0xfa, 0x21, 0x3d];
 const TEXT: u8 = 1;
-/// Bits and lengths of a frame's head.
+/// Bits and length codes of a frame header.
 const LAST: u8 = 0x80;
 const MASKED: u8 = 0x80;
 const TWO_BYTES: u8 = 126;
 const EIGHT_BYTES: u8 = 127;
 
-/// Why a target cannot be used.
+/// Error for a target that cannot be encoded in a request head.
 #[derive(Debug, thiserror::Error)]
 pub enum TargetError {
     #[error("{name}: {value:?} cannot stand in the head of a request")]
     NotAHead { name: &'static str, value: String },
 }
 
-/// A server, and how it is asked.
+/// Server address, `Host` value and request path.
 #[derive(Clone, Debug)]
 pub struct Target {
     pub address: SocketAddr,
@@ -34,7 +34,12 @@ pub struct Target {
 }
 
 impl Target {
-    /// `host` is the value of the `Host` field, `path` what is asked for, with its query.
+    /// Creates a target. `host` is the value of the `Host` field, `path` the request target including its
+    /// query.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if either is empty or has characters other than visible ASCII.
     pub fn new(address: SocketAddr, host: &str, path: &str) -> Result<Self, TargetError> {
         for (name, value) in [("host", host), ("path", path)] {
             if value.is_empty() || value.bytes().any(|byte| !byte.is_ascii_graphic()) {
@@ -44,7 +49,7 @@ impl Target {
         Ok(Self { address, host: host.to_owned(), path: path.to_owned() })
     }
 
-    /// A POST of `body`, as an ordinary client sends it.
+    /// Encodes a POST request with `body`, with the headers of an ordinary client.
     pub fn post(&self, body: &[u8]) -> Vec<u8> {
         let mut bytes = format!(
             "POST {} HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\nUser-Agent: foreseal-bench\r\n\
@@ -58,7 +63,7 @@ impl Target {
         bytes
     }
 
-    /// What asks for a WebSocket.
+    /// Encodes a WebSocket upgrade request.
     pub fn opening(&self) -> Vec<u8> {
         format!(
             "GET {} HTTP/1.1\r\nHost: {}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
@@ -68,23 +73,23 @@ impl Target {
         .into_bytes()
     }
 
-    /// The `Sec-WebSocket-Accept` that answers `opening`.
+    /// Returns the `Sec-WebSocket-Accept` value expected for `opening`.
     pub fn accept() -> String {
         accept_of(KEY.as_bytes())
     }
 }
 
-/// The answer to a key (RFC 6455, section 4.2.2).
+/// Returns the accept value for a key (RFC 6455, section 4.2.2).
 pub fn accept_of(key: &[u8]) -> String {
     STANDARD.encode(Sha1::new().chain_update(key).chain_update(ACCEPT_SUFFIX).finalize())
 }
 
-/// A text message in one masked frame (RFC 6455, section 5.2).
+/// Encodes a text message as one masked frame (RFC 6455, section 5.2).
 pub fn masked(payload: &[u8]) -> Vec<u8> {
     frame(TEXT, payload)
 }
 
-/// One masked frame of any kind.
+/// Encodes one masked frame with this opcode.
 pub fn frame(opcode: u8, payload: &[u8]) -> Vec<u8> {
     let mut bytes = vec![LAST | opcode];
     match (u8::try_from(payload.len()), u16::try_from(payload.len())) {

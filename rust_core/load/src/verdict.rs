@@ -1,10 +1,11 @@
-//! Whether a body is a result.
+//! Classification of response bodies.
 
 use serde_json::Value;
 
-/// What is wrong with the body of an answer to one call or a batch; `None` if all of it are results.
+/// Returns the error of a response to one call or a batch, or `None` if every entry is a result.
 ///
-/// A body without the text `"error"` is not parsed: it is a result if it has `"result"`. So a large answer costs a search.
+/// A body without the text `"error"` is not parsed: it is a result if it contains `"result"`. A large
+/// response therefore costs only a search.
 pub fn verdict(status: u16, body: &[u8]) -> Option<&'static str> {
     if status != 200 {
         return Some("an HTTP status other than 200");

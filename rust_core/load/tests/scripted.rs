@@ -1,4 +1,4 @@
-//! The generator against servers that do what no good server does.
+//! Runs the generator against scripted servers that misbehave.
 
 #![allow(clippy::unwrap_used, reason = "the servers of these tests fail as tests do")]
 
@@ -13,7 +13,7 @@ const GOOD: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 29\r\n\r\n{\"id\":1,\"r
 const CHUNKED: &[u8] =
     b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nc\r\n{\"result\":\"0\r\n3\r\nx1\"\r\n1\r\n}\r\n0\r\n\r\n";
 
-/// Listens, and lets `script` serve each connection on a thread, with the connection's number.
+/// Starts a server that runs `script` for each connection on its own thread, with the connection's index.
 fn serve(script: impl Fn(usize, TcpStream) + Send + Sync + 'static) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -27,7 +27,7 @@ fn serve(script: impl Fn(usize, TcpStream) + Send + Sync + 'static) -> SocketAdd
     address
 }
 
-/// The body of the next request; `None` once the client has gone.
+/// Reads the body of the next request; `None` if the client has disconnected.
 fn request(stream: &mut TcpStream) -> Option<Vec<u8>> {
     let mut data = Vec::new();
     let mut piece = [0; 4096];
@@ -183,7 +183,7 @@ fn a_stall_is_charged_to_every_request_that_was_due_in_it() {
     let open = Plan { length: Duration::from_millis(600), ..plan(address, Pace::Open { rate: 100.0 }) };
     let figures = figures(&open);
     assert_eq!((figures.answered, figures.errors, figures.unanswered), (60, 0, 0));
-    // Forty were due in the stall, evenly: half of them waited for more than half of it.
+    // Forty requests are due during the stall, evenly spaced: half of them wait for more than half of it.
     let long: u64 =
         figures.latency.counts().iter().filter(|(time, _)| *time > 200_000_000).map(|(_, n)| n).sum();
     assert!((20..=45).contains(&long), "{long}");
@@ -254,7 +254,7 @@ fn the_constant_responder_is_answered_from_over_both_transports() {
     }
 }
 
-/// Answers the opening as RFC 6455 has it for the key that the generator sends.
+/// Answers the upgrade request with the accept value for the key of the generator (RFC 6455).
 fn upgrade(stream: &mut TcpStream) {
     request(stream);
     write!(

@@ -1,4 +1,4 @@
-//! The history behind a small cache, and the states of steps made again.
+//! Cache in front of the block history, and re-execution of the states of steps.
 
 use std::{ops::Range, sync::Arc};
 
@@ -9,16 +9,16 @@ use foreseal_types::{Cache, ChainSpec, LogFilter, LogPosition, LogSink};
 
 use crate::{Executed, History, Moment, Notes, Position, Step};
 
-/// What cached blocks may weigh together: a transaction counts 1.
+/// Capacity of the block cache by weight; a transaction weighs 1.
 const BLOCKS_WEIGHT: u64 = 32_768;
-/// What a block weighs without its transactions.
+/// Weight of a block without its transactions.
 const BLOCK_WEIGHT: u64 = 256;
-/// Most blocks that are kept.
+/// Maximum number of cached blocks.
 const BLOCKS: usize = 128;
-/// States of steps that are kept.
+/// Maximum number of cached step states.
 const STATES: usize = 64;
 
-/// Older sealed blocks, as one generation of views sees them.
+/// Cached access to older sealed blocks. The chain replaces it after an unwind.
 #[derive(Debug)]
 pub(crate) struct Archive {
     history: Arc<dyn History>,
@@ -50,13 +50,13 @@ impl Archive {
             return Ok(Some(block));
         }
         let Some(block) = self.history.block(number)? else { return Ok(None) };
-        // However large: a block that is read again and again is decoded once.
+        // The weight is capped, so that even the largest block is cached and repeated reads decode it once.
         let weight = (BLOCK_WEIGHT + block.block.transactions.len() as u64).min(BLOCKS_WEIGHT);
         self.blocks.insert(number, block.clone(), weight);
         Ok(Some(block))
     }
 
-    /// The block, if it was asked for lately.
+    /// Returns the block if it is cached; the history is not read.
     pub fn at_hand(&self, number: u64) -> Option<Arc<Executed>> {
         self.blocks.get(&number)
     }
@@ -84,7 +84,7 @@ impl Archive {
         self.history.transaction(hash)
     }
 
-    /// As [`History::search_logs`].
+    /// Searches the stored logs: see [`History::search_logs`].
     pub fn search_logs(
         &self,
         filter: &LogFilter,
@@ -95,7 +95,7 @@ impl Archive {
         self.history.search_logs(filter, from, last, sink)
     }
 
-    /// The state at a step that `block` went through, by executing the block up to it.
+    /// Returns the state after a step of `block`, by executing the block up to that step.
     pub fn state_at(
         &self,
         spec: &ChainSpec,
@@ -122,7 +122,7 @@ impl Archive {
     }
 }
 
-/// A block that is executed once more, up to one of its steps.
+/// Re-execution of a block up to one of its steps.
 struct Again<'a> {
     spec: &'a ChainSpec,
     hashes: &'a dyn BlockHashes,
@@ -131,8 +131,8 @@ struct Again<'a> {
 }
 
 impl Again<'_> {
-    /// Executes the block's first transactions, as many as the step holds, with what was written between them, and the end of
-    /// the block on top. `index` is that of the step.
+    /// Executes the block's first transactions, as many as the step holds, and applies the diffs written
+    /// between them. End-of-block processing follows. `index` is the index of the step.
     fn execute(&self, parent: &State, index: usize) -> Result<State, StateError> {
         let Self { step, block, .. } = self;
         let mut executor = self.executor(parent);

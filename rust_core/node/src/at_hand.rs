@@ -1,4 +1,4 @@
-//! What a view has without work: for callers who may not wait.
+//! Reads of a view that are served from memory, for callers that must not block.
 
 use std::sync::Arc;
 
@@ -7,10 +7,12 @@ use foreseal_state::StateError;
 use crate::{BlockId, Executed, ResolveError, View};
 
 impl View {
-    /// As [`Self::resolve`], of blocks that are in memory; `None` where one is not, or is asked for as it was at a step.
+    /// Resolves like [`Self::resolve`], from memory alone. Returns `None` if the block is not in memory, or
+    /// if `id` names it at a step.
     pub fn at_hand(&self, id: BlockId) -> Result<Option<Arc<Executed>>, ResolveError> {
         if let Some(number) = self.number_of(id) {
-            // Whoever follows the chain asks for its next block again and again.
+            // Clients that follow the chain poll for its next block, so this case is answered without the
+            // history.
             let ahead = number > self.latest().number();
             return if ahead { Err(ResolveError::NotFound) } else { Ok(self.sealed.at_hand(number)) };
         }
@@ -24,7 +26,7 @@ impl View {
         }
     }
 
-    /// Whether [`Self::moment`] finds the state without executing anything again.
+    /// Returns `true` if [`Self::moment`] finds the state without executing anything again.
     pub fn has_state(&self, id: BlockId) -> Result<bool, StateError> {
         let hash = match id {
             BlockId::Step { .. } => return Ok(false),

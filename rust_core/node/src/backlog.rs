@@ -1,44 +1,45 @@
-//! Work for the store that is not on the disk yet.
+//! The queue of work for the store that is not on the disk yet.
 
 use std::collections::VecDeque;
 
 use parking_lot::{Condvar, Mutex};
 
-/// What a block counts in a backlog beside its transactions: an empty one changes state too, and nodes of the state are
-/// kept for so many blocks only.
+/// Weight of a block in the queue, on top of its transactions. An empty block changes state too, and trie
+/// nodes are retained for a limited number of blocks only.
 const BLOCK_WEIGHT: usize = 500;
-/// The backlog holds so many times its limit at most; beyond that whoever adds to it waits.
+/// Maximum weight of the queue, as a multiple of its limit. Beyond that, [`Backlog::add`] blocks.
 const MOST: usize = 4;
 
-/// Blocks that wait at most in a backlog with this limit.
+/// Returns the maximum number of blocks in a queue with this limit.
 pub(crate) const fn most_blocks(limit: usize) -> usize {
     limit.saturating_mul(MOST) / BLOCK_WEIGHT + 1
 }
 
-/// Something to do for the store.
+/// A job for the store.
 pub(crate) trait Job {
-    /// Transactions of the block that it writes; `None` when it is something else, which is done by itself.
+    /// Returns the number of transactions in the block that the job writes; `None` for another kind of job,
+    /// which is taken alone.
     fn transactions(&self) -> Option<usize>;
 
-    /// What it counts.
+    /// Returns the weight of the job in the queue.
     fn weight(&self) -> usize {
         self.transactions().map_or(0, |transactions| BLOCK_WEIGHT.saturating_add(transactions))
     }
 }
 
-/// Why the store takes nothing more.
+/// Error of a store that accepts no more writes, with the reason.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the store cannot be written: {0}")]
 pub struct StoreFailed(pub String);
 
-/// A queue from the one who writes the chain to the one who writes the store, with a bound. What was taken from it counts
-/// until it is done.
+/// Bounded queue from the writer of the chain to the writer of the store. A job that was taken counts until
+/// it is finished.
 #[derive(Debug)]
 pub(crate) struct Backlog<J> {
     inner: Mutex<Inner<J>>,
-    /// Something was added, or nothing more will be.
+    /// Signals that a job was added or that the queue is closed.
     added: Condvar,
-    /// Something was done.
+    /// Signals that taken jobs are finished.
     done: Condvar,
     limit: usize,
 }
@@ -46,23 +47,23 @@ pub(crate) struct Backlog<J> {
 #[derive(Debug)]
 struct Inner<J> {
     jobs: VecDeque<J>,
-    /// Of the jobs in the queue and in hand.
+    /// Weight of the jobs in the queue and in progress.
     weight: usize,
-    /// Jobs in hand.
+    /// Number of jobs in progress.
     taken: usize,
     closed: bool,
     failure: Option<StoreFailed>,
 }
 
 impl<J: Job> Backlog<J> {
-    /// A backlog that asks to be spared from a weight of `limit` on.
+    /// Creates a queue that throttles the builder from a weight of `limit` on.
     pub fn new(limit: usize) -> Self {
         let jobs = VecDeque::new();
         let inner = Inner { jobs, weight: 0, taken: 0, closed: false, failure: None };
         Self { inner: Mutex::new(inner), added: Condvar::new(), done: Condvar::new(), limit: limit.max(1) }
     }
 
-    /// Adds a job; waits while there is far too much.
+    /// Adds a job. Blocks while the weight is above the maximum.
     pub fn add(&self, job: J) -> Result<(), StoreFailed> {
         let mut inner = self.inner.lock();
         while inner.failure.is_none() && self.is_full(&inner) {
@@ -75,13 +76,13 @@ impl<J: Job> Backlog<J> {
         Ok(())
     }
 
-    /// Whether somebody who adds would wait.
+    /// Returns `true` if [`Self::add`] would block.
     pub fn has_no_room(&self) -> bool {
         let inner = self.inner.lock();
         inner.failure.is_none() && self.is_full(&inner)
     }
 
-    /// Whether there is something to take.
+    /// Returns `true` if the queue holds a job that is not taken.
     pub fn has_jobs(&self) -> bool {
         !self.inner.lock().jobs.is_empty()
     }
@@ -90,8 +91,9 @@ impl<J: Job> Backlog<J> {
         inner.weight > self.limit.saturating_mul(MOST)
     }
 
-    /// The next blocks to write, or one other job. Of blocks at least one and at most so many, with at most so many
-    /// transactions. Waits for one; empty when nothing more comes.
+    /// Takes the next blocks to write, or one other job. Takes at least one block, and at most `blocks`
+    /// blocks with at most `transactions` transactions together; the first block may exceed that. Blocks
+    /// until there is a job; returns nothing once the queue is closed.
     pub fn take(&self, blocks: usize, transactions: usize) -> Vec<J> {
         let mut inner = self.inner.lock();
         while inner.jobs.is_empty() && !inner.closed {
@@ -110,7 +112,7 @@ impl<J: Job> Backlog<J> {
         inner.jobs.drain(..taken).collect()
     }
 
-    /// What was taken is done: it weighed `weight`.
+    /// Marks the taken jobs, which weigh `weight` together, as finished.
     pub fn finish(&self, weight: usize) {
         let mut inner = self.inner.lock();
         inner.weight -= weight;
@@ -118,7 +120,7 @@ impl<J: Job> Backlog<J> {
         self.done.notify_all();
     }
 
-    /// What was taken cannot be done, and nothing that comes after it.
+    /// Marks the taken jobs as failed, drops all others and closes the queue.
     pub fn fail(&self, why: String) {
         let dropped = {
             let mut inner = self.inner.lock();
@@ -131,7 +133,7 @@ impl<J: Job> Backlog<J> {
         self.done.notify_all();
     }
 
-    /// Nothing more will be added or taken: what is there is left undone.
+    /// Closes the queue and drops the jobs that are not taken.
     pub fn abandon(&self) {
         let mut inner = self.inner.lock();
         inner.failure.get_or_insert_with(|| StoreFailed("it is being closed".to_owned()));
@@ -142,7 +144,7 @@ impl<J: Job> Backlog<J> {
         self.added.notify_all();
     }
 
-    /// Waits until everything is done.
+    /// Waits until all jobs are finished.
     pub fn drained(&self) -> Result<(), StoreFailed> {
         let mut inner = self.inner.lock();
         while inner.failure.is_none() && (inner.taken > 0 || !inner.jobs.is_empty()) {
@@ -151,18 +153,18 @@ impl<J: Job> Backlog<J> {
         inner.refused()
     }
 
-    /// What is not done yet.
+    /// Returns the weight of the unfinished jobs.
     pub fn weight(&self) -> usize {
         self.inner.lock().weight
     }
 
-    /// `Err` once something could not be done.
+    /// Returns an error once a job has failed.
     pub fn check(&self) -> Result<(), StoreFailed> {
         self.inner.lock().refused()
     }
 
-    /// How much of what it could do the other side should do, in thousandths: all of it up to the limit, nothing from twice
-    /// the limit on, and in between in proportion.
+    /// Returns the builder throttle in thousandths: 1000 up to the limit, 0 from twice the limit on, and
+    /// linear in between.
     pub fn share(&self) -> u32 {
         let over = self.weight().saturating_sub(self.limit);
         let room = self.limit.saturating_sub(over);
@@ -183,7 +185,7 @@ mod tests {
 
     use super::*;
 
-    /// A block of so many transactions, or something else.
+    /// Test job: a block with this number of transactions, or another kind of job.
     #[derive(Debug, PartialEq, Eq)]
     struct Item(Option<usize>);
 

@@ -1,4 +1,4 @@
-//! Feed and followers without a socket and without threads, for a simulation that carries the bytes itself.
+//! Feed and followers without sockets and threads, for a simulation that carries the bytes itself.
 
 use std::{
     io::{Read, Write},
@@ -8,8 +8,9 @@ use std::{
 use crate::{Follows, Node, NodeError, Producer, Room, Serves, Watcher, node::Part};
 
 impl Node {
-    /// As [`Self::start_watched`], with followers that are served by hand from a ring of this size
-    /// ([`Self::serve_by_hand`]). A follower follows by hand ([`Self::follow_by_hand`]).
+    /// Starts the node like [`Self::start_watched`], with the caller driving the connections. A sequencer
+    /// serves followers from a ring of this size ([`Self::serve_by_hand`]); a follower is driven with
+    /// [`Self::follow_by_hand`].
     pub fn start_by_hand(
         &self,
         watcher: Arc<dyn Watcher>,
@@ -22,7 +23,10 @@ impl Node {
         }
     }
 
-    /// Takes in a follower whose greeting is the next frame of `input`; `out` takes what it is sent. `Err` says why not.
+    /// Accepts a follower whose greeting is the next frame of `input`, and sends frames to `out`.
+    ///
+    /// # Errors
+    /// Returns the reason if the follower is rejected or none are served.
     pub fn serve_by_hand(&self, input: &mut dyn Read, out: Box<dyn Write>) -> Result<Serves, String> {
         match &self.part {
             Part::Writer(writing) => {
@@ -33,7 +37,7 @@ impl Node {
         }
     }
 
-    /// Follows by hand; `None` for a node that is followed.
+    /// Returns the driver of a follower; `None` on a sequencer.
     pub fn follow_by_hand(&self) -> Option<Follows> {
         match &self.part {
             Part::Writer(_) => None,
@@ -41,7 +45,7 @@ impl Node {
         }
     }
 
-    /// How many appends there were up to the newest view, where followers are served.
+    /// Returns the number of appends up to the newest view; `None` if followers are not served.
     pub fn appends(&self) -> Option<u64> {
         Some(self.shared.frames()?.standing().next)
     }

@@ -1,7 +1,7 @@
-//! The chain as its single writer holds it: sealed blocks and the one being built.
+//! The chain as its single writer holds it: sealed blocks and the block being built.
 //!
-//! Replay, import and production all go through the methods here, so there is one way in which a record
-//! becomes part of the chain.
+//! Replay, import and production all use the methods here, so a record becomes part of the chain on one code
+//! path.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ mod unwind;
 
 pub(crate) use stored::Resumed;
 
-/// Why a record does not fit the chain.
+/// Reasons why a record does not fit the chain.
 #[derive(Debug, thiserror::Error)]
 pub enum ChainError {
     #[error(transparent)]
@@ -44,15 +44,15 @@ pub enum ChainError {
     NotOnChain { number: u64 },
 }
 
-/// A step of the block being built, as the journal holds it.
+/// A step of the block being built, as the journal stores it.
 #[derive(Clone, Debug)]
 pub(crate) struct Recorded {
     pub step: Arc<Flashblock>,
-    /// What a development helper wrote, if that is what the step is.
+    /// Override written by a development method, if the step consists of one.
     pub change: Option<Override>,
 }
 
-/// The block being built with the steps that made it.
+/// The block being built, with its steps.
 #[derive(Clone, Debug)]
 struct Open {
     block: OpenBlock,
@@ -71,7 +71,7 @@ impl Open {
         }
     }
 
-    /// What the block changes, step by step, and at last by its end.
+    /// Returns the state changes of the block: one diff for each step, then that of end-of-block processing.
     fn diffs(&self) -> Vec<Arc<StateDiff>> {
         let tail = self.recorded.last().map(|last| last.step.tail.clone());
         self.recorded.iter().map(|one| one.step.diff.clone()).chain(tail).collect()
@@ -83,31 +83,32 @@ impl Open {
 pub struct Chain {
     spec: Arc<ChainSpec>,
     sealed: Sealed,
-    /// Difficulties of the sealed blocks together (EIP-3675).
+    /// Sum of the difficulties of the sealed blocks (EIP-3675).
     total_difficulty: U256,
     window: Recent,
     open: Option<Open>,
     depth: FinalityDepth,
     finality: Finality,
     lookup: Arc<Lookup>,
-    /// The first block that may still have its table of steps.
+    /// Number of the first block that may still have its table of steps.
     forgotten: u64,
-    /// Milliseconds that a development chain's clock is ahead of the wall clock.
+    /// Milliseconds by which a development chain's clock is ahead of the wall clock.
     clock_offset: i64,
     undone: Undone,
-    /// What the store is to follow; nothing without a history.
+    /// Changes that the store has yet to follow; always empty without a history.
     outgoing: Vec<Outgoing>,
-    /// The portion of the state that leaves memory next.
+    /// Portion of the state that is unloaded from memory next.
     portion: u8,
 }
 
 impl Chain {
-    /// A chain of its genesis block alone, all of which stays in memory.
+    /// Creates a chain of its genesis block alone, which keeps all blocks in memory.
     pub fn new(spec: Arc<ChainSpec>, depth: FinalityDepth) -> Self {
         Self::of_genesis(spec, depth, None)
     }
 
-    /// A chain of its genesis block alone. What `history` confirms leaves memory once it is outside `window`.
+    /// Creates a chain of its genesis block alone. Blocks that `history` has confirmed leave memory once they
+    /// are outside `window`.
     pub fn with_history(
         spec: Arc<ChainSpec>,
         depth: FinalityDepth,
@@ -155,22 +156,22 @@ impl Chain {
         chain
     }
 
-    /// The chain's rules.
+    /// Returns the rules of the chain.
     pub fn spec(&self) -> &Arc<ChainSpec> {
         &self.spec
     }
 
-    /// The newest sealed block.
+    /// Returns the newest sealed block.
     pub fn latest(&self) -> &Arc<Executed> {
         self.sealed.latest()
     }
 
-    /// The block being built.
+    /// Returns the block being built, if there is one.
     pub fn open_block(&self) -> Option<&OpenBlock> {
         self.open.as_ref().map(|open| &open.block)
     }
 
-    /// Hashes of the sealed blocks.
+    /// Returns the hashes of the sealed blocks.
     pub fn hashes(&self) -> &impl BlockHashes {
         &self.sealed
     }
@@ -180,14 +181,16 @@ impl Chain {
         Parent { header: &latest.block.header, hash: latest.block.hash, state: &latest.state }
     }
 
-    /// Whether the next block is a proof-of-stake one: the newest is, or the chain has the work for it (EIP-3675).
+    /// Returns `true` if the next block is a proof-of-stake block. It is if the newest block is one, or if
+    /// the chain has reached the terminal total difficulty (EIP-3675).
     pub fn merged(&self) -> bool {
         let enough = self.spec.config().terminal_total_difficulty;
         self.latest().block.header.difficulty.is_zero()
             || enough.is_some_and(|enough| self.total_difficulty >= enough)
     }
 
-    /// What opening the next block would make. Changes nothing: it is recorded first, then passed to [`Self::opened`].
+    /// Computes the next block and its step 0 without changing the chain. The caller records them first and
+    /// then calls [`Self::opened`].
     pub fn prepare_open(&self, opening: &Opening) -> Result<(OpenBlock, Flashblock), BuildError> {
         if opening.merged && !self.merged() {
             return Err(BuildError::NotProofOfStake { number: self.latest().number() + 1 });
@@ -195,7 +198,7 @@ impl Chain {
         OpenBlock::open(&self.spec, self.parent(), opening, &self.sealed)
     }
 
-    /// The chain with its open block sealed; opens nothing.
+    /// Returns the chain with its open block sealed; opens none.
     pub fn sealed(&self) -> Result<Self, ChainError> {
         let mut next = self.clone();
         let Some(open) = next.open.take() else {
@@ -210,15 +213,15 @@ impl Chain {
         Ok(next)
     }
 
-    /// Makes `block` the one being built, at its step 0.
+    /// Makes `block` the block being built, at its step 0.
     pub(crate) fn opened(&mut self, block: OpenBlock, step: Arc<Flashblock>) {
         let (steps, recorded, written) = (Vector::new(), Vector::new(), Vector::new());
         self.open = Some(Open { block, steps, recorded, written });
         self.record_step(0, Recorded { step, change: None });
     }
 
-    /// Takes what left the windows out of memory. Not before the newest opening is durable: until then readers hold views
-    /// whose windows end one block earlier.
+    /// Drops from memory what left the windows. Call it only after the newest opening is durable: until then,
+    /// readers hold views whose windows end one block earlier.
     pub fn settle(&mut self) {
         while !mutant!("keep-every-step") && self.forgotten + STEP_WINDOW <= self.latest().number() {
             self.forget_steps(self.forgotten);
@@ -227,7 +230,7 @@ impl Chain {
         self.trim();
     }
 
-    /// Advances the block being built by one step. `block` is the block after it.
+    /// Advances the block being built by one step. `block` is the block after that step.
     pub(crate) fn stepped(&mut self, block: OpenBlock, recorded: Recorded) {
         let open = self.open.as_mut().expect("a step follows an open block");
         let known = open.block.block().transactions.len();
@@ -235,7 +238,7 @@ impl Chain {
         self.record_step(known, recorded);
     }
 
-    /// Enters the newest step and its transactions, from index `known` on, into the tables.
+    /// Adds the newest step and its transactions, from index `known` on, to the hash tables.
     fn record_step(&mut self, known: usize, recorded: Recorded) {
         let open = self.open.as_mut().expect("called with an open block");
         let block = open.block.block();
@@ -243,7 +246,7 @@ impl Chain {
         for (position, transaction) in block.transactions.iter().enumerate().skip(known) {
             self.lookup.add_transaction(transaction.hash(), number, position);
         }
-        // A step can be what an earlier one was when a development helper takes back what another wrote.
+        // A step can have the hash of an earlier one when a development method reverts an earlier override.
         if self.lookup.step(&block.hash).is_none_or(|known| known.number != number) {
             self.lookup.add_step(block.hash, number, index);
         }
@@ -264,12 +267,12 @@ impl Chain {
         }));
     }
 
-    /// The steps of the block being built.
+    /// Returns the steps of the block being built.
     pub(crate) fn open_steps(&self) -> Vector<Recorded> {
         self.open.as_ref().map(|open| open.recorded.clone()).unwrap_or_default()
     }
 
-    /// Takes note of a recorded opening: it must follow the newest sealed block. Its step 0 comes next.
+    /// Checks a recorded opening, which must follow the newest sealed block. Its step 0 comes next.
     pub fn replay_open(&mut self, header: &Header) -> Result<(), ChainError> {
         let refused = |why| Err(out_of_order(header.number, "opened", why));
         let latest = self.latest();
@@ -282,7 +285,7 @@ impl Chain {
         Ok(())
     }
 
-    /// Applies a recorded step; step 0 opens the block. `change` is what a development helper wrote, if it is that.
+    /// Applies a recorded step; step 0 opens the block. `change` is the override if the step consists of one.
     pub fn replay_step(
         &mut self,
         step: &Arc<Flashblock>,
@@ -313,9 +316,9 @@ impl Chain {
         Ok(())
     }
 
-    /// Executes a block from outside on the newest sealed one, and makes it safe and finalized.
+    /// Executes an external block on top of the newest sealed one, and makes it safe and finalized.
     ///
-    /// An open block without transactions gives way to it; one that holds promises is never dropped.
+    /// An open block without transactions is dropped; one with pre-confirmed transactions never is.
     pub fn import(&mut self, bytes: &[u8]) -> Result<(), ChainError> {
         let block: BlockBytes = alloy_rlp::decode_exact(bytes).map_err(ChainError::NotABlock)?;
         let number = block.header.number;
@@ -346,7 +349,7 @@ impl Chain {
         Ok(())
     }
 
-    /// As [`Self::import`], but a block that the chain already has is passed over (`false`).
+    /// Imports a block like [`Self::import`]; returns `false` if the chain already has it.
     pub fn import_next(&mut self, bytes: &[u8]) -> Result<bool, ChainError> {
         let block: BlockBytes = alloy_rlp::decode_exact(bytes).map_err(ChainError::NotABlock)?;
         if self.sealed.hash(block.header.number)? == Some(block.header.hash_slow()) {
@@ -355,17 +358,17 @@ impl Chain {
         self.import(bytes).map(|()| true)
     }
 
-    /// Which blocks are safe and finalized.
+    /// Returns the numbers of the safe and the finalized block.
     pub fn finality(&self) -> Finality {
         self.finality
     }
 
-    /// Sets which blocks are safe and finalized. Whether they may be is for the caller to see.
+    /// Sets the safe and the finalized block. The caller validates them.
     pub(crate) fn set_finality(&mut self, finality: Finality) {
         self.finality = finality;
     }
 
-    /// Milliseconds that the chain's clock is ahead of the wall clock.
+    /// Returns the milliseconds by which the chain's clock is ahead of the wall clock.
     pub fn clock_offset(&self) -> i64 {
         self.clock_offset
     }
@@ -374,12 +377,12 @@ impl Chain {
         self.clock_offset = offset;
     }
 
-    /// The sealed block with this number.
+    /// Returns the sealed block with this number.
     pub fn block(&self, number: u64) -> Result<Option<Arc<Executed>>, StateError> {
         self.sealed.block(number)
     }
 
-    /// Makes a block the newest sealed one. `diffs` is what it changed, one after the other.
+    /// Makes a block the newest sealed one. `diffs` are its state changes, in order.
     fn push_sealed(&mut self, mut executed: Executed, diffs: Vec<Arc<StateDiff>>) {
         let before = self.latest().state.clone();
         executed.state = self.unloaded(executed.state);
@@ -398,7 +401,8 @@ impl Chain {
         }
     }
 
-    /// Blocks outside the window leave memory, and their hashes the table, if the history answers for them.
+    /// Drops blocks outside the window from memory, and their hashes from the tables, if the history holds
+    /// them.
     fn trim(&mut self) {
         while let Some(block) = self.sealed.pop(self.window) {
             self.lookup.remove_step(&block.block.hash);
@@ -411,14 +415,14 @@ impl Chain {
         }
     }
 
-    /// The snapshot that readers get while a block is being built.
+    /// Returns the view for readers; `None` if no block is being built.
     pub fn view(&self) -> Option<View> {
         let open = self.open.as_ref()?;
         Some(self.view_with(open.executed(), open.block.index()))
     }
 
-    /// The snapshot that readers get from a node that does not produce: the block in progress if the journal
-    /// left one, else an empty block on the newest sealed one.
+    /// Returns the view for readers of a node that does not produce. Its pending block is the open block that
+    /// the journal left, or else an empty block on top of the newest sealed one.
     pub fn idle_view(&self, opening: &Opening) -> Result<View, BuildError> {
         if let Some(view) = self.view() {
             return Ok(view);

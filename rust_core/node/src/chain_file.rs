@@ -1,4 +1,4 @@
-//! Chains in files: blocks as RLP, one after the other, as geth and hive write them.
+//! Chain files: RLP-encoded blocks, concatenated, in the format of geth and hive.
 
 use std::{
     fs::File,
@@ -16,43 +16,46 @@ use crate::{
     store_link::Beside,
 };
 
-/// Blocks that share one journal append while importing: a sync per block would cost more than the block.
+/// Number of imported blocks that share one journal append: an fsync per block would cost more than the
+/// block.
 const BLOCKS_PER_APPEND: usize = 64;
-/// Bytes of blocks after which an append is made even if they are fewer.
+/// Size of the blocks, in bytes, after which an append is made even if there are fewer.
 const BYTES_PER_APPEND: usize = 16 << 20;
-/// Largest block that is read, in bytes: far above any real one, so that a wrong file is refused early.
+/// Maximum size of a block, in bytes: far above any real one, so that a wrong file is rejected early.
 const MAX_BLOCK_BYTES: usize = 64 << 20;
 
-/// How far an import or export is.
+/// Progress of an import or export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// Number of the block just done.
+    /// Number of the block just processed.
     pub block: u64,
-    /// Blocks done by this call.
+    /// Number of blocks processed by this call.
     pub done: u64,
     /// Bytes of the file read or written so far.
     pub bytes: u64,
 }
 
-/// Called after each block; `false` ends the work there, in good order.
+/// Callback after each block; returning `false` stops cleanly after that block.
 pub type Report<'a> = &'a mut dyn FnMut(Progress) -> bool;
 
-/// What an import or export did.
+/// Result of an import or export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Summary {
-    /// Blocks executed or written.
+    /// Number of blocks executed or written.
     pub blocks: u64,
-    /// Blocks of the file that the chain already had.
+    /// Number of blocks in the file that the chain already had.
     pub known: u64,
-    /// Number and hash of the newest sealed block.
+    /// Number of the newest sealed block; `hash` is its hash.
     pub head: u64,
     pub hash: alloy_primitives::B256,
 }
 
-/// Executes every block of `path` on the chain of the data directory, checking every root, and journals it.
+/// Executes every block in `path` on the chain of the data directory, checks every root, and journals the
+/// block.
 ///
 /// # Errors
-/// At the first bad block, naming it and what differed; the blocks before it stay imported.
+/// Stops at the first invalid block; the error names the block and the difference. The blocks before it stay
+/// imported.
 pub fn import_chain(
     settings: &Settings,
     disk: Arc<dyn Disk>,
@@ -128,7 +131,7 @@ pub fn export_chain(
     Ok(Summary { blocks, known: 0, head: head.number(), hash: head.block.hash })
 }
 
-/// Locks the data directory and goes on where store and journal end, without a pool or a thread that produces.
+/// Locks the data directory and resumes from store and journal, without a pool or a producing thread.
 fn open_offline(settings: &Settings, disk: Arc<dyn Disk>) -> Result<(DataDir, Started), NodeError> {
     let datadir = DataDir::lock(&settings.datadir)?;
     let spec = datadir.spec(settings.genesis.as_ref(), |_| Ok(()))?;
@@ -137,20 +140,20 @@ fn open_offline(settings: &Settings, disk: Arc<dyn Disk>) -> Result<(DataDir, St
     Ok((datadir, started))
 }
 
-/// Reads one RLP list after the other.
+/// Reader of consecutive RLP lists.
 pub struct BlockReader<R> {
     reader: R,
-    /// Bytes that were given.
+    /// Number of bytes returned so far.
     read: u64,
 }
 
 impl<R: Read> BlockReader<R> {
-    /// From the beginning of a file.
+    /// Creates a reader that starts at the beginning of a file.
     pub fn new(reader: R) -> Self {
         Self { reader, read: 0 }
     }
 
-    /// The next block's bytes; `None` at the end of the file.
+    /// Returns the next block's bytes; `None` at the end of the file.
     pub fn next_block(&mut self) -> io::Result<Option<Vec<u8>>> {
         let mut bytes = vec![0; 1];
         if self.reader.read(&mut bytes)? == 0 {
@@ -172,13 +175,13 @@ impl<R: Read> BlockReader<R> {
     }
 
     fn extend(&mut self, bytes: &mut Vec<u8>, more: usize) -> io::Result<()> {
-        // Memory grows with what comes, not with what a length says.
+        // Memory grows with the bytes that arrive, not with the announced length.
         let read = self.reader.by_ref().take(more as u64).read_to_end(bytes)?;
         if read < more { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(()) }
     }
 }
 
-/// Length of the payload that a list's first bytes announce.
+/// Returns the payload length that the first bytes of a list announce; `None` if it is invalid.
 fn payload_length(head: &[u8]) -> Option<usize> {
     if let [short @ 0xc0..=0xf7] = head {
         return Some(usize::from(short - 0xc0));
@@ -213,7 +216,7 @@ mod tests {
         assert!(read_all(&[]).unwrap().is_empty());
     }
 
-    /// Found by a fuzzer: a few bytes asked for 64 MiB.
+    /// Regression found by a fuzzer: a few bytes caused an allocation of 64 MiB.
     #[test]
     fn a_length_that_the_file_does_not_have_takes_no_memory() {
         let mut bytes = vec![0xfb, 0x03, 0xff, 0xff, 0xff];

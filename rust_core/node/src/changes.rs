@@ -1,13 +1,14 @@
-//! Waiting for the chain to move.
+//! Notification of changes to the chain.
 
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 
-/// Counts what readers may wait for, so that nothing that happens between a look and a wait is missed:
+/// Counter of events that readers wait for. Reading the counter first ensures that no event between a check
+/// and a wait is missed:
 ///
 /// ```text
-///   seen = count()   look at the view, the pool ...   wait(seen, ...)   again
+///   seen = count()   check the view, the pool ...   wait(seen, ...)   repeat
 /// ```
 #[derive(Debug, Default)]
 pub struct Changes {
@@ -16,12 +17,12 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// How many there were so far.
+    /// Returns the number of events so far.
     pub fn count(&self) -> u64 {
         *self.count.lock()
     }
 
-    /// Waits until there are more than `seen`, at most for `most`.
+    /// Blocks until the count differs from `seen`, or until `most` has elapsed.
     pub fn wait(&self, seen: u64, most: Duration) {
         let mut count = self.count.lock();
         if *count == seen {
@@ -29,7 +30,7 @@ impl Changes {
         }
     }
 
-    /// Counts one more and wakes everybody who waits.
+    /// Counts an event and wakes all waiting threads.
     pub fn notify(&self) {
         *self.count.lock() += 1;
         self.changed.notify_all();

@@ -1,8 +1,9 @@
-//! Small files with a checksum: a changed bit is named with file and offset, and what the file holds is not used.
+//! Small files with a checksum. Damage is reported with file and, for a single bit, its offset; damaged
+//! content is not used.
 //!
-//! The content is followed by one line: `# foreseal blake3 <64 hex digits> crc32c <8 hex digits>`. In a JSON object it is the last
-//! member: `"checksum": "<64 hex digits> <8 hex digits>"`, over all bytes before it. BLAKE3 decides; CRC-32C finds the place of a
-//! single changed bit.
+//! The content is followed by one line: `# foreseal blake3 <64 hex digits> crc32c <8 hex digits>`. In a JSON
+//! object it is the last member: `"checksum": "<64 hex digits> <8 hex digits>"`, over all bytes before it.
+//! BLAKE3 detects damage; CRC-32C locates a single changed bit.
 
 use std::{
     fmt,
@@ -15,7 +16,7 @@ use alloy_primitives::{B256, hex};
 use foreseal_types::mutant;
 use serde::{Deserialize, Serialize};
 
-/// Trailer behind a content: its checksums, in fixed places. `.` stands for a digit.
+/// Layout of a trailer: fixed text with checksums at fixed offsets. `.` stands for a digit.
 #[derive(Clone, Copy)]
 struct Trailer {
     line: &'static str,
@@ -25,7 +26,7 @@ struct Trailer {
     crc: usize,
 }
 
-/// A line of its own.
+/// Trailer on a line of its own.
 const LINE: Trailer = Trailer {
     line: concat!(
         "\n# foreseal blake3 ",
@@ -35,7 +36,7 @@ const LINE: Trailer = Trailer {
     blake3: 19,
     crc: 91,
 };
-/// The last member of a JSON object.
+/// Trailer as the last member of a JSON object.
 const MEMBER: Trailer = Trailer {
     line: concat!(
         ",\n  \"checksum\": \"",
@@ -45,15 +46,15 @@ const MEMBER: Trailer = Trailer {
     blake3: 17,
     crc: 82,
 };
-/// How a JSON object ends.
+/// End of a JSON object that is written over several lines.
 const CLOSING: &[u8] = b"\n}";
 
-/// Bytes of the line that may differ from [`LINE`] before it is taken for content.
+/// Maximum number of changed bytes in a damaged trailer. With more changes, the bytes are taken for content.
 const DAMAGED: usize = 4;
-/// Largest content in which the place of a changed bit is looked for, in bytes.
+/// Maximum length of content in which a changed bit is located, in bytes.
 const LOCATED: usize = 64 << 20;
 
-/// Checksums of some bytes.
+/// Checksums of a byte string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Checksum {
@@ -61,10 +62,10 @@ pub struct Checksum {
     pub crc32c: u32,
 }
 
-/// Bytes that are not those of the checksum.
+/// Mismatch between bytes and their checksum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mismatch {
-    /// Offset of the bit, if one changed bit explains it.
+    /// Offset of the byte with the changed bit, if a single changed bit explains the mismatch.
     pub offset: Option<u64>,
 }
 
@@ -82,8 +83,10 @@ impl Checksum {
         Self { blake3: B256::from(*blake3::hash(bytes).as_bytes()), crc32c: crc32c::crc32c(bytes) }
     }
 
+    /// Verifies `bytes` against the checksum.
+    ///
     /// # Errors
-    /// [`Mismatch`] when `bytes` are not those that it was made of.
+    /// Returns [`Mismatch`] if the checksum was computed from other bytes.
     pub fn verify(&self, bytes: &[u8]) -> Result<(), Mismatch> {
         let found = Self::new(bytes);
         if found == *self || mutant!("skip-file-checksum") {
@@ -101,13 +104,14 @@ impl Checksum {
     }
 }
 
-/// The byte and bit whose change makes this difference of two checksums over `length` bytes.
+/// Returns the byte and bit whose change explains this difference of two checksums over `length` bytes.
 fn changed_bit(difference: u32, length: usize) -> Option<(usize, u8)> {
     if difference == 0 {
         return None;
     }
     let zeros = |byte: u8| crc32c::crc32c(&[byte]) ^ crc32c::crc32c(&[0]);
-    // What a bit of the last byte does to the checksum, and what one more byte behind it makes of that.
+    // Effect of each bit of the last byte on the checksum; every further byte behind it transforms the
+    // effect.
     let mut effect: [u32; 8] = std::array::from_fn(|bit| zeros(1 << bit));
     let table: Vec<u32> = (0..=u8::MAX).map(zeros).collect();
     for at in (0..length).rev() {
@@ -124,9 +128,9 @@ fn changed_bit(difference: u32, length: usize) -> Option<(usize, u8)> {
 /// Content of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Content {
-    /// With a checksum that is right.
+    /// Content with a valid checksum.
     Checked(Vec<u8>),
-    /// From a program that wrote none.
+    /// Content without a checksum, from an older version.
     Unchecked(Vec<u8>),
 }
 
@@ -138,7 +142,7 @@ impl Content {
     }
 }
 
-/// A file that does not hold what was written.
+/// Error for a file whose content is not what was written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{} is damaged: {mismatch}: put back a copy of the file", path.display())]
 pub struct DamagedFile {
@@ -146,7 +150,7 @@ pub struct DamagedFile {
     pub mismatch: Mismatch,
 }
 
-/// Adds the checksum to a content.
+/// Appends the checksum to a content.
 pub fn seal(content: &[u8]) -> Vec<u8> {
     LINE.seal(content)
 }
@@ -159,12 +163,12 @@ pub fn seal_json(text: &[u8]) -> Vec<u8> {
 /// Verifies the bytes of a file and removes the checksum.
 ///
 /// # Errors
-/// [`Mismatch`] when content or checksum were changed.
+/// Returns [`Mismatch`] if the content or the checksum was changed.
 pub fn unseal(bytes: Vec<u8>) -> Result<Content, Mismatch> {
     LINE.unseal(bytes)
 }
 
-/// Checks a JSON object as [`unseal`] does.
+/// Verifies a JSON object like [`unseal`] does.
 pub fn unseal_json(bytes: Vec<u8>) -> Result<Content, Mismatch> {
     Ok(match MEMBER.unseal(bytes)? {
         Content::Checked(mut text) => {
@@ -210,7 +214,7 @@ impl Trailer {
             bytes.truncate(length);
             return Ok(Content::Checked(bytes));
         }
-        // One of the three was changed: the other two agree.
+        // If only one of content, BLAKE3 and CRC-32C was changed, the other two agree.
         let digit = |from: usize, found: &[u8], expected: &str| {
             found
                 .iter()
@@ -229,7 +233,7 @@ impl Trailer {
     }
 }
 
-/// A checksum as a file has it.
+/// Returns BLAKE3 and CRC-32C as hex digits.
 fn digits(sum: &Checksum) -> (String, String) {
     (hex::encode(sum.blake3), format!("{:08x}", sum.crc32c))
 }
@@ -240,7 +244,7 @@ fn read_digits(blake3: &[u8], crc: &[u8]) -> Option<Checksum> {
     Some(Checksum { blake3, crc32c })
 }
 
-/// Reads a file and verifies it; `Ok(None)` if there is none.
+/// Reads a file and verifies it; `Ok(None)` if it does not exist.
 pub(crate) fn read(
     path: &Path,
     unseal: fn(Vec<u8>) -> Result<Content, Mismatch>,
@@ -255,7 +259,7 @@ pub(crate) fn read(
     }
 }
 
-/// Writes a whole file so that after a crash there is the old one or the new one.
+/// Replaces a file atomically: after a crash, either the old or the new content is there.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let draft = path.with_extension("new");
     let mut file = File::create(&draft)?;

@@ -1,21 +1,21 @@
-//! Time, passed in.
+//! Clocks that are passed in.
 
 use std::{
     sync::atomic::{AtomicU64, Ordering},
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
-/// One reading of both clocks.
+/// Reading of both clocks at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Now {
     /// Time since the Unix epoch; may jump, also backwards.
     pub unix: Duration,
-    /// Time since some fixed moment; only ever grows.
+    /// Time since a fixed moment; never decreases.
     pub monotonic: Duration,
 }
 
 impl Now {
-    /// The same moment by a wall clock that is `offset` milliseconds ahead.
+    /// Returns the same moment on a wall clock that is `offset` milliseconds ahead.
     #[must_use]
     pub fn shifted(self, offset: i64) -> Self {
         let by = Duration::from_millis(offset.unsigned_abs());
@@ -24,23 +24,23 @@ impl Now {
     }
 }
 
-/// Where time comes from.
+/// Source of time.
 pub trait Clock: Send + Sync {
     /// Reads both clocks.
     fn now(&self) -> Now;
 
-    /// How long the machine takes for `wait` by these clocks.
+    /// Returns the real time that corresponds to `wait` on these clocks.
     fn real(&self, wait: Duration) -> Duration {
         wait
     }
 
-    /// Reads the monotonic one alone.
+    /// Reads the monotonic clock alone.
     fn monotonic(&self) -> Duration {
         self.now().monotonic
     }
 }
 
-/// The machine's clocks.
+/// Clocks of the machine.
 #[derive(Debug)]
 pub struct SystemClock(Instant);
 
@@ -61,7 +61,8 @@ impl Clock for SystemClock {
     }
 }
 
-/// Clocks that begin with the machine's and run several times as fast: a day in minutes, to see what a day leaves behind.
+/// Clocks that start with those of the machine and run faster by a factor. A simulated day passes in minutes,
+/// which shows the long-term effects of operation.
 #[derive(Debug)]
 pub struct FastClock {
     begun: Instant,
@@ -70,7 +71,7 @@ pub struct FastClock {
 }
 
 impl FastClock {
-    /// Clocks that are `speed` times as fast as the machine's; 0 counts as 1.
+    /// Creates clocks that are `speed` times as fast as the machine's; 0 counts as 1.
     pub fn new(speed: u32) -> Self {
         let start = SystemClock::default().now().unix;
         Self { begun: Instant::now(), start, speed: speed.max(1) }
@@ -88,34 +89,35 @@ impl Clock for FastClock {
     }
 }
 
-/// Clocks that stand still until their owner moves them, both together: for [`Node::start_stepped`](crate::Node::start_stepped).
+/// Clocks that stand still until their owner advances both together, for
+/// [`Node::start_stepped`](crate::Node::start_stepped).
 #[derive(Debug)]
 pub struct SteppedClock {
-    /// Time since the Unix epoch at which they began.
+    /// Start of the clocks, as time since the Unix epoch.
     start: Duration,
-    /// Milliseconds.
+    /// Time advanced so far, in milliseconds.
     elapsed: AtomicU64,
 }
 
 impl SteppedClock {
-    /// Clocks that begin so long after the Unix epoch.
+    /// Creates clocks that start at this time since the Unix epoch.
     pub fn starting_at(start: Duration) -> Self {
         Self { start, elapsed: AtomicU64::new(0) }
     }
 
-    /// Moves them on, in whole milliseconds.
+    /// Advances both clocks, in whole milliseconds.
     pub fn advance(&self, by: Duration) {
         self.elapsed.fetch_add(u64::try_from(by.as_millis()).unwrap_or(u64::MAX), Ordering::SeqCst);
     }
 
-    /// How far they were moved.
+    /// Returns the time advanced so far.
     pub fn elapsed(&self) -> Duration {
         Duration::from_millis(self.elapsed.load(Ordering::SeqCst))
     }
 }
 
 impl Default for SteppedClock {
-    /// Begins a million seconds after the Unix epoch.
+    /// Creates clocks that start a million seconds after the Unix epoch.
     fn default() -> Self {
         Self::starting_at(Duration::from_secs(1_000_000))
     }

@@ -1,5 +1,5 @@
-//! The newest append that a follower had and the journal did not have, in a file of the data directory: a repair of the journal
-//! counts it among what is lost.
+//! Record of the newest append that a follower received and the journal lacks. It is a file in the data
+//! directory; a repair of the journal counts the append as lost.
 
 use std::{fs, io, path::Path};
 
@@ -10,7 +10,7 @@ use crate::{
 
 const FILE: &str = "journal.contradicted";
 
-/// Records the sequence number of an append, durably, unless a newer one is recorded.
+/// Records the sequence number of an append durably, unless a newer one is recorded.
 pub(crate) fn record(datadir: &Path, sequence: u64) -> Result<(), NodeError> {
     let newer = matches!(read(datadir), Ok(Some(before)) if before >= sequence);
     if newer {
@@ -21,10 +21,10 @@ pub(crate) fn record(datadir: &Path, sequence: u64) -> Result<(), NodeError> {
     checked_file::replace(&path, &text).map_err(|error| NodeError::io("write", &path, &error))
 }
 
-/// The sequence number that is recorded; `None` if none is.
+/// Returns the recorded sequence number; `None` if there is none.
 ///
 /// # Errors
-/// Also when the file is damaged.
+/// Fails if the file cannot be read or is damaged.
 pub(crate) fn read(datadir: &Path) -> Result<Option<u64>, NodeError> {
     let path = datadir.join(FILE);
     let found = checked_file::read(&path, checked_file::unseal);

@@ -1,11 +1,11 @@
-//! What may be asked of the writer from any thread, beside transactions.
+//! Requests to the writer, other than transactions, from any thread.
 //!
 //! ```text
-//!   Node::control -> lock of the Sequencer -> Draft -> append (durable) -> view (published) -> answer
+//!   Node::control -> lock of the Sequencer -> Draft -> append (durable) -> view (published) -> result
 //! ```
 //!
-//! The caller's thread does the work under the writer's lock, so an answer always comes after the change is durable and
-//! shown, and it makes no difference whether a thread ticks the node or its owner does.
+//! The caller's thread does the work under the writer's lock. So a result is returned only after the change
+//! is durable and published. This holds whether a thread or the owner of the clock ticks the node.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -27,7 +27,7 @@ mod reorg;
 pub(crate) mod snapshots;
 mod time;
 
-/// Why something asked of the writer was not done. The chain is as it was, but for [`Self::Failed`].
+/// Reasons why the writer did not serve a request. The chain is unchanged, except for [`Self::Failed`].
 #[derive(Debug, thiserror::Error)]
 pub enum ControlError {
     #[error("the node is starting: its journal is being replayed")]
@@ -59,7 +59,7 @@ pub enum ControlError {
 }
 
 impl ControlError {
-    /// As an error of a tick, where nobody asked for anything.
+    /// Converts the error to one of a tick, which has no caller to report to.
     pub(crate) fn into_production(self) -> ProductionError {
         match self {
             Self::Failed(error) => error,
@@ -92,7 +92,7 @@ impl From<StateError> for ControlError {
 impl From<ProductionError> for ControlError {
     fn from(error: ProductionError) -> Self {
         match error {
-            // Refused before anything was written.
+            // The append was rejected before anything was written.
             ProductionError::Journal(error @ JournalError::TooLarge { .. }) => {
                 Self::Refused(error.to_string())
             }
@@ -101,7 +101,7 @@ impl From<ProductionError> for ControlError {
     }
 }
 
-/// Where the sequencer of a node is found.
+/// Access to the sequencer of a node; empty before the journal is replayed and after a stop.
 #[derive(Default)]
 pub(crate) struct Control(Mutex<Option<Arc<Mutex<Sequencer>>>>);
 
@@ -110,25 +110,25 @@ impl Control {
         *self.0.lock() = Some(sequencer);
     }
 
-    /// Waits until the store has everything.
+    /// Waits until the store holds everything that was queued.
     pub(crate) fn drain(&self) -> Result<(), StoreFailed> {
         let sequencer = self.0.lock().clone();
         sequencer.map_or(Ok(()), |sequencer| sequencer.lock().drain())
     }
 
-    /// Records durably that the journal ends here in good order.
+    /// Records durably that the journal ends here cleanly.
     pub(crate) fn close_journal(&self) -> Result<(), JournalError> {
         let sequencer = self.0.lock().clone();
         sequencer.map_or(Ok(()), |sequencer| sequencer.lock().close_journal())
     }
 
-    /// Lets a store without a thread write some of what it was given; whether there was something.
+    /// Writes one batch to a store that has no thread. Returns `true` if there was work.
     pub(crate) fn write_store(&self) -> bool {
         let sequencer = self.0.lock().clone();
         sequencer.is_some_and(|sequencer| sequencer.lock().write_store())
     }
 
-    /// Nothing more is taken; what runs ends first.
+    /// Rejects requests from now on. Waits for the one in progress.
     pub(crate) fn close(&self) {
         let sequencer = self.0.lock().take();
         if let Some(sequencer) = sequencer {
@@ -156,7 +156,7 @@ impl Control {
         if let Some(reason) = sequencer.halted.clone().or_else(|| shared.failure()) {
             return Err(ControlError::Stopped(reason));
         }
-        // What broke off in the middle may have written what the chain does not hold.
+        // After a panic in the middle of a change, the journal may hold records that the chain does not.
         let done = catch_unwind(AssertUnwindSafe(|| act(&mut sequencer))).unwrap_or_else(|_| {
             Err(ControlError::Failed(ProductionError::Halted("internal error in the writer".to_owned())))
         });
@@ -173,12 +173,15 @@ impl Control {
 }
 
 impl Sequencer {
-    /// Refuses what only a development chain may do.
+    /// Rejects requests that only a development chain allows.
     fn developing(&self) -> Result<(), ControlError> {
         if self.settings.development.is_some() { Ok(()) } else { Err(ControlError::NotDevelopment) }
     }
 
-    /// The slot of the block being built, on a node that builds blocks.
+    /// Returns the slot of the block being built.
+    ///
+    /// # Errors
+    /// Returns [`ControlError::NotProducing`] on a node that builds no blocks.
     fn producing(&self) -> Result<Slot, ControlError> {
         self.slot.ok_or(ControlError::NotProducing)
     }

@@ -21,17 +21,17 @@ const GENESIS: &str = "genesis.json";
 const KEY: &str = "sequencer.key";
 const STORE: &str = "store";
 
-/// What the last run left of its pool.
+/// Pool saved by the last run.
 pub enum SavedPool {
-    /// There was no last run.
+    /// No earlier run exists.
     None,
-    /// It did not stop in good order.
+    /// The last run did not stop cleanly, or its file is damaged.
     Lost,
     Bytes(Vec<u8>),
 }
 
-/// A locked data directory. Holds `LOCK`, `genesis.json`, `identity.json`, `journal/`, `journal.end`, `store/`, `sequencer.key` where
-/// steps are made, and either `running` or, after a clean stop, `pool.bin`.
+/// A locked data directory. Holds `LOCK`, `genesis.json`, `identity.json`, `journal/`, `journal.end` and
+/// `store/`, and `sequencer.key` if steps are made. Also holds `running`, or `pool.bin` after a clean stop.
 #[derive(Debug)]
 pub struct DataDir {
     path: PathBuf,
@@ -39,27 +39,27 @@ pub struct DataDir {
 }
 
 impl DataDir {
-    /// Makes the folder, durably, if it is absent, and locks it before anything in it is read.
+    /// Creates the directory durably if it is absent, and locks it before reading anything in it.
     ///
     /// # Errors
-    /// [`NodeError::InUse`] when another process holds it.
+    /// Returns [`NodeError::InUse`] if another process holds the lock.
     pub fn lock(path: &Path) -> Result<Self, NodeError> {
         RealDisk.create_dir(path).map_err(|e| NodeError::io("create the data directory", path, &e))?;
         let lock = DirLock::acquire(path).map_err(NodeError::from_lock)?;
         Ok(Self { path: path.to_owned(), _lock: lock })
     }
 
-    /// Folder of the journal's segments.
+    /// Returns the directory of the journal's segments.
     pub fn journal(&self) -> PathBuf {
         journal(&self.path)
     }
 
-    /// Opens the store of this chain, or makes it.
+    /// Opens the store of this chain, or creates it.
     pub fn open_store(&self, spec: &ChainSpec, settings: &StoreSettings) -> Result<Store, StoreError> {
         self.open_store_reporting(spec, settings, &mut |_| ControlFlow::Continue(()))
     }
 
-    /// As [`Self::open_store`]; `report` hears of an upgrade of the schema.
+    /// Opens the store like [`Self::open_store`]; `report` receives the progress of a schema upgrade.
     pub fn open_store_reporting(
         &self,
         spec: &ChainSpec,
@@ -69,7 +69,7 @@ impl DataDir {
         Store::open_reporting(self.path.join(STORE), store_options(spec, settings), report)
     }
 
-    /// Opens a store of this chain in the folder `folder`, or makes it there.
+    /// Opens or creates a store of this chain in `folder`.
     pub fn open_store_in(
         folder: &Path,
         spec: &ChainSpec,
@@ -78,17 +78,18 @@ impl DataDir {
         Store::open(folder, store_options(spec, settings))
     }
 
-    /// Path of the folder.
+    /// Returns the path of the data directory.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Path of the folder's own key.
+    /// Returns the path of the data directory's own key.
     pub fn key(&self) -> PathBuf {
         self.path.join(KEY)
     }
 
-    /// The identity of the directory, and `true` if it is recorded: that of an older program is taken from its files.
+    /// Returns the identity of the directory, and `true` if it is recorded. Without a record, which older
+    /// versions did not write, the identity is derived from the genesis file.
     pub fn identity(&self, chain_id: u64) -> Result<(DirIdentity, bool), NodeError> {
         if let Some(identity) = DirIdentity::read(&self.path)? {
             return Ok((identity, true));
@@ -98,8 +99,8 @@ impl DataDir {
         Ok((DirIdentity::new(chain_id, &genesis), false))
     }
 
-    /// The rules of the genesis given, which must be the one stored, if there is one; it is stored at first use, once
-    /// it is known that there can be such a chain and `check` has nothing against it.
+    /// Returns the rules of the stored genesis, which must equal the given one. If none is stored, stores the
+    /// given one once its rules are valid and `check` accepts them.
     pub fn spec(
         &self,
         given: Option<&Genesis>,
@@ -121,8 +122,9 @@ impl DataDir {
         }
     }
 
-    /// Takes the pool that a clean stop saved, and marks that a run began: until [`Self::save_pool`] another call finds
-    /// it lost, so that a crash never restores an old one.
+    /// Removes and returns the pool that a clean stop saved, and marks the start of a run. Until
+    /// [`Self::save_pool`] is called, further calls report the pool as lost, so a crash never restores an
+    /// outdated one.
     pub fn take_pool(&self) -> Result<SavedPool, NodeError> {
         let (path, running) = (self.path.join("pool.bin"), self.path.join("running"));
         let found = checked_file::read(&path, checked_file::unseal)
@@ -130,7 +132,8 @@ impl DataDir {
         let there = found.is_some();
         let saved = match found {
             Some(Ok(content)) => SavedPool::Bytes(content.bytes()),
-            // What was only in the pool was never promised: no reason to stay down.
+            // Transactions that were only in the pool were never pre-confirmed, so a damaged file does not
+            // prevent a start.
             Some(Err(error)) => {
                 tracing::error!(%error, "the saved pool is not used");
                 SavedPool::Lost
@@ -146,7 +149,8 @@ impl DataDir {
         Ok(saved)
     }
 
-    /// Saves the pool for the next start. What marks the run goes last: a crash before that finds the pool.
+    /// Saves the pool for the next start. The marker of the run is removed last: after a crash before that,
+    /// the next start still finds the pool.
     pub fn save_pool(&self, bytes: &[u8]) -> Result<(), NodeError> {
         let (path, running) = (self.path.join("pool.bin"), self.path.join("running"));
         checked_file::replace(&path, &checked_file::seal(bytes))
@@ -160,7 +164,8 @@ impl DataDir {
     }
 }
 
-/// What a follower has of a data directory. Nothing is written but the store's file of locks, and no lock is taken.
+/// Read-only access of a follower to a data directory. Writes nothing but the store's reader lock file, and
+/// takes no lock.
 pub(crate) struct Followed {
     pub spec: ChainSpec,
     pub store: Store,
@@ -168,7 +173,7 @@ pub(crate) struct Followed {
 }
 
 impl Followed {
-    /// Opens what the sequencer has made. Its chain must be the one of the genesis given, if one is.
+    /// Opens the store that the sequencer created. If a genesis is given, it must equal the stored one.
     pub fn open(path: &Path, given: Option<&Genesis>, settings: &StoreSettings) -> Result<Self, NodeError> {
         let stored =
             stored_genesis(path)?.ok_or_else(|| NodeError::NoGenesis { datadir: path.to_owned() })?;
@@ -191,7 +196,8 @@ fn journal(path: &Path) -> PathBuf {
 fn store_options(spec: &ChainSpec, settings: &StoreSettings) -> Options {
     Options {
         map_size: settings.map_size,
-        // A step is made again on the state before its block.
+        // Step states are computed by re-execution on the state before their block, so one more block is
+        // needed.
         proof_window: settings.proofs.saturating_add(1),
         step_window: STEP_WINDOW,
         at: settings.at,
@@ -199,7 +205,7 @@ fn store_options(spec: &ChainSpec, settings: &StoreSettings) -> Options {
     }
 }
 
-/// The rules of the chain that a data directory was made for; `None` if it holds none. Takes no lock.
+/// Returns the rules of the chain in a data directory; `None` if it holds none. Takes no lock.
 pub(crate) fn stored_spec(datadir: &Path) -> Result<Option<ChainSpec>, NodeError> {
     Ok(stored_genesis(datadir)?.map(ChainSpec::new).transpose()?)
 }
@@ -220,7 +226,7 @@ fn stored_genesis(datadir: &Path) -> Result<Option<Genesis>, NodeError> {
     Ok(Some(parse_genesis(&text)?))
 }
 
-/// Whether two genesis files make the same chain: the same rules and the same allocation.
+/// Returns `true` if two genesis files define the same chain: the same rules and the same allocation.
 fn same(a: &Genesis, b: &Genesis) -> Result<bool, NodeError> {
     let text = |genesis: &Genesis| serde_json::to_value(genesis).map_err(foreseal_types::GenesisError::from);
     Ok(text(a)? == text(b)?)

@@ -1,4 +1,4 @@
-//! Changes of the chain that are put together: one append, one swap.
+//! Drafts: changes to the chain that are committed with one append and one swap of views.
 
 use std::sync::Arc;
 
@@ -16,15 +16,17 @@ use imbl::Vector;
 
 use crate::{Chain, ChainError, Finality, chain::Recorded, stamp::Stamp};
 
-/// A chain that differs from the one that readers see by `records`. Nothing is durable yet, and dropping it undoes it.
+/// A copy of the chain with changes, and the `records` that lead to it. Nothing is durable yet; dropping the
+/// draft discards it.
 pub(crate) struct Draft {
     pub chain: Chain,
     pub records: Vec<Record>,
-    /// Transactions that the chain before held and this one does not, oldest first; `None` if it never went back.
+    /// Transactions that the chain held before and this one does not, oldest first; `None` unless the chain
+    /// was unwound.
     pub returning: Option<Vec<Arc<Transaction>>>,
-    /// What the steps that it makes are given.
+    /// Time and signer for the steps of the draft.
     pub stamp: Stamp,
-    /// The steps of the block that was being built.
+    /// Steps of the block that was being built when the draft began.
     pub before: Vector<Recorded>,
 }
 
@@ -34,7 +36,7 @@ impl Draft {
         Self { chain: chain.clone(), records: Vec::new(), returning: None, stamp, before }
     }
 
-    /// Seals the block being built as it stands.
+    /// Seals the block being built in its current form.
     pub fn seal(&mut self) -> Result<(), ChainError> {
         self.chain = self.chain.sealed()?;
         let sealed = self.chain.latest();
@@ -51,7 +53,7 @@ impl Draft {
         Ok(())
     }
 
-    /// Goes back to sealed block `number`, with no block being built.
+    /// Unwinds to sealed block `number` and leaves no block open.
     pub fn unwind(&mut self, number: u64) -> Result<(), ChainError> {
         let gone = self.chain.unwind(number)?;
         self.records.push(Record::Unwind { number, hash: self.chain.latest().block.hash });
@@ -59,7 +61,7 @@ impl Draft {
         Ok(())
     }
 
-    /// Sets the milliseconds that the chain's clock is ahead of the wall clock.
+    /// Sets the milliseconds by which the chain's clock is ahead of the wall clock.
     pub fn set_clock(&mut self, offset: i64) {
         if self.chain.clock_offset() != offset {
             self.chain.set_clock_offset(offset);
@@ -67,7 +69,7 @@ impl Draft {
         }
     }
 
-    /// Sets which blocks are safe and finalized.
+    /// Sets the safe and the finalized block.
     pub fn set_finality(&mut self, finality: Finality) {
         if self.chain.finality() != finality {
             let Finality { safe, finalized, trails } = finality;
@@ -76,7 +78,7 @@ impl Draft {
         }
     }
 
-    /// Adds a step of these transactions, in this order; those that cannot run now are answered.
+    /// Adds a step of these transactions, in this order. Returns those that cannot run now, with the reasons.
     pub fn include(
         &mut self,
         transactions: &[Arc<Transaction>],
@@ -90,7 +92,7 @@ impl Draft {
         Ok(stepped.rejected)
     }
 
-    /// Adds a step that holds what a development helper writes. The diff; `None` when it changes nothing.
+    /// Adds a step with an override by a development method. Returns its diff; `None` if it changes nothing.
     pub fn write(&mut self, change: &Override) -> Result<Option<Arc<StateDiff>>, BuildError> {
         let diff = diff_of(self.open_block().base(), change).map_err(foreseal_evm::ExecutionError::from)?;
         let Some((block, step)) = self.open_block().overridden(diff, self.chain.hashes())? else {
@@ -102,7 +104,7 @@ impl Draft {
         Ok(Some(diff))
     }
 
-    /// Adds a step that was recorded before, on the block that it was made on, with the time and signature that it had.
+    /// Re-adds a recorded step on top of the block that it was made on, with its original time and signature.
     pub fn repeat(&mut self, recorded: &Recorded) -> Result<(), ChainError> {
         self.chain.replay_step(&recorded.step, recorded.change.as_ref())?;
         match &recorded.change {
@@ -116,8 +118,8 @@ impl Draft {
         Ok(())
     }
 
-    /// A new step with its time and signature. One that was there before the draft, and is built again just so, keeps those that
-    /// somebody may have seen.
+    /// Completes a new step with time and signature. If an identical step existed before the draft, its time
+    /// and signature are reused, because clients may have seen them.
     fn stamped(&self, step: Flashblock) -> Arc<Flashblock> {
         let at = |step: &Flashblock| (step.number, step.hash, step.previous);
         let index = usize::try_from(step.index).ok();
@@ -135,12 +137,12 @@ impl Draft {
     }
 }
 
-/// A newly opened block, as the journal keeps it: its header, then its step 0.
+/// Returns the journal records of a newly opened block: its header, then its step 0.
 pub(crate) fn opening_records(step: &Arc<Flashblock>) -> [Record; 2] {
     [Record::Open { header: Box::new(step.header.clone()) }, Record::Step(step.clone())]
 }
 
-/// What `one` changes in `state`, in absolute values.
+/// Returns the effect of an override on `state`, in absolute values.
 fn diff_of(state: &State, one: &Override) -> Result<StateDiff, StateError> {
     let address = one.address;
     let mut account = state.account(&address)?.unwrap_or_default();
@@ -156,7 +158,7 @@ fn diff_of(state: &State, one: &Override) -> Result<StateDiff, StateError> {
         Change::Slot { slot, value } => storage.push((*slot, *value)),
     }
     let stores = storage.iter().any(|(_, value)| !value.is_zero()) || state.has_storage(&address)?;
-    // An account of nothing does not exist (EIP-161).
+    // An empty account does not exist (EIP-161).
     let account = (stores || !account.is_empty()).then_some(account);
     let diff = AccountDiff { account, wiped: false, storage };
     Ok(StateDiff { accounts: vec![ChangedAccount { address, diff }], codes })

@@ -1,4 +1,4 @@
-//! Why a node cannot start or was refused something.
+//! Errors of a node and of submissions.
 
 use std::{
     io,
@@ -17,7 +17,7 @@ use crate::{
     ChainError, DamagedFile, KeyError, ProductionError, ReplayError, SettingsError, StartError, StoreFailed,
 };
 
-/// A node that cannot be opened, started or stopped in good order.
+/// Error of opening, starting, running or stopping a node.
 #[derive(Debug, thiserror::Error)]
 pub enum NodeError {
     #[error("{0}")]
@@ -72,20 +72,20 @@ impl NodeError {
     }
 }
 
-/// Why a submission is not taken.
+/// Reasons why a submission is not accepted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SubmitError {
     #[error(transparent)]
     Refused(#[from] PoolError),
     #[error("the node is starting: its journal is being replayed")]
     Starting,
-    /// Nothing that came in now, or waits in the pool, will ever be executed by this process.
+    /// Production stopped: this process executes no new submissions and no transactions in the pool.
     #[error("production stopped, so no transactions are taken: {0}")]
     Stopped(String),
-    /// This process follows one that it has no connection to.
+    /// This follower has no connection to its sequencer.
     #[error("the sequencer is not reachable: nothing is taken in until it is back")]
     Away,
-    /// The connection broke before there was an answer.
+    /// The connection broke before the sequencer answered.
     #[error(
         "the sequencer was lost before it answered: it is not known whether the transaction was taken in"
     )]

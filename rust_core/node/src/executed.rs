@@ -8,50 +8,50 @@ use foreseal_state::State;
 use foreseal_types::{Block, StateDiff, StepSignature};
 use imbl::Vector;
 
-/// A block as it stood at one of its steps: enough to answer everything about it again.
+/// A block at one of its steps, with all that is needed to serve it again.
 #[derive(Clone, Debug)]
 pub struct Step {
     pub header: Header,
     /// Hash of `header`.
     pub hash: B256,
-    /// Number of the block's transactions that this step and those before it hold.
+    /// Number of the block's transactions up to and including this step.
     pub transactions: usize,
-    /// When it was made: see [`Flashblock::time`](foreseal_types::Flashblock::time).
+    /// Time of creation: see [`Flashblock::time`](foreseal_types::Flashblock::time).
     pub time: u64,
-    /// The sequencer's word for it; `None` if nobody signed it.
+    /// Signature of the sequencer; `None` if the step is unsigned.
     pub signature: Option<StepSignature>,
     /// [`Block::transactions_length`] at this step.
     pub transactions_length: usize,
-    /// The state after this step, end-of-block processing included. `None` when the block comes from the history: it is
-    /// made again when it is asked for.
+    /// State after this step, including end-of-block processing. `None` if the block comes from the history;
+    /// the state is then computed on demand by re-execution.
     pub state: Option<State>,
 }
 
-/// What a development helper wrote into the state of a block, between its transactions. Whoever executes the block again
-/// must apply it at its place.
+/// State changes that a development method wrote between the transactions of a block. Re-execution of the
+/// block must apply them at the same position.
 #[derive(Clone, Debug)]
 pub struct Written {
-    /// Index of the step that holds it.
+    /// Index of the step that holds them.
     pub step: usize,
-    /// So many of the block's transactions come before it.
+    /// Number of the block's transactions that precede them.
     pub transactions: usize,
     pub diff: Arc<StateDiff>,
 }
 
-/// A block, sealed or being built, with the state after it and the steps that made it.
+/// A block, sealed or being built, with the state after it and its steps.
 #[derive(Clone, Debug)]
 pub struct Executed {
     pub block: Block,
-    /// The state after the block; for a block being built, as if it were sealed now.
+    /// State after the block. For a block being built, the state if it were sealed now.
     pub state: State,
-    /// The block's steps by index. Empty for genesis, for an imported block, and once out of the window.
+    /// Steps by index. Empty for genesis, for an imported block, and once the block is out of the window.
     pub steps: Vector<Arc<Step>>,
-    /// In order; empty but on development chains. Stays when the steps are forgotten.
+    /// Overrides in order; only development chains have any. Retained when the steps are dropped.
     pub written: Vector<Written>,
 }
 
 impl Step {
-    /// `block`, to which this step belongs, as it stood at the step.
+    /// Returns `block`, to which this step belongs, at this step.
     pub(crate) fn block(&self, block: &Block) -> Block {
         Block {
             header: self.header.clone(),
@@ -66,14 +66,14 @@ impl Step {
 }
 
 impl Executed {
-    /// The block as it stood at its step number `index`, after which the state was `state`.
+    /// Returns the block at its step `index`, with `state` as the state after that step.
     pub(crate) fn at_step(&self, step: &Step, index: usize, state: State) -> Self {
         let block = step.block(&self.block);
         let written = self.written.iter().filter(|written| written.step <= index).cloned().collect();
         Self { block, state, steps: self.steps.take(index + 1), written }
     }
 
-    /// The block's number.
+    /// Returns the number of the block.
     pub fn number(&self) -> u64 {
         self.block.header.number
     }

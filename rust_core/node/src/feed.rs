@@ -1,15 +1,15 @@
-//! What readers may follow: every view in order, and what each adds to the one before.
+//! The feed: every view in order, and the changes from one position to a later view.
 //!
 //! ```text
-//!   writer -- publish --> [ newest view | queue: view, view, tick, arrivals ... ] -- take --> one taker
+//!   writer -- publish --> [ newest view | queue: view, view, tick, arrivals ... ] -- take --> one consumer
 //!                                |                                                              |
 //!   readers <----- newest view --+        changes(view, place): Removed, Unsealed, Step, Sealed <-+
 //! ```
 //!
-//! A view goes into the queue under the lock under which it becomes the newest one: whoever looks at both at once knows
-//! which entries come after what was seen. What a view adds is not recorded anywhere. It is found by comparing a
-//! [`Place`] with the view ([`changes`]), which serves a taker that is one step behind and a client that comes back after a
-//! million blocks alike.
+//! A view enters the queue under the same lock under which it becomes the newest one. A reader that takes
+//! both under the lock can determine which entries come after its view. The changes in a view are not
+//! recorded. [`changes`] computes them by comparing a [`Place`] with the view. This works for a consumer that
+//! is one step behind, and for a client that returns after a million blocks.
 
 mod block_at_step;
 mod changes;

@@ -1,12 +1,12 @@
-//! The sequencer's side of its followers.
+//! The server that feeds followers, on the sequencer's side.
 //!
 //! ```text
-//!   writer, pool -- append, pool event --> FrameLog (a ring, bounded) --> one connection per follower --> its socket
-//!                                                                    journal (backlog) -->|
+//!   writer, pool -- append, pool event --> FrameLog (bounded ring) --> connection per follower --> socket
+//!                                                                 journal (backlog) -->|
 //! ```
 //!
-//! Nobody who writes ever waits for a follower: one that is slower than the ring is long is cut, and comes back by its
-//! cursor. What it then lacks is in the journal.
+//! The writer never waits for a follower. A follower that falls behind by more than the ring holds is
+//! disconnected. It reconnects with its cursor and receives the missing appends from the journal.
 
 mod answers;
 mod by_hand;

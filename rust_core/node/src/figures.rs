@@ -1,4 +1,4 @@
-//! Figures of a node's work since it was opened, for whoever watches it. Counting never waits.
+//! Metrics of a node since it was opened. Counting never blocks.
 
 use std::{
     sync::{
@@ -35,10 +35,10 @@ pub const BOUNDS: [Duration; 16] = [
     Duration::from_secs(10),
 ];
 
-/// How often something took how long.
+/// Histogram of durations.
 #[derive(Debug, Default)]
 pub struct Histogram {
-    /// By bucket; the last one has no bound.
+    /// Counts by bucket; the last bucket has no bound.
     counts: [AtomicU64; BOUNDS.len() + 1],
     nanoseconds: AtomicU64,
 }
@@ -51,7 +51,7 @@ impl Histogram {
         self.nanoseconds.fetch_add(nanoseconds, Ordering::Relaxed);
     }
 
-    /// How many took at most as long as each bound, and how many there were.
+    /// Returns the cumulative count for each bound, and last the total count.
     pub fn cumulative(&self) -> Vec<u64> {
         let counts = self.counts.iter().map(|count| count.load(Ordering::Relaxed));
         counts
@@ -62,34 +62,34 @@ impl Histogram {
             .collect()
     }
 
-    /// How long all of them took together.
+    /// Returns the sum of all durations.
     pub fn total(&self) -> Duration {
         Duration::from_nanos(self.nanoseconds.load(Ordering::Relaxed))
     }
 }
 
-/// Parts of the making of a step, in their order.
+/// Stages of building a step, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StepPart {
-    /// Taking transactions from the pool, in its order.
+    /// Selection of transactions from the pool, in its order.
     Select,
     Execute,
-    /// The tries, end-of-block processing and the header.
+    /// State tries, end-of-block processing and the header.
     Roots,
-    /// Writing to the journal, until it is durable.
+    /// Journal append, until it is durable.
     Sync,
-    /// Making the view and showing it.
+    /// Building and publishing the view.
     Publish,
-    /// Telling the pool what was included.
+    /// Notifying the pool of the included transactions.
     Pool,
 }
 
 impl StepPart {
-    /// All of them.
+    /// All stages.
     pub const ALL: [Self; 6] =
         [Self::Select, Self::Execute, Self::Roots, Self::Sync, Self::Publish, Self::Pool];
 
-    /// Its name in metrics.
+    /// Returns the name of the stage in metrics.
     pub fn name(self) -> &'static str {
         match self {
             Self::Select => "select",
@@ -102,31 +102,31 @@ impl StepPart {
     }
 }
 
-/// What the writer did since the node was opened.
+/// Metrics of the writer.
 #[derive(Debug, Default)]
 pub struct Figures {
-    /// By part, as [`StepPart`] has them.
+    /// Durations by stage, in the order of [`StepPart`].
     parts: [Histogram; StepPart::ALL.len()],
-    /// Whole steps, from looking into the pool to the end.
+    /// Durations of whole steps, from the pool query to the end.
     pub step: Histogram,
-    /// Appends to the journal, until they are durable.
+    /// Durations of journal appends, until they are durable.
     pub append: Histogram,
-    /// Transactions of the store.
+    /// Durations of store commits.
     pub commit: Histogram,
-    /// Steps with transactions, the transactions in them and their gas.
+    /// Number of steps with transactions; `transactions` and `gas` count their transactions and gas used.
     pub steps: AtomicU64,
     pub transactions: AtomicU64,
     pub gas: AtomicU64,
-    /// Blocks sealed.
+    /// Number of sealed blocks.
     pub blocks: AtomicU64,
     /// Bytes written to the journal.
     pub journal_written: AtomicU64,
-    /// Files of the journal.
+    /// Number of journal segment files.
     pub journal_segments: AtomicU64,
 }
 
 impl Figures {
-    /// The times of a part of the step.
+    /// Returns the durations of a stage of the step.
     pub fn part(&self, part: StepPart) -> &Histogram {
         &self.parts[part as usize]
     }
@@ -149,14 +149,14 @@ impl Figures {
     }
 }
 
-/// All figures of a node at this moment.
+/// Snapshot of all metrics of a node.
 pub struct NodeFigures {
     pub work: Arc<Figures>,
     pub pool: PoolFigures,
     pub store: StoreSize,
 }
 
-/// Measures what follows each other.
+/// Stopwatch for consecutive intervals.
 pub(crate) struct Laps<'a> {
     clock: &'a dyn Clock,
     begun: Duration,
@@ -169,7 +169,7 @@ impl<'a> Laps<'a> {
         Self { clock, begun, last: begun }
     }
 
-    /// Time since the last call.
+    /// Returns the time since the last call.
     pub fn lap(&mut self) -> Duration {
         let now = self.clock.monotonic();
         let lap = now.saturating_sub(self.last);
@@ -177,7 +177,7 @@ impl<'a> Laps<'a> {
         lap
     }
 
-    /// Time from the beginning to the last lap.
+    /// Returns the time from the start to the last lap.
     pub fn whole(&self) -> Duration {
         self.last.saturating_sub(self.begun)
     }

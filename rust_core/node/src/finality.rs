@@ -1,6 +1,6 @@
-//! Which blocks are safe and which are finalized.
+//! The safe and the finalized block.
 
-/// How far `safe` and `finalized` trail `latest`, in blocks.
+/// Distance of `safe` and `finalized` from `latest`, in blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FinalityDepth {
     pub safe: u64,
@@ -18,19 +18,19 @@ impl Default for FinalityDepth {
 pub struct Finality {
     pub safe: u64,
     pub finalized: u64,
-    /// Whether they follow `latest` by their depth. Ends for good when somebody sets them.
+    /// `true` while they follow `latest` by their depth. Setting them explicitly ends that for good.
     pub trails: bool,
 }
 
 impl Default for Finality {
-    /// Of genesis.
+    /// Returns the finality of a chain at genesis.
     fn default() -> Self {
         Self { safe: 0, finalized: 0, trails: true }
     }
 }
 
 impl Finality {
-    /// Block `latest` was sealed.
+    /// Advances both after block `latest` was sealed.
     pub(crate) fn follow(&mut self, latest: u64, depth: FinalityDepth) {
         if self.trails {
             self.safe = self.safe.max(latest.saturating_sub(depth.safe));
@@ -38,7 +38,7 @@ impl Finality {
         }
     }
 
-    /// The chain went back to block `latest`: neither may pass it.
+    /// Lowers both after an unwind to block `latest`, which neither may exceed.
     pub(crate) fn unwound(&mut self, latest: u64) {
         self.safe = self.safe.min(latest);
         self.finalized = self.finalized.min(latest);

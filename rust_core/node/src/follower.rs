@@ -1,4 +1,4 @@
-//! A process that follows the sequencer: it has the chain by the journal's appends, and executes nothing.
+//! A process that follows the sequencer: it applies the journal's appends and executes nothing.
 //!
 //! ```text
 //!   store (read-only) --> Replica: chain, undone, views --> Shared: newest view, feed, pool --> readers
@@ -6,9 +6,9 @@
 //!   sequencer --> socket -----+---- Append, Pool, Pulse, Said
 //! ```
 //!
-//! It begins with what the store holds, has the appends behind that from the sequencer, and shows a view once it is up to
-//! date. After a lost connection it goes on by its cursor, and shows what it has meanwhile; its age tells. One whose cursor
-//! is gone begins again with the store.
+//! The follower starts from the store, receives later appends from the sequencer, and publishes a view once
+//! it is up to date. After a lost connection it resumes from its cursor. Meanwhile it serves its last view,
+//! whose age shows in the status. A follower whose cursor is no longer valid starts again from the store.
 
 mod by_hand;
 mod connection;

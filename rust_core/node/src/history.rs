@@ -1,4 +1,4 @@
-//! Where blocks are that views no longer hold in memory.
+//! Access to sealed blocks that views no longer hold in memory.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -9,25 +9,27 @@ use foreseal_types::{LogFilter, LogPosition, LogSink};
 
 use crate::{Executed, Moment, Position};
 
-/// Sealed blocks that can be read again, as of one generation of the chain.
+/// Sealed blocks that can be read again, from one generation of the chain. An unwind starts a new generation.
 ///
-/// Whoever holds it may have been overtaken by an unwind: then every read is [`StateError::ViewGone`], for good. What is
-/// answered is the same in memory and here, [`Step::state`](crate::Step::state) excepted, which a history leaves out.
+/// Once an unwind has replaced that generation, every read returns [`StateError::ViewGone`], for good.
+/// Results equal those from memory, except for [`Step::state`](crate::Step::state), which a history omits.
 pub trait History: Debug + Send + Sync {
-    /// The newest block that is held for good; the blocks up to it may leave memory.
+    /// Returns the number of the newest block that is stored durably. Blocks up to it may leave memory.
     fn confirmed(&self) -> Option<u64>;
-    /// What holds the states of these blocks, if states in memory can do without what it holds.
+    /// Returns the source of stored states, if states in memory may drop what it holds.
     fn states(&self) -> Option<Arc<dyn StateStore>>;
-    /// The sealed block with this number.
+    /// Returns the sealed block with this number.
     fn block(&self, number: u64) -> Result<Option<Arc<Executed>>, StateError>;
-    /// Header and state of the sealed block with this number.
+    /// Returns header and state of the sealed block with this number.
     fn moment(&self, number: u64) -> Result<Option<Moment>, StateError>;
-    /// Hash of the sealed block with this number.
+    /// Returns the hash of the sealed block with this number.
     fn hash(&self, number: u64) -> Result<Option<B256>, StateError>;
-    /// Where the sealed block or step with this hash is. The index counts for steps only.
+    /// Returns the position of the sealed block or step with this hash. The index is meaningful only for
+    /// steps.
     fn step(&self, hash: &B256) -> Result<Option<Position>, StateError>;
-    /// Gives `sink` the logs that match `filter`, from the place `from` on up to the end of block `last`, one that is held
-    /// for good. Returns where the search ended: in front of the block after `last`, or where `sink` broke it off.
+    /// Passes the logs that match `filter` to `sink`, from position `from` to the end of block `last`, which
+    /// must be stored durably. Returns the position where the search ended: the start of the block after
+    /// `last`, or the position at which `sink` stopped it.
     fn search_logs(
         &self,
         filter: &LogFilter,
@@ -35,6 +37,6 @@ pub trait History: Debug + Send + Sync {
         last: u64,
         sink: &mut dyn LogSink,
     ) -> Result<LogPosition, StateError>;
-    /// Where the transaction with this hash is.
+    /// Returns the position of the transaction with this hash.
     fn transaction(&self, hash: &B256) -> Result<Option<Position>, StateError>;
 }

@@ -1,4 +1,4 @@
-//! Identity of a data directory: its genesis file and its signers. The file `identity.json`, with a checksum.
+//! Identity of a data directory: its genesis file and its signers, in `identity.json`, which has a checksum.
 
 use std::path::{Path, PathBuf};
 
@@ -12,10 +12,10 @@ use crate::{
 
 /// Name of the file.
 pub(crate) const IDENTITY: &str = "identity.json";
-/// The newest format that this program reads, and the one it writes.
+/// Format version that this program writes, and the newest that it reads.
 const FORMAT: u32 = 1;
 
-/// A signer, from a block on.
+/// A signer, with the first block that it signs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SignerSince {
@@ -32,26 +32,26 @@ pub struct DirIdentity {
     pub chain_id: u64,
     /// Checksum of `genesis.json`.
     pub genesis: Checksum,
-    /// Oldest first; the last one signs.
+    /// Signers, oldest first; the last one is active.
     pub signers: Vec<SignerSince>,
 }
 
 impl DirIdentity {
-    /// Returns the identity of a directory in which nothing was signed.
+    /// Returns the identity of a directory without signed steps.
     pub(crate) fn new(chain_id: u64, genesis: &[u8]) -> Self {
         Self { format: FORMAT, chain_id, genesis: Checksum::new(genesis), signers: Vec::new() }
     }
 
-    /// Reads that of the data directory; `None` if it has none, as those of older programs.
+    /// Reads the identity of a data directory; `None` if it has none, like those of older versions.
     ///
     /// # Errors
-    /// [`NodeError::Damaged`] when a bit of it was changed.
+    /// Returns [`NodeError::Damaged`] if the file is damaged.
     pub fn read(datadir: &Path) -> Result<Option<Self>, NodeError> {
         let path = datadir.join(IDENTITY);
         let found = checked_file::read(&path, checked_file::unseal_json)
             .map_err(|error| NodeError::io("read", &path, &error))?;
         let Some(content) = found else { return Ok(None) };
-        // One without a checksum was never written.
+        // No version ever wrote this file without a checksum.
         let Content::Checked(bytes) = content? else { return Err(damaged(path)) };
         match serde_json::from_slice::<Self>(&bytes) {
             Ok(identity) if identity.format == FORMAT => Ok(Some(identity)),
@@ -60,7 +60,7 @@ impl DirIdentity {
         }
     }
 
-    /// Writes it durably.
+    /// Writes the identity durably.
     pub(crate) fn write(&self, datadir: &Path) -> Result<(), NodeError> {
         let path = datadir.join(IDENTITY);
         let text = serde_json::to_vec_pretty(self).map_err(foreseal_types::GenesisError::from)?;
@@ -68,7 +68,7 @@ impl DirIdentity {
             .map_err(|error| NodeError::io("write", &path, &error))
     }
 
-    /// The one who signs now; `None` where nothing was signed.
+    /// Returns the active signer; `None` if no step is signed.
     pub fn signer(&self) -> Option<Address> {
         self.signers.last().map(|signer| signer.address)
     }

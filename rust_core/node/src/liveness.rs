@@ -1,4 +1,5 @@
-//! Signs of life of the thread that writes the chain, or follows it, for a supervisor that replaces a wedged process.
+//! Signs of life of the thread that writes or follows the chain, for a supervisor that replaces a stalled
+//! process.
 
 use std::{
     sync::atomic::{AtomicU32, Ordering},
@@ -7,28 +8,30 @@ use std::{
 
 use crate::{Node, Phase, feed_server::SILENCE, node::Part};
 
-/// Progress of the writing thread at one moment. Compare two of them to find a thread that is wedged.
+/// Progress of the writing thread at one moment. Compare two readings to detect a stalled thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Liveness {
     pub phase: Phase,
-    /// Changes with each tick, with each replayed record, and on a follower with each frame of the sequencer.
+    /// Counter that changes with each tick and each replayed record; on a follower, with each frame from the
+    /// sequencer.
     pub count: i64,
     /// Longest normal time between two changes of `count`; `None` if no change is expected.
     pub interval: Option<Duration>,
-    /// `true` while a write to the disk is in progress, or the store is waited for.
+    /// `true` while a write to the disk or a wait for the store is in progress.
     pub on_disk: bool,
-    /// Kernel id of the thread that works on the chain at this moment.
+    /// Kernel id of the thread that currently works on the chain.
     pub thread: Option<u32>,
 }
 
 impl Node {
-    /// Progress of the writing thread. Takes no lock that this thread holds while it works.
+    /// Returns the progress of the writing thread. Takes no lock that this thread holds while it works.
     pub fn liveness(&self) -> Liveness {
         let (phase, shared) = (self.shared.phase(), &self.shared);
         let (count, interval) = match (&self.part, &phase) {
             (_, Phase::Replaying { records }) => (i64::try_from(*records).unwrap_or(i64::MAX), None),
             (Part::Writer(_), Phase::Producing) => (shared.ticked(), Some(self.settings().production.step)),
-            // A connection that is silent for longer breaks off, unless the thread that reads it is wedged.
+            // A connection that stays silent for longer is closed, unless the thread that reads it is
+            // stalled.
             (Part::Follower(_), Phase::Following) => (shared.heard_at(), Some(SILENCE)),
             (Part::Writer(_) | Part::Follower(_), _) => (0, None),
         };
@@ -37,7 +40,7 @@ impl Node {
     }
 }
 
-/// Work of the writing thread at this moment.
+/// Current activity of the writing thread.
 #[derive(Debug, Default)]
 pub(crate) struct Activity {
     disk_waits: AtomicU32,
@@ -46,13 +49,13 @@ pub(crate) struct Activity {
 }
 
 impl Activity {
-    /// Marks the calling thread as the one that works on the chain.
+    /// Marks the calling thread as the one that works on the chain, until the guard is dropped.
     pub fn work(&self) -> Working<'_> {
         self.thread.store(thread_id(), Ordering::Relaxed);
         Working(&self.thread)
     }
 
-    /// Marks a write to the disk.
+    /// Marks a write to the disk, until the guard is dropped.
     pub fn wait_for_disk(&self) -> DiskWait<'_> {
         self.disk_waits.fetch_add(1, Ordering::Relaxed);
         DiskWait(&self.disk_waits)
@@ -70,7 +73,7 @@ impl Activity {
     }
 }
 
-/// A thread that works on the chain, until it is dropped.
+/// Guard that marks a thread as working on the chain.
 #[must_use]
 pub(crate) struct Working<'a>(&'a AtomicU32);
 
@@ -80,7 +83,7 @@ impl Drop for Working<'_> {
     }
 }
 
-/// A write to the disk that is in progress, until it is dropped.
+/// Guard that marks a write to the disk in progress.
 #[must_use]
 pub(crate) struct DiskWait<'a>(&'a AtomicU32);
 
@@ -98,7 +101,7 @@ fn thread_id() -> u32 {
     THREAD_ID.with(|id| *id)
 }
 
-/// Reads the kernel's id of the calling thread; 0 where the kernel does not show it.
+/// Returns the kernel's id of the calling thread; 0 if the kernel does not expose it.
 fn read_thread_id() -> u32 {
     let link = std::fs::read_link("/proc/thread-self").ok();
     link.and_then(|link| link.file_name()?.to_str()?.parse().ok()).unwrap_or(0)

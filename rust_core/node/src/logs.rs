@@ -1,4 +1,4 @@
-//! Searching a view for logs.
+//! Log search in a view.
 
 use std::{cmp::Ordering, ops::ControlFlow, sync::Arc};
 
@@ -8,8 +8,9 @@ use foreseal_types::{Block, FoundLog, LogFilter, LogPosition, LogSink, Receipt};
 use crate::View;
 
 impl View {
-    /// Gives `sink` the logs that match `filter`, from the place `from` on up to the end of block `last`, sealed or being
-    /// built. Returns where the search ended: in front of the block after `last`, or where `sink` broke it off.
+    /// Passes the logs that match `filter` to `sink`, from position `from` to the end of block `last`, sealed
+    /// or being built. Returns the position where the search ended: the start of the block after `last`, or
+    /// the position at which `sink` stopped it.
     pub fn search_logs(
         &self,
         filter: &LogFilter,
@@ -24,7 +25,7 @@ impl View {
                 archive.confirmed().map(|number| number.min(last).min(self.latest().number()))
             && position.block <= stored
         {
-            // Its index makes it the better place to search, also for blocks that are in memory.
+            // The store has an index, so it is searched even for blocks that are in memory.
             let mut sink = Marked { sink, used: false };
             match archive.search_logs(filter, position, stored, &mut sink) {
                 Ok(ended) if ended.block <= stored => return Ok(ended),
@@ -53,7 +54,7 @@ impl View {
     }
 }
 
-/// A sink, and whether anything was given to it.
+/// A sink that records if it received anything.
 struct Marked<'a> {
     sink: &'a mut dyn LogSink,
     used: bool,
@@ -81,8 +82,8 @@ impl LogSink for Marked<'_> {
     }
 }
 
-/// Gives `sink` the matching logs of one block, from the one with index `first` on: blooms of the block and its receipts
-/// are asked before the logs themselves. Breaks with the place where `sink` broke it off.
+/// Passes the matching logs of one block to `sink`, starting at log index `first`. The blooms of the block
+/// and its receipts are checked before the logs. Breaks with the position at which `sink` stopped the search.
 pub fn search_block(
     block: &Block,
     filter: &LogFilter,
@@ -92,7 +93,7 @@ pub fn search_block(
     if !filter.may_match(&block.header.logs_bloom) {
         return ControlFlow::Continue(());
     }
-    // A step's logs are searched for often, and its block may have thousands of transactions before them.
+    // Searches often start at a step, which can have thousands of transactions of its block before it.
     let side =
         |receipt: &Arc<Receipt>| if receipt.log_end() > first { Ordering::Greater } else { Ordering::Less };
     let begin = block.receipts.binary_search_by(side).unwrap_or_else(|begin| begin);

@@ -1,12 +1,12 @@
-//! Where a hash is: shared by all views, checked against the view that asks.
+//! Hash index of the blocks in memory. All views share it, and each view checks the positions that it finds.
 
 use alloy_primitives::{B256, map::B256HashMap};
 use parking_lot::RwLock;
 
-/// Blocks whose steps can be named by hash or position.
+/// Number of newest blocks whose steps can be named by hash or position.
 pub const STEP_WINDOW: u64 = 1024;
 
-/// Number of a block and the index of a step or transaction in it.
+/// Number of a block, and the index of a step or transaction in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position {
     pub number: u64,
@@ -15,7 +15,7 @@ pub struct Position {
 
 const SHARDS: usize = 64;
 
-/// A hash table in shards, so that a reader meets the writer rarely and briefly.
+/// Sharded hash table, so that readers and the writer rarely contend for a lock.
 #[derive(Debug)]
 struct Positions([RwLock<B256HashMap<Position>>; SHARDS]);
 
@@ -50,10 +50,10 @@ impl Positions {
     }
 }
 
-/// Positions of steps (a sealed block is its last step) and of transactions, of blocks in memory alone.
+/// Positions of steps and transactions in the blocks in memory. A sealed block is its last step.
 ///
-/// It may know more than a view shows: it is written before the view is published. A view therefore checks
-/// what it finds at a position, and an entry that is ahead of the view reads as absent.
+/// The index is written before the view is published, so it can be ahead of a view. A view therefore checks
+/// the entry at each position; an entry ahead of the view reads as absent.
 #[derive(Debug)]
 pub struct Lookup {
     steps: Positions,
@@ -67,12 +67,12 @@ impl Default for Lookup {
 }
 
 impl Lookup {
-    /// Where the step or block with this hash is.
+    /// Returns the position of the step or block with this hash.
     pub fn step(&self, hash: &B256) -> Option<Position> {
         self.steps.get(hash)
     }
 
-    /// Where the transaction with this hash is.
+    /// Returns the position of the transaction with this hash.
     pub fn transaction(&self, hash: &B256) -> Option<Position> {
         self.transactions.get(hash)
     }
@@ -87,17 +87,17 @@ impl Lookup {
         self.transactions.insert(hash, Position { number, index });
     }
 
-    /// Forgets a transaction that the history answers for.
+    /// Removes a transaction that the history can find.
     pub fn remove_transaction(&self, hash: &B256) {
         self.transactions.remove(hash);
     }
 
-    /// A table of its own that knows the blocks up to `number` alone.
+    /// Returns a separate copy that holds only the blocks up to `number`.
     pub(crate) fn up_to(&self, number: u64) -> Self {
         Self { steps: self.steps.up_to(number), transactions: self.transactions.up_to(number) }
     }
 
-    /// Forgets a step that left the window, or that the history answers for.
+    /// Removes a step that left the window, or that the history can find.
     pub fn remove_step(&self, hash: &B256) {
         self.steps.remove(hash);
     }

@@ -1,4 +1,4 @@
-//! Losses of the journal: it ends although another record of this node proves that more existed.
+//! Detection of journal loss: the journal ends although another record of this node proves that more existed.
 
 use std::{
     fmt,
@@ -17,18 +17,18 @@ use crate::{
     NodeError, StartError, StoreSettings, contradiction, offline::open_store_to_read, start::sealed_by,
 };
 
-/// A sealed block, and where in the journal the chain ended with it.
+/// A sealed block, and the journal position at which the chain ended with it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sealed {
     pub number: u64,
     pub hash: B256,
     pub sequence: u64,
-    /// Records of that append up to it.
+    /// Number of records of that append, up to and including the one that seals the block.
     pub records: usize,
 }
 
-/// The sealed blocks of the chain that the appends end with, oldest first, as far as they go back; `None` if they name
-/// none.
+/// Returns the sealed blocks of the chain that results from these appends, oldest first, as far back as the
+/// appends reach; `None` if they name no block.
 pub(crate) fn sealed_chain<E>(
     genesis: B256,
     appends: impl Iterator<Item = Result<Append, E>>,
@@ -49,7 +49,8 @@ pub(crate) fn sealed_chain<E>(
     Ok((!chain.is_empty()).then_some(chain))
 }
 
-/// The sealed blocks of the chain with which the first `next` appends of a journal end, as [`sealed_chain`] finds them.
+/// Returns the sealed blocks of the chain that results from the first `next` appends of a journal, like
+/// [`sealed_chain`].
 pub(crate) fn sealed_until(
     past: &Past,
     next: u64,
@@ -58,14 +59,14 @@ pub(crate) fn sealed_until(
     let appends = past.until(next).wholes(0)?;
     let appends = appends.map(|append| {
         let append = append?;
-        // Records that cannot be read name no block.
+        // Records that cannot be decoded name no block.
         let records = append.decode().map(|append| append.records).unwrap_or_default();
         Ok::<_, JournalError>(Append { sequence: append.sequence, records })
     });
     sealed_chain(genesis, appends)
 }
 
-/// The newest of these blocks that the store has too.
+/// Returns the newest of these blocks that the store has too.
 pub(crate) fn common(store: &Store, sealed: &[Sealed]) -> Result<Option<Sealed>, NodeError> {
     let reader = store.reader()?;
     for place in sealed.iter().rev() {
@@ -76,29 +77,30 @@ pub(crate) fn common(store: &Store, sealed: &[Sealed]) -> Result<Option<Sealed>,
     Ok(None)
 }
 
-/// Loss of the journal, as far as store and recorded end show it.
+/// Loss of the journal, as far as the store and the recorded end of the journal prove it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ChainLoss {
     /// Sequence number after the newest append that the journal still has.
     pub next: u64,
-    /// Appends that are gone.
+    /// Number of lost appends.
     pub appends: u64,
     /// First and last number of the sealed blocks that only the store still has.
     pub blocks: Option<(u64, u64)>,
-    /// Steps and transactions of these blocks.
+    /// Number of steps in these blocks; `transactions` counts their transactions.
     pub steps: u64,
     pub transactions: u64,
-    /// The newest block and step that were recorded.
+    /// Newest block and step in the recorded end of the journal.
     pub tip: Option<Tip>,
-    /// The block that the chain would go back to.
+    /// Number of the block to which the chain would be unwound.
     pub back_to: Option<u64>,
-    /// The rest of the journal and the store have no block in common: no start could go on with both.
+    /// `true` if the rest of the journal and the store have no block in common, so that no start could use
+    /// both.
     pub nothing_shared: bool,
 }
 
 impl ChainLoss {
-    /// Compares the store and the recorded end with the first `next` appends of the journal; `None` if they prove no more
-    /// than those.
+    /// Compares the store and the recorded end with the first `next` appends of the journal. Returns `None`
+    /// if they prove no more than these appends.
     pub(crate) fn find(
         store: &Store,
         past: &Past,
@@ -107,7 +109,7 @@ impl ChainLoss {
     ) -> Result<Option<Self>, NodeError> {
         let progress = store.progress()?;
         let stored = progress.head.map_or(0, |_| progress.journal_sequence.saturating_add(1));
-        // A store without blocks after genesis has been told of append 0 at most.
+        // A store without blocks after genesis has applied at most append 0.
         let stored = if progress.head.is_none_or(|head| head.number == 0) { 0 } else { stored };
         let recorded = mark.map_or(0, |mark| mark.next);
         if stored.max(recorded) <= next {
@@ -116,7 +118,7 @@ impl ChainLoss {
         let mut loss = Self { next, appends: stored.max(recorded) - next, ..Self::default() };
         loss.tip = mark.filter(|mark| mark.next > next).map(|mark| mark.tip);
         if stored > next {
-            // A damaged store still proves that more existed, if not which blocks.
+            // A damaged store still proves that more existed, even if its blocks cannot be read.
             if let Err(error) = loss.add_stored(store, past) {
                 tracing::warn!(%error, "the blocks that only the store has cannot be read");
             }
@@ -166,7 +168,7 @@ impl fmt::Display for ChainLoss {
     }
 }
 
-/// Returns the loss as the error of a start, if the journal has lost something.
+/// Converts the error to that of a start, with the loss if the journal has lost appends.
 pub(crate) fn explain(error: JournalError, store: &Store, past: &Past) -> NodeError {
     let JournalError::Missing { next, mark, place, .. } = &error else { return error.into() };
     let head = store.head().ok().flatten().map_or(0, |head| head.number);
@@ -175,12 +177,13 @@ pub(crate) fn explain(error: JournalError, store: &Store, past: &Past) -> NodeEr
     }
     match ChainLoss::find(store, past, *next, Some(mark)) {
         Ok(Some(loss)) => StartError::Lost { place: *place, loss: Box::new(loss) }.into(),
-        // The journal's own words, where the store cannot be read.
+        // Keeps the journal's own error if the store cannot be read.
         Ok(None) | Err(_) => error.into(),
     }
 }
 
-/// The repair of a data directory's journal, planned and not done. The directory is locked meanwhile.
+/// A planned repair of a data directory's journal. The directory stays locked until the plan is applied or
+/// dropped.
 pub struct JournalRepair {
     datadir: PathBuf,
     journal: OfflineJournal,
@@ -193,7 +196,8 @@ impl JournalRepair {
     /// Compares the journal of a data directory with its recorded end and the store. Changes nothing.
     ///
     /// # Errors
-    /// Errors of reading the journal; a store that cannot be read proves nothing.
+    /// Returns the errors of reading the journal, and [`JournalRepairError::NothingShared`]. A store that
+    /// cannot be read is no error; it proves nothing.
     pub fn plan(datadir: &Path) -> Result<Self, JournalRepairError> {
         let journal = OfflineJournal::lock(datadir)?;
         let (report, mut repair) = journal.plan_repair()?;
@@ -221,26 +225,28 @@ impl JournalRepair {
         Ok(Self { datadir: datadir.to_owned(), journal, repair, report, chain })
     }
 
-    /// Content of the journal.
+    /// Returns the report on the content of the journal.
     pub fn report(&self) -> &Report {
         &self.report
     }
 
-    /// Appends that [`Self::apply`] gives up; `None` if there is nothing to do.
+    /// Returns the appends that [`Self::apply`] abandons; `None` if there is nothing to repair.
     pub fn loss(&self) -> Option<&foreseal_journal::Loss> {
         self.repair.as_ref().map(Repair::loss)
     }
 
-    /// Loss, as store and recorded end show it.
+    /// Returns the loss that the store and the recorded end prove.
     pub fn chain(&self) -> Option<&ChainLoss> {
         self.chain.as_ref()
     }
 
-    /// Cuts the journal where it is damaged and records that the loss is accepted: at the next start the store goes back.
+    /// Truncates the journal where it is damaged and records that the loss is accepted. The next start
+    /// unwinds the store.
     pub fn apply(self) -> Result<(), JournalError> {
         let Self { datadir, journal, repair, .. } = self;
         repair.map_or(Ok(()), Repair::apply)?;
-        // Where it stays, the record is among what is given up.
+        // If the file cannot be removed, its append is among those that the repair abandoned, so it has no
+        // effect.
         if let Err(error) = contradiction::remove(&datadir) {
             tracing::warn!(%error, "a record of lost appends cannot be removed");
         }
@@ -249,14 +255,14 @@ impl JournalRepair {
     }
 }
 
-/// Why a repair cannot be planned.
+/// Reasons why a repair cannot be planned.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalRepairError {
     #[error(transparent)]
     Offline(#[from] foreseal_journal::OfflineError),
     #[error(transparent)]
     Journal(#[from] JournalError),
-    /// A repair would leave a data directory that no start accepts.
+    /// A repair would leave a data directory with which no start succeeds.
     #[error(
         "a repair would leave no block of the journal that the store has too, and the node could not start: bring back the \
          journal, restore a backup into a new folder, or `foreseal import` a file of blocks into a new folder"
@@ -264,7 +270,7 @@ pub enum JournalRepairError {
     NothingShared,
 }
 
-/// The removal of damaged segments, if the store has all of what was in them.
+/// Plans the removal of damaged leading segments, if the store holds all of their content.
 fn leading_cut(
     datadir: &Path,
     journal: &OfflineJournal,
@@ -282,7 +288,7 @@ fn leading_cut(
     }
 }
 
-/// Adds the appends that a follower had and the journal does not have, unless a repair has given them up.
+/// Adds the appends that a follower received and the journal lacks, unless a repair has abandoned them.
 fn add_contradiction(
     datadir: &Path,
     journal: &OfflineJournal,

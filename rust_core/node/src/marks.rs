@@ -1,17 +1,17 @@
-//! Where blocks are in the journal: what of it may go.
+//! Journal positions of blocks, which decide what the journal may discard.
 
 use std::collections::VecDeque;
 
 use crate::outgoing::Mark;
 
-/// So many marks for as many blocks as the journal is kept for.
+/// Number of marks within the retention period of the journal.
 const MARKS: u64 = 32;
 
-/// Marks of some of the newest blocks, oldest first.
+/// Journal positions of some of the newest blocks, oldest first.
 #[derive(Clone, Debug)]
 pub(crate) struct Marks {
     list: VecDeque<Mark>,
-    /// Blocks that the journal is kept for after the store has them.
+    /// Number of blocks for which the journal is retained after the store has them.
     retention: u64,
 }
 
@@ -20,7 +20,8 @@ impl Marks {
         Self { list: list.into(), retention }
     }
 
-    /// Block `number` was sealed by the journal's append `sequence`.
+    /// Records that append `sequence` of the journal sealed block `number`, unless the last mark is too
+    /// close.
     pub fn add(&mut self, number: u64, sequence: u64) {
         let apart = (self.retention / MARKS).max(1);
         if self.list.back().is_none_or(|last| last.number.saturating_add(apart) <= number) {
@@ -28,18 +29,18 @@ impl Marks {
         }
     }
 
-    /// Number of the newest block that is marked.
+    /// Returns the number of the newest marked block.
     pub fn newest(&self) -> Option<u64> {
         self.list.back().map(|mark| mark.number)
     }
 
-    /// The chain went back to block `number`.
+    /// Drops the marks of blocks above `number` after an unwind to that block.
     pub fn unwind(&mut self, number: u64) {
         self.list.retain(|mark| mark.number <= number);
     }
 
-    /// The store has all blocks up to `confirmed`: the append before which nothing is needed any more. Forgets the marks
-    /// before it.
+    /// Returns the append before which nothing is needed any more, given that the store has all blocks up to
+    /// `confirmed`. Drops the marks before it.
     pub fn passed(&mut self, confirmed: u64) -> Option<u64> {
         let past = |mark: &Mark| mark.number.saturating_add(self.retention) <= confirmed;
         let count = self.list.iter().take_while(|mark| past(mark)).count();

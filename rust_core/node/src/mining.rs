@@ -1,23 +1,24 @@
-//! When blocks are sealed.
+//! Policies that decide when a block is sealed.
 
-/// What ends a block.
+/// Trigger that seals a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mining {
-    /// The end of a slot of so many seconds, at least 1.
+    /// The end of a slot of this many seconds, at least 1.
     Interval { seconds: u64 },
-    /// Every step that holds something.
+    /// Every step with content.
     Automatic,
-    /// Somebody who asks for it.
+    /// An explicit request.
     Manual,
 }
 
 impl Mining {
-    /// Whether time ends a block.
+    /// Returns `true` if blocks are sealed by time.
     pub(crate) fn is_timed(self) -> bool {
         matches!(self, Self::Interval { .. })
     }
 
-    /// Seconds that the timestamps of two blocks differ by at least, unless one is set.
+    /// Returns the minimum difference between the timestamps of two blocks, in seconds. A timestamp set
+    /// explicitly overrides it.
     pub(crate) fn block_time(self) -> u64 {
         match self {
             Self::Interval { seconds } => seconds,

@@ -8,7 +8,7 @@ use foreseal_state::State;
 
 use crate::Executed;
 
-/// What state reads, calls and estimates need of a block.
+/// Header, hash and state of a block: the input of state reads, calls and gas estimates.
 #[derive(Clone, Debug)]
 pub struct Moment(Source);
 
@@ -26,17 +26,17 @@ struct Stored {
 }
 
 impl Moment {
-    /// Of a block that is in memory.
+    /// Wraps a block that is in memory.
     pub fn of(block: Arc<Executed>) -> Self {
         Self(Source::Block(block))
     }
 
-    /// Of a block whose body stays where it is. `hash` is that of the header.
+    /// Wraps header and state of a block whose body is not loaded. `hash` is the hash of the header.
     pub fn stored(header: Header, hash: B256, state: State) -> Self {
         Self(Source::Stored(Arc::new(Stored { header, hash, state })))
     }
 
-    /// The block's header.
+    /// Returns the header of the block.
     pub fn header(&self) -> &Header {
         match &self.0 {
             Source::Block(block) => &block.block.header,
@@ -44,7 +44,7 @@ impl Moment {
         }
     }
 
-    /// The block's hash.
+    /// Returns the hash of the block.
     pub fn hash(&self) -> B256 {
         match &self.0 {
             Source::Block(block) => block.block.hash,
@@ -52,7 +52,7 @@ impl Moment {
         }
     }
 
-    /// The state after the block.
+    /// Returns the state after the block.
     pub fn state(&self) -> &State {
         match &self.0 {
             Source::Block(block) => &block.state,

@@ -1,4 +1,4 @@
-//! A node: data directory, pool, newest view, and the thread that writes.
+//! A node: data directory, pool, newest view, and the writing thread.
 
 use std::{
     panic::AssertUnwindSafe,
@@ -28,33 +28,34 @@ use crate::{
     writer::Writer,
 };
 
-/// What a node takes from the world around it.
+/// Environment of a node: clocks, randomness and disk.
 pub struct Surroundings {
     pub clock: Arc<dyn Clock>,
     pub randomness: Randomness,
-    /// Source of the key that signs steps, should there be none yet: nobody else may know or guess it.
+    /// Source of the key that signs steps, used if no key exists yet. Its output must be secret and
+    /// unpredictable.
     pub secret: Randomness,
     pub disk: Arc<dyn Disk>,
 }
 
-/// A node. Reads are answered from [`Node::view`]; writing happens on a thread of its own.
+/// A node. Reads are served from [`Node::view`]; writes happen on a thread of their own.
 pub struct Node {
     spec: Arc<ChainSpec>,
     settings: Settings,
     pub(crate) shared: Arc<Shared>,
     store: Store,
-    /// Reads the store in the background.
+    /// Thread that scrubs the store in the background.
     scrub: Mutex<Option<JoinHandle<()>>>,
     pub(crate) part: Part,
 }
 
-/// What the process does.
+/// Role of the process with its state.
 pub(crate) enum Part {
     Writer(Writing),
     Follower(Arc<Following>),
 }
 
-/// What the process has that writes the chain.
+/// State of the process that writes the chain.
 pub(crate) struct Writing {
     datadir: Arc<DataDir>,
     control: Arc<Control>,
@@ -62,13 +63,14 @@ pub(crate) struct Writing {
     surroundings: Mutex<Option<Surroundings>>,
     thread: Mutex<Option<JoinHandle<()>>>,
     server: Arc<Mutex<Option<FeedServer>>>,
-    /// What followers are served from, once there is something to follow.
+    /// Source that feeds followers; set once the journal is replayed, if followers are served.
     pub(crate) source: Arc<OnceLock<Arc<Source>>>,
 }
 
 impl Node {
-    /// Checks the settings, locks the data directory, reads the genesis, opens the store, and reads or makes the key that
-    /// signs steps, if any are to be made: that of the signer whose steps the directory holds. Starts nothing. A follower locks nothing and makes nothing.
+    /// Checks the settings, locks the data directory, reads the genesis and opens the store. If steps are to
+    /// be made, also reads or creates the key that signs them; it must belong to the signer whose steps the
+    /// directory holds. Starts no thread. A follower takes no lock and creates nothing.
     pub fn open(settings: Settings, surroundings: Surroundings) -> Result<Self, NodeError> {
         settings.production.check()?;
         settings.store.check()?;
@@ -89,7 +91,7 @@ impl Node {
     ) -> Result<Self, NodeError> {
         let Followed { spec, store, journal } =
             Followed::open(&settings.datadir, settings.genesis.as_ref(), &settings.store)?;
-        // What its helpers write, the sequencer alone can write.
+        // Development methods write the chain, which only the sequencer can do.
         let settings = Settings { development: None, ..settings };
         let pool = Arc::new(Pool::new(settings.pool.clone()));
         let shared = Arc::new(Shared::new(pool, surroundings.clock));
@@ -124,8 +126,8 @@ impl Node {
         Ok(Self { spec, settings, shared, store, scrub: Mutex::default(), part })
     }
 
-    /// Starts the writing thread: it replays the journal, then produces or only serves. That of a follower follows.
-    /// Returns at once.
+    /// Starts the writing thread, which replays the journal and then produces blocks or only serves. On a
+    /// follower, starts the thread that follows the sequencer. Returns at once.
     pub fn start(&self) {
         let writing = match &self.part {
             Part::Writer(writing) => writing,
@@ -175,13 +177,14 @@ impl Node {
     fn join_scrub(&self) {
         let thread = self.scrub.lock().take();
         if let Some(thread) = thread {
-            // It ends with the portion that it reads.
+            // The thread ends after the portion that it is reading.
             let _ = thread.join();
         }
     }
 
-    /// Replays the journal on the caller's thread and returns the producer for the caller to tick; `None` for a node
-    /// that only serves. For those who own the clock. A follower has its thread all the same.
+    /// Replays the journal on the caller's thread and returns the producer, which the caller ticks. Returns
+    /// `None` for a node that only serves. Intended for callers that own the clock. A follower still starts
+    /// its thread.
     pub fn start_stepped(&self) -> Result<Option<Producer>, NodeError> {
         let writing = match &self.part {
             Part::Writer(writing) => writing,
@@ -190,9 +193,10 @@ impl Node {
         self.begin(writing, None)
     }
 
-    /// As [`Self::start_stepped`] for a simulation: `watcher` is told of every [`Point`], and no thread is started, so that
-    /// the store is written when its owner says so ([`Self::write_store`]) or when the chain cannot go on without. A follower
-    /// has its thread all the same; [`Self::start_by_hand`] has none.
+    /// Replays like [`Self::start_stepped`], for a simulation: `watcher` is notified of every [`Point`], and
+    /// no thread is started for the store. The store is written when the caller calls [`Self::write_store`],
+    /// or when the chain cannot proceed without it. A follower still starts its thread;
+    /// [`Self::start_by_hand`] starts none.
     pub fn start_watched(&self, watcher: Arc<dyn Watcher>) -> Result<Option<Producer>, NodeError> {
         self.shared.set_watcher(watcher);
         self.start_stepped()
@@ -209,7 +213,7 @@ impl Node {
         }
     }
 
-    /// Lets a store without a thread write some of what it was given; whether there was something.
+    /// Writes one batch to a store that has no thread. Returns `true` if there was work.
     pub fn write_store(&self) -> bool {
         match &self.part {
             Part::Writer(writing) => writing.control.write_store(),
@@ -217,7 +221,7 @@ impl Node {
         }
     }
 
-    /// Waits until the store has every block that is sealed by now.
+    /// Waits until the store holds every block sealed so far.
     pub fn drain(&self) -> Result<(), StoreFailed> {
         match &self.part {
             Part::Writer(writing) => writing.control.drain(),
@@ -225,12 +229,12 @@ impl Node {
         }
     }
 
-    /// The store that it keeps.
+    /// Returns the store of the chain.
     pub fn store(&self) -> &Store {
         &self.store
     }
 
-    /// Saves the pool for the next start, as a clean stop of a started node does by itself.
+    /// Saves the pool for the next start. A started node does so itself on a clean stop.
     pub fn save(&self) -> Result<(), NodeError> {
         match &self.part {
             Part::Writer(writing) => self.writer(writing, None).finish(),
@@ -238,8 +242,8 @@ impl Node {
         }
     }
 
-    /// Ends production, saves the pool and closes the journal; followers are told. Blocks until that is done; a second call
-    /// does nothing.
+    /// Stops production, notifies followers, saves the pool and closes the journal. Blocks until that is
+    /// done; a second call does nothing.
     pub fn stop(&self) {
         let writing = match &self.part {
             Part::Writer(writing) => writing,
@@ -249,10 +253,11 @@ impl Node {
             }
         };
         self.shared.stop();
-        // Not under its lock: who looks at the followers does not wait for their farewell.
+        // The lock is released first, so that readers of the follower list do not wait for the farewell to
+        // followers.
         let server = writing.server.lock().take();
         if let Some(server) = server {
-            // Before the pool is saved: what followers send from now on would be lost.
+            // The server stops before the pool is saved: later submissions from followers would be lost.
             server.stop();
         }
         self.join_scrub();
@@ -279,7 +284,7 @@ impl Node {
         }
     }
 
-    /// The followers that are connected; none where none are served.
+    /// Returns the connected followers; empty if none are served.
     pub fn followers(&self) -> Vec<FollowerStatus> {
         match &self.part {
             Part::Writer(writing) => {
@@ -289,23 +294,25 @@ impl Node {
         }
     }
 
-    /// Sends the metrics of this follower to the sequencer, where [`Self::followers`] has them. On the sequencer nothing
-    /// happens.
+    /// Sends the metrics of this follower to the sequencer, which lists them in [`Self::followers`]. Does
+    /// nothing on the sequencer.
     pub fn report(&self, metrics: Vec<u8>) {
         if let Part::Follower(following) = &self.part {
             following.report(metrics);
         }
     }
 
-    /// Whether it follows a sequencer in another process.
+    /// Returns `true` if this node follows a sequencer in another process.
     pub fn is_follower(&self) -> bool {
         matches!(self.part, Part::Follower(_))
     }
 
-    /// Does `act` as the writer, on this thread, while nobody else writes. What it answers is durable and shown by then.
+    /// Runs `act` as the writer on this thread, with exclusive write access. Its result is returned once the
+    /// change is durable and published.
     ///
     /// # Errors
-    /// Those of the [`Sequencer`]'s methods, and while the node starts, after it stopped, or once production failed.
+    /// Returns the errors of the [`Sequencer`]'s methods. Also fails while the node starts, after it stopped,
+    /// and once production failed.
     pub fn control<T>(
         &self,
         act: impl FnOnce(&mut Sequencer) -> Result<T, ControlError>,
@@ -316,37 +323,38 @@ impl Node {
         }
     }
 
-    /// The newest view; `None` until the journal is replayed.
+    /// Returns the newest view; `None` until the journal is replayed.
     pub fn view(&self) -> Option<Arc<View>> {
         self.shared.view()
     }
 
-    /// The transaction pool.
+    /// Returns the transaction pool.
     pub fn pool(&self) -> &Arc<Pool> {
         &self.shared.pool
     }
 
-    /// The chain's rules.
+    /// Returns the rules of the chain.
     pub fn spec(&self) -> &Arc<ChainSpec> {
         &self.spec
     }
 
-    /// The settings it was opened with.
+    /// Returns the settings that the node was opened with.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    /// Views, ticks and arrivals in order, for one taker.
+    /// Returns the feed of views, ticks and pool arrivals, in order, for a single consumer.
     pub fn feed(&self) -> &Feed {
         &self.shared.feed
     }
 
-    /// What those who wait for a newer view wait on; the end of production wakes them too.
+    /// Returns the counter that callers wait on for a newer view. The end of production wakes them too.
     pub fn changes(&self) -> &Changes {
         &self.shared.changes
     }
 
-    /// How often something came of the sequencer that those may wait for who submitted.
+    /// Returns the number of answers to forwarded submissions that have arrived from the sequencer.
+    /// Submitters can wait for it to change.
     pub fn answers(&self) -> u64 {
         match &self.part {
             Part::Writer(_) => 0,
@@ -354,13 +362,13 @@ impl Node {
         }
     }
 
-    /// Figures of its work.
+    /// Returns the metrics of the node.
     pub fn figures(&self) -> NodeFigures {
         let work = self.shared.figures.clone();
         NodeFigures { work, pool: self.pool().figures(), store: self.store.size() }
     }
 
-    /// The node at this moment.
+    /// Returns the current status of the node.
     pub fn status(&self) -> Status {
         let writing = match &self.part {
             Part::Writer(writing) => writing,
@@ -379,7 +387,7 @@ impl Node {
         }
     }
 
-    /// How far it is behind its sequencer; `None` for a process that is up to date or has none.
+    /// Returns how far the node is behind its sequencer; `None` if it is up to date or has no sequencer.
     pub fn catching_up(&self) -> Option<CatchingUp> {
         match &self.part {
             Part::Writer(_) => None,
@@ -387,7 +395,8 @@ impl Node {
         }
     }
 
-    /// Age of the last tick beyond which the node is not healthy: five steps or five seconds, whichever is longer.
+    /// Returns the age of the last tick beyond which the node is unhealthy: five steps or five seconds,
+    /// whichever is longer.
     pub fn tick_limit(&self) -> Duration {
         let step = match &self.part {
             Part::Writer(_) => None,
@@ -396,12 +405,12 @@ impl Node {
         (step.unwrap_or(self.settings.production.step) * 5).max(Duration::from_secs(5))
     }
 
-    /// What its clock says.
+    /// Reads the node's clocks.
     pub fn now(&self) -> Now {
         self.shared.clock.now()
     }
 
-    /// Time since the last tick.
+    /// Returns the time since the last tick.
     pub fn age(&self) -> Duration {
         self.shared.age()
     }

@@ -1,25 +1,26 @@
-//! What readers of logs keep of those that they have read.
+//! Cache of logs that readers have read from the store.
 
 use std::sync::Arc;
 
 use alloy_primitives::Log;
 use foreseal_types::Cache;
 
-/// Bytes that notes take together.
+/// Maximum size of the cache, in bytes.
 const BYTES: u64 = 8 << 20;
-/// About how many there are then.
+/// Approximate number of entries in a full cache.
 const NUMBER: usize = 8192;
-/// Bytes of a note without what it holds.
+/// Size of an entry without its content, in bytes.
 const OWN: usize = 128;
 
-/// A log, and the form in which it is given out.
+/// A log and its rendered form.
 #[derive(Debug)]
 pub struct Note {
     pub log: Log,
     pub shown: Box<[u8]>,
 }
 
-/// Notes on stored logs by ordinal, of one generation of the chain: an ordinal names one log as long as nothing is unwound.
+/// Cache of stored logs by ordinal, for one generation of the chain: until an unwind, an ordinal names the
+/// same log.
 #[derive(Debug)]
 pub struct Notes(Cache<u64, Arc<Note>>);
 
@@ -30,12 +31,12 @@ impl Default for Notes {
 }
 
 impl Notes {
-    /// The note on the log with this ordinal.
+    /// Returns the cached log with this ordinal.
     pub fn get(&self, ordinal: u64) -> Option<Arc<Note>> {
         self.0.get(&ordinal)
     }
 
-    /// Keeps a note for a while.
+    /// Caches a log.
     pub fn keep(&self, ordinal: u64, note: Note) {
         let Note { log, shown } = &note;
         let bytes = OWN + 32 * log.topics().len() + log.data.data.len() + shown.len();

@@ -1,5 +1,5 @@
-//! Looking at the store of a data directory without running a node on it, or beside one that runs; and bringing it to this program's
-//! schema.
+//! Access to the store of a data directory without running a node, also while another process runs one; and
+//! the upgrade of the store to the current schema.
 
 use std::{ops::ControlFlow, path::Path};
 
@@ -11,11 +11,11 @@ use crate::{
     start::genesis_hash,
 };
 
-/// Opens the store of a data directory for reading. Nothing is written but the file of locks, and no lock is taken: a node may
-/// write it meanwhile.
+/// Opens the store of a data directory for reading. Writes nothing but the reader lock file and takes no
+/// lock, so a node may write the store at the same time.
 ///
 /// # Errors
-/// Whatever is not the store of the chain that the data directory was made for.
+/// Fails if the directory holds no chain, or if the store does not belong to that chain.
 pub fn open_store_to_read(datadir: &Path, settings: &StoreSettings) -> Result<Store, NodeError> {
     settings.check()?;
     let spec = stored_spec(datadir)?.ok_or_else(|| NodeError::NoGenesis { datadir: datadir.to_owned() })?;
@@ -27,7 +27,7 @@ pub fn open_store_to_read(datadir: &Path, settings: &StoreSettings) -> Result<St
     Ok(Store::open(datadir.join("store"), options)?)
 }
 
-/// Schema of the store of a data directory, whether it is this program's or an older one. No lock is taken.
+/// Returns the schema version of the store of a data directory, whether current or older. Takes no lock.
 pub fn store_schema(datadir: &Path, settings: &StoreSettings) -> Result<u32, NodeError> {
     let spec = stored_spec(datadir)?.ok_or_else(|| NodeError::NoGenesis { datadir: datadir.to_owned() })?;
     let options =
@@ -35,10 +35,12 @@ pub fn store_schema(datadir: &Path, settings: &StoreSettings) -> Result<u32, Nod
     Ok(Copying::open(&datadir.join("store"), &options)?.schema()?)
 }
 
-/// Brings the store of a data directory, on which no node runs, to this program's schema. The schema that it had.
+/// Upgrades the store of a data directory, on which no node may run, to the current schema. Returns the
+/// version that it had.
 ///
 /// # Errors
-/// [`foreseal_store::StoreError::Interrupted`] when `report` ends it: the next opening goes on there.
+/// Returns [`foreseal_store::StoreError::Interrupted`] if `report` stops the upgrade; the next opening
+/// resumes it.
 pub fn upgrade_store(
     datadir: &Path,
     settings: &StoreSettings,

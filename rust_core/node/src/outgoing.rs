@@ -1,4 +1,4 @@
-//! What the chain has for the store.
+//! Updates from the chain to the store.
 
 use std::sync::Arc;
 
@@ -10,25 +10,25 @@ use foreseal_types::StateDiff;
 
 use crate::{Executed, Finality, Step, backlog::Job};
 
-/// A change of the sealed chain, for the store to follow.
+/// A change of the sealed chain for the store to apply.
 #[derive(Clone, Debug)]
 pub(crate) enum Outgoing {
     /// A block was sealed.
     Sealed { block: Arc<Executed>, changed: Changed, beside: Beside },
-    /// The chain went back to this block.
+    /// The chain was unwound to this block.
     Unwound { to: u64, beside: Beside },
 }
 
-/// What a sealed block did to the state.
+/// State changes of a sealed block.
 #[derive(Clone, Debug)]
 pub(crate) struct Changed {
-    /// The state that it was built on.
+    /// State that the block was built on.
     pub before: State,
-    /// What it changed, one after the other.
+    /// Diffs in the order in which they apply.
     pub diffs: Vec<Arc<StateDiff>>,
 }
 
-/// What is true of the chain beside its blocks.
+/// Attributes of the chain that are not part of its blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Beside {
     pub finality: Finality,
@@ -36,18 +36,18 @@ pub(crate) struct Beside {
     pub clock_offset: i64,
 }
 
-/// Where in the journal a block was sealed.
+/// Journal position at which a block was sealed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, RlpEncodable, RlpDecodable)]
 pub(crate) struct Mark {
     pub number: u64,
     pub sequence: u64,
 }
 
-/// What the store keeps for the node beside its newest block.
+/// Metadata that the store holds for the node, written with its newest block.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Note {
     pub beside: Beside,
-    /// Oldest first.
+    /// Journal positions of blocks, oldest first.
     pub marks: Vec<Mark>,
 }
 
@@ -56,7 +56,7 @@ struct NoteWire {
     safe: u64,
     finalized: u64,
     trails: bool,
-    /// Two's complement.
+    /// Offset in two's complement.
     clock_offset: u64,
     marks: Vec<Mark>,
 }
@@ -82,12 +82,12 @@ impl Note {
     }
 }
 
-/// One thing for the store to do.
+/// A job for the store.
 #[derive(Debug)]
 pub(crate) enum StoreJob {
-    /// Write a block behind the newest one.
+    /// Appends a block after the newest one.
     Write(Box<Write>),
-    /// Take the blocks above `to` back.
+    /// Unwinds the store to block `to`.
     Unwind { to: u64, sequence: u64, note: Bytes },
 }
 
@@ -95,7 +95,7 @@ pub(crate) enum StoreJob {
 pub(crate) struct Write {
     pub block: Arc<Executed>,
     pub changed: Changed,
-    /// Of the journal's append that seals the block.
+    /// Sequence number of the journal append that seals the block.
     pub sequence: u64,
     pub note: Bytes,
 }
@@ -110,7 +110,8 @@ impl Job for StoreJob {
 }
 
 impl Write {
-    /// The form that the store takes: joins the diffs, and walks the two states for the trie nodes in which they differ.
+    /// Converts to the store's form: merges the diffs, and compares the two states to find the trie nodes
+    /// that differ.
     pub fn prepare(&self) -> Result<SealedBlock, foreseal_state::StateError> {
         let Executed { block, state, steps, written } = &*self.block;
         let step = |(index, step): (usize, &Arc<Step>)| {
@@ -140,7 +141,7 @@ fn stored_step(step: &Step, written: Option<Arc<StateDiff>>) -> StoredStep {
     }
 }
 
-/// The one diff that does what all do. Joined in pairs: each entry is moved as often as there are rounds, not steps.
+/// Merges the diffs into one. Merging in pairs moves each entry once per round instead of once per step.
 fn joined(diffs: &[Arc<StateDiff>]) -> Arc<StateDiff> {
     match diffs {
         [] => Arc::default(),

@@ -1,28 +1,28 @@
-//! Places on the writer's way at which a simulation looks, or ends the process.
+//! Points on the writer's path at which a simulation inspects the node or kills the process.
 
-/// A place between what was and what will be shown.
+/// A point between execution and publication, or around a store commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Point {
-    /// Executed, not in the journal.
+    /// A step or block is executed and not yet in the journal.
     BeforeAppend,
-    /// Durable, known to nobody.
+    /// The append is durable and nothing is published.
     Appended,
     /// The block is sealed in a draft that opens none yet.
     BetweenSealAndOpen,
-    /// Part of the writer's chain, not shown.
+    /// The change is part of the writer's chain and not yet published.
     BeforePublish,
-    /// Shown; the pool holds its transactions still.
+    /// The view is published; the pool still holds its transactions.
     Published,
-    /// Segments of the journal may be about to go.
+    /// Journal segments may be about to be removed.
     BeforeTrim,
     /// The store is about to commit.
     BeforeStoreCommit,
-    /// The store has committed, and nobody knows.
+    /// The store has committed, and the new head is not visible to other threads yet.
     StoreCommitted,
 }
 
 impl Point {
-    /// All of them, in order.
+    /// All points, in order.
     pub const ALL: [Self; 8] = [
         Self::BeforeAppend,
         Self::Appended,
@@ -35,8 +35,8 @@ impl Point {
     ];
 }
 
-/// Is told of every [`Point`] as it is reached, on the thread that reaches it. It may look at the node; where it panics,
-/// the way of that thread ends.
+/// Observer that is notified of every [`Point`], on the thread that reaches it. It may inspect the node; a
+/// panic stops that thread's work at this point.
 pub trait Watcher: Send + Sync {
     fn reached(&self, point: Point);
 }

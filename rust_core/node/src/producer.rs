@@ -1,4 +1,4 @@
-//! The hand that ticks.
+//! The driver of production: ticks the sequencer.
 
 use std::{sync::Arc, time::Duration};
 
@@ -6,8 +6,8 @@ use parking_lot::Mutex;
 
 use crate::{Now, ProductionError, sequencer::Sequencer};
 
-/// Drives the sequencer of a node that produces. [`Node::start`](crate::Node::start) does so on a thread; a test that owns
-/// the clock does it itself.
+/// Driver of the sequencer of a node that produces blocks. [`Node::start`](crate::Node::start) ticks it on a
+/// thread; a test that owns the clock ticks it itself.
 pub struct Producer(Arc<Mutex<Sequencer>>);
 
 impl Producer {
@@ -15,11 +15,12 @@ impl Producer {
         Self(sequencer)
     }
 
-    /// One tick at `now`. `keep_going` ends the taking of transactions when the step's time budget is spent; it must not
-    /// ask for anything of [`Node::control`](crate::Node::control).
+    /// Runs one tick at `now`. `keep_going` returns `false` once the step's time budget is spent, and no more
+    /// transactions are selected then. It must not call [`Node::control`](crate::Node::control).
     ///
     /// # Errors
-    /// Ends production: health is red from here on, reads go on, submissions are refused.
+    /// An error ends production: health checks fail from then on, reads are still served, and submissions are
+    /// rejected.
     pub fn tick(&mut self, now: Now, keep_going: &mut dyn FnMut() -> bool) -> Result<(), ProductionError> {
         let mut sequencer = self.0.lock();
         let shared = sequencer.shared.clone();
@@ -27,12 +28,13 @@ impl Producer {
         sequencer.tick(now, keep_going)
     }
 
-    /// Monotonic time at which the block being built is due to be sealed; `None` when blocks are sealed on demand alone.
+    /// Returns the monotonic time at which the block being built is due to be sealed; `None` if blocks are
+    /// sealed only on demand.
     pub fn due(&self) -> Option<Duration> {
         self.0.lock().due()
     }
 
-    /// Share of a step's time that may go into taking transactions; the rest is for roots and the sync.
+    /// Returns the time budget for selecting transactions within a step; the rest is for roots and the fsync.
     pub(crate) fn budget(&self) -> Duration {
         self.0.lock().budget()
     }

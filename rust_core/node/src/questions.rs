@@ -1,4 +1,5 @@
-//! Questions of followers that the sequencer alone can answer. The node carries them; what they mean is for the layer above.
+//! Queries from followers that only the sequencer can answer. The node transports them; the layer above
+//! defines them.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -7,13 +8,14 @@ use parking_lot::Mutex;
 
 use crate::{Node, node::Part};
 
-/// Answers the questions of followers where the chain is written.
+/// Handler for the queries of followers, on the sequencer.
 pub trait Answering: Send + Sync {
-    /// The answer, at once; `None` to what is no question. `now` is the node's monotonic time.
+    /// Returns the answer without blocking; `None` if the query is malformed. `now` is the node's monotonic
+    /// time.
     fn answer(&self, question: &[u8], pool: &Pool, now: Duration) -> Option<Vec<u8>>;
 }
 
-/// Who answers, once there is somebody.
+/// Slot for the handler, empty until one is registered.
 #[derive(Default)]
 pub(crate) struct Desk(Mutex<Option<Arc<dyn Answering>>>);
 
@@ -31,13 +33,14 @@ impl fmt::Debug for Desk {
 }
 
 impl Node {
-    /// Lets `answering` answer what followers of this node ask.
+    /// Registers `answering` as the handler for the queries of this node's followers.
     pub fn answer_with(&self, answering: Arc<dyn Answering>) {
         *self.shared.desk.0.lock() = Some(answering);
     }
 
-    /// Asks the sequencer and waits for its answer, at most for `most` by the machine's time; `None` if there is none, and where
-    /// nobody is followed. When it is here, this node shows whatever the sequencer showed when it answered.
+    /// Sends a query to the sequencer and waits for the answer, at most for `most` of real time. Returns
+    /// `None` if no answer arrives, or if this node is no follower. On return, this node shows at least the
+    /// view that the sequencer showed when it answered.
     pub fn ask(&self, question: Vec<u8>, most: Duration) -> Option<Vec<u8>> {
         match &self.part {
             Part::Writer(_) => None,

@@ -1,17 +1,18 @@
-//! From journal records back to the chain.
+//! Replay of journal records onto the chain.
 
 use foreseal_journal::Record;
 
 use crate::{Chain, ChainError, Finality};
 
-/// Why a journal cannot be replayed.
+/// Error of replaying a journal.
 #[derive(Debug, thiserror::Error)]
 pub enum ReplayError {
     #[error("record {record} of the journal does not fit the chain: {source}")]
     Chain { record: u64, source: ChainError },
 }
 
-/// Applies records in order; `record` counts them for messages. After each append the chain has to [settle](Chain::settle).
+/// Applies one record to the chain. `record` is its number, for error messages. After each append, the caller
+/// must [settle](Chain::settle) the chain.
 pub fn replay(chain: &mut Chain, record: u64, entry: &Record) -> Result<(), ReplayError> {
     let refused = |source| ReplayError::Chain { record, source };
     match entry {

@@ -1,10 +1,12 @@
-//! The scrub of a running node: every page of the store is read again and again, slowly, so that damage is found before it is
-//! needed.
+//! The scrub of a running node: it reads every page of the store repeatedly at a low rate, so that damage is
+//! found early.
 //!
-//! It waits while the store or the steps are late, and what it finds stops production as a read that finds it does.
+//! It pauses while the store or the steps are late. Damage that it finds stops production, like damage found
+//! by a read.
 //!
-//! One process at a time reads a store: the sequencer, and a follower only where no sequencer does, because its store is a copy
-//! or the sequencer is away. A lock on the store's folder decides.
+//! Only one process at a time scrubs a store, which a lock on the store's directory ensures. That process is
+//! the sequencer. A follower scrubs only if no sequencer does, because its store is a copy or the sequencer
+//! is down.
 
 use std::{
     collections::BTreeSet,
@@ -19,22 +21,22 @@ use parking_lot::Mutex;
 
 use crate::{Phase, shared::Shared};
 
-/// Bytes that are read in one read transaction.
+/// Size of a portion, which is read in one read transaction, in bytes.
 const PORTION_SIZE: u64 = 256 << 10;
-/// Time until a scrub that gave way to other work is tried again.
+/// Time until a scrub that yielded to other work is retried.
 const RETRY_INTERVAL: Duration = Duration::from_millis(500);
-/// Time until a portion that could not be read is tried again.
+/// Time until a portion that could not be read is retried.
 const ERROR_INTERVAL: Duration = Duration::from_secs(30);
-/// Lowest priority of a thread.
+/// Lowest scheduling priority of a thread.
 #[cfg(target_os = "linux")]
 const NICE: i32 = 19;
 
-/// How fast the store is read.
+/// Rate of the scrub.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScrubSettings {
-    /// Bytes a second; 0 for no scrub.
+    /// Read rate in bytes per second; 0 disables the scrub.
     pub rate: u64,
-    /// Time between the end of a pass and the next one.
+    /// Time between the end of a pass and the start of the next.
     pub pause: Duration,
 }
 
@@ -44,48 +46,48 @@ impl Default for ScrubSettings {
     }
 }
 
-/// How far the scrub is.
+/// Progress of the scrub.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ScrubStatus {
-    /// Bytes that the present pass has read; 0 between passes.
+    /// Bytes read in the current pass; 0 between passes.
     pub bytes: u64,
-    /// Bytes that all passes have read.
+    /// Bytes read in all passes.
     pub total: u64,
-    /// Complete passes.
+    /// Number of complete passes.
     pub passes: u64,
-    /// Damaged pages that were found.
+    /// Number of damaged pages found.
     pub damaged: u64,
-    /// Pages without a checksum that the newest complete pass found; an upgraded store has none.
+    /// Number of pages without a checksum in the newest complete pass. An upgraded store has no such page.
     pub unchecked: u64,
-    /// Portions that could not be read and were tried again.
+    /// Number of portions that could not be read and were retried.
     pub errors: u64,
-    /// Seconds since 1970 at the end of the last complete pass.
+    /// Unix time in seconds of the end of the last complete pass.
     pub last: Option<u64>,
 }
 
-/// The scrub's progress, for status and metrics.
+/// Shared progress of the scrub, for status and metrics.
 pub(crate) type Progress = Arc<Mutex<ScrubStatus>>;
 
-/// The process that scrubs.
+/// Role of the process that scrubs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ScrubOwner {
     /// Holds the lock from its first portion on.
     Sequencer,
-    /// Holds the lock for one portion at a time, so that a sequencer gets it.
+    /// Holds the lock for one portion at a time, so that a sequencer can acquire it.
     Follower,
 }
 
-/// Reads the store in portions.
+/// Background reader of the store, portion by portion.
 pub(crate) struct Scrubber {
     store: Store,
     shared: Arc<Shared>,
     settings: ScrubSettings,
     owner: ScrubOwner,
-    /// The store's folder, with the lock on it.
+    /// The store's directory, opened and locked.
     lock: Option<File>,
     position: ScrubPosition,
     damaged: BTreeSet<u64>,
-    /// Pages without a checksum in this pass.
+    /// Number of pages without a checksum in this pass.
     unchecked: u64,
     progress: Progress,
 }
@@ -97,7 +99,7 @@ impl Scrubber {
         Self { store, shared, settings, owner, lock: None, position, damaged, unchecked: 0, progress }
     }
 
-    /// Starts the thread, which ends when the node stops; `None` if the settings have no scrub.
+    /// Starts the thread, which ends when the node stops; `None` if the settings disable the scrub.
     pub fn start(mut self) -> Result<Option<JoinHandle<()>>, StoreError> {
         if self.settings.rate == 0 {
             return Ok(None);
@@ -127,18 +129,18 @@ impl Scrubber {
         if self.owner == ScrubOwner::Follower
             && let Some(folder) = self.lock.take()
         {
-            // What cannot be unlocked is closed.
+            // If unlocking fails, closing the directory releases the lock.
             let _ = folder.unlock();
         }
         wait
     }
 
-    /// Locks the store's folder; `None` while another process scrubs it.
+    /// Locks the store's directory; `None` while another process scrubs it.
     fn acquire(&self) -> Option<File> {
         let folder = File::open(self.store.path()).ok()?;
         match folder.try_lock() {
             Err(TryLockError::WouldBlock) => None,
-            // Without locks it is better to read twice than not at all.
+            // On a file system without locks, two processes that scrub are better than none.
             Err(TryLockError::Error(_)) | Ok(()) => Some(folder),
         }
     }
@@ -147,7 +149,7 @@ impl Scrubber {
         let scrubbed = match self.store.scrub(&mut self.position, PORTION_SIZE) {
             Ok(scrubbed) => scrubbed,
             Err(error) => {
-                // Damage is noted by the store; anything else may pass.
+                // The store records damage itself; any other error may be temporary.
                 tracing::warn!(%error, "the scrub cannot read the store");
                 self.progress.lock().errors += 1;
                 return ERROR_INTERVAL;
@@ -191,11 +193,11 @@ impl Scrubber {
     }
 }
 
-/// Gives the calling thread the lowest priority. Only Linux has one for each thread.
+/// Gives the calling thread the lowest priority. Only Linux has a priority for each thread.
 fn lower_priority() {
     #[cfg(target_os = "linux")]
     {
-        // SAFETY: it changes the priority of this thread and nothing else.
+        // SAFETY: the call changes the priority of this thread and nothing else.
         let done = unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, NICE) };
         if done != 0 {
             tracing::debug!("the scrub runs at the priority of other threads");

@@ -1,4 +1,4 @@
-//! The sealed blocks, as chain and views hold them.
+//! The sealed blocks, as the chain and its views hold them.
 
 use std::sync::Arc;
 
@@ -8,11 +8,11 @@ use imbl::Vector;
 
 use crate::{Executed, Moment, archive::Archive};
 
-/// How many sealed blocks stay in memory although the history holds them.
+/// Window of sealed blocks that stay in memory although the history holds them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Recent {
     pub blocks: usize,
-    /// Fewer blocks stay when they hold more transactions than this together.
+    /// Maximum number of transactions in these blocks together; the window shrinks to meet it.
     pub transactions: usize,
 }
 
@@ -22,12 +22,12 @@ impl Default for Recent {
     }
 }
 
-/// The newest blocks in memory, without a gap, and the history for those before them. A clone shares its structure.
+/// The newest blocks in memory, without a gap, and the history for older ones. Clones share structure.
 #[derive(Clone, Debug)]
 pub(crate) struct Sealed {
-    /// By number; the latest is last.
+    /// Blocks by number; the latest is last.
     recent: Vector<Arc<Executed>>,
-    /// Of the recent blocks together.
+    /// Number of transactions in the recent blocks.
     transactions: usize,
     /// Hashes of the newest blocks, the latest last.
     hashes: Vector<B256>,
@@ -35,22 +35,22 @@ pub(crate) struct Sealed {
 }
 
 impl Sealed {
-    /// Hashes that are kept beside the blocks: those that `BLOCKHASH` may ask for.
+    /// Number of block hashes held in memory: those that `BLOCKHASH` can read.
     pub const HASHES: u64 = 256;
 
-    /// Nothing but `block`. Without an archive every block that follows stays in memory.
+    /// Creates a chain of `block` alone. Without an archive, every later block stays in memory.
     pub fn new(block: Arc<Executed>, archive: Option<Arc<Archive>>) -> Self {
         let hashes = Vector::unit(block.block.hash);
         Self::of(block, hashes, archive)
     }
 
-    /// As [`Self::new`], with the hashes of the newest blocks known, that of `block` last.
+    /// Creates a chain like [`Self::new`], with the hashes of the newest blocks; that of `block` is last.
     pub fn of(block: Arc<Executed>, hashes: Vector<B256>, archive: Option<Arc<Archive>>) -> Self {
         let transactions = block.block.transactions.len();
         Self { recent: Vector::unit(block), transactions, hashes, archive }
     }
 
-    /// Asks another history from now on.
+    /// Replaces the history from which older blocks are read.
     pub fn set_archive(&mut self, archive: Arc<Archive>) {
         self.archive = Some(archive);
     }
@@ -72,8 +72,9 @@ impl Sealed {
         self.recent.push_back(block);
     }
 
-    /// Takes the oldest block out of memory if the history holds it and the window does not. The newest block that the
-    /// history holds stays: states are read as of the oldest block in memory, so the history has to have that one.
+    /// Removes the oldest block from memory if the history holds it and it is outside the window. The newest
+    /// block that the history holds stays, because states are read at the oldest block in memory and the
+    /// history must hold that block.
     pub fn pop(&mut self, window: Recent) -> Option<Arc<Executed>> {
         let confirmed = self.archive()?.confirmed()?;
         let within = self.recent.len() <= window.blocks && self.transactions <= window.transactions;
@@ -85,12 +86,12 @@ impl Sealed {
         Some(block)
     }
 
-    /// The oldest block in memory.
+    /// Returns the oldest block in memory.
     pub fn oldest(&self) -> &Arc<Executed> {
         self.recent.front().expect("the latest block is always in memory")
     }
 
-    /// Number of the oldest block in memory.
+    /// Returns the number of the oldest block in memory.
     pub fn first(&self) -> u64 {
         self.oldest().number()
     }
@@ -99,7 +100,7 @@ impl Sealed {
         self.recent.get(usize::try_from(number.checked_sub(self.first())?).ok()?)
     }
 
-    /// The archive, if it may hold the block with this number.
+    /// Returns the archive if it may hold the block with this number.
     fn older(&self, number: u64) -> Option<&Archive> {
         (number < self.first()).then_some(self.archive()).flatten()
     }
@@ -111,7 +112,7 @@ impl Sealed {
         }
     }
 
-    /// As [`Self::block`], of the blocks that are not read anew.
+    /// Returns the block if it is in memory or cached; the history is not read.
     pub fn at_hand(&self, number: u64) -> Option<Arc<Executed>> {
         match self.older(number) {
             Some(archive) => archive.at_hand(number),
@@ -119,7 +120,7 @@ impl Sealed {
         }
     }
 
-    /// As [`Self::block`], with its table of steps even if memory has forgotten that.
+    /// Returns the block with its table of steps, read from the history if memory has dropped the table.
     pub fn with_steps(&self, number: u64) -> Result<Option<Arc<Executed>>, StateError> {
         let found = self.block(number)?;
         let forgotten = found.as_ref().is_some_and(|found| found.steps.is_empty());
@@ -148,8 +149,8 @@ impl Sealed {
         }
     }
 
-    /// Makes block `number` the latest. Answers the blocks after it with their steps, oldest first; `None` if there is no such
-    /// block.
+    /// Makes block `number` the latest. Returns the blocks after it with their steps, oldest first; `None` if
+    /// no such block exists.
     pub fn truncate(&mut self, number: u64) -> Result<Option<Vec<Arc<Executed>>>, StateError> {
         let Some(head) = self.block(number)? else { return Ok(None) };
         let mut gone = Vec::new();
@@ -168,7 +169,7 @@ impl Sealed {
         Ok(Some(gone))
     }
 
-    /// The table of steps of a block in memory goes; the block itself stays.
+    /// Drops the table of steps of a block in memory. Returns the block with its steps.
     pub fn forget_steps(&mut self, number: u64) -> Option<Arc<Executed>> {
         let at = usize::try_from(number.checked_sub(self.first())?).ok()?;
         let place = self.recent.get_mut(at)?;

@@ -1,13 +1,13 @@
 //! The single writer: ticks that seal, open and step.
 //!
 //! ```text
-//!   tick:  slot ended?  -> append [seal N, open N+1] -> publish   (one swap: pending never misses)
-//!          pool has work -> execute -> append [step] -> publish -> take it from the pool
+//!   tick:  slot ended?  -> append [seal N, open N+1] -> publish   (one swap: a pending block always exists)
+//!          pool has work -> execute -> append [step] -> publish -> remove from the pool
 //!          always        -> renew the freshness
 //! ```
 //!
-//! Nothing is published before its append is durable. A failed append ends production for good. Everything else that
-//! changes the chain is a [`Draft`], put together in the files of `control` and committed here.
+//! Nothing is published before its append is durable. A failed append ends production for good. Everything
+//! else that changes the chain is a [`Draft`], which the modules of `control` build and this one commits.
 
 use std::{sync::Arc, time::Duration};
 
@@ -25,7 +25,7 @@ use crate::{
     shared::Shared, stamp::Stamp, start::Started, store_link::StoreLink,
 };
 
-/// Why production ended.
+/// Reasons why production ended.
 #[derive(Debug, thiserror::Error)]
 pub enum ProductionError {
     #[error("the journal could not be written, so nothing more is promised: {0}")]
@@ -36,47 +36,48 @@ pub enum ProductionError {
     Build(#[from] BuildError),
     #[error(transparent)]
     State(#[from] StateError),
-    /// Nothing is lost: the journal has what the store has not.
+    /// The store failed. No data is lost: the journal has what the store lacks.
     #[error(transparent)]
     Store(#[from] StoreFailed),
-    /// An earlier call broke off in the middle of a change.
+    /// Production is halted: an earlier change failed midway, or the node has recorded a failure.
     #[error("{0}")]
     Halted(String),
 }
 
-/// Source of `mixHash` values.
+/// Source of random 32-byte values, such as `mixHash`.
 pub type Randomness = Box<dyn FnMut() -> B256 + Send>;
 
-/// What goes into blocks and steps beside transactions.
+/// Inputs of blocks and steps other than transactions.
 pub(crate) struct Makes {
     pub random: Randomness,
-    /// `None` on a node that makes no steps.
+    /// Signer of the steps; `None` on a node that makes none.
     pub signer: Option<Arc<StepSigner>>,
 }
 
-/// The owner of chain and journal. Whoever holds its lock is the writer of the moment: the thread that ticks, or one that
-/// asked for something by [`Node::control`](crate::Node::control).
+/// Owner of chain and journal. The thread that holds its lock is the writer: the thread that ticks, or a
+/// caller of [`Node::control`](crate::Node::control).
 pub struct Sequencer {
     pub(crate) chain: Chain,
     journal: Journal,
     link: StoreLink,
-    /// Of the block being built; `None` on a node that only serves.
+    /// Slot of the block being built; `None` on a node that only serves.
     pub(crate) slot: Option<Slot>,
     pub(crate) shared: Arc<Shared>,
     pub(crate) settings: Settings,
     pub(crate) mining: Mining,
-    /// The block whose timestamp somebody set.
+    /// Number of the block whose timestamp was set explicitly.
     pub(crate) fixed: Option<u64>,
     makes: Makes,
     pub(crate) snapshots: Snapshots,
-    /// Why nothing more can be written.
+    /// Reason why nothing more can be written.
     pub(crate) halted: Option<String>,
-    /// Appends that no view shows yet: followers get them with the view.
+    /// Appends that no view shows yet. Followers receive them together with the view.
     unshown: Vec<Whole>,
 }
 
 impl Sequencer {
-    /// Takes over a replayed chain and shows it: goes on with its open block, or opens the next one if it produces.
+    /// Takes over a replayed chain and publishes it. A node that produces continues its open block or opens
+    /// the next one.
     pub(crate) fn start(
         started: Started,
         shared: Arc<Shared>,
@@ -102,7 +103,7 @@ impl Sequencer {
             unshown: Vec::new(),
         };
         let begun = if sequencer.settings.produce { sequencer.begin() } else { Ok(()) };
-        // Where production cannot begin, reads of what is durable go on.
+        // Even if production cannot begin, reads of durable data are served.
         let view = sequencer.view()?;
         sequencer.publish(view);
         begun.map(|()| sequencer)
@@ -126,27 +127,27 @@ impl Sequencer {
         Ok(())
     }
 
-    /// The chain's clock: the wall clock, set off on development chains.
+    /// Returns the time on the chain's clock: the wall clock, plus an offset on development chains.
     pub fn now(&self) -> Now {
         self.shared.clock.now().shifted(self.chain.clock_offset())
     }
 
-    /// What a step that is made now is given.
+    /// Returns the time and signer for a step that is made now.
     fn stamp(&self) -> Stamp {
         Stamp::at(self.shared.clock.now(), self.makes.signer.clone())
     }
 
-    /// A change of the chain, with nothing in it so far.
+    /// Creates an empty draft.
     pub(crate) fn draft(&self) -> Draft {
         Draft::of(&self.chain, self.stamp())
     }
 
-    /// The slot of the block after the newest sealed one of `chain`, which may be a draft's.
+    /// Returns the slot of the block after the newest sealed block of `chain`, which may belong to a draft.
     pub(crate) fn next_slot(&self, chain: &Chain, now: Now) -> Slot {
         Slot::at(now, chain.latest().block.header.timestamp, self.mining.block_time())
     }
 
-    /// The choices for a block with this timestamp.
+    /// Returns the opening of a block with this timestamp.
     pub(crate) fn opening(&mut self, timestamp: u64) -> Opening {
         let production = &self.settings.production;
         Opening {
@@ -160,12 +161,13 @@ impl Sequencer {
         }
     }
 
-    /// Monotonic time at which the block being built is due; `None` when no time makes it so.
+    /// Returns the monotonic time at which the block being built is due; `None` if blocks are not sealed by
+    /// time.
     pub(crate) fn due(&self) -> Option<Duration> {
         self.slot.filter(|_| self.mining.is_timed()).map(|slot| slot.due)
     }
 
-    /// As [`Producer::tick`](crate::Producer::tick). A node that only serves does nothing.
+    /// Runs one tick: see [`Producer::tick`](crate::Producer::tick). Does nothing on a node that only serves.
     pub(crate) fn tick(
         &mut self,
         now: Now,
@@ -198,7 +200,8 @@ impl Sequencer {
         Ok(())
     }
 
-    /// Seals the block as it stands and opens the next: one append, one swap. `now` is by the chain's clock.
+    /// Seals the block being built and opens the next, with one append and one swap of views. `now` is on the
+    /// chain's clock.
     fn seal(&mut self, now: Now) -> Result<(), ProductionError> {
         let mut draft = self.draft();
         draft.seal()?;
@@ -209,7 +212,7 @@ impl Sequencer {
         self.commit(draft, slot)
     }
 
-    /// Makes a draft durable and shows it. `slot` is that of the block it builds.
+    /// Makes a draft durable and publishes it. `slot` is the slot of its open block.
     pub(crate) fn commit(
         &mut self,
         draft: Draft,
@@ -225,7 +228,8 @@ impl Sequencer {
         self.adopt(draft.chain)?;
         self.slot = slot.into();
         let view = Arc::new(self.view()?);
-        // Before the view that no longer has them: a transaction is never in neither.
+        // The transactions return to the pool before the view without them is published, so readers always
+        // find them in the pool or in the view.
         let returned = match draft.returning {
             Some(returning) => {
                 let dropped = self.shared.pool.reinsert(&returning, || view.clone());
@@ -240,7 +244,7 @@ impl Sequencer {
         Ok(returned?)
     }
 
-    /// As [`Self::commit`], but the pool becomes what it was when `pool` was taken.
+    /// Commits like [`Self::commit`], and resets the pool to the snapshot `pool`.
     pub(crate) fn restore(&mut self, draft: Draft, pool: &PoolSnapshot) -> Result<(), ProductionError> {
         self.append(&draft.records)?;
         self.adopt(draft.chain)?;
@@ -262,11 +266,11 @@ impl Sequencer {
             let sequence = self.journal.next_sequence();
             frames.append(Whole::of(sequence, B256::ZERO, records));
         }
-        // A follower may have proved meanwhile that the journal has lost something.
+        // A follower may meanwhile have proved that the journal has lost appends.
         if let Some(reason) = self.shared.failure() {
             return Err(ProductionError::Halted(reason));
         }
-        // Whatever was read to make these records, a damaged store must not be built upon.
+        // These records may derive from reads of the store, and a damaged store must not be built upon.
         self.link.check()?;
         self.shared.reached(Point::BeforeAppend);
         let mut laps = Laps::begin(&*self.shared.clock);
@@ -288,7 +292,7 @@ impl Sequencer {
         self.link.trim(&mut self.journal);
     }
 
-    /// Tells the pool the fees of the block being built.
+    /// Notifies the pool of the fees of the block being built.
     fn tell_fees(&self) {
         if let Some(open) = self.chain.open_block() {
             let (base_fee, blob_base_fee) = self.chain.spec().fees_of(open.header());
@@ -296,12 +300,12 @@ impl Sequencer {
         }
     }
 
-    /// Whether blocks are to be built and none is: what broke off cannot be gone on with.
+    /// Returns `true` if a block should be open and none is: a change that failed midway cannot be continued.
     pub(crate) fn is_broken(&self) -> bool {
         self.slot.is_some() && self.chain.open_block().is_none()
     }
 
-    /// Takes over a chain whose records were just appended, and lets the store follow it.
+    /// Replaces the chain by one whose records are durable, and passes its changes to the store.
     pub(crate) fn adopt(&mut self, chain: Chain) -> Result<(), ProductionError> {
         self.chain = chain;
         let sequence = self.journal.next_sequence().saturating_sub(1);
@@ -312,23 +316,23 @@ impl Sequencer {
         Ok(())
     }
 
-    /// As [`Node::write_store`](crate::Node::write_store).
+    /// Writes one batch to the store: see [`Node::write_store`](crate::Node::write_store).
     pub(crate) fn write_store(&self) -> bool {
         self.link.write()
     }
 
-    /// Records durably that the journal ends here in good order.
+    /// Records durably that the journal ends here cleanly.
     pub(crate) fn close_journal(&mut self) -> Result<(), JournalError> {
         self.journal.close()
     }
 
-    /// Waits until the store has everything.
+    /// Waits until the store holds everything that was queued.
     pub(crate) fn drain(&self) -> Result<(), StoreFailed> {
         let _waiting = self.shared.activity.wait_for_disk();
         self.link.drain()
     }
 
-    /// Takes what the pool has into a step; whether there was something.
+    /// Executes the pool's best transactions as one step. Returns `true` if a step was made.
     pub(crate) fn step(&mut self, keep_going: &mut dyn FnMut() -> bool) -> Result<bool, ProductionError> {
         let open = self.chain.open_block().expect("a node that produces always has an open block");
         let (base_fee, blob_fee) = self.chain.spec().fees_of(open.header());
@@ -372,7 +376,7 @@ impl Sequencer {
         Ok(true)
     }
 
-    /// Drops a refused transaction that no later step could hold; the others wait.
+    /// Drops a rejected transaction that no later step could hold; other transactions stay in the pool.
     fn judge(&self, hash: &B256, reason: &Rejected) {
         use Rejected as R;
         let drop_as = match reason {
@@ -402,7 +406,7 @@ impl Sequencer {
         self.show(Arc::new(view));
     }
 
-    /// Shows a view to readers here, and what it adds to those elsewhere.
+    /// Publishes a view to local readers, and the appends behind it to followers.
     fn show(&mut self, view: Arc<View>) {
         self.shared.publish(view);
         if let Some(frames) = self.shared.frames() {
@@ -410,7 +414,7 @@ impl Sequencer {
         }
     }
 
-    /// The chain as readers may see it: the block being built, or on a node that only serves what it could be.
+    /// Returns the view for readers. On a node that only serves, its pending block is a placeholder.
     pub(crate) fn view(&self) -> Result<View, BuildError> {
         match self.chain.view() {
             Some(view) => Ok(view),
@@ -418,9 +422,11 @@ impl Sequencer {
         }
     }
 
-    /// Share of a step's time that may go into taking transactions; the rest is for roots and the sync. Less when the store
-    /// is behind, down to none. Whoever owns the clock is not held to it, so that what a step holds never depends on the
-    /// speed of a disk: far beyond the limit, sealing waits instead.
+    /// Returns the time budget for selecting transactions within a step; the rest is for roots and the fsync.
+    /// The budget shrinks, down to zero, while the store is behind.
+    ///
+    /// A caller that owns the clock is not bound by it, so a step's content never depends on the speed of a
+    /// disk. Far beyond the store's limit, sealing blocks instead.
     pub(crate) fn budget(&self) -> Duration {
         self.settings.production.step / 2 * self.link.share() / 1000
     }

@@ -1,4 +1,4 @@
-//! What a node can be told.
+//! Settings of a node and their checks.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -8,12 +8,12 @@ use foreseal_builder::Opening;
 
 use crate::{Chain, FinalityDepth, Recent, STEP_WINDOW, ScrubSettings, backlog::most_blocks};
 
-/// Longest extra data of a header, in bytes.
+/// Maximum length of a header's extra data, in bytes.
 const MAX_EXTRA_DATA: usize = 32;
-/// Shortest step.
+/// Minimum time between steps.
 const LEAST_STEP: Duration = Duration::from_millis(10);
 
-/// How blocks are produced.
+/// Settings for block production.
 #[derive(Clone, Debug)]
 pub struct Production {
     /// Seconds between blocks, at least 1.
@@ -22,9 +22,9 @@ pub struct Production {
     pub step: Duration,
     /// Fee recipient.
     pub beneficiary: Address,
-    /// Gas limit to move towards; `None` keeps the genesis' own.
+    /// Gas limit to move towards; `None` keeps that of the genesis.
     pub gas_limit: Option<u64>,
-    /// At most 32 bytes.
+    /// Extra data of the header, at most 32 bytes.
     pub extra_data: Bytes,
 }
 
@@ -40,7 +40,7 @@ impl Default for Production {
     }
 }
 
-/// A setting that cannot be used, named.
+/// Rejected setting.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SettingsError {
     #[error("block time must be a whole number of seconds, at least 1s")]
@@ -59,7 +59,8 @@ pub enum SettingsError {
 }
 
 impl Production {
-    /// What the block after the newest sealed one of `chain` would be, where none is being built.
+    /// Returns the opening of a placeholder for the block after the newest sealed block of `chain`, for a
+    /// node that is building none.
     pub(crate) fn idle_opening(&self, chain: &Chain) -> Opening {
         let latest = &chain.latest().block.header;
         Opening {
@@ -88,12 +89,12 @@ impl Production {
     }
 }
 
-/// What a development chain allows, and how much of it.
+/// Limits of the development methods.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Development {
-    /// Snapshots that are kept.
+    /// Maximum number of snapshots.
     pub snapshots: u64,
-    /// Blocks that are mined on one demand.
+    /// Maximum number of blocks mined by one request.
     pub mined: u64,
 }
 
@@ -103,20 +104,21 @@ impl Default for Development {
     }
 }
 
-/// How the store is kept.
+/// Settings of the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoreSettings {
-    /// Greatest size in bytes: address space, not disk.
+    /// Maximum size in bytes: address space, not disk.
     pub map_size: usize,
-    /// For how many of the newest blocks accounts and slots can be proved, and steps be named; 1,024 at least.
+    /// Number of newest blocks for which account and slot proofs and steps are available; at least 1,024.
     pub proofs: u64,
-    /// Blocks that stay in memory although they are stored.
+    /// Window of blocks that stay in memory although they are stored.
     pub recent: Recent,
-    /// Transactions that may be sealed and not yet stored before the builder takes less; a block counts 500 more.
+    /// Limit on sealed but not stored work, in transactions, above which the builder is throttled; a block
+    /// counts 500 more.
     pub backlog: usize,
-    /// Blocks that the journal is kept for after they are stored.
+    /// Number of blocks for which the journal is retained after they are stored.
     pub retention: u64,
-    /// Seconds since 1970: what a store that is made or upgraded notes of when that was.
+    /// Current time in Unix seconds, which a store that is created or upgraded records.
     pub at: u64,
     pub scrub: ScrubSettings,
 }
@@ -141,8 +143,9 @@ impl StoreSettings {
         if self.proofs < STEP_WINDOW {
             return Err(SettingsError::Proofs(self.proofs));
         }
-        // States are read as of the oldest block in memory. The store, whose nodes go back from its own newest block, can
-        // take all that waits for it before memory lets go of anything.
+        // States are read at the oldest block in memory, and the store's trie nodes reach back from its own
+        // newest block. The store may write its whole backlog before memory drops a block, so the proof
+        // window must cover both.
         let behind = self.recent.blocks.saturating_add(most_blocks(self.backlog));
         let least = u64::try_from(behind).unwrap_or(u64::MAX);
         if self.proofs < least {
@@ -152,17 +155,17 @@ impl StoreSettings {
     }
 }
 
-/// What a process does with the chain of its data directory.
+/// Role of a process for the chain of its data directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// Writes it. Followers are served on this Unix socket, if one is named.
+    /// Writes the chain. Serves followers on this Unix socket, if one is set.
     Sequencer { feed: Option<PathBuf> },
-    /// Follows the process that serves this socket and writes nothing. Its name is for metrics.
+    /// Follows the process that serves this socket and writes nothing. The name appears in metrics.
     Follower { feed: PathBuf, name: String },
 }
 
 impl Default for Role {
-    /// A process by itself.
+    /// Returns a sequencer without followers.
     fn default() -> Self {
         Self::Sequencer { feed: None }
     }
@@ -171,29 +174,31 @@ impl Default for Role {
 /// Settings of a node.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Folder of journal, lock and saved pool; made if absent.
+    /// Directory of journal, lock and saved pool; created if absent.
     pub datadir: PathBuf,
-    /// The chain; `None` takes the one that the data directory was made with.
+    /// Genesis of the chain; `None` uses the genesis that the data directory was created with.
     pub genesis: Option<Genesis>,
     pub production: Production,
-    /// `false` only serves: submissions are pooled and nothing executes.
+    /// `false` only serves reads: submissions are pooled and nothing executes.
     pub produce: bool,
     pub finality: FinalityDepth,
     pub pool: foreseal_pool::PoolConfig,
-    /// File with the key that signs steps; `None` takes the one in the data directory, and makes it if there is none.
+    /// File with the key that signs steps; `None` uses the key in the data directory, which is created if
+    /// absent.
     pub sequencer_key: Option<PathBuf>,
-    /// Accepts a key of another signer than the one whose steps the data directory holds.
+    /// Accepts a key whose signer differs from the one that signed the steps in the data directory.
     pub new_sequencer_key: bool,
-    /// Bytes of a journal segment.
+    /// Size of a journal segment, in bytes.
     pub segment_bytes: u64,
     pub store: StoreSettings,
-    /// Whether helpers of tests may change the chain at will. Never where anybody's money is.
+    /// Development methods, which change the chain at will, and their limits. Never enable them on a chain
+    /// that carries real value.
     pub development: Option<Development>,
     pub role: Role,
 }
 
 impl Settings {
-    /// Everything by its default: the chain that `datadir` holds, produced.
+    /// Returns the default settings: produce blocks on the chain that `datadir` holds.
     pub fn new(datadir: PathBuf) -> Self {
         Self {
             datadir,
@@ -222,7 +227,7 @@ mod tests {
         assert_eq!(default.check(), Ok(()));
         assert_eq!(StoreSettings { proofs: 1_023, ..default }.check(), Err(SettingsError::Proofs(1_023)));
         let recent = |blocks| Recent { blocks, ..default.recent };
-        // 50,000 / 125 blocks of the backlog, and one in the making.
+        // 50,000 / 125 blocks of the backlog, plus the one that is being added.
         assert_eq!(StoreSettings { recent: recent(1_024 - 401), ..default }.check(), Ok(()));
         let more = StoreSettings { recent: recent(1_024 - 400), ..default };
         assert_eq!(more.check(), Err(SettingsError::Behind { proofs: 1_024, least: 1_025 }));

@@ -1,4 +1,4 @@
-//! What the producing thread and the threads that answer have in common.
+//! State that the writing thread and the threads that serve requests share.
 
 use std::{
     sync::{
@@ -22,27 +22,27 @@ use crate::{
     store_link::{Beside, StoreGauge},
 };
 
-/// Where a starting node is.
+/// Phase of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// Reading the journal; so many records so far.
+    /// Replaying the journal; `records` counts the records replayed so far.
     Replaying { records: u64 },
     /// Producing blocks.
     Producing,
-    /// Answering without producing.
+    /// Serving reads without producing blocks.
     Serving,
-    /// Showing what the sequencer publishes.
+    /// Serving the views that the sequencer publishes.
     Following,
-    /// The sequencer is not reachable, for this reason; reads go on.
+    /// The sequencer is unreachable for this reason; reads are still served.
     Disconnected(String),
-    /// Production ended because of this; reads go on.
+    /// Production stopped for this reason; reads are still served.
     Failed(String),
-    /// Stopped in good order.
+    /// Stopped cleanly.
     Stopped,
 }
 
 impl Phase {
-    /// The phase in JSON.
+    /// Returns the name of the phase in JSON.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Replaying { .. } => "replaying",
@@ -56,14 +56,14 @@ impl Phase {
     }
 }
 
-/// How the pool began.
+/// Origin of the pool's content at start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PoolStart {
-    /// A new data directory.
+    /// The data directory is new.
     New,
-    /// So many transactions were restored from a clean stop.
+    /// This number of transactions was restored from a clean stop.
     Restored(usize),
-    /// The last run did not stop in good order: what was only in the pool is gone.
+    /// The last run did not stop cleanly: transactions that were only in the pool are lost.
     LostInCrash,
 }
 
@@ -71,26 +71,27 @@ pub(crate) struct Shared {
     pub(crate) feed: Feed,
     pub(crate) pool: Arc<Pool>,
     pub(crate) clock: Arc<dyn Clock>,
-    /// Monotonic time of the last tick, in microseconds; before zero if it was before this clock began.
+    /// Monotonic time of the last tick, in microseconds; negative if the tick was before this clock began.
     ticked: AtomicI64,
-    /// Of the last word of the sequencer.
+    /// Monotonic time of the last frame from the sequencer, in microseconds.
     heard: AtomicI64,
-    /// The frames for followers, where there can be some.
+    /// Log of frames for followers; unset if this process serves none.
     frames: OnceLock<Arc<FrameLog>>,
     gauge: OnceLock<StoreGauge>,
-    /// The store that this process reads.
+    /// Store that this process reads.
     store: OnceLock<Store>,
     scrub: scrubber::Progress,
-    /// Set while this process scrubs its store.
+    /// `true` while this process scrubs its store.
     scrubs: AtomicBool,
     watcher: OnceLock<Arc<dyn Watcher>>,
     pub(crate) figures: Arc<Figures>,
     /// Activity of the writing thread.
     pub(crate) activity: Activity,
-    /// Where followers ask.
+    /// Handler for the queries of followers.
     pub(crate) desk: Desk,
     phase: Mutex<(Phase, PoolStart)>,
-    /// Of the newest view, of the end of production, and of whatever else those who wait for a view should look up for.
+    /// Counter of events that waiting readers re-check on: a new view, the end of production, damage, answers
+    /// from the sequencer.
     pub(crate) changes: Changes,
     stopping: AtomicBool,
     stop_lock: Mutex<()>,
@@ -123,14 +124,14 @@ impl Shared {
         }
     }
 
-    /// The newest view; `None` until the journal is replayed.
+    /// Returns the newest view; `None` until the journal is replayed.
     pub(crate) fn view(&self) -> Option<Arc<View>> {
         self.feed.view()
     }
 
-    /// Shows a view to readers. What it holds must be durable by now.
+    /// Publishes a view to readers. Its content must be durable already.
     pub(crate) fn publish(&self, view: Arc<View>) {
-        // Three holders are the feed as the newest, its queue and this look at it.
+        // The three holders are the feed's newest view, the feed's queue, and `shown` here.
         while mutant!("publish-waits-for-readers")
             && self.view().is_some_and(|shown| Arc::strong_count(&shown) > 3)
         {
@@ -142,7 +143,7 @@ impl Shared {
         self.reached(Point::Published);
     }
 
-    /// Renews the freshness that readers see.
+    /// Records a tick, which renews the freshness that readers see.
     pub(crate) fn tick(&self, at: Duration) {
         self.ticked.store(micros(at), Ordering::Release);
         self.feed.tick();
@@ -151,7 +152,8 @@ impl Shared {
         }
     }
 
-    /// The sequencer says that its last tick was so long ago, and whether it is one that was not told before.
+    /// Records that the last tick of the sequencer was `age` ago. `ticked` is `true` if that tick is a new
+    /// one.
     pub(crate) fn hear_tick(&self, age: Duration, ticked: bool) {
         let now = micros(self.clock.now().monotonic);
         self.ticked.store(now.saturating_sub(micros(age)), Ordering::Release);
@@ -160,22 +162,22 @@ impl Shared {
         }
     }
 
-    /// The sequencer said something.
+    /// Records that a frame from the sequencer arrived.
     pub(crate) fn heard(&self) {
         self.heard.store(micros(self.clock.now().monotonic), Ordering::Release);
     }
 
-    /// Time since the sequencer said anything.
+    /// Returns the time since the last frame from the sequencer.
     pub(crate) fn unheard(&self) -> Duration {
         self.since(&self.heard)
     }
 
-    /// Changes with each tick.
+    /// Returns a value that changes with each tick.
     pub(crate) fn ticked(&self) -> i64 {
         self.ticked.load(Ordering::Acquire)
     }
 
-    /// Changes with each frame of the sequencer.
+    /// Returns a value that changes with each frame from the sequencer.
     pub(crate) fn heard_at(&self) -> i64 {
         self.heard.load(Ordering::Acquire)
     }
@@ -185,7 +187,7 @@ impl Shared {
         Duration::from_micros(now.saturating_sub(then.load(Ordering::Acquire)).try_into().unwrap_or(0))
     }
 
-    /// The frames for followers, where there can be some.
+    /// Returns the log of frames for followers; `None` if this process serves none.
     pub(crate) fn frames(&self) -> Option<&Arc<FrameLog>> {
         self.frames.get()
     }
@@ -194,7 +196,7 @@ impl Shared {
         self.frames.get_or_init(|| frames);
     }
 
-    /// Time since the last tick.
+    /// Returns the time since the last tick.
     pub(crate) fn age(&self) -> Duration {
         if mutant!("always-fresh") {
             return Duration::ZERO;
@@ -202,12 +204,12 @@ impl Shared {
         self.since(&self.ticked)
     }
 
-    /// Lets `watcher` know of the points that are reached from now on.
+    /// Notifies `watcher` of every point that is reached from now on.
     pub(crate) fn set_watcher(&self, watcher: Arc<dyn Watcher>) {
         self.watcher.get_or_init(|| watcher);
     }
 
-    /// Who looks on while the store is written.
+    /// Returns the observers of store writes: the watcher, if any, and the commit metrics.
     pub(crate) fn beside_store(&self) -> Beside {
         let meter = Some((self.clock.clone(), self.figures.clone()));
         Beside { watcher: self.watcher().cloned(), meter }
@@ -223,7 +225,7 @@ impl Shared {
         }
     }
 
-    /// Makes known what tells how far the store is.
+    /// Publishes the gauge from which the store's progress is read.
     pub(crate) fn set_gauge(&self, gauge: StoreGauge) {
         self.gauge.get_or_init(|| gauge);
     }
@@ -233,7 +235,7 @@ impl Shared {
         self.gauge.get().map(|gauge| StoreStatus { scrub, ..gauge.status() })
     }
 
-    /// Makes known which store this process reads: its damage ends production.
+    /// Sets the store that this process reads. Damage to it ends production.
     pub(crate) fn set_store(&self, store: Store) {
         self.store.get_or_init(|| store);
     }
@@ -243,13 +245,13 @@ impl Shared {
         &self.scrub
     }
 
-    /// Notes whether this process scrubs its store, or leaves that to another one.
+    /// Records whether this process scrubs its store or leaves that to another process.
     pub(crate) fn set_scrubs(&self, scrubs: bool) {
         self.scrubs.store(scrubs, Ordering::Release);
     }
 
-    /// Status of the store of a follower, which knows `sequencer` of the sequencer's: with the scrub of this process if it
-    /// does one, and with the damage that this process found.
+    /// Returns the store status of a follower, based on the status that the sequencer reported. The scrub of
+    /// this process, if it runs one, and damage that this process found take precedence.
     pub(crate) fn followed_store(&self, sequencer: Option<StoreStatus>) -> Option<StoreStatus> {
         let damage = self.damage();
         let scrubs = self.scrubs.load(Ordering::Acquire);
@@ -272,12 +274,13 @@ impl Shared {
         Some(status)
     }
 
-    /// The damage of the store that a read, a write or the scrub found.
+    /// Returns the damage of the store that a read, a write or the scrub found.
     pub(crate) fn damage(&self) -> Option<String> {
         self.store.get().and_then(|store| store.damage().map(ToString::to_string))
     }
 
-    /// Another process that has the store open reports damage: unless the page proves to be sound, production stops.
+    /// Handles a damage report from another process that has the store open. Production stops unless the page
+    /// proves to be sound.
     pub(crate) fn confirm_damage(&self, report: &DamageReport, reporter: &str) {
         let Some(store) = self.store.get() else { return };
         let DamageReport { reason, .. } = report;
@@ -300,7 +303,7 @@ impl Shared {
         }
     }
 
-    /// Why production stopped, if it did.
+    /// Returns the reason why production stopped, if it did.
     pub(crate) fn failure(&self) -> Option<String> {
         match self.phase() {
             Phase::Failed(reason) => Some(reason),
@@ -327,7 +330,7 @@ impl Shared {
         self.phase.lock().1 = start;
     }
 
-    /// Asks the producing thread to end.
+    /// Requests the writing thread to stop.
     pub(crate) fn stop(&self) {
         self.stopping.store(true, Ordering::Release);
         let _guard = self.stop_lock.lock();
@@ -338,7 +341,7 @@ impl Shared {
         self.stopping.load(Ordering::Acquire)
     }
 
-    /// Sleeps for `wait`, or until the node is asked to stop.
+    /// Sleeps for `wait`, or until a stop is requested.
     pub(crate) fn sleep(&self, wait: Duration) {
         let mut guard = self.stop_lock.lock();
         if !self.stopping() {

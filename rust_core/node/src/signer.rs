@@ -1,7 +1,7 @@
-//! One signer for a data directory: whose key may sign the steps that follow.
+//! Admission of the signer: it decides whose key may sign further steps in a data directory.
 //!
-//! The signer's address is recorded in `identity.json` when the directory is made. For a directory of an older program, it is the one
-//! that the newest signed step recovers to.
+//! The signer's address is recorded in `identity.json` when the directory is created. In the directory of an
+//! older version, the signer is recovered from the newest signed step.
 
 use std::sync::Arc;
 
@@ -12,14 +12,14 @@ use foreseal_types::{ChainSpec, Flashblock, Promise, PromiseDomain, StepSignatur
 
 use crate::{KeyError, NodeError, Settings, SignerSince, StepSigner, Surroundings, datadir::DataDir};
 
-/// Blocks of the store in which a signed step is looked for, from the newest on.
+/// Number of newest stored blocks that are searched for a signed step.
 const SEARCHED: u64 = 1_024;
 
-/// Reads or makes the key that signs, and records its address; `None` on a node that makes no steps.
+/// Reads or creates the signing key, and records its address; `None` on a node that makes no steps.
 ///
 /// # Errors
-/// [`KeyError::Missing`] and [`KeyError::OtherSigner`] when the steps in the directory were signed by another key, unless the
-/// settings ask for a new signer.
+/// Returns [`KeyError::Missing`] or [`KeyError::OtherSigner`] if another key signed the steps in the
+/// directory, unless the settings allow a new signer.
 pub(crate) fn admit_signer(
     datadir: &DataDir,
     settings: &Settings,
@@ -44,7 +44,8 @@ pub(crate) fn admit_signer(
     let may_change = settings.new_sequencer_key || mutant!("skip-signer-check");
     let mut absent = settings.sequencer_key.is_none() && StepSigner::is_absent(path)?;
     if absent && expected.is_some_and(|signer| StepSigner::has_draft(path, chain_id, signer)) {
-        // A start was killed after it had recorded the new signer.
+        // An earlier start was killed after it recorded the new signer and before it moved the key into
+        // place.
         StepSigner::adopt_draft(path)?;
         absent = false;
     }
@@ -62,7 +63,7 @@ pub(crate) fn admit_signer(
     {
         return Err(KeyError::OtherSigner { path: path.to_owned(), found, expected }.into());
     }
-    // The signer of an older program's directory has signed from its beginning, as far as is known.
+    // In a directory of an older version, the signer is assumed to have signed from the first block.
     let first = match (identity.signers.is_empty(), expected) {
         (true, Some(expected)) => Some(SignerSince { address: expected, first_block: 0 }),
         _ => None,
@@ -80,13 +81,13 @@ pub(crate) fn admit_signer(
         identity.write(datadir.path())?;
     }
     if absent {
-        // Only now: a key without its record would be refused.
+        // The key is moved into place last, because a key without its record would be rejected.
         StepSigner::adopt_draft(path)?;
     }
     Ok(Some(signer))
 }
 
-/// The signer of the newest signed step that journal or store holds; `None` if neither has one.
+/// Returns the signer of the newest signed step in journal or store; `None` if neither holds one.
 fn newest_signer(
     datadir: &DataDir,
     store: &Store,
@@ -112,7 +113,7 @@ fn newest_in_journal(
     let identity = Identity { chain_id, genesis: store.options().genesis };
     let past = Past::new(datadir.journal(), disk, identity, u64::MAX);
     let mut newest = None;
-    // Damage is reported when the journal is opened; what is before it counts.
+    // Opening the journal reports damage; the search uses the appends before it.
     let Ok(appends) = past.wholes(store.progress()?.journal_sequence) else { return Ok(None) };
     for append in appends.map_while(Result::ok) {
         for record in append.decode().map(|append| append.records).unwrap_or_default() {

@@ -1,4 +1,4 @@
-//! When a block is due, and which timestamp it carries (durability.md, "Time").
+//! The slot of a block: its timestamp, and the time at which it is due (durability.md, "Time").
 
 use std::time::Duration;
 
@@ -6,35 +6,36 @@ use foreseal_types::mutant;
 
 use crate::Now;
 
-/// The slot of the block being built.
+/// Slot of the block being built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slot {
-    /// The block's timestamp, Unix seconds.
+    /// Timestamp of the block, in Unix seconds.
     pub timestamp: u64,
     /// Monotonic time at which the block is due to be sealed.
     pub due: Duration,
 }
 
 impl Slot {
-    /// The slot that holds `now`, for a child of a block with timestamp `parent`.
+    /// Returns the slot that contains `now`, for a child of a block with timestamp `parent`.
     ///
-    /// Slots end at whole multiples of the block time (seconds) of the wall clock. A wall clock that went back
-    /// lowers no timestamp, and stalls nothing: the block after the one sealed early is not cut short for it, or every
-    /// little step back would put timestamps a block time further ahead of the clock.
+    /// Slots end at multiples of the block time (in seconds) on the wall clock. A wall clock that steps back
+    /// neither lowers a timestamp nor stalls production. The block after one that was sealed early still
+    /// lasts a full block time. Otherwise every small step back would move timestamps another block time
+    /// ahead of the clock.
     pub fn at(now: Now, parent: u64, block_time: u64) -> Self {
         let slot = (now.unix.as_secs() / block_time).saturating_add(1).saturating_mul(block_time);
         let least = if mutant!("timestamp-from-the-clock") { 0 } else { parent.saturating_add(block_time) };
         Self::of(now, slot.max(least), block_time)
     }
 
-    /// The slot of a block with this timestamp, new or found in progress by a restart: due at its timestamp, at once if
-    /// that is past, and never later than a block time from now.
+    /// Returns the slot of a block with this timestamp, whether new or found in progress after a restart. The
+    /// block is due at its timestamp, at once if that is past, and at most one block time from now.
     pub fn of(now: Now, timestamp: u64, block_time: u64) -> Self {
         let wait = Duration::from_secs(timestamp).saturating_sub(now.unix);
         Self { timestamp, due: now.monotonic + wait.min(Duration::from_secs(block_time)) }
     }
 
-    /// Whether the block is due.
+    /// Returns `true` if the block is due.
     pub fn ended(&self, now: Now) -> bool {
         now.monotonic >= self.due
     }
@@ -72,7 +73,7 @@ mod tests {
 
     #[test]
     fn a_clock_that_goes_back_a_little_cuts_no_block_short() {
-        // The block of slot 12 is sealed a millisecond early by the wall clock, again and again.
+        // Each iteration seals the block a millisecond before its slot ends on the wall clock.
         let mut timestamp = 12;
         for block in 1..=10 {
             let due = 2_000 * block;

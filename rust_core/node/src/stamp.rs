@@ -1,4 +1,4 @@
-//! What a step is given beside its content.
+//! Time and signature of a step.
 
 use std::sync::Arc;
 
@@ -6,22 +6,24 @@ use foreseal_types::{Flashblock, Promise};
 
 use crate::{Now, StepSigner};
 
-/// When steps are made and who signs them. Neither header nor hash knows of it, so the same steps can be made at another time.
+/// Time and signer for new steps. Neither affects header or hash, so the same steps can be made again at
+/// another time.
 #[derive(Clone, Debug)]
 pub(crate) struct Stamp {
-    /// Unix time in milliseconds, by the wall clock: not by the clock of a development chain, which is set at will.
+    /// Unix time in milliseconds on the wall clock, not on the adjustable clock of a development chain.
     time: u64,
-    /// `None` on a chain whose steps nobody signs.
+    /// Signer of the steps; `None` if they are unsigned.
     signer: Option<Arc<StepSigner>>,
 }
 
 impl Stamp {
-    /// For steps that are made now.
+    /// Creates the stamp for steps that are made now.
     pub fn at(now: Now, signer: Option<Arc<StepSigner>>) -> Self {
         Self { time: u64::try_from(now.unix.as_millis()).unwrap_or(u64::MAX), signer }
     }
 
-    /// Makes a step complete. It is signed before it is appended, so the signature is as durable as the step.
+    /// Sets time and signature of a step. It is signed before it is appended, so the signature is as durable
+    /// as the step.
     pub fn put(&self, step: Flashblock) -> Arc<Flashblock> {
         let mut step = Flashblock { time: self.time, ..step };
         step.signature = self.signer.as_ref().map(|signer| signer.sign(&Promise::from(&step)));

@@ -1,12 +1,13 @@
-//! Where a chain goes on: what the store holds, and after it the rest of the journal.
+//! Start of a chain: it loads what the store holds and replays the rest of the journal.
 //!
 //! ```text
-//!   store at block N, applied up to append S     journal:  ... [S: ..., seal N | open N+1 ...] [S+1] ... [end]
-//!                                                                             ^ replay begins here
+//!   store at block N, applied up to append S   journal:  ... [S: ..., seal N | open N+1 ...] [S+1] ... [end]
+//!                                                                           ^ replay begins here
 //! ```
 //!
-//! The journal is the truth. A store that is ahead of it proves that the journal has lost what was visible: the start is refused.
-//! Once a repair has accepted the loss, the store goes back to the last block that the journal seals.
+//! The journal is authoritative. A store that is ahead of it proves that the journal has lost published data,
+//! so the node refuses to start. Once a repair has accepted the loss, the store is unwound to the newest
+//! block that it shares with the journal.
 
 use std::sync::Arc;
 
@@ -31,7 +32,7 @@ use crate::{
     undone::Older,
 };
 
-/// Why store and journal do not make one chain.
+/// Reasons why store and journal do not form one chain.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StartError {
     #[error(
@@ -52,12 +53,12 @@ pub enum StartError {
         "store and journal have no block in common, and the store ends with block {head}: they are not of one node"
     )]
     NothingShared { head: u64 },
-    /// Another record proves that the journal went on.
+    /// Another record proves that the journal had further appends.
     #[error(
         "the journal has lost at {place} what was visible: {loss}; only `foreseal journal repair` continues without it"
     )]
     Lost { place: Place, loss: Box<ChainLoss> },
-    /// A follower had a step that the journal does not have.
+    /// A follower received an append that the journal does not have.
     #[error(
         "a follower has seen append {sequence}, and the journal, which ends before append {next}, does not have it: \
          bring back the journal, or run `foreseal journal repair`, which shows what is lost"
@@ -67,19 +68,20 @@ pub enum StartError {
     Note,
 }
 
-/// A chain that was replayed to its end, and what writes it.
+/// A fully replayed chain, with its journal and the link to its store.
 pub(crate) struct Started {
     pub chain: Chain,
     pub journal: Journal,
     pub link: StoreLink,
 }
 
-/// Hash of the block that a genesis makes.
+/// Returns the hash of the genesis block.
 pub(crate) fn genesis_hash(spec: &ChainSpec) -> B256 {
     spec.genesis_header(State::from_genesis(spec.genesis()).root()).hash_slow()
 }
 
-/// Opens block 1 of a new chain in memory, by the code that opens every block.
+/// Opens block 1 of a new chain in memory, with the code that opens every block, to check that the genesis is
+/// usable.
 pub(crate) fn try_first_block(spec: &Arc<ChainSpec>, settings: &Settings, now: Now) -> Result<(), NodeError> {
     let production = &settings.production;
     let chain = Chain::new(spec.clone(), settings.finality);
@@ -91,8 +93,8 @@ pub(crate) fn try_first_block(spec: &Arc<ChainSpec>, settings: &Settings, now: N
     }
 }
 
-/// Opens the journal and replays what the store does not have. `report` gets the number of records so far. With a watcher
-/// the store has no thread.
+/// Opens the journal and replays what the store does not have. `report` receives the number of records so
+/// far. If `beside` has a watcher, the store gets no thread.
 pub(crate) fn start(
     datadir: &DataDir,
     spec: Arc<ChainSpec>,
@@ -120,14 +122,15 @@ pub(crate) fn start(
             records += 1;
             replay(&mut chain, records, record)?;
             if matches!(record, Record::Unwind { .. }) && followed.is_ok() {
-                // What is built there may need nodes that the store no longer has, and makes again.
+                // Later blocks may need trie nodes that the store has discarded and restores during the
+                // unwind.
                 followed = link.follow(&mut chain, append.sequence);
             }
         }
         if followed.is_ok() {
             followed = link.follow(&mut chain, append.sequence);
         }
-        // Without a store that follows, all of it stays in memory.
+        // If the store cannot follow, the whole chain stays in memory.
         if followed.is_ok() {
             chain.settle();
         }
@@ -144,7 +147,7 @@ pub(crate) fn start(
     Ok(Started { chain, journal, link })
 }
 
-/// Note that the store has of the chain.
+/// Returns the chain metadata in the store.
 pub(crate) fn note(store: &Store) -> Result<Note, NodeError> {
     let note = store.note()?;
     if note.is_empty() {
@@ -153,7 +156,7 @@ pub(crate) fn note(store: &Store) -> Result<Note, NodeError> {
     Ok(Note::decode(&note).map_err(|_| StartError::Note)?)
 }
 
-/// The chain that the store holds, up to its newest block.
+/// Returns the chain that the store holds, up to its newest block.
 pub(crate) fn open_chain(
     store: &Store,
     spec: Arc<ChainSpec>,
@@ -171,13 +174,14 @@ pub(crate) fn open_chain(
     Ok(Chain::resumed(spec, depth, history, window, resumed)?)
 }
 
-/// The append that replay begins with, and how many of its records the store has.
+/// The append at which replay begins, and the number of its records that the store has applied.
 struct From {
     sequence: u64,
     records: usize,
 }
 
-/// Checks that the journal has what a follower had seen when it proved a loss, unless a repair has given that up.
+/// Checks that the journal has the append with which a follower proved a loss, unless a repair has abandoned
+/// it.
 fn check_contradiction(datadir: &DataDir, journal: &Journal) -> Result<(), NodeError> {
     let next = journal.next_sequence();
     match contradiction::read(datadir.path())? {
@@ -188,7 +192,8 @@ fn check_contradiction(datadir: &DataDir, journal: &Journal) -> Result<(), NodeE
     }
 }
 
-/// Finds where the store is in the journal, after taking back what the journal does not have.
+/// Finds the store's position in the journal. If the store is ahead and a repair allows it, unwinds the store
+/// first.
 fn begin(store: &Store, journal: &Journal, recovery: &Recovery) -> Result<From, NodeError> {
     let progress = store.progress()?;
     let (sequence, first) = (progress.journal_sequence, journal.first_sequence());
@@ -217,15 +222,16 @@ fn begin(store: &Store, journal: &Journal, recovery: &Recovery) -> Result<From, 
     }
 }
 
-/// The store is ahead. Where a repair has given up the end of the journal, the end of the store is given up too.
+/// Unwinds a store that is ahead of the journal, if a repair has accepted the loss of the journal's end.
 ///
 /// # Errors
-/// [`StartError::Lost`] where no repair has.
+/// Returns [`StartError::Lost`] if no repair has accepted the loss.
 fn go_back(store: &Store, journal: &Journal, head: Head, recovery: &Recovery) -> Result<From, NodeError> {
     let Some(sealed) = sealed_chain(store.options().genesis, journal.replay()?)? else {
         return Err(StartError::JournalGone { head: head.number }.into());
     };
-    // The store may have followed an unwind that was given up: then the journal has blocks that it has no more.
+    // The store may have applied an unwind that was abandoned; then the journal has blocks that the store
+    // dropped.
     let Some(Sealed { number, sequence, records, .. }) = common(store, &sealed)? else {
         return Err(StartError::NothingShared { head: head.number }.into());
     };
@@ -242,7 +248,8 @@ fn go_back(store: &Store, journal: &Journal, head: Head, recovery: &Recovery) ->
     Ok(From { sequence, records })
 }
 
-/// Number and hash of the block that is the newest sealed one after this record, where it says so.
+/// Returns number and hash of the newest sealed block after this record; `None` if the record does not
+/// determine it.
 pub(crate) fn sealed_by(record: &Record) -> Option<(u64, B256)> {
     match record {
         Record::Seal { number, hash } | Record::Unwind { number, hash } => Some((*number, *hash)),

@@ -1,4 +1,4 @@
-//! The states of stored blocks, for chains that outlive an unwind.
+//! States of stored blocks that stay readable after an unwind.
 
 use alloy_primitives::{Address, B256, Bytes, U256};
 use foreseal_state::{StateError, StateStore};
@@ -6,10 +6,10 @@ use foreseal_store::{Reader, Store};
 use foreseal_types::Account;
 use revm_bytecode::Bytecode;
 
-/// Reads states as the generation has them that it was made in.
+/// Reader of states from one generation of the store, which ends with the next unwind.
 ///
-/// What was written up to the block of an unwind is the same before and after it. So a state that is read as of such a block
-/// stays right, and the chain that goes on from there keeps it; one as of a later block is gone.
+/// An unwind leaves everything up to its target block unchanged. So a state at that block or below stays
+/// valid, and the chain that continues from there reuses it. A state at a later block is gone.
 #[derive(Debug)]
 pub(crate) struct States {
     reader: Reader,
@@ -23,8 +23,8 @@ impl States {
     fn read<T>(&self, at: u64, read: impl Fn(&Reader) -> Result<T, StateError>) -> Result<T, StateError> {
         let mut answer = read(&self.reader);
         while answer.as_ref().err() == Some(&StateError::ViewGone) {
-            // Before the unwinds are looked at: all that led to this generation are known by then. Overtaken once more, it
-            // is gone too, and there is another unwind to look at.
+            // The reader is opened before the unwinds are read, so it covers all unwinds that led to its
+            // generation. If a further unwind replaces it, the next iteration finds that unwind.
             let newest = self.newest()?;
             let common = newest.store().common_since(self.reader.generation())?;
             if common.is_none_or(|common| at > common) {
@@ -58,7 +58,7 @@ impl StateStore for States {
         self.read(at, |reader| reader.has_storage(address, at))
     }
 
-    /// Code is named by what it is: any generation that has it is right.
+    /// Code is addressed by its hash, so any generation that has it returns the right bytes.
     fn code(&self, hash: &B256) -> Result<Option<Bytecode>, StateError> {
         match self.reader.code(hash) {
             Err(StateError::ViewGone) => match self.newest()?.code(hash)? {

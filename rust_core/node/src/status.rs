@@ -1,4 +1,4 @@
-//! What a node says of itself.
+//! Status of a node, for `foreseal_status` and health checks.
 
 use std::time::Duration;
 
@@ -6,67 +6,69 @@ use alloy_primitives::{Address, B256};
 
 use crate::{Phase, PoolStart, ScrubStatus, View};
 
-/// The node at this moment, for `foreseal_status` and health checks. What the chain is at this moment is a [`Head`].
+/// Status of the node process. The position of the chain is a [`Head`].
 #[derive(Clone, Debug)]
 pub struct Status {
     pub phase: Phase,
     /// Time since the last tick.
     pub age: Duration,
     pub pool_start: PoolStart,
-    /// Whether ticks are expected.
+    /// `true` if ticks are expected.
     pub produces: bool,
-    /// Whose signatures the steps carry that are made here; `None` if none are made.
+    /// Address that signs the steps made here; `None` if this process makes none.
     pub signer: Option<Address>,
-    /// The damage of the store that this process found, or had reported to it. Then the phase is failed, and reads go on.
+    /// Damage of the store that this process found or that was reported to it. If set, the phase is `Failed`;
+    /// reads are still served.
     pub damage: Option<String>,
     /// `None` while the node starts.
     pub store: Option<StoreStatus>,
-    /// Whether there is a view.
+    /// `true` if a view is published.
     pub shown: bool,
     /// `None` on the process that writes the chain.
     pub following: Option<FollowingStatus>,
 }
 
-/// What a follower says of its sequencer.
+/// Status of the connection from a follower to its sequencer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FollowingStatus {
-    /// Appends that the sequencer has told of and that are not applied yet.
+    /// Number of appends that the sequencer has announced and that are not applied yet.
     pub lag: u64,
-    /// How often it began with the store: once, and again whenever its cursor was gone.
+    /// Number of times the replica was loaded from the store: once at first, then again whenever its cursor
+    /// became invalid.
     pub beginnings: u64,
-    /// Where the sequencer was when it last said so.
+    /// Phase of the sequencer in its newest status message.
     pub sequencer: Option<Phase>,
-    /// Time since anything was heard of it.
+    /// Time since the last frame from the sequencer.
     pub unheard: Duration,
 }
 
-/// How far a follower is that was not up to date when it connected.
+/// Progress of a follower that was not up to date when it connected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CatchingUp {
-    /// Number of the newest sealed block when it began.
+    /// Number of the newest sealed block when it connected.
     pub start: u64,
     pub current: u64,
-    /// Of the newest block that the sequencer has told of.
+    /// Number of the newest block that the sequencer has announced.
     pub highest: u64,
 }
 
-/// The store at this moment.
+/// Status of the store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoreStatus {
     /// Number of its newest block.
     pub head: Option<u64>,
-    /// What is sealed and not stored yet, in transactions; a block counts 500 more.
+    /// Sealed but not stored work, in transactions; a block counts 500 more.
     pub backlog: usize,
-    /// How much the builder takes of what it could, in thousandths: less than all when the store is far behind.
+    /// Builder throttle in thousandths: 1000 is unthrottled, lower values mean that the store is behind.
     pub share: u32,
     /// Bytes in use.
     pub bytes: u64,
-    /// Why it cannot be written, or must not be built upon, if so.
+    /// Reason why the store cannot be written, or must not be built upon; `None` otherwise.
     pub failure: Option<String>,
     pub scrub: ScrubStatus,
 }
 
-/// The newest step of a view.
+/// Position of the newest step of a view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head {
     /// Number of the block being built.
@@ -93,8 +95,10 @@ impl From<&View> for Head {
 }
 
 impl Status {
-    /// `Err` with a reason when the node should not be relied on: production failed, or its last tick is older
-    /// than `limit`. A node that only serves has no ticks to be late.
+    /// Checks that the node can be relied on. A node that only serves has no ticks, so it cannot be late.
+    ///
+    /// # Errors
+    /// Returns the reason if production failed, the node is stopped, or the last tick is older than `limit`.
     pub fn healthy(&self, limit: Duration) -> Result<(), String> {
         match &self.phase {
             Phase::Failed(reason) => Err(format!("production stopped: {reason}")),
@@ -107,7 +111,8 @@ impl Status {
         }
     }
 
-    /// As [`Self::healthy`], of a follower: what it shows is as good as what it hears.
+    /// Performs the checks of [`Self::healthy`] that concern a follower: its data is as fresh as the frames
+    /// that it receives.
     fn followed(&self, limit: Duration) -> Result<(), String> {
         let Some(following) = &self.following else { return Ok(()) };
         if let Some(Phase::Failed(reason)) = &following.sequencer {
@@ -128,7 +133,7 @@ impl Status {
         Err(format!("{what} {} ms ago, limit {} ms{lost}", late.as_millis(), limit.as_millis()))
     }
 
-    /// As [`Self::healthy`], and the journal is replayed.
+    /// Performs the checks of [`Self::healthy`] and checks that the journal is replayed.
     pub fn ready(&self, limit: Duration) -> Result<(), String> {
         if let Phase::Replaying { records } = self.phase {
             return Err(format!("replaying the journal: {records} records so far"));

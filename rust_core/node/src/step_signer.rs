@@ -1,4 +1,4 @@
-//! The key that the sequencer signs its steps with, and the file that holds it.
+//! The key with which the sequencer signs its steps, and its file.
 
 use std::{
     fmt,
@@ -12,12 +12,12 @@ use alloy_consensus::crypto::secp256k1::{recover_signer, sign_message};
 use alloy_primitives::{Address, B256, hex};
 use foreseal_types::{Promise, PromiseDomain, StepSignature, keccak};
 
-/// Permissions of the file that others than its owner have.
+/// Permission bits of the key file that grant access to group and others.
 const OTHERS: u32 = 0o077;
-/// Bytes of a file that are looked at, more than a key's 64 digits need.
+/// Maximum number of bytes read from a key file; a key needs 64 digits.
 const MOST: u64 = 80;
 
-/// Why there is no key to sign with. Never says what the file holds.
+/// Reasons why no signing key is available. The messages never contain the content of the file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
     #[error(
@@ -51,7 +51,7 @@ impl KeyError {
     }
 }
 
-/// A key, for the steps of one chain.
+/// A signing key for the steps of one chain.
 #[derive(Clone)]
 pub struct StepSigner {
     secret: B256,
@@ -66,16 +66,16 @@ impl fmt::Debug for StepSigner {
 }
 
 impl StepSigner {
-    /// `None` if `secret` is no key of secp256k1.
+    /// Creates a signer; `None` if `secret` is not a valid secp256k1 key.
     pub fn new(secret: B256, chain_id: u64) -> Option<Self> {
         let probe = keccak(b"");
         let address = recover_signer(&sign_message(secret, probe).ok()?, probe).ok()?;
         Some(Self { secret, address, domain: PromiseDomain::of(chain_id) })
     }
 
-    /// The key in the file at `path`, which nobody but its owner may read.
+    /// Reads the key from the file at `path`, which only its owner may be able to access.
     pub fn read(path: &Path, chain_id: u64) -> Result<Self, KeyError> {
-        // Without waiting: a pipe opens only once somebody writes to it.
+        // Opening must not block: a FIFO would block until a writer opens it.
         let open = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path);
         let file = open.map_err(KeyError::io("open", path))?;
         let metadata = file.metadata().map_err(KeyError::io("read", path))?;
@@ -104,8 +104,8 @@ impl StepSigner {
         }
     }
 
-    /// Writes a new key durably, under the name of a draft: [`Self::adopt_draft`] puts it at `path`. The caller holds the lock
-    /// of the folder.
+    /// Writes a new key durably, to a draft file; [`Self::adopt_draft`] moves it to `path`. The caller holds
+    /// the lock of the directory.
     pub(crate) fn draft(path: &Path, chain_id: u64, secret: B256) -> Result<Self, KeyError> {
         let made = Self::new(secret, chain_id);
         let made = made.ok_or_else(|| KeyError::Content { path: path.to_owned() })?;
@@ -113,24 +113,24 @@ impl StepSigner {
         Ok(made)
     }
 
-    /// Returns `true` if there is a draft of a key for `path` that signs as `address`.
+    /// Returns `true` if a draft of the key for `path` exists and signs as `address`.
     pub(crate) fn has_draft(path: &Path, chain_id: u64, address: Address) -> bool {
         Self::read(&draft_path(path), chain_id).is_ok_and(|draft| draft.address == address)
     }
 
-    /// Puts the draft at `path`, durably.
+    /// Moves the draft to `path`, durably.
     pub(crate) fn adopt_draft(path: &Path) -> Result<(), KeyError> {
         let renamed = fs::rename(draft_path(path), path);
         let synced = renamed.and_then(|()| sync_parent(path));
         synced.map_err(KeyError::io("write", path))
     }
 
-    /// The address that its signatures recover to.
+    /// Returns the address that the signatures recover to.
     pub fn address(&self) -> Address {
         self.address
     }
 
-    /// Signs a step: with low s, and the same way every time (RFC 6979).
+    /// Signs a step, with low s and deterministically (RFC 6979).
     pub fn sign(&self, promise: &Promise) -> StepSignature {
         let signature = sign_message(self.secret, promise.digest(self.domain));
         StepSignature::new(signature.expect("the key has signed before").as_bytes())
@@ -145,9 +145,9 @@ fn sync_parent(path: &Path) -> io::Result<()> {
     path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
 }
 
-/// Writes the file for its owner alone from the beginning.
+/// Writes a new file that only its owner can access from its creation on.
 fn write_new(draft: &Path, secret: &B256) -> io::Result<()> {
-    // What a start that broke off has left.
+    // Removes the draft of a start that was interrupted.
     match fs::remove_file(draft) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
@@ -177,7 +177,7 @@ mod tests {
         fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
     }
 
-    /// The first account of the words that development chains use.
+    /// First account of the default development mnemonic.
     const SECRET: &str = "ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80";
     const ADDRESS: &str = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266";
 

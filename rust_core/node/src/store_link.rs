@@ -1,4 +1,4 @@
-//! The store and the thread that writes it, as the writer of the chain sees them.
+//! The connection between the writer of the chain and the thread that writes the store.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -22,12 +22,12 @@ use crate::{
     stored::StoredHistory,
 };
 
-/// What one transaction of the store holds at most: all of it is in memory once more.
+/// Limits of one store commit. All of its data is held in memory once more during the commit.
 const BATCH_BLOCKS: usize = 256;
 const BATCH_TRANSACTIONS: usize = 16_000;
 
-/// The store, its thread, and what is on the way to it. Dropping it leaves undone what was not begun, as a crash does; the
-/// journal has it all.
+/// The store, its writer thread, and the queue between them. Dropping it discards jobs that were not started,
+/// as a crash does; the journal has them all.
 #[derive(Debug)]
 pub(crate) struct StoreLink {
     store: Store,
@@ -37,25 +37,25 @@ pub(crate) struct StoreLink {
     hand: Hand,
 }
 
-/// Who looks on while the store is written.
+/// Observers of store writes.
 #[derive(Clone, Default)]
 pub(crate) struct Beside {
-    /// With a watcher the store has no thread.
+    /// Watcher of a simulation. If set, the store gets no thread.
     pub watcher: Option<Arc<dyn Watcher>>,
-    /// Measures the commits.
+    /// Clock and metrics for measuring commits.
     pub meter: Option<(Arc<dyn Clock>, Arc<Figures>)>,
 }
 
-/// Who writes the store.
+/// Executor of the store's jobs.
 #[derive(Debug)]
 enum Hand {
-    /// `None` once it was joined.
+    /// Thread that writes the store; `None` once it is joined.
     Thread(Option<JoinHandle<()>>),
-    /// Whoever has the link, when it is told to or cannot go on without.
+    /// Worker that the owner of the link runs, on request or when the queue is full.
     Owner(Worker),
 }
 
-/// Number of the newest block in the store; one more, and 0 for none.
+/// Number of the newest block in the store, plus one; 0 if the store is empty.
 #[derive(Debug, Default)]
 pub(crate) struct Confirmed(AtomicU64);
 
@@ -70,7 +70,7 @@ impl Confirmed {
 }
 
 impl StoreLink {
-    /// Starts the thread, or with a watcher none. `note` is what the store holds.
+    /// Starts the link, with a thread unless there is a watcher. `note` is the metadata that the store holds.
     pub fn start(
         store: Store,
         settings: &StoreSettings,
@@ -93,14 +93,14 @@ impl StoreLink {
         Ok(Self { store, backlog, confirmed, marks, hand })
     }
 
-    /// The store as a history of its present generation.
+    /// Returns the store as a history of its current generation.
     pub fn history(&self) -> Result<Arc<dyn History>, StoreError> {
         Ok(Arc::new(StoredHistory::new(self.store.reader()?, self.confirmed.clone())))
     }
 
-    /// Hands over what `chain` has for the store since the last call; the journal's append `sequence` holds it. Waits
-    /// while the store is far behind, and until blocks are taken back if the chain went back: what it shows from then on
-    /// is read from the generation after.
+    /// Queues the changes of `chain` since the last call, which append `sequence` of the journal contains.
+    /// Blocks while the store is far behind. If the chain was unwound, also waits until the store is, because
+    /// the chain must read from the next generation then.
     pub fn follow(&mut self, chain: &mut Chain, sequence: u64) -> Result<(), StoreFailed> {
         let mut unwound = false;
         for outgoing in chain.take_outgoing() {
@@ -130,7 +130,7 @@ impl StoreLink {
         self.backlog.add(job)
     }
 
-    /// Writes some of what is to be written, if that is for the owner to do; whether it was, and there was something.
+    /// Writes one batch if the owner runs the worker. Returns `true` if there was work.
     pub fn write(&self) -> bool {
         match &self.hand {
             Hand::Owner(worker) => self.backlog.has_jobs() && worker.turn(),
@@ -138,7 +138,8 @@ impl StoreLink {
         }
     }
 
-    /// Removes the journal's segments that neither store nor retention needs. One that cannot be removed stays.
+    /// Removes the journal segments that neither store nor retention needs. A segment that cannot be removed
+    /// stays.
     pub fn trim(&mut self, journal: &mut Journal) {
         let given = mutant!("trim-before-store").then(|| self.marks.newest()).flatten();
         let stored = given.or_else(|| self.confirmed.get());
@@ -150,7 +151,7 @@ impl StoreLink {
         }
     }
 
-    /// `Err` once the store could not be written, or is found damaged.
+    /// Returns an error once the store cannot be written or is found damaged.
     pub fn check(&self) -> Result<(), StoreFailed> {
         match self.store.damage() {
             Some(damage) => Err(StoreFailed(damage.to_string())),
@@ -158,18 +159,18 @@ impl StoreLink {
         }
     }
 
-    /// How much the builder should take, in thousandths.
+    /// Returns the builder throttle in thousandths; 1000 is unthrottled.
     pub fn share(&self) -> u32 {
         self.backlog.share()
     }
 
-    /// Waits until the store has everything.
+    /// Waits until the store holds everything that was queued.
     pub fn drain(&self) -> Result<(), StoreFailed> {
         while self.write() {}
         self.backlog.drained()
     }
 
-    /// What tells how far the store is.
+    /// Returns the gauge from which the store's progress is read.
     pub fn gauge(&self) -> StoreGauge {
         StoreGauge {
             store: self.store.clone(),
@@ -191,7 +192,7 @@ impl Drop for StoreLink {
     }
 }
 
-/// Where the store is, for the status.
+/// Read access to the store's progress, for the status.
 #[derive(Clone, Debug)]
 pub(crate) struct StoreGauge {
     store: Store,
@@ -200,7 +201,7 @@ pub(crate) struct StoreGauge {
 }
 
 impl StoreGauge {
-    /// Why the store is not written any more, or must not be built upon.
+    /// Returns the reason why the store is no longer written, or must not be built upon.
     fn failure(&self) -> Option<String> {
         let damage = self.store.damage().map(ToString::to_string);
         damage.or_else(|| self.backlog.check().err().map(|failed| failed.to_string()))
@@ -218,7 +219,7 @@ impl StoreGauge {
     }
 }
 
-/// What writes.
+/// Worker that writes queued jobs to the store.
 struct Worker {
     store: Store,
     backlog: Arc<Backlog<StoreJob>>,
@@ -233,7 +234,7 @@ impl std::fmt::Debug for Worker {
 }
 
 impl Worker {
-    /// Does what is there to do, or waits for something; whether there is more to come.
+    /// Waits for jobs and writes one batch. Returns `false` once the queue is closed or a write has failed.
     fn turn(&self) -> bool {
         let jobs = self.backlog.take(BATCH_BLOCKS, BATCH_TRANSACTIONS);
         if jobs.is_empty() {
@@ -257,7 +258,7 @@ impl Worker {
         }
     }
 
-    /// Writes in one transaction, which is measured.
+    /// Commits one store transaction, and measures it.
     fn commit(&self, write: impl FnOnce(&Store) -> Result<(), StoreError>) -> Result<(), String> {
         self.reached(Point::BeforeStoreCommit);
         match &self.beside.meter {
@@ -273,7 +274,7 @@ impl Worker {
     }
 
     fn work(&self, jobs: Vec<StoreJob>) -> Result<(), String> {
-        // Pages that a reader saw whose process is gone can be used again then.
+        // Readers of terminated processes are removed, so that the pages that they pinned can be reused.
         self.store.clear_stale_readers().map_err(|error| error.to_string())?;
         let mut writes = Vec::new();
         for job in jobs {

@@ -1,4 +1,4 @@
-//! Exchange of a repaired store with the damaged one. A crash at any moment leaves one of them in its place.
+//! Exchange of a damaged store with a repaired one. After a crash at any moment, one of them is in place.
 
 use std::{
     ffi::CString,
@@ -10,11 +10,11 @@ use std::{
 
 use crate::NodeError;
 
-/// The folders of a repair in a data directory.
+/// Directories of a repair inside a data directory.
 pub(crate) struct StoreFolders {
     datadir: PathBuf,
     pub store: PathBuf,
-    /// A new store that is not in use yet.
+    /// New store that is not in use yet.
     pub repaired: PathBuf,
     pub damaged: PathBuf,
 }
@@ -26,12 +26,13 @@ impl StoreFolders {
         Self { datadir: datadir.to_owned(), store, repaired, damaged }
     }
 
-    /// Moves the repaired store, if there is one, into place, and the damaged one, if there is one, aside.
+    /// Moves the repaired store, if it exists, into place, and the damaged one, if it exists, aside.
     pub fn swap(&self) -> Result<(), NodeError> {
         let Self { store, repaired, damaged, .. } = self;
         match (store.exists(), repaired.exists()) {
             (true, true) => {
-                // Until the exchange the store in use is the damaged one, and nothing is lost with the other.
+                // The damaged store stays in use until the exchange, so losing the repaired one loses no
+                // data.
                 rename(repaired, damaged)?;
                 self.exchange()?;
             }
@@ -42,7 +43,7 @@ impl StoreFolders {
         self.sync()
     }
 
-    /// Moves the damaged store back, and removes what has its place.
+    /// Moves the damaged store back, and removes the store that replaced it.
     pub fn undo(&self) -> Result<(), NodeError> {
         let Self { store, damaged, .. } = self;
         match (store.exists(), damaged.exists()) {
@@ -62,7 +63,8 @@ impl StoreFolders {
     fn exchange(&self) -> Result<(), NodeError> {
         match rename_exchange(&self.damaged, &self.store) {
             Ok(()) => Ok(()),
-            // The file system cannot: a crash in the middle is for the next repair to see.
+            // The file system does not support an atomic exchange. If a crash interrupts the renames, the
+            // next repair detects it.
             Err(_) => self.exchange_by_renames(),
         }
     }
@@ -88,13 +90,13 @@ fn remove(folder: &Path) -> Result<(), NodeError> {
     fs::remove_dir_all(folder).map_err(|error| NodeError::io("remove", folder, &error))
 }
 
-/// Exchanges two folders in one step.
+/// Exchanges two directories atomically.
 #[cfg(target_os = "linux")]
 fn rename_exchange(one: &Path, other: &Path) -> io::Result<()> {
     let path = |path: &Path| CString::new(path.as_os_str().as_bytes()).map_err(io::Error::other);
     let (one, other) = (path(one)?, path(other)?);
     let here = libc::AT_FDCWD;
-    // SAFETY: both are strings that end with zero and live until the call returns.
+    // SAFETY: both are null-terminated strings that live until the call returns.
     let done = unsafe { libc::renameat2(here, one.as_ptr(), here, other.as_ptr(), libc::RENAME_EXCHANGE) };
     if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }

@@ -1,4 +1,4 @@
-//! The store as a history.
+//! The store as a history of blocks.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use imbl::Vector;
 
 use crate::{Executed, History, Moment, Position, Step, Written, states::States, store_link::Confirmed};
 
-/// One generation of the store.
+/// History that reads one generation of the store.
 #[derive(Debug)]
 pub(crate) struct StoredHistory {
     reader: Reader,

@@ -1,4 +1,4 @@
-//! Submissions: taken into the pool where the chain is written, sent there by a follower.
+//! Submissions: the sequencer adds them to its pool, a follower forwards them.
 
 use std::sync::Arc;
 
@@ -10,21 +10,22 @@ use foreseal_types::Transaction;
 
 use crate::{Node, SubmitError, Underway, View, node::Part, shared::Shared};
 
-/// What became of a submission.
+/// Outcome of a submission.
 #[derive(Debug)]
 pub enum Sent {
-    /// It was admitted, or would have to wait and was not kept.
+    /// The pool has decided: the transaction was admitted, or it was not runnable and was not retained.
     Done(Admission),
-    /// It is on its way to the sequencer, and the answer will be there.
+    /// The submission was forwarded to the sequencer; the handle receives the answer.
     Underway(Underway),
 }
 
 impl Node {
-    /// Takes a signed transaction into the pool. Decoding, recovery and blob proofs happen here, on the caller's
-    /// thread; only then the pool is locked. On a follower it waits for the sequencer; who must not, calls [`Self::send`].
+    /// Submits a signed transaction to the pool. Decoding, signature recovery and blob proof checks run on
+    /// the caller's thread before the pool is locked. On a follower this blocks until the sequencer answers;
+    /// callers that must not block use [`Self::send`].
     ///
-    /// The view is read under the pool's lock: a view is published before its transactions leave the pool, so a
-    /// transaction is always seen in one of the two.
+    /// The view is read under the pool's lock. A view is published before its transactions leave the pool, so
+    /// a transaction is always visible in at least one of the two.
     pub fn submit(&self, raw: &[u8]) -> Result<B256, SubmitError> {
         let submission = self.decode(raw)?;
         let hash = submission.hash();
@@ -34,15 +35,15 @@ impl Node {
         }
     }
 
-    /// The first half of [`Self::submit`]: everything that needs no state.
+    /// Performs the first half of [`Self::submit`]: all checks that need no state.
     pub fn decode(&self, raw: &[u8]) -> Result<Submission, SubmitError> {
         self.check(|rules| decode_submission(raw, rules))
     }
 
-    /// Takes a transaction that nobody signed into the pool: see [`Transaction::impersonated`].
+    /// Adds an unsigned transaction to the pool: see [`Transaction::impersonated`].
     ///
     /// # Errors
-    /// As [`Self::submit`], and on chains that are not for development.
+    /// Returns the errors of [`Self::submit`]. Also fails on chains that are not for development.
     pub fn submit_impersonated(&self, transaction: Transaction) -> Result<B256, SubmitError> {
         if self.settings().development.is_none() {
             return Err(PoolError::Signature.into());
@@ -61,7 +62,7 @@ impl Node {
         Ok(check(&self.pool().rules(self.spec(), &view.pending().block.header))?)
     }
 
-    /// Whether what comes in, or is in the pool, may yet be executed: production has not failed.
+    /// Checks that production has not failed, so that transactions can still be executed.
     pub fn check_production(&self) -> Result<(), SubmitError> {
         let failure = match &self.part {
             Part::Writer(_) => self.shared.failure(),
@@ -70,8 +71,9 @@ impl Node {
         failure.map_or(Ok(()), |reason| Err(SubmitError::Stopped(reason)))
     }
 
-    /// The second half of [`Self::submit`]; with `runnable` a transaction that cannot run in the next step is not kept. Never
-    /// waits: a follower sends it on, and has applied what it did to the pool before its answer is there.
+    /// Performs the second half of [`Self::submit`]. If `runnable` is set, a transaction that cannot run in
+    /// the next step is not retained. Never waits for an answer: a follower forwards the transaction, and
+    /// applies the resulting pool change before it delivers the answer.
     pub fn send(&self, submission: Submission, runnable: bool) -> Result<Sent, SubmitError> {
         match &self.part {
             Part::Writer(_) => self.shared.admit(submission, runnable).map(Sent::Done),
@@ -81,7 +83,8 @@ impl Node {
 }
 
 impl Shared {
-    /// Takes a decoded transaction into the pool; with `runnable` if it can run in the next step, and not otherwise.
+    /// Adds a decoded transaction to the pool. If `runnable` is set, adds it only if it can run in the next
+    /// step.
     pub(crate) fn admit(&self, submission: Submission, runnable: bool) -> Result<Admission, SubmitError> {
         let view = self.view().ok_or(SubmitError::Starting)?;
         fetch_sender(&view, &submission);
@@ -95,7 +98,7 @@ impl Shared {
         Ok(admission)
     }
 
-    /// Admits what a follower sent.
+    /// Admits a submission that a follower forwarded.
     pub(crate) fn admit_forwarded(
         &self,
         submission: &[u8],
@@ -110,10 +113,10 @@ impl Shared {
     }
 }
 
-/// Reads from the disk what the pool is going to ask under its lock, where a step may have to wait for it.
+/// Reads from the disk in advance what the pool reads under its lock, because a step may wait for that lock.
 fn fetch_sender(view: &Arc<View>, submission: &Submission) {
     let state = view.state();
-    // What cannot be read is for the pool to say.
+    // Errors are ignored here: the pool reports them when it reads the same data.
     if let Ok(Some(account)) = state.account(&submission.sender())
         && account.code_hash != KECCAK256_EMPTY
     {

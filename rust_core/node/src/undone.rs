@@ -1,4 +1,4 @@
-//! Blocks that are no longer on the chain, for readers who have seen them there.
+//! Reorged blocks, for readers that have seen them on the chain.
 
 use std::sync::Arc;
 
@@ -15,18 +15,19 @@ mod older;
 
 pub(crate) use older::Older;
 
-/// What is kept, at most; the oldest block goes first.
+/// Maximum number of reorged blocks in memory; the oldest is evicted first.
 const BLOCKS: usize = 4096;
-/// As [`UndoneBlock::bytes`] counts.
+/// Maximum size of these blocks, in bytes, as estimated by [`UndoneBlock::bytes`].
 const BYTES: usize = 128 << 20;
 
-/// Blocks that an unwind took off the chain, sealed or being built, the last one last. In memory are those since the node
-/// started, and those that the journal's replay unwound again; others are looked for in the journal.
+/// Blocks that an unwind took off the chain, sealed or being built, in order; the most recent is last. Memory
+/// holds those since the node started and those that the journal's replay unwound again. Older ones are read
+/// from the journal.
 #[derive(Clone, Debug, Default)]
 pub struct Undone {
     blocks: Vector<Arc<UndoneBlock>>,
     bytes: usize,
-    /// How many there ever were.
+    /// Number of reorged blocks so far, including evicted ones.
     count: u64,
     older: Option<Arc<Older>>,
 }
@@ -39,7 +40,7 @@ pub struct UndoneBlock {
 }
 
 impl Undone {
-    /// Looks for others there from now on, and counts from `count` on.
+    /// Sets the source of older blocks, and starts the count at `count`.
     pub(crate) fn set_older(&mut self, older: Older, count: u64) {
         self.older = Some(Arc::new(older));
         self.count = count;
@@ -59,31 +60,32 @@ impl Undone {
         }
     }
 
-    /// How many blocks were ever taken off the chain, since the start of the node.
+    /// Returns the number of blocks taken off the chain since the start of the node.
     pub(crate) fn count(&self) -> u64 {
         self.count
     }
 
-    /// What `find` finds of the blocks with this number, the last one first.
+    /// Returns the first result of `find` among the blocks with this number, starting with the most recent.
     fn find_map<'s, T>(&'s self, number: u64, find: impl Fn(&'s Arc<UndoneBlock>) -> Option<T>) -> Option<T> {
         let find = |block: &'s Arc<UndoneBlock>| (block.number() == number).then(|| find(block)).flatten();
         let older = || self.older.as_ref()?.undone().blocks.iter().rev().find_map(find);
         self.blocks.iter().rev().find_map(find).or_else(older)
     }
 
-    /// The block that had this hash, at one of its steps or in the end, and how many logs it had then. `None` if it was
-    /// never on the chain or is no longer kept.
+    /// Returns the block that had this hash, at one of its steps or in its final form, and the number of logs
+    /// it had then. `None` if it was never on the chain or is no longer available.
     pub fn find(&self, number: u64, hash: &B256) -> Option<(&Arc<UndoneBlock>, u64)> {
         self.find_map(number, |block| Some((block, block.logs_at(hash)?)))
     }
 
-    /// The block that went through the step at `place`, and the step's index. The last one if there were several.
+    /// Returns the block that contained the step at `place`, and the step's index. Of several blocks, returns
+    /// the most recent.
     pub(crate) fn find_step(&self, place: Place) -> Option<(&Arc<UndoneBlock>, usize)> {
         let found = self.find_map(place.number, |block| block.steps().holds(place).then_some(block))?;
         Some((found, usize::try_from(place.index).ok()?))
     }
 
-    /// The block that had this hash in the end.
+    /// Returns the block that had this hash in its final form.
     pub(crate) fn find_block(&self, number: u64, hash: &B256) -> Option<&Arc<UndoneBlock>> {
         self.find_map(number, |block| (block.block.hash == *hash).then_some(block))
     }
@@ -98,13 +100,13 @@ impl UndoneBlock {
         Self { block: gone.block.clone(), steps: gone.steps.iter().map(stateless).collect() }
     }
 
-    /// About what it takes in memory.
+    /// Returns the approximate size in memory, in bytes.
     fn bytes(&self) -> usize {
         let steps = size_of::<Step>() * self.steps.len();
         size_of::<Self>() + steps + bytes_of(&self.block.transactions, &self.block.receipts)
     }
 
-    /// How many logs it had when its hash was `hash`.
+    /// Returns the number of logs that the block had when its hash was `hash`.
     fn logs_at(&self, hash: &B256) -> Option<u64> {
         if self.block.hash == *hash {
             return Some(self.block.log_count(self.block.receipts.len()));
@@ -113,17 +115,17 @@ impl UndoneBlock {
         Some(self.block.log_count(step.transactions))
     }
 
-    /// The block as it was in the end.
+    /// Returns the block in its final form.
     pub fn block(&self) -> &Block {
         &self.block
     }
 
-    /// Its number.
+    /// Returns the number of the block.
     pub fn number(&self) -> u64 {
         self.block.header.number
     }
 
-    /// Hash of the block before it.
+    /// Returns the hash of the parent block.
     pub fn parent(&self) -> B256 {
         self.block.header.parent_hash
     }
@@ -132,8 +134,8 @@ impl UndoneBlock {
         Steps::new(&self.block, &self.steps)
     }
 
-    /// The matching logs in front of the one with index `end`, the last one first: the order in which they are undone.
-    /// They carry `hash`, that of the block as the reader saw it.
+    /// Returns the matching logs before index `end`, last one first: the order in which they are revoked.
+    /// Each has `hash` as its block hash, which is the hash that the reader saw.
     pub fn logs_before<'a>(
         &'a self,
         filter: &'a LogFilter,
@@ -160,12 +162,12 @@ impl UndoneBlock {
     }
 }
 
-/// About what transactions with their receipts take in memory.
+/// Returns the approximate size of transactions and their receipts in memory, in bytes.
 fn bytes_of<'a>(
     transactions: impl IntoIterator<Item = &'a Arc<Transaction>>,
     receipts: impl IntoIterator<Item = &'a Arc<Receipt>>,
 ) -> usize {
-    // Decoded, and as the bytes that were signed.
+    // A transaction is held twice: decoded, and as the signed bytes.
     let of_transaction = |one: &Arc<Transaction>| size_of::<Transaction>() + 2 * one.encoded().len();
     let of_log = |log: &Log| size_of_val(log) + size_of_val(log.topics()) + log.data.data.len();
     let of_receipt = |one: &Arc<Receipt>| size_of::<Receipt>() + one.logs.iter().map(of_log).sum::<usize>();
@@ -180,7 +182,7 @@ mod tests {
 
     use super::*;
 
-    /// A block of one step that holds one receipt with a log of so many bytes.
+    /// Creates a block without transactions that holds one receipt with a log of this many bytes.
     fn block(number: u64, bytes: usize) -> UndoneBlock {
         let header = Header { number, ..Header::default() };
         let data = LogData::new_unchecked(vec![B256::ZERO], Bytes::from(vec![0; bytes]));

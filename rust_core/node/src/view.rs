@@ -1,4 +1,4 @@
-//! The one immutable snapshot that answers every read, sealed and pending alike.
+//! The immutable snapshot that serves every read, sealed and pending alike.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::{
     Executed, Lookup, Moment, Notes, Position, STEP_WINDOW, Step, Undone, archive::Archive, sealed::Sealed,
 };
 
-/// How a caller names a block.
+/// Identifier of a block or step in a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlockId {
     /// The newest sealed block.
@@ -30,27 +30,28 @@ pub enum BlockId {
         hash: B256,
         require_canonical: bool,
     },
-    /// A step by position; of a sealed block or the one being built.
+    /// A step by position, in a sealed block or in the block being built.
     Step {
         number: u64,
         index: u64,
     },
 }
 
-/// Why a [`BlockId`] has no answer.
+/// Reasons why a [`BlockId`] does not resolve.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ResolveError {
     #[error("block not found")]
     NotFound,
-    /// `requireCanonical` with the hash of a step that a later one superseded.
+    /// `requireCanonical` was set, and the hash is that of a step that a later step superseded.
     #[error("hash is not currently canonical")]
     NotCanonical,
-    /// What is stored could not be read, or is no longer what the view showed.
+    /// The stored data cannot be read, or an unwind has replaced it since this view was published.
     #[error(transparent)]
     Read(#[from] StateError),
 }
 
-/// Everything a request can ask about, as of one step. Never changes; a clone of its `Arc` pins it.
+/// Immutable snapshot of the chain at one step, with everything that requests read. A clone of its `Arc` pins
+/// it.
 #[derive(Clone, Debug)]
 pub struct View {
     pub(crate) spec: Arc<ChainSpec>,
@@ -64,48 +65,48 @@ pub struct View {
 }
 
 impl View {
-    /// The chain's rules.
+    /// Returns the rules of the chain.
     pub fn spec(&self) -> &Arc<ChainSpec> {
         &self.spec
     }
 
-    /// The block being built, as of the newest step.
+    /// Returns the block being built, at its newest step.
     pub fn pending(&self) -> &Arc<Executed> {
         &self.pending
     }
 
-    /// Index of the newest step of the block being built.
+    /// Returns the index of the newest step of the block being built.
     pub fn pending_index(&self) -> u64 {
         self.pending_index
     }
 
-    /// The newest sealed block.
+    /// Returns the newest sealed block.
     pub fn latest(&self) -> &Arc<Executed> {
         self.sealed.latest()
     }
 
-    /// What readers keep of stored logs.
+    /// Returns the cache of stored logs; `None` on a chain that is in memory alone.
     pub fn notes(&self) -> Option<&Arc<Notes>> {
         self.sealed.archive().map(Archive::notes)
     }
 
-    /// The sealed block with this number.
+    /// Returns the sealed block with this number.
     pub fn sealed(&self, number: u64) -> Result<Option<Arc<Executed>>, StateError> {
         self.sealed.block(number)
     }
 
-    /// The block with this number, sealed or being built.
+    /// Returns the block with this number, sealed or being built.
     pub fn at(&self, number: u64) -> Result<Option<Arc<Executed>>, StateError> {
         if number == self.pending.number() { Ok(Some(self.pending.clone())) } else { self.sealed(number) }
     }
 
-    /// Blocks that were on the chain.
+    /// Returns the blocks that were reorged off the chain.
     pub fn undone(&self) -> &Undone {
         &self.undone
     }
 
-    /// How many logs block `number` had when its hash was `hash`, at one of its steps or in the end. `None` if that is
-    /// not on the chain.
+    /// Returns the number of logs that block `number` had when its hash was `hash`, at one of its steps or in
+    /// its final form. `None` if that hash is not on the chain.
     pub fn logs_at(&self, number: u64, hash: &B256) -> Result<Option<u64>, StateError> {
         let Some(found) = self.at(number)? else { return Ok(None) };
         if found.block.hash == *hash {
@@ -115,17 +116,18 @@ impl View {
         Ok(step.map(|step| found.block.log_count(step.transactions)))
     }
 
-    /// Number of the safe block.
+    /// Returns the number of the safe block.
     pub fn safe(&self) -> u64 {
         self.safe
     }
 
-    /// Number of the finalized block.
+    /// Returns the number of the finalized block.
     pub fn finalized(&self) -> u64 {
         self.finalized
     }
 
-    /// Number of the sealed block that `id` names by its place in the chain; none where it is the newest one, or named otherwise.
+    /// Returns the number of the sealed block that `id` names by number or tag. `None` for the newest block
+    /// and for every other form of `id`.
     pub(crate) fn number_of(&self, id: BlockId) -> Option<u64> {
         match id {
             BlockId::Safe => Some(self.safe),
@@ -136,7 +138,7 @@ impl View {
         }
     }
 
-    /// The block that `id` names, as it stood then if `id` names a step.
+    /// Returns the block that `id` names. If `id` names a step, the result is the block at that step.
     pub fn resolve(&self, id: BlockId) -> Result<Arc<Executed>, ResolveError> {
         let sealed = |number| self.sealed(number)?.ok_or(ResolveError::NotFound);
         match id {
@@ -154,7 +156,8 @@ impl View {
         }
     }
 
-    /// Header and state of the block that `id` names: as [`Self::resolve`], without the cost of the block's body.
+    /// Returns header and state of the block that `id` names, like [`Self::resolve`]. The body of a stored
+    /// block is not loaded.
     pub fn moment(&self, id: BlockId) -> Result<Moment, ResolveError> {
         let number = match (self.number_of(id), id) {
             (Some(number), _) => number,
@@ -170,7 +173,8 @@ impl View {
         self.sealed.moment(number)?.ok_or(ResolveError::NotFound)
     }
 
-    /// The transaction with this hash: its block (sealed or being built) and its index there.
+    /// Returns the block of the transaction with this hash (sealed or being built) and the transaction's
+    /// index in it.
     pub fn transaction(&self, hash: &B256) -> Result<Option<(Arc<Executed>, usize)>, StateError> {
         let position = match (self.lookup.transaction(hash), self.sealed.archive()) {
             (None, Some(archive)) => archive.transaction(hash)?,
@@ -183,9 +187,9 @@ impl View {
         Ok(found.then_some((block, position.index)))
     }
 
-    /// The steps of a block, in order; none for genesis and imported blocks.
+    /// Returns the steps of a block, in order. Genesis and imported blocks have none.
     pub fn steps(&self, block: &Executed) -> Result<Vector<Arc<Step>>, StateError> {
-        // Memory forgets the steps of old blocks, the history does not.
+        // Steps of old blocks are dropped from memory, but the history still has them.
         match self.sealed.archive().filter(|_| block.steps.is_empty()) {
             Some(archive) => {
                 let stored =
@@ -196,7 +200,8 @@ impl View {
         }
     }
 
-    /// Where a step or block with this hash may be; possibly ahead of this view.
+    /// Returns the position of the step or block with this hash. It may be ahead of this view, so the caller
+    /// checks it.
     pub(crate) fn step_position(&self, hash: &B256) -> Result<Option<Position>, StateError> {
         match (self.lookup.step(hash), self.sealed.archive()) {
             (None, Some(archive)) => archive.step(hash),
@@ -220,7 +225,7 @@ impl View {
         self.at_step(&block, position.index)
     }
 
-    /// A step of a block, of the newest blocks only.
+    /// Returns a step of a block. Only the newest [`STEP_WINDOW`] blocks have steps that resolve.
     fn step<'b>(&self, block: &'b Executed, index: usize) -> Result<&'b Step, ResolveError> {
         let in_window = block.number() + STEP_WINDOW > self.latest().number() || mutant!("keep-every-step");
         let step = block.steps.get(index).filter(|_| in_window);

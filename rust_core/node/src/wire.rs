@@ -1,4 +1,4 @@
-//! What sequencer and followers say to each other over a Unix socket.
+//! Protocol between sequencer and followers over a Unix socket.
 //!
 //! ```text
 //!   follower                                   sequencer
@@ -6,13 +6,13 @@
 //!                                      <-----  Welcome (how blocks are produced), or End with a reason
 //!                                      <-----  Append ... Append          the backlog, from the journal
 //!                                      <-----  Pool (all of it)           up to date from here on
-//!                                      <-----  Append, Pool, Pulse, Status, Answer ... in the order in which they happened
+//!                                      <-----  Append, Pool, Pulse, Said, Answer ... in the order of events
 //!     Alive, Submit, Ask, Report ...   ----->
 //! ```
 //!
-//! A frame is its length (4 bytes, little-endian), a byte for its kind, and its body. Decoding believes no length, never
-//! panics, and names what is wrong. Behind the Welcome the sequencer's frames are numbered from 0 on, with four bytes behind
-//! their bodies: what is told is true in its place only.
+//! A frame is its length (4 bytes, little-endian), a byte for its kind, and its body. Decoding trusts no
+//! length, never panics, and reports what is wrong. The sequencer's frames after the Welcome are numbered
+//! from 0 on, in four bytes after the body. A frame is valid only at its position in the sequence.
 
 mod down;
 mod error;

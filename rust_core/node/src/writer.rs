@@ -1,4 +1,4 @@
-//! The thread that writes: replay, then produce or only serve, then save the pool.
+//! The writing thread: replays the journal, then produces or only serves, then saves the pool.
 
 use std::{
     ops::Range,
@@ -24,10 +24,10 @@ use crate::{
     wire::Welcome,
 };
 
-/// In a simulation, appends behind which a follower gets the pool: its chains are short.
+/// Maximum lag, in appends, at which a follower receives the pool in a simulation, whose chains are short.
 const NEAR_BY_HAND: u64 = 2;
 
-/// What the writing thread works with.
+/// State of the writing thread.
 pub(crate) struct Writer {
     pub(crate) spec: Arc<ChainSpec>,
     pub(crate) settings: Settings,
@@ -35,13 +35,13 @@ pub(crate) struct Writer {
     pub(crate) datadir: Arc<DataDir>,
     pub(crate) control: Arc<Control>,
     pub(crate) store: Store,
-    /// Signs the steps that are made.
+    /// Signer of new steps.
     pub(crate) signer: Option<Arc<StepSigner>>,
-    /// Serves followers, once there is something to follow.
+    /// Server that feeds followers, once the journal is replayed.
     pub(crate) server: Arc<Mutex<Option<FeedServer>>>,
-    /// In a simulation: the ring that followers are served from by hand.
+    /// Size of the ring from which a simulation serves followers without sockets.
     pub(crate) by_hand: Option<Room>,
-    /// What they are served from.
+    /// Source from which followers are served.
     pub(crate) source: Arc<OnceLock<Arc<Source>>>,
 }
 
@@ -55,7 +55,8 @@ impl Writer {
         self.finish()
     }
 
-    /// Replays the journal, shows the first view and restores the pool. The producer, when blocks are to be made.
+    /// Replays the journal, publishes the first view and restores the pool. Returns the producer if blocks
+    /// are to be produced.
     pub(crate) fn begin(&self, surroundings: Surroundings) -> Result<Option<Producer>, NodeError> {
         let mut report = |records| self.shared.set_phase(Phase::Replaying { records });
         let files = (self.store.clone(), surroundings.disk, self.shared.beside_store());
@@ -84,12 +85,12 @@ impl Writer {
         }
     }
 
-    /// What the ring of frames holds, if there are to be followers.
+    /// Returns the capacity of the ring of frames, if followers are to be served.
     fn room(&self) -> Option<Room> {
         self.by_hand.or_else(|| self.feed().map(|_| Room::default()))
     }
 
-    /// Serves followers, if that is wanted. `past` is the journal.
+    /// Serves followers, if configured. `past` reads the journal.
     fn serve_followers(&self, past: Past, given_up: Range<u64>) -> Result<(), NodeError> {
         let Some(log) = self.shared.frames() else { return Ok(()) };
         let by_hand = |_| Pace::by_hand(self.shared.clock.clone(), NEAR_BY_HAND);
@@ -109,7 +110,7 @@ impl Writer {
         };
         let source = self.source.get_or_init(|| Arc::new(source));
         let mut server = self.server.lock();
-        // A stop that came before has found none to end.
+        // A stop that came before this point found no server to end, so none may start after it.
         if let Some(path) = self.feed()
             && !self.shared.stopping()
         {
@@ -118,14 +119,14 @@ impl Writer {
         Ok(())
     }
 
-    /// Saves the pool, records the end of the journal and lets the store catch up, for the next start.
+    /// Saves the pool, records the end of the journal and drains the store's queue, for the next start.
     pub(crate) fn finish(&self) -> Result<(), NodeError> {
         self.datadir.save_pool(&self.shared.pool.save())?;
         self.control.close_journal()?;
         Ok(self.control.drain()?)
     }
 
-    /// Tells the pool the fees of the first view, and gives it what a clean stop saved.
+    /// Notifies the pool of the fees of the first view, and restores the pool that a clean stop saved.
     fn restore_pool(&self) -> Result<(), NodeError> {
         let view = self.shared.view().expect("a view was just published");
         let header = &view.pending().block.header;
@@ -140,7 +141,8 @@ impl Writer {
                         self.shared.feed.arrived();
                         PoolStart::Restored(restored.added)
                     }
-                    // What was only in the pool was never promised: no reason to stay down.
+                    // Transactions that were only in the pool were never pre-confirmed, so they do not
+                    // prevent a start.
                     Err(error) => {
                         tracing::warn!(%error, "the saved pool is left out");
                         PoolStart::LostInCrash
@@ -152,7 +154,8 @@ impl Writer {
         Ok(())
     }
 
-    /// Ticks until the node is asked to stop. Ticks are paced by the monotonic clock; a late one is not made up for.
+    /// Ticks until the node is stopped. Ticks are paced by the monotonic clock; missed ticks are not made up
+    /// for.
     fn produce(&self, mut producer: Producer) -> Result<(), NodeError> {
         let clock = &self.shared.clock;
         let step = self.settings.production.step;
@@ -170,7 +173,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Waits: a node that does not produce has shown its one view.
+    /// Waits until the node is stopped: a node that does not produce has published its only view.
     fn serve(&self) {
         while !self.shared.stopping() {
             self.shared.sleep(Duration::from_hours(1));

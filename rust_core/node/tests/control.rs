@@ -1,4 +1,4 @@
-//! What is asked of the writer beside transactions, on a development chain.
+//! Control requests to the writer on a development chain, other than transactions.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -37,7 +37,7 @@ fn blocks_are_mined_on_demand_with_what_is_pooled() {
     assert_eq!(timestamp(&bench.view()), 1_000_008, "and the clock went along");
 }
 
-/// Blocks of nothing are appended several at a time: what comes of it is the same chain.
+/// Empty blocks are appended in batches; the resulting chain is the same.
 #[test]
 fn many_blocks_at_once_are_those_of_one_demand_each() {
     let (datadir, wallets, together) = start();
@@ -121,7 +121,7 @@ fn everything_about_an_account_can_be_written() {
     let state = write(counter, Change::Slot { slot: U256::ZERO, value });
     assert_eq!(state.storage(&counter, &U256::ZERO).unwrap(), value);
 
-    // Taken back piece by piece, nothing is left: an account of nothing does not exist (EIP-161).
+    // Once all overrides are reset nothing is left: an empty account does not exist (EIP-161).
     write(SOMEBODY, Change::Slot { slot, value: U256::ZERO });
     write(SOMEBODY, Change::Code(Bytes::new()));
     let state = write(SOMEBODY, Change::Nonce(0));
@@ -153,7 +153,8 @@ fn an_override_makes_pooled_transactions_wait_or_go() {
     assert!(bench.view().transaction(&second).unwrap().is_some());
 }
 
-/// Accounts whose key nobody has, contracts among them, send on a development chain; a restart shows who.
+/// Accounts with an unknown key, contracts included, can send on a development chain; a restart recovers the
+/// senders.
 #[test]
 fn an_impersonated_account_sends() {
     let (datadir, wallets, mut bench) = start();
@@ -225,7 +226,7 @@ fn the_next_timestamp_is_exact_and_time_goes_on_from_there() {
         ));
         assert!(bench.node.control(|writer| writer.increase_time(far)).is_err());
     }
-    // Back again: no timestamp goes back with it.
+    // The clock goes back; no timestamp decreases with it.
     assert_eq!(bench.node.control(|writer| writer.set_time(5)).unwrap(), 0);
     bench.node.control(|writer| writer.mine(1, None)).unwrap();
     assert_eq!(timestamp(&bench.view()), 2_000_005);
@@ -314,7 +315,7 @@ fn a_chain_that_is_not_for_development_keeps_its_promises() {
     assert_eq!(bench.view().latest().number(), 2);
 }
 
-/// Several threads ask at once; each change is whole.
+/// Several threads send requests at once; each change is atomic.
 #[test]
 fn callers_take_turns() {
     let (datadir, wallets, bench) = start();
@@ -337,7 +338,7 @@ fn callers_take_turns() {
     restart(&datadir, &wallets, bench);
 }
 
-/// What breaks off in the middle may have written what the chain does not hold: nothing more is written.
+/// A request that panics may leave writes that the chain does not contain, so nothing more is written.
 #[test]
 fn a_panic_ends_production_and_not_the_process() {
     let (_datadir, _, mut bench) = start();

@@ -1,4 +1,4 @@
-//! The feed against a naive model: a client that applies what it is told has the chain, whatever happens to it.
+//! The feed against a naive model: a client that applies the emitted changes always has the chain.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -16,15 +16,15 @@ use foreseal_types::Block;
 use proptest::prelude::*;
 use support::mix::{Run, act};
 
-/// One entry of the list that the feed tells.
+/// One entry of the feed's list.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Item {
-    /// With the step's own transactions.
+    /// A step, with its own transactions.
     Step(Place, Vec<B256>),
     Sealed(u64, B256),
 }
 
-/// What each step of a block is.
+/// Returns the expected items of a block's steps.
 fn steps(executed: &Executed) -> Vec<Item> {
     let block = &executed.block;
     let hashes: Vec<B256> = block.transactions.iter().map(|one| one.hash()).collect();
@@ -42,7 +42,7 @@ fn steps(executed: &Executed) -> Vec<Item> {
     items
 }
 
-/// The list as the view itself shows it.
+/// Returns the expected list of items of a view.
 fn shown(view: &View) -> Vec<Item> {
     let mut list = Vec::new();
     for number in 0..=view.latest().number() {
@@ -61,7 +61,7 @@ fn place(item: &Item) -> Place {
     }
 }
 
-/// The step as an item, after a look at all that it carries.
+/// Converts a step to an item, after checking all its fields.
 fn item(step: &BlockAtStep) -> Item {
     let BlockAtStep { block, index, first, previous, time, signature } = step;
     let made = block.header.number > 0;
@@ -80,12 +80,12 @@ fn sealed(block: &Block) -> Item {
     Item::Sealed(block.header.number, block.hash)
 }
 
-/// A client that follows.
+/// A client that follows the feed.
 #[derive(Clone, Debug)]
 struct Client {
     list: Vec<Item>,
     place: Place,
-    /// Steps that it was told are undone.
+    /// Steps whose removal it has received.
     removed: Vec<Place>,
 }
 
@@ -115,7 +115,8 @@ impl Client {
         self.place = after;
     }
 
-    /// Reads on to the end of the view, at most `page` changes at a time. How many changes of steps that were.
+    /// Reads to the end of the view, at most `page` changes at a time. Returns the number of changes of
+    /// steps.
     fn follow(&mut self, view: &View, page: usize) -> Result<usize, FeedError> {
         let mut count = 0;
         loop {
@@ -135,16 +136,16 @@ impl Client {
     }
 }
 
-/// How many items the lists begin with alike.
+/// Returns the length of the common prefix.
 fn common(one: &[Item], other: &[Item]) -> usize {
     one.iter().zip(other).take_while(|(one, other)| one == other).count()
 }
 
-/// What a test remembers: a client for every place that was ever shown, as it was then.
+/// Clients of a test: one for every cursor that was ever shown, in its state at that time.
 #[derive(Default)]
 struct Seen {
     clients: Vec<Client>,
-    /// The lists that led to a place, by the place. State that is written at will makes several.
+    /// Lists that led to a cursor, by cursor. State overrides can create several.
     ways: HashMap<Place, Vec<Item>>,
     ambiguous: HashSet<Place>,
 }
@@ -165,13 +166,13 @@ impl Seen {
         }
     }
 
-    /// Whether what `client` has and `list` has not came about in one way only.
+    /// Returns `true` if the items that `client` has and `list` has not came about in one way only.
     fn is_plain(&self, client: &Client, list: &[Item]) -> bool {
         let ambiguous = |item: &Item| matches!(item, Item::Step(place, _) if self.ambiguous.contains(place));
         !client.list[common(&client.list, list)..].iter().any(ambiguous)
     }
 
-    /// Every place leads to the view, in pages of any size, over restarts too.
+    /// Checks that every cursor leads to the view, in pages of any size, across restarts too.
     fn check(&self, view: &View) {
         let list = shown(view);
         for client in self.clients.iter().filter(|client| self.is_plain(client, &list)) {

@@ -1,4 +1,4 @@
-//! What the feed tells in particular situations.
+//! Changes of the feed in particular situations.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -15,8 +15,8 @@ use foreseal_node::{
 use foreseal_testkit::{Kinds, Wallet, Workload};
 use support::{Bench, balance, open_node, settings, start};
 
-/// Changes in short: `+1.2` for step 2 of block 1, `-1.2` for its removal, `=1` when block 1 is sealed and `~1` when not any
-/// more.
+/// Returns the changes in short notation: `+1.2` adds step 2 of block 1, `-1.2` removes it, `=1` seals block
+/// 1 and `~1` unseals it.
 fn told(view: &View, after: Place, page: usize) -> (String, Place) {
     let mut told = Vec::new();
     let reached = changes(view, after, &mut |change, _| {
@@ -65,7 +65,8 @@ fn blocks_are_told_step_by_step_from_genesis_on() {
     assert_eq!((told.as_str(), reached.number, reached.index), ("=0 +1.0", 1, 0), "the step comes along");
 }
 
-/// What is built again under the same header is the same; what is not is told from the first step on.
+/// Steps that are rebuilt under the same header are the same; others are emitted from the first differing
+/// step on.
 #[test]
 fn a_block_that_is_built_again_is_told_where_it_differs() {
     let (_datadir, _wallets, bench) = start();
@@ -98,7 +99,7 @@ fn a_snapshot_takes_back_what_came_after_it() {
     write(&bench, 2);
     let before = bench.view();
     assert!(bench.node.control(|writer| writer.revert(ended)).unwrap());
-    // The block is built again, with the hash that it had when it was sealed.
+    // The block is rebuilt with the hash that it had when it was sealed.
     assert_eq!(whole(&bench.view(), before.place()), "-2.1 -2.0 ~1");
     let middle = bench.view();
     assert!(bench.node.control(|writer| writer.revert(opened)).unwrap());
@@ -106,7 +107,8 @@ fn a_snapshot_takes_back_what_came_after_it() {
     assert_eq!(whole(&bench.view(), middle.place()), "-1.1");
 }
 
-/// A block that stays sealed is told so neither again nor taken back, unless the reader breaks off right there.
+/// A block that stays sealed is neither unsealed nor sealed again in the feed, unless the reader breaks at
+/// that point.
 #[test]
 fn another_way_begins_behind_the_block_that_both_share() {
     let (_datadir, wallets, mut bench) = start();
@@ -120,7 +122,7 @@ fn another_way_begins_behind_the_block_that_both_share() {
     let sealed: Vec<B256> =
         (1..=2).map(|number| before.sealed(number).unwrap().unwrap().block.hash).collect();
     bench.node.control(|writer| writer.reorg(&[vec![]])).unwrap();
-    // The transaction returned to the pool and is in a step at once.
+    // The transaction returned to the pool and is included in a step at once.
     assert_eq!(whole(&bench.view(), before.place()), "-3.1 -3.0 ~2 -2.0 +2.0 =2 +3.0 +3.1");
     assert_eq!(bench.view().sealed(1).unwrap().unwrap().block.hash, sealed[0]);
     let (told, reached) = told(&bench.view(), before.place(), 4);
@@ -163,7 +165,7 @@ fn imported_blocks_are_one_step_and_a_block_that_could_come_is_none() {
     assert_eq!(gone, FeedError::CursorGone { oldest: first(&view) });
 }
 
-/// Import takes the place of a block that is being built; who has seen its first step is told.
+/// An import replaces a block being built; a reader that has seen its first step receives the removal.
 #[test]
 fn an_import_undoes_the_block_that_was_opened() {
     let wallets = Wallet::some(2);
@@ -187,7 +189,8 @@ fn an_import_undoes_the_block_that_was_opened() {
     assert_eq!(whole(&bench.view(), opened), "-1.0 +1.0 =1 +2.0 =2 +3.0");
 }
 
-/// The steps of blocks that only the store has, whatever the age at which steps can no longer be named.
+/// Steps of blocks that only the store has are emitted at any age, even if they can no longer be resolved by
+/// name.
 #[test]
 fn old_blocks_are_told_step_by_step() {
     let (_datadir, _wallets, bench) = start();
@@ -208,7 +211,7 @@ fn old_blocks_are_told_step_by_step() {
     assert!(rest.ends_with("=1101 +1102.0 =1102 +1103.0"), "{}", &rest[rest.len() - 40..]);
 }
 
-/// Blocks may stay in memory for longer than their tables of steps do; the store has those.
+/// Blocks may stay in memory longer than their tables of steps; the store has those tables.
 #[test]
 fn blocks_that_lost_their_steps_in_memory_are_taken_back_step_by_step() {
     let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(1));
@@ -229,7 +232,7 @@ fn blocks_that_lost_their_steps_in_memory_are_taken_back_step_by_step() {
     assert_eq!(whole(&bench.view(), early), "-1.2 -1.1 -1.0 +1.0");
 }
 
-/// Undone before the start of the node, and not replayed by it: the journal knows.
+/// Steps reorged before the start of the node and not replayed by it are found in the journal.
 #[test]
 fn a_cursor_leads_back_over_a_restart() {
     let (datadir, wallets, bench) = start();

@@ -1,4 +1,4 @@
-//! What waits in the feed for the one who takes, and what does not.
+//! Entries in the feed's queue, and entries that it drops or merges.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -14,7 +14,7 @@ fn take(bench: &Bench) -> Vec<Entry> {
     bench.node.feed().take(Duration::ZERO)
 }
 
-/// Which kinds of entries there are, in order.
+/// Returns the kinds of the entries, in order.
 fn kinds(entries: &[Entry]) -> String {
     let kind = |entry: &Entry| match entry.what {
         What::View(_) => 'v',
@@ -31,7 +31,7 @@ fn views(entries: &[Entry]) -> Vec<&Arc<View>> {
     views.filter_map(|entry| if let What::View(view) = &entry.what { Some(view) } else { None }).collect()
 }
 
-/// What was removed and what was added on the way through `views`, from `place` on.
+/// Returns the number of removed and of added steps along `views`, starting at `place`.
 fn follow(views: &[&Arc<View>], mut place: Place) -> (usize, usize, Place) {
     let (mut removed, mut added) = (0, 0);
     for view in views {
@@ -87,7 +87,7 @@ fn entries_come_in_order_and_what_repeats_itself_is_one() {
     assert_eq!(taken[4].sequence, after);
     assert!(Arc::ptr_eq(views(&taken)[1], &newest));
 
-    // What returns to the pool enters it.
+    // Transactions that return to the pool count as arrivals.
     bench.node.control(|writer| writer.unwind(0)).unwrap();
     assert!(kinds(&take(&bench)).starts_with("av"));
     bench.node.feed().want_arrivals(false);
@@ -105,7 +105,7 @@ fn a_view_without_a_tick_is_an_entry_too() {
     assert_eq!(kinds(&take(&bench)), "vvv", "blocks that were mined together come together");
 }
 
-/// However far behind, nothing that was undone goes unseen, as long as there were not too many ways back.
+/// A subscriber that is far behind sees every reorg, as long as there were not too many of them.
 #[test]
 fn a_taker_far_behind_gets_fewer_views_and_no_fewer_changes() {
     let (_datadir, _wallets, mut bench) = start();
@@ -125,7 +125,8 @@ fn a_taker_far_behind_gets_fewer_views_and_no_fewer_changes() {
     assert_eq!(follow(&views, base), (20 * 49, 20 * 49, base));
 }
 
-/// With more ways back than views may wait, the oldest go: the reader goes from where it is to what it finds.
+/// With more reorgs than queued views, the oldest views are dropped: the reader skips from its cursor to the
+/// next view.
 #[test]
 fn beyond_the_bound_what_was_undone_meanwhile_goes_unseen() {
     let (_datadir, _wallets, bench) = start();
@@ -141,7 +142,7 @@ fn beyond_the_bound_what_was_undone_meanwhile_goes_unseen() {
     let views = views(&taken);
     assert_eq!(views.len(), 256);
     let (removed, added, place) = follow(&views, base);
-    // The newest of them leads to the step that all go back to.
+    // The newest of them leads to the step to which all of them revert.
     assert_eq!((removed, added, place), (255, 255, base));
 }
 
@@ -162,7 +163,7 @@ fn a_wait_ends_when_somebody_wakes_it() {
     });
 }
 
-/// Whoever looks at the newest view while others are published follows on without gap or double by the entries after it.
+/// A reader that gets the newest view during publication continues from it without a gap or a duplicate.
 #[test]
 fn the_newest_view_and_the_entries_after_it_are_of_one_moment() {
     let (_datadir, _wallets, bench) = start();

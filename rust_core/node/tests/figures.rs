@@ -1,4 +1,4 @@
-//! Figures count what was done, and times are those of the clock that the node was given.
+//! Metrics count the work that was done; durations use the clock that the node was given.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -31,7 +31,7 @@ fn steps_and_blocks_are_counted() {
         [&work.steps, &work.transactions, &work.gas, &work.blocks].map(|n| n.load(Ordering::Relaxed));
     assert_eq!(counts, [1, 3, 63_000, 2]);
     for part in StepPart::ALL {
-        // The clock stands still while a step is made.
+        // The clock does not advance while a step is made.
         assert_eq!(work.part(part).cumulative(), vec![1; BOUNDS.len() + 1], "{}", part.name());
         assert_eq!(work.part(part).total(), Duration::ZERO);
     }

@@ -1,4 +1,5 @@
-//! What goes wrong between a follower and its sequencer is noticed by both, and goes wrong once.
+//! Faults between a follower and its sequencer: both sides detect them, and each fault has an effect only
+//! once.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -30,8 +31,8 @@ use support::{
     pair::{caught_up, follow_here, follower_of, serving, socket},
 };
 
-/// Greets the next follower as a sequencer with an empty pool does, and is gone when it has heard a submission: where the follower
-/// went on, and that submission.
+/// Greets the next follower like a sequencer with an empty pool, and closes the connection after a
+/// submission. Returns the cursor of the follower and that submission.
 fn lose_a_submission(path: &Path) -> JoinHandle<(Cursor, Bytes)> {
     let listener = UnixListener::bind(path).unwrap();
     std::thread::spawn(move || {
@@ -57,7 +58,8 @@ fn lose_a_submission(path: &Path) -> JoinHandle<(Cursor, Bytes)> {
     })
 }
 
-/// It may have been taken in or not: that is said, and the same bytes can be sent again.
+/// The submission may have been admitted or not: the error reports that, and the same bytes can be sent
+/// again.
 #[test]
 fn of_a_submission_whose_answer_is_lost_nothing_is_known() {
     let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(2));
@@ -83,7 +85,7 @@ fn of_a_submission_whose_answer_is_lost_nothing_is_known() {
     assert!(!submission.is_empty());
     wait_for("it notices", away);
     assert_eq!(follower.view().unwrap().place(), view.place(), "reads go on");
-    // The socket that was left behind is nobody's.
+    // The socket file that was left behind has no listener.
     assert!(socket(datadir.path()).exists());
     let mut sequencer = open();
     caught_up(&sequencer.node, &follower);
@@ -92,7 +94,7 @@ fn of_a_submission_whose_answer_is_lost_nothing_is_known() {
     assert_eq!(caught_up(&sequencer.node, &follower).pending().block.transactions[0].hash(), hash);
 }
 
-/// What a follower is sent.
+/// Bytes that a follower is sent.
 #[derive(Clone, Default)]
 struct Sent(Arc<Mutex<Vec<u8>>>);
 
@@ -106,7 +108,7 @@ impl Write for Sent {
     }
 }
 
-/// Whoever has an answer has been told what it did, also where both are at hand at once.
+/// A follower receives the effects of a submission before the response, even if both are available at once.
 #[test]
 fn an_answer_stands_behind_what_the_submission_did_to_the_pool() {
     let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(1));
@@ -134,7 +136,7 @@ fn an_answer_stands_behind_what_the_submission_did_to_the_pool() {
     let mut sent = sent.as_slice();
     let mut told = Vec::new();
     while let Some((kind, mut body)) = read_frame(&mut sent, GREATEST_DOWN).unwrap() {
-        // Its number is for others to look at.
+        // The frame number is checked by other tests.
         body.truncate(body.len() - 4);
         match Down::decode(kind, body).unwrap() {
             Down::Pool(_) => told.push("pool"),
@@ -145,7 +147,7 @@ fn an_answer_stands_behind_what_the_submission_did_to_the_pool() {
     assert_eq!(told, ["pool", "answer"]);
 }
 
-/// Panics at the question without a word, and gives back any other.
+/// Panics on an empty request, and echoes any other.
 struct Stumbling;
 
 impl Answering for Stumbling {
@@ -170,7 +172,7 @@ fn a_panic_in_an_answer_ends_that_connection_and_no_more() {
     caught_up(&sequencer.node, &follower);
 }
 
-/// Panics where a view is about to be shown, once it is armed.
+/// Panics just before a view is published, once it is armed.
 #[derive(Default)]
 struct Armed(AtomicBool);
 
@@ -213,7 +215,8 @@ fn who_was_stopped_before_it_began_serves_nobody() {
     assert!(!socket(datadir.path()).exists());
 }
 
-/// Blocks that were put into the sequencer's chain while it was away reach a follower that was there before, and who follows that.
+/// Blocks imported while the sequencer was stopped reach a follower that was connected before, and its own
+/// follower too.
 #[test]
 fn imported_blocks_are_followed() {
     let (folder, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(2));
@@ -230,7 +233,7 @@ fn imported_blocks_are_followed() {
             other.node.submit(&workload.next_transaction()).unwrap();
             other.seal();
         }
-        // More than share one append.
+        // More blocks than fit into one append.
         other.node.control(|writer| writer.mine(70, None)).unwrap();
     }
     let file = place("chain.rlp");

@@ -30,7 +30,7 @@ fn scrubbed(settings: Settings, rate: u64) -> Settings {
     Settings { store: StoreSettings { scrub, ..StoreSettings::default() }, ..settings }
 }
 
-/// A chain at rest with a transaction of [`INPUT`].
+/// Creates a stopped chain that contains a transaction with [`INPUT`].
 fn make(datadir: &Path, wallets: &[Wallet]) {
     let node = open_node(scrubbed(settings(datadir, wallets), 0)).unwrap();
     node.start();
@@ -58,7 +58,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// Changes a bit of [`INPUT`] wherever the store has it.
+/// Flips a bit in every copy of [`INPUT`] in the store.
 fn damage(datadir: &Path) {
     let data = datadir.join("store/data.mdb");
     let mut bytes = fs::read(&data).unwrap();
@@ -75,7 +75,7 @@ fn passes(node: &Node) -> u64 {
     node.status().store.map_or(0, |store| store.scrub.passes)
 }
 
-/// A sequencer with a chain in `datadir`, started.
+/// Returns a started sequencer with a chain in `datadir`.
 fn sequencer(datadir: &Path, wallets: &[Wallet], rate: u64) -> Node {
     let node = open_node(scrubbed(serving(datadir, wallets), rate)).unwrap();
     node.start();
@@ -108,7 +108,7 @@ fn a_follower_with_a_store_of_its_own_finds_damage_in_it() {
     wait_for("the pass is counted", || passes(&follower) > 0);
     let scrub = follower.status().store.unwrap().scrub;
     assert!(scrub.damaged > 0 && scrub.total > 0 && scrub.last.is_some(), "{scrub:?}");
-    // The sequencer's store is another one.
+    // The sequencer has a store of its own.
     wait_for("the sequencer has scrubbed its own", || passes(&sequencer) > 0);
     assert_eq!(sequencer.status().phase, Phase::Producing);
     assert_eq!(sequencer.status().store.unwrap().scrub.damaged, 0);
@@ -135,7 +135,7 @@ fn a_store_is_scrubbed_by_its_sequencer_and_by_a_follower_while_that_is_away() {
     sequencer.stop();
     drop(sequencer);
     wait_for("the sequencer is away", || matches!(follower.status().phase, Phase::Disconnected(_)));
-    // Nothing comes from the sequencer any more: passes that go on are the follower's.
+    // The sequencer is gone, so further passes are the follower's.
     let before = passes(&follower);
     wait_for("the follower scrubs", || passes(&follower) != before);
     assert_eq!(follower.status().store.unwrap().failure, None);

@@ -1,4 +1,4 @@
-//! A follower shows what the sequencer shows.
+//! A follower shows the same as its sequencer.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -57,7 +57,7 @@ fn it_shows_every_step_and_the_pool_and_goes_on_after_each_was_restarted() {
                 follower = follow_here(&settings, clock.clone());
             }
             15 | 30 => {
-                // Ends without any goodbye: what was only pooled is gone, here and there.
+                // Ends without a clean stop: transactions that were only in the pool are lost on both sides.
                 drop(sequencer);
                 let gone = || matches!(follower.status().phase, Phase::Disconnected(_));
                 wait_for("it notices", gone);
@@ -100,7 +100,7 @@ fn its_age_is_that_of_the_last_tick_it_heard_of() {
     wait_for("it notices", || matches!(follower.status().phase, Phase::Disconnected(_)));
     let late = follower.status().ready(follower.tick_limit()).unwrap_err();
     assert!(late.contains("the sequencer is not reachable"), "{late}");
-    // One that begins only now hears how old the tick is, although its own clock began later.
+    // A follower that starts now gets the age of the tick, although its own clock started later.
     let mut settings = settings;
     settings.produce = true;
     let sequencer = Bench::open(settings.clone(), clock.clone(), Arc::new(RealDisk)).unwrap();
@@ -142,7 +142,7 @@ fn what_cannot_be_followed_is_refused() {
         Settings { genesis: Some(foreseal_testkit::test_genesis(&Wallet::some(2))), ..follower.clone() };
     let error = support::open_node(other).err().unwrap();
     assert!(matches!(error, NodeError::OtherGenesis { .. }), "{error}");
-    // Nobody is there: it waits, says so, and can be stopped.
+    // No sequencer is running: the follower waits, reports it, and can be stopped.
     let node = support::open_node(follower).unwrap();
     node.start();
     wait_for("it says so", || matches!(node.status().phase, Phase::Disconnected(_)));
@@ -153,7 +153,7 @@ fn what_cannot_be_followed_is_refused() {
     assert_eq!(node.status().phase, Phase::Stopped);
 }
 
-/// The journal went on without it and has let go of where it was.
+/// The journal continued without the follower and no longer has its cursor.
 #[test]
 fn one_whose_cursor_is_gone_begins_again_with_the_store() {
     let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(2));
@@ -177,7 +177,7 @@ fn one_whose_cursor_is_gone_begins_again_with_the_store() {
     let mut alone = open(Role::Sequencer { feed: None });
     alone.node.control(|writer| writer.mine(80, None)).unwrap();
     alone.node.drain().unwrap();
-    // The next append lets go of what the store has.
+    // The next append removes the journal segments that the store has passed.
     alone.seal();
     drop(alone);
     let mut sequencer = open(settings.role.clone());
@@ -197,7 +197,8 @@ fn one_whose_cursor_is_gone_begins_again_with_the_store() {
     caught_up(&sequencer.node, &follower);
 }
 
-/// What a follower showed is what the sequencer has after a power loss, wherever the disk failed.
+/// After a power loss the sequencer has everything that a follower showed, at whichever operation the disk
+/// failed.
 #[test]
 fn what_a_follower_showed_is_never_lost() {
     let wallets = Wallet::some(2);
@@ -218,7 +219,7 @@ fn what_a_follower_showed_is_never_lost() {
             sequencer.try_tick().is_ok()
         });
         let done = ticks.count();
-        // What was told is applied by now: the last word of a connection ends it.
+        // Everything that was sent is applied by now: the end message of the connection comes last.
         drop(sequencer);
         wait_for("it notices", || matches!(follower.status().phase, Phase::Disconnected(_)));
         let shown = fingerprint(&follower.view().unwrap());
@@ -236,8 +237,8 @@ fn what_a_follower_showed_is_never_lost() {
     assert!(cut.count() > 10);
 }
 
-/// Everything that changes a development chain in random order, restarts of both sides among it: after every act the
-/// follower shows what the sequencer shows, of every block and every step.
+/// Applies all changes of a development chain in random order, with restarts of both sides. After every
+/// change the follower shows the same blocks and steps as the sequencer.
 fn follows(cases: u32, acts: usize) {
     let mut runner = TestRunner::new_with_rng(Config::default(), TestRunner::deterministic().new_rng());
     for case in 0..cases {
@@ -270,7 +271,7 @@ fn follows(cases: u32, acts: usize) {
     }
 }
 
-/// `make followers` tries more.
+/// `make followers` runs more cases.
 #[test]
 fn whatever_changes_the_chain_it_follows() {
     let cases = std::env::var("FORESEAL_FOLLOWED").ok().and_then(|cases| cases.parse().ok());

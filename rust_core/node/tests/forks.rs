@@ -1,4 +1,4 @@
-//! Chains whose rules change while they are produced, and those that cannot be produced.
+//! Chains with forks during production, and chains that cannot produce.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -15,7 +15,7 @@ use foreseal_testkit::{Fees, Kinds, Wallet, Workload, test_genesis};
 use foreseal_types::system_contracts;
 use support::{Bench, open_node, settings};
 
-/// The first block of a test chain has this timestamp, and each later one two seconds more.
+/// Timestamp of the first block of a test chain; each later block is two seconds later.
 const FIRST: u64 = 1_000_002;
 
 fn time_of(number: u64) -> u64 {
@@ -36,7 +36,7 @@ fn open(settings: Settings) -> Result<Bench, String> {
     Bench::open(settings, Arc::default(), Arc::new(RealDisk)).map_err(|error| error.to_string())
 }
 
-/// Imports what `bench` sealed into a chain of its own: a second opinion on every header.
+/// Imports the sealed blocks of `bench` into a separate chain, which verifies every header.
 fn execute_from_outside(bench: &Bench) {
     let view = bench.view();
     let mut outside = Chain::new(view.spec().clone(), FinalityDepth::default());
@@ -49,7 +49,7 @@ fn execute_from_outside(bench: &Bench) {
     }
 }
 
-/// Which fields of later forks a header has.
+/// Returns which fields of later forks a header has.
 fn fields(header: &Header) -> [bool; 5] {
     [
         header.withdrawals_root.is_some(),
@@ -131,7 +131,7 @@ fn without_its_system_contracts_a_chain_is_refused_with_that_reason() {
     }
 }
 
-/// Before the data directory has it.
+/// Asserts that the genesis is rejected before the data directory contains it.
 fn assert_refused(settings: Settings, reason: &str) {
     let stored = settings.datadir.join("genesis.json");
     let error = open(settings).err().unwrap();
@@ -166,7 +166,7 @@ fn a_proof_of_work_chain_is_not_produced() {
     assert!(open(reached).is_ok());
 }
 
-/// An imported chain can be looked at whatever its rules: pending is the empty block that could follow.
+/// An imported chain can be read under any rules; its pending block is the empty block that could follow.
 #[test]
 fn a_proof_of_work_chain_is_served() {
     let datadir = tempfile::tempdir().unwrap();
@@ -188,7 +188,8 @@ fn a_proof_of_work_chain_is_served() {
     assert_eq!(outside.latest().state.root(), view.pending().state.root());
 }
 
-/// A log that the deposit contract should never emit makes a block invalid (EIP-6110). Its transaction is dropped.
+/// A log that the deposit contract must never emit makes a block invalid (EIP-6110). Its transaction is
+/// dropped.
 #[test]
 fn a_transaction_cannot_end_production_by_a_wrong_deposit_log() {
     let datadir = tempfile::tempdir().unwrap();

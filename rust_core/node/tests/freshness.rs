@@ -1,4 +1,4 @@
-//! Production that stalls or ends: what the node says of it, and what goes on meanwhile.
+//! Production that stalls or stops: the reported health, and the services that continue.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -17,17 +17,17 @@ use foreseal_node::{ControlError, Node, Phase, SteppedClock, Surroundings};
 use foreseal_testkit::{Fees, Wallet};
 use support::{Bench, STEP, settings};
 
-/// An end for a test whose node does not get on.
+/// Timeout of a test whose node does not make progress.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A disk whose syncs can be made to hang, as a network file system or a dying device lets them.
+/// A disk whose fsync can be made to hang, as on a network file system or a failing device.
 #[derive(Clone, Default)]
 struct HangingDisk(Arc<(Mutex<Sync>, Condvar)>);
 
 #[derive(Default)]
 struct Sync {
     hangs: bool,
-    /// Whether somebody is held up.
+    /// `true` while a call hangs.
     held: bool,
 }
 
@@ -106,7 +106,8 @@ impl DiskFile for HangingFile {
     }
 }
 
-/// Moves the clock on by steps until `reached`: the writer sleeps by the machine's clock and ticks by this one.
+/// Advances the clock step by step until `reached`. The writer sleeps by the machine's clock and ticks by
+/// this one.
 fn advance_until(clock: &SteppedClock, what: &str, reached: impl Fn() -> bool) {
     let end = Instant::now() + PATIENCE;
     while !reached() {
@@ -116,7 +117,8 @@ fn advance_until(clock: &SteppedClock, what: &str, reached: impl Fn() -> bool) {
     }
 }
 
-/// Invariants 5 and 7. The writing thread is the node's own; it stands in a sync that does not return.
+/// Invariants 5 and 7: stalled production is visible, and readers never block. The writer thread is the
+/// node's own; it is blocked in an fsync that does not return.
 #[test]
 fn a_disk_that_hangs_turns_health_red_and_holds_up_no_reader() {
     let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(2));
@@ -148,12 +150,12 @@ fn a_disk_that_hangs_turns_health_red_and_holds_up_no_reader() {
     assert_eq!(view.pending().number(), view.latest().number() + 1, "pending is not latest in disguise");
     assert_eq!(view.transaction(&promised).unwrap().map(drop), None);
     assert!(node.pool().contains(&promised));
-    // A supervisor finds a thread that waits for the disk, not one that is wedged.
+    // A supervisor can distinguish a thread that waits for the disk from one that hangs.
     let liveness = node.liveness();
     assert_eq!((&liveness.phase, liveness.interval), (&Phase::Producing, Some(STEP)));
     assert!(liveness.on_disk && liveness.thread.is_some());
     assert_eq!(node.liveness(), liveness);
-    // The pool promises nothing, so it goes on.
+    // The pool makes no durability promise, so it continues.
     let later = node.submit(&transfer(1)).unwrap();
 
     disk.set_hangs(false);
@@ -163,7 +165,7 @@ fn a_disk_that_hangs_turns_health_red_and_holds_up_no_reader() {
     advance_until(&clock, "a fresh view", || node.status().ready(limit).is_ok());
     advance_until(&clock, "an idle writer", || node.liveness().thread.is_none());
     assert!(node.liveness().count != liveness.count && !node.liveness().on_disk);
-    // A writer that sleeps by a clock that stands still is woken by this.
+    // Stopping wakes a writer that sleeps by a clock that does not advance.
     node.stop();
 }
 
@@ -191,7 +193,7 @@ fn the_limit_is_five_steps_or_five_seconds_whichever_is_longer() {
     }
 }
 
-/// A node that only serves has no ticks to be late.
+/// A node that does not produce has no ticks that could be late.
 #[test]
 fn a_node_that_only_serves_is_ready_at_any_age() {
     let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(1));
@@ -212,7 +214,7 @@ fn a_node_that_only_serves_is_ready_at_any_age() {
     assert_eq!(node.liveness().interval, None);
 }
 
-/// Work that an administrator asked for holds the writer, and shows up as work.
+/// A long control request occupies the writer and is visible as work.
 #[test]
 fn liveness_names_the_thread_that_holds_the_writer() {
     let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(1));

@@ -33,7 +33,7 @@ fn unwound_transactions_return_to_the_pool_and_run_again() {
     assert_eq!(again, hashes[2..]);
     let id = BlockId::Hash { hash: old.block.hash, require_canonical: false };
     assert!(after.resolve(id).is_err(), "the old block is no longer on the chain");
-    // A reader that holds the view of before goes on as if nothing had happened.
+    // A reader that holds the old view still gets the same results.
     assert_eq!(before.resolve(id).unwrap().number(), 3);
     assert_eq!(before.transaction(&hashes[5]).unwrap().unwrap().0.number(), 3);
     drop((before, after, old));

@@ -1,4 +1,4 @@
-//! A view whose older blocks are in the history answers as one that holds them all.
+//! A view whose older blocks are in the history returns the same as one that holds them all in memory.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -19,7 +19,7 @@ use support::{Bench, balance, memory_history::MemoryHistory};
 
 const WINDOW: Recent = Recent { blocks: 3, transactions: 12 };
 
-/// The records of a few blocks of all kinds of transactions, with what development helpers wrote between them.
+/// Returns the records of some blocks with all kinds of transactions and with state overrides between them.
 fn records(datadir: &Path, wallets: &[Wallet], spec: &ChainSpec) -> Vec<Record> {
     let mut bench = Bench::developing(datadir, wallets);
     let mut workload = Workload::new(wallets.to_vec(), Kinds::WithoutBlobs, 11);
@@ -40,11 +40,11 @@ fn records(datadir: &Path, wallets: &[Wallet], spec: &ChainSpec) -> Vec<Record> 
     journal.replay().unwrap().flat_map(|append| append.unwrap().records).collect()
 }
 
-/// The same chain twice, and the older one of two views of the second.
+/// The same chain twice, and an older view of the second.
 struct Twins {
     whole: View,
     split: View,
-    /// Taken from the second chain when it was shorter.
+    /// View of the second chain when it was shorter.
     old: View,
     history: Arc<MemoryHistory>,
     wallets: Vec<Wallet>,
@@ -66,7 +66,7 @@ impl Twins {
             replay(&mut whole, 0, record).unwrap();
             replay(&mut split, 0, record).unwrap();
             if matches!(record, Record::Seal { .. }) {
-                // The history is a block behind.
+                // The history is one block behind.
                 let behind = split.latest().number() - 1;
                 history.confirm(&split.block(behind).unwrap().unwrap());
                 split.settle();
@@ -92,7 +92,7 @@ fn opening() -> Opening {
     }
 }
 
-/// Every name of every block and step.
+/// Returns every identifier of every block and step.
 fn names(view: &View) -> Vec<BlockId> {
     let mut ids =
         vec![BlockId::Latest, BlockId::Pending, BlockId::Safe, BlockId::Finalized, BlockId::Earliest];
@@ -150,7 +150,7 @@ fn a_view_over_the_history_answers_as_one_over_memory() {
     }
 }
 
-/// All logs that it is given, a few at a time.
+/// Log sink that accepts only a few logs per call.
 #[derive(Default)]
 struct Logs {
     found: Vec<Found>,
@@ -159,7 +159,7 @@ struct Logs {
 
 type Found = (LogPosition, B256, u64, B256, u64, Log);
 
-/// The logs of blocks from `from` to `last`.
+/// Returns the logs of blocks `from` to `last`.
 fn logs_of(view: &View, filter: &LogFilter, from: u64, last: u64) -> Result<Vec<Found>, StateError> {
     let (mut logs, mut at) = (Logs::default(), LogPosition::block(from));
     while at.block <= last {
@@ -213,7 +213,7 @@ fn facts(moment: &Moment, wallets: &[Wallet]) -> (B256, B256, Vec<U256>) {
     (moment.hash(), moment.header().hash_slow(), wallets.iter().map(balance).collect())
 }
 
-/// What left memory later is still there for a view that had it, and what came later is not.
+/// Blocks that left memory later are still visible in an older view; later blocks are not.
 #[test]
 fn an_older_view_shows_what_it_showed() {
     let Twins { whole, old, .. } = Twins::new();
@@ -228,7 +228,7 @@ fn an_older_view_shows_what_it_showed() {
     }
 }
 
-/// A history that was unwound: what is in memory is right, everything else says that it is gone.
+/// After the history was unwound, blocks in memory are returned correctly, and all others return an error.
 #[test]
 fn a_view_whose_history_is_gone_never_mixes() {
     let Twins { whole, split, history, .. } = Twins::new();

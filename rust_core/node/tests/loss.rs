@@ -1,4 +1,4 @@
-//! A journal that has lost what was visible: nothing is contradicted, and only a repair continues.
+//! A journal that has lost visible data: the node does not start or stops, and only a repair continues.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -28,7 +28,7 @@ fn busy(bench: &mut Bench, wallets: &[Wallet], blocks: u64) {
     }
 }
 
-/// Zeroes the last 40 % of the journal that is used.
+/// Zeroes the last 40 % of the used part of the journal.
 fn zero_the_tail(datadir: &Path) {
     let path = datadir.join(SEGMENT);
     let mut bytes = fs::read(&path).unwrap();
@@ -43,7 +43,7 @@ fn lost(settings: &Settings, clock: &Arc<SteppedClock>) -> String {
     refused.to_string()
 }
 
-/// The finding: after a clean stop, with the store retained.
+/// The journal loses its tail after a clean stop, while the store is retained.
 #[test]
 fn a_zeroed_tail_is_rejected_and_the_loss_is_exact() {
     for without_mark in [false, true] {
@@ -59,7 +59,7 @@ fn a_zeroed_tail_is_rejected_and_the_loss_is_exact() {
         let whole = fs::read(datadir.join(SEGMENT)).unwrap();
         zero_the_tail(datadir);
         if without_mark {
-            // Then the store alone proves it.
+            // Now the store alone proves the loss.
             fs::remove_file(datadir.join("journal.end")).unwrap();
         }
         let first = lost(&settings, &clock);
@@ -77,7 +77,7 @@ fn a_zeroed_tail_is_rejected_and_the_loss_is_exact() {
         drop(repair);
         assert_eq!(lost(&settings, &clock), first, "a plan changes nothing");
 
-        // The journal as it was starts as before.
+        // With the original journal the node starts as before.
         let damaged = fs::read(datadir.join(SEGMENT)).unwrap();
         fs::write(datadir.join(SEGMENT), whole).unwrap();
         let bench = Bench::open(settings.clone(), clock.clone(), Arc::new(RealDisk)).unwrap();
@@ -105,7 +105,7 @@ fn a_journal_that_another_writer_opened_is_not_written() {
     let mut bench = Bench::open(settings(datadir, &wallets), clock.clone(), Arc::new(RealDisk)).unwrap();
     busy(&mut bench, &wallets, 1);
     let before = bench.view().place();
-    // As if the lock had not kept it away.
+    // Simulates a second writer that the lock did not keep out.
     let genesis = bench.node.store().options().genesis;
     let identity = Identity { chain_id: bench.node.spec().chain_id(), genesis };
     let options = Options::new(identity, [9; 32]);
@@ -119,7 +119,7 @@ fn a_journal_that_another_writer_opened_is_not_written() {
     assert!(bench.try_tick().is_err());
 }
 
-/// An older copy of everything on the disk: only a follower that runs still has seen more.
+/// All files are restored to an older state; only a running follower has seen more.
 #[test]
 fn a_follower_that_has_seen_more_stops_production() {
     let (folder, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(2));
@@ -155,13 +155,13 @@ fn a_follower_that_has_seen_more_stops_production() {
     let health = failed().unwrap();
     assert!(health.contains("has seen append"), "{health}");
     assert!(sequencer.try_tick().is_err());
-    // The follower begins anew with what the sequencer has; what a reader holds of it stays.
+    // The follower starts over from the sequencer's store; a view that a reader still holds stays valid.
     assert!(!shown.is_empty());
     drop((sequencer, node));
     let refused = Bench::open(settings.clone(), clock.clone(), Arc::new(RealDisk)).err().unwrap().to_string();
     assert!(refused.contains("has seen append") && refused.contains("foreseal journal repair"), "{refused}");
 
-    // Once the loss is accepted, nobody stops.
+    // Once the loss is accepted, production continues.
     let repair = JournalRepair::plan(&datadir).unwrap();
     assert!(repair.loss().is_some(), "what the follower has seen is recorded");
     assert_eq!(repair.chain().unwrap().appends, 2);
@@ -180,7 +180,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// A chain in many small segments, stored whole, with a damaged bit in one of the segments.
+/// Creates a chain in many small segments, completely stored, and flips a bit in one segment.
 fn damaged_in(folder: &Path, wallets: &[Wallet], segment: u64) -> (Settings, Arc<SteppedClock>, u64) {
     let settings = Settings { segment_bytes: 4096, ..settings(folder, wallets) };
     let clock = Arc::<SteppedClock>::default();

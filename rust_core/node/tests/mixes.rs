@@ -1,4 +1,4 @@
-//! Everything that changes the chain, in random order, with restarts in between: what is replayed is what was shown.
+//! All changes of a chain in random order, with restarts in between: a replay gives what was shown.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -11,7 +11,7 @@ use foreseal_node::{Chain, replay};
 use proptest::prelude::*;
 use support::mix::{Act, Run, act, shown};
 
-/// The chain that somebody else makes of the journal.
+/// Replays the journal into a new chain.
 fn replayed(run: &mut Run) -> Chain {
     let view = run.bench().view();
     let identity =
@@ -31,7 +31,8 @@ fn replayed(run: &mut Run) -> Chain {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Invariant 6, for everything that a development chain goes through.
+    /// Invariant 6: replaying the whole journal gives identical headers, for all changes of a development
+    /// chain.
     #[test]
     fn what_is_replayed_is_what_was_shown(small: bool, acts in prop::collection::vec(act(), 1..60)) {
         let datadir = tempfile::tempdir().unwrap();
@@ -40,8 +41,8 @@ proptest! {
             let before = run.bench().view();
             run.act(act);
             let after = run.bench().view();
-            // A step goes on from the one before it, a seal keeps what was pending. An empty block may be opened once more
-            // where time ends none.
+            // A step builds on the one before it, and a seal keeps the pending block. Without interval mining
+            // an empty block may be opened again.
             let number = before.pending().number();
             if matches!(act, Act::Tick { .. }) && before.pending_index() > 0 && after.pending().number() > number {
                 let sealed = after.sealed(number).unwrap().unwrap();

@@ -1,4 +1,4 @@
-//! Where a chain goes on when store and journal are not of the same moment.
+//! Start of a chain whose store and journal are from different moments.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -16,7 +16,7 @@ use foreseal_node::{Development, Recent, Settings, SteppedClock, StoreSettings};
 use foreseal_testkit::{Kinds, Wallet, Workload};
 use support::{Bench, balance, fingerprint, settings};
 
-/// A development chain that keeps few blocks in memory, and of the journal as little as it may.
+/// A development chain with few blocks in memory and the shortest journal retention.
 fn small(datadir: &Path, wallets: &[Wallet]) -> Settings {
     let recent = Recent { blocks: 2, transactions: 10 };
     Settings {
@@ -30,7 +30,7 @@ fn small(datadir: &Path, wallets: &[Wallet]) -> Settings {
 fn busy(bench: &mut Bench, workload: &mut Workload, blocks: u64) {
     for _ in 0..blocks {
         for _ in 0..2 {
-            // After an unwind it may be refused.
+            // The submission may be rejected after an unwind.
             let _ = bench.node.submit(&workload.next_transaction());
             bench.tick();
         }
@@ -51,7 +51,7 @@ fn replace(from: &Path, to: &Path) {
     copy(from, to);
 }
 
-/// Numbers of the journal's segments.
+/// Returns the paths of the journal's segments, sorted.
 fn segments(datadir: &Path) -> Vec<PathBuf> {
     let mut names: Vec<_> =
         fs::read_dir(datadir.join("journal")).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -73,7 +73,7 @@ fn refusal(settings: Settings, clock: &Arc<SteppedClock>) -> String {
     }
 }
 
-/// What the store has passed leaves the journal; what the two then lack together is said, and changes nothing.
+/// Segments that the store has passed are removed. A start reports data that both lack, and changes nothing.
 #[test]
 fn segments_go_and_what_is_missing_then_is_named() {
     let (folder, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(4));
@@ -119,7 +119,8 @@ fn segments_go_and_what_is_missing_then_is_named() {
     assert_whole(&bench);
 }
 
-/// A disk may lose what the store wrote last, never what the journal did: every commit of the store leads to the same chain.
+/// A disk may lose the store's last writes, never the journal's: every commit of the store leads to the same
+/// chain.
 #[test]
 fn a_store_of_any_moment_leads_to_the_same_chain() {
     let (folder, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(4));
@@ -128,7 +129,7 @@ fn a_store_of_any_moment_leads_to_the_same_chain() {
     let clock = Arc::<SteppedClock>::default();
     let kept = |datadir: &Path| Settings {
         store: StoreSettings { retention: 1_024, ..small(datadir, &wallets).store },
-        // The copies are without the key.
+        // The copies do not include the key.
         new_sequencer_key: true,
         ..small(datadir, &wallets)
     };

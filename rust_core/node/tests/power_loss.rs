@@ -1,4 +1,4 @@
-//! A disk that drops whatever was not synced, at every operation between append and publish.
+//! A disk that drops everything that was not synced, at every operation between append and publication.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -24,7 +24,7 @@ fn see(view: &View, seen: &mut Vec<Seen>) {
     }
 }
 
-/// Runs until the disk fails or `ticks` are done; everything that was ever shown.
+/// Runs until the disk fails or `ticks` are done; returns every step that was shown.
 fn run(
     datadir: &Path,
     wallets: &[Wallet],
@@ -43,7 +43,7 @@ fn run(
         let failed = bench.try_tick().is_err();
         see(&bench.view(), &mut seen);
         if failed {
-            // Reads go on, production does not: the same view, and nothing new however often it is ticked.
+            // Reads continue, production does not: the view stays the same, however often the node ticks.
             assert!(bench.try_tick().is_err());
             let refused = bench.node.submit(&workload.next_transaction()).unwrap_err();
             assert!(matches!(refused, SubmitError::Stopped(_)), "{refused}");
@@ -58,7 +58,7 @@ fn run(
     seen
 }
 
-/// Everything in `seen` is still there: same positions, same hashes, same transactions in the same order.
+/// Asserts that everything in `seen` still exists: same positions, hashes and transactions in the same order.
 fn assert_kept(seen: &[Seen], view: &View, context: &str) {
     for (number, index, hash, transactions) in seen {
         let step = view
@@ -99,7 +99,7 @@ fn survives(fault: Fault, seeds: u64) {
     assert!(cut_short > whole.operations() / 2, "the faults did interrupt runs");
 }
 
-/// Invariant 4.
+/// Invariant 4: nothing pre-confirmed is lost by a power loss.
 #[test]
 fn nothing_shown_is_lost_to_power_loss_at_any_operation() {
     survives(Fault::Crash, 3);
@@ -116,7 +116,7 @@ fn nothing_shown_is_lost_when_the_disk_is_full() {
     survives(Fault::Short, 1);
 }
 
-/// The very first append may fail too: what is sealed is still answered, over a pending block that promises nothing.
+/// Even the very first append may fail. Sealed blocks are still served, with an idle pending block.
 #[test]
 fn reads_go_on_when_the_first_block_cannot_be_opened() {
     let wallets = Wallet::some(1);
@@ -133,7 +133,7 @@ fn reads_go_on_when_the_first_block_cannot_be_opened() {
     };
     let made = SimulatedDisk::default();
     open(&made, false).start_stepped().unwrap();
-    // Opening the journal takes some operations of its own; the first failure after them is the append's.
+    // Opening the journal takes some operations; the first failure after them is the append's.
     let shown = (made.operations()..made.operations() + 12).find_map(|operation| {
         let disk = made.fork();
         disk.fail_at(operation, Fault::Full);

@@ -1,4 +1,4 @@
-//! A disk that drops whatever was not synced, under everything that changes a development chain.
+//! A disk that drops everything that was not synced, under all changes of a development chain.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -18,7 +18,7 @@ use foreseal_testkit::{Fees, Wallet};
 use foreseal_types::Transaction;
 use support::{Bench, SOMEBODY, balance, fingerprint, settings};
 
-/// Everything that identifies what a view shows.
+/// Everything that identifies the content of a view.
 type Shown = (Vec<(u64, B256, Vec<B256>)>, u64, u64);
 
 fn shown(view: &View) -> Shown {
@@ -29,7 +29,7 @@ fn development(datadir: &Path, wallets: &[Wallet]) -> Settings {
     Settings { development: Some(Development::default()), ..settings(datadir, wallets) }
 }
 
-/// Turn number `turn` of the script; an error when the disk failed.
+/// Executes operation number `turn` of the script. Returns an error if the disk failed.
 fn act(bench: &mut Bench, wallets: &[Wallet], turn: u64) -> Result<(), ()> {
     let transfer = |nonce| wallets[0].transfer(nonce, SOMEBODY, 7, Fees::default());
     let ask = |bench: &Bench, act: &mut dyn FnMut(&mut Sequencer) -> Result<(), ControlError>| {
@@ -53,7 +53,7 @@ fn act(bench: &mut Bench, wallets: &[Wallet], turn: u64) -> Result<(), ()> {
         17 => ask(bench, &mut |writer| writer.revert(1).map(|done| assert!(done))),
         18 => ask(bench, &mut |writer| writer.set_base_fee(7)),
         _ => {
-            // Some of them are known or used already, after going back.
+            // After an unwind, some of them are already pooled or used.
             let _ = bench.node.submit(&transfer(turn));
             let _ = bench.node.submit(&transfer(turn / 2));
             bench.try_tick().map_err(|_| ())
@@ -63,7 +63,7 @@ fn act(bench: &mut Bench, wallets: &[Wallet], turn: u64) -> Result<(), ()> {
 
 const TURNS: u64 = 21;
 
-/// Runs the script until the disk fails; what was shown last.
+/// Runs the script until the disk fails; returns the last shown state.
 fn run(datadir: &Path, wallets: &[Wallet], clock: &Arc<SteppedClock>, disk: &SimulatedDisk) -> Option<Shown> {
     let mut bench = Bench::open(development(datadir, wallets), clock.clone(), Arc::new(disk.clone())).ok()?;
     for turn in 0..TURNS {
@@ -79,7 +79,7 @@ fn run(datadir: &Path, wallets: &[Wallet], clock: &Arc<SteppedClock>, disk: &Sim
     Some(shown(&bench.view()))
 }
 
-/// What the chain is after each append of a run that nothing disturbed.
+/// Returns the state of the chain after each append of a run without faults.
 fn every_state(datadir: &Path, wallets: &[Wallet], disk: &SimulatedDisk) -> Vec<Shown> {
     let settings = settings(datadir, wallets);
     let spec = Arc::new(foreseal_types::ChainSpec::new(settings.genesis.unwrap()).unwrap());
@@ -106,7 +106,7 @@ fn survives(fault: Fault, seeds: u64) {
     let states = every_state(datadir.path(), &wallets, &whole);
     assert_eq!(states.last(), Some(&last));
     assert!(states.len() > 15);
-    // Going back to a snapshot gives a state that was there before.
+    // Reverting to a snapshot leads to an earlier state, so a state may occur several times.
     let places = |state: &Shown| -> Vec<usize> {
         states.iter().enumerate().filter(|(_, known)| *known == state).map(|(at, _)| at).collect()
     };
@@ -122,14 +122,14 @@ fn survives(fault: Fault, seeds: u64) {
             let Some(seen) = seen else { continue };
             let (seen, kept) = (places(&seen), places(&shown(&bench.view())));
             assert!(!seen.is_empty(), "{context}: was shown and never appended");
-            // An append can be durable before anybody is shown what it holds.
+            // An append can be durable before its content is published.
             let follows = seen.iter().any(|at| kept.contains(at) || kept.contains(&(at + 1)));
             assert!(follows, "{context}: {seen:?} was shown, {kept:?} is there");
         }
     }
 }
 
-/// Invariant 4.
+/// Invariant 4: nothing pre-confirmed is lost by a power loss.
 #[test]
 fn what_was_shown_is_there_after_power_loss_at_any_operation() {
     survives(Fault::Crash, 2);

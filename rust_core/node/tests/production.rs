@@ -1,4 +1,4 @@
-//! Ticks, steps, seals.
+//! Production: ticks, steps and seals.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -60,7 +60,7 @@ fn a_block_is_sealed_when_its_slot_ends_and_its_hash_is_its_last_steps() {
     }
 }
 
-/// Invariant 2.
+/// Invariant 2: the steps of a block append transactions and never remove or reorder them.
 #[test]
 fn steps_of_a_block_only_ever_add() {
     let datadir = tempfile::tempdir().unwrap();
@@ -121,7 +121,7 @@ fn every_step_stays_resolvable_by_hash_and_position() {
     }
 }
 
-/// Invariant 5: what readers see of freshness is the last tick.
+/// Invariant 5: the age that readers see is the time since the last tick.
 #[test]
 fn the_age_grows_when_ticks_stop() {
     let datadir = tempfile::tempdir().unwrap();
@@ -136,8 +136,8 @@ fn the_age_grows_when_ticks_stop() {
     assert!(bench.node.status().healthy(bench.node.tick_limit()).is_ok());
 }
 
-/// Every produced block, executed again from its bytes by the path that imports blocks from outside, has the same
-/// hash: a second computation of every root, every receipt and every request.
+/// Every produced block, imported from its bytes into a separate chain, has the same hash. So every root,
+/// receipt and request is computed a second time.
 #[test]
 fn produced_blocks_execute_to_the_same_hash_from_outside() {
     let datadir = tempfile::tempdir().unwrap();
@@ -163,7 +163,7 @@ fn produced_blocks_execute_to_the_same_hash_from_outside() {
     }
 }
 
-/// A reader that asks the pool first and then the newest view finds every submission in one of them.
+/// A reader that queries the pool first and then the newest view finds every submission in one of them.
 #[test]
 fn a_transaction_is_never_in_neither_pool_nor_view() {
     let datadir = tempfile::tempdir().unwrap();

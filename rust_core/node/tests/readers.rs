@@ -1,4 +1,4 @@
-//! Readers beside the writer, and how much is kept for them.
+//! Concurrent readers, and the limits of the data retained for them.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -11,10 +11,10 @@ use foreseal_node::{BlockId, Clock, ResolveError, STEP_WINDOW};
 use foreseal_testkit::{Fees, Kinds, Wallet, Workload};
 use support::{Bench, settings};
 
-/// Far more than the ticks of a test take, and an end for a writer that waits.
+/// Timeout far above the duration of the test's ticks, in case the writer blocks.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Invariant 7.
+/// Invariant 7: a reader never blocks the sequencer.
 #[test]
 fn a_held_view_never_holds_up_the_writer() {
     let datadir = tempfile::tempdir().unwrap();
@@ -37,7 +37,7 @@ fn a_held_view_never_holds_up_the_writer() {
     assert_eq!(held.latest().number(), 0);
 }
 
-/// Invariant 8.
+/// Invariant 8: the window of resolvable steps is limited.
 #[test]
 fn steps_are_named_for_the_last_1024_blocks_only() {
     let datadir = tempfile::tempdir().unwrap();
@@ -45,7 +45,7 @@ fn steps_are_named_for_the_last_1024_blocks_only() {
     let mut settings = settings(datadir.path(), &wallets);
     (settings.production.block_time, settings.production.step) = (1, Duration::from_secs(1));
     let mut bench = Bench::open(settings, Arc::default(), Arc::new(SimulatedDisk::default())).unwrap();
-    // Step 0 of every block is superseded by one with a transaction.
+    // A step with a transaction follows step 0 of every block.
     let mut openings = vec![bench.view().pending().block.hash];
     for nonce in 0..STEP_WINDOW + 3 {
         bench.node.submit(&wallets[0].transfer(nonce, wallets[1].address, 1, Fees::default())).unwrap();

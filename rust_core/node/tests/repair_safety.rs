@@ -1,4 +1,5 @@
-//! Safety of a repair of the store: what the damaged one proves is not discarded, and a repair that ends early loses nothing.
+//! Safety of a store repair: proofs in the damaged store are not discarded, and an interrupted repair loses
+//! nothing.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -18,7 +19,7 @@ use support::{Bench, settings};
 
 const SEGMENT: &str = "journal/0000000001.segment";
 
-/// A chain of ten blocks at rest, and its first transaction.
+/// Creates a stopped chain of ten blocks; returns its first transaction.
 fn chain(settings: &Settings, wallets: &[Wallet], clock: &Arc<SteppedClock>) -> Bytes {
     let mut bench = Bench::open(settings.clone(), clock.clone(), Arc::new(RealDisk)).unwrap();
     let transfer = |nonce| wallets[0].transfer(nonce, wallets[1].address, 1, Fees::default());
@@ -31,7 +32,7 @@ fn chain(settings: &Settings, wallets: &[Wallet], clock: &Arc<SteppedClock>) -> 
     transfer(0)
 }
 
-/// Changes a bit wherever the store has this transaction.
+/// Flips a bit in every copy of this transaction in the store.
 fn damage(datadir: &Path, transaction: &[u8]) {
     let data = datadir.join("store/data.mdb");
     let mut bytes = fs::read(&data).unwrap();
@@ -73,7 +74,7 @@ fn a_store_that_proves_a_loss_is_not_replaced() {
         damage(datadir, &transaction);
         zero_the_tail(datadir);
         if without_end {
-            // Then the store alone proves it.
+            // Now the store alone proves the loss.
             fs::remove_file(datadir.join("journal.end")).unwrap();
         }
         let found = plan(datadir);
@@ -121,7 +122,8 @@ fn a_replay_that_is_broken_off_leaves_the_whole_journal() {
     assert!(datadir.join("journal/0000000003.segment").exists());
 
     let store = StoreSettings { retention: 1, ..settings.store };
-    // First to count the records; then the store has all blocks at the last one, so that segments could be removed.
+    // The first run counts the records. In the second run the store has all blocks at the last record, so the
+    // node could remove segments.
     let mut last = None;
     for _ in 0..2 {
         let mut repair = StoreRepair::lock(datadir, &store, RepairSources::default()).unwrap();
@@ -148,7 +150,7 @@ fn a_replay_that_is_broken_off_leaves_the_whole_journal() {
     assert_eq!(bench.view().latest().number(), 10);
 }
 
-/// The folders are in the state that a kill between two renames, and a start after it, leave.
+/// The folders are as after a kill between the two renames, optionally followed by a start.
 #[test]
 fn a_repair_that_was_killed_between_two_stores_is_undone() {
     for started_since in [false, true] {
@@ -176,7 +178,7 @@ fn a_repair_that_was_killed_between_two_stores_is_undone() {
 
 #[test]
 fn one_damaged_meta_page_is_replaced_by_the_other() {
-    // Beside the pages' checksum: the magic number, and a root.
+    // Offsets of the magic number and of a root.
     for (page, at) in [(0, 16), (1, 16), (0, 100), (1, 100)] {
         let (folder, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(2));
         let (datadir, clock) = (folder.path(), Arc::<SteppedClock>::default());

@@ -1,4 +1,4 @@
-//! What a restart finds.
+//! The state after a restart.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -14,7 +14,7 @@ use foreseal_pool::{Status, Waiting};
 use foreseal_testkit::{Fees, Kinds, Wallet, Workload};
 use support::{Bench, open_node, settings};
 
-/// Everything that identifies what a view shows.
+/// Returns the identity of everything that a view shows.
 fn fingerprint(view: &View) -> Vec<(u64, B256, usize)> {
     let blocks = (0..=view.latest().number())
         .map(|n| view.sealed(n).unwrap().unwrap())
@@ -22,7 +22,8 @@ fn fingerprint(view: &View) -> Vec<(u64, B256, usize)> {
     blocks.map(|b| (b.number(), b.block.hash, b.block.transactions.len())).collect()
 }
 
-/// Blocks, index of the newest step, the header being built and its number of steps. Not the view: it keeps the store open.
+/// Blocks, index of the newest step, header of the block being built and its number of steps. The view itself
+/// is not retained, because it keeps the store open.
 type Shown = (Vec<(u64, B256, usize)>, u64, Header, usize);
 
 fn shown(view: &View) -> Shown {
@@ -30,7 +31,7 @@ fn shown(view: &View) -> Shown {
     (fingerprint(view), view.pending_index(), pending.block.header.clone(), pending.steps.len())
 }
 
-/// Settings of a node that only serves.
+/// Settings of a node that does not produce.
 fn serving(datadir: &Path, wallets: &[Wallet]) -> Settings {
     Settings { produce: false, ..settings(datadir, wallets) }
 }
@@ -44,7 +45,7 @@ fn busy(bench: &mut Bench, workload: &mut Workload, ticks: usize) {
     }
 }
 
-/// Invariants 4 and 6, for a process that ends without any goodbye.
+/// Invariants 4 and 6, after a kill: nothing pre-confirmed is lost, and the replay gives the same headers.
 #[test]
 fn a_killed_node_comes_back_to_the_same_step_and_goes_on() {
     let datadir = tempfile::tempdir().unwrap();
@@ -62,7 +63,7 @@ fn a_killed_node_comes_back_to_the_same_step_and_goes_on() {
         busy(&mut bench, &mut workload, 17);
         let view = bench.view();
         before = Some((shown(&view), view.latest().number()));
-        // Dropped without `stop`: nothing is saved but what the journal holds.
+        // Dropped without `stop`: only the journal's content is saved.
     }
     assert!(before.unwrap().1 >= 8);
 }
@@ -92,7 +93,7 @@ fn a_clean_stop_saves_the_pool_and_a_crash_says_that_it_is_lost() {
     assert_eq!(node.status().pool_start, PoolStart::LostInCrash);
 }
 
-/// What was only in the pool is not promised: a damaged file must not keep a chain down.
+/// Pooled transactions are not pre-confirmed: a damaged pool file must not prevent a start.
 #[test]
 fn a_damaged_pool_is_left_out() {
     let datadir = tempfile::tempdir().unwrap();
@@ -122,7 +123,7 @@ fn the_first_run_after_an_import_lost_nothing() {
     assert_eq!(node.status().pool_start, PoolStart::New);
 }
 
-/// A node that only serves has fees too, and a transaction below them waits.
+/// A node that does not produce has fees too, and a transaction below them waits.
 #[test]
 fn the_pool_knows_the_fees_before_the_first_step() {
     let datadir = tempfile::tempdir().unwrap();
@@ -136,7 +137,7 @@ fn the_pool_knows_the_fees_before_the_first_step() {
     assert_eq!(node.pool().status(&hash), Status::Queued(waiting));
 }
 
-/// A genesis that makes no chain leaves the data directory to a better one.
+/// A genesis that is rejected leaves the data directory free for another one.
 #[test]
 fn a_refused_genesis_is_not_stored() {
     let datadir = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! What a step is given beside its content: when it was made, and who signed it.
+//! Metadata of a step: its time and its signature.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -18,7 +18,7 @@ use support::{Bench, balance, open_node, settings, start};
 /// Number, index, hash, time and signature of a step.
 type Given = (u64, usize, B256, u64, Option<StepSignature>);
 
-/// Of every step that a view knows, oldest first.
+/// Returns the metadata of every step of a view, oldest first.
 fn given(view: &View) -> Vec<Given> {
     let sealed = (0..=view.latest().number()).map(|number| view.sealed(number).unwrap().unwrap());
     let blocks = sealed.chain([view.pending().clone()]);
@@ -36,7 +36,7 @@ fn millis(bench: &Bench) -> u64 {
     u64::try_from(bench.clock.now().unix.as_millis()).unwrap()
 }
 
-/// From memory, from the journal's replay, and from the store.
+/// Steps from memory, from the journal's replay and from the store.
 #[test]
 fn steps_keep_the_time_at_which_they_were_made() {
     let datadir = tempfile::tempdir().unwrap();
@@ -63,7 +63,7 @@ fn steps_keep_the_time_at_which_they_were_made() {
     assert_eq!(given(&bench.view()), shown);
 }
 
-/// A chain that goes back to a snapshot shows the steps that it had then, and they are not made anew.
+/// A chain that reverts to a snapshot shows the original steps; they are not made again.
 #[test]
 fn a_step_that_comes_back_is_the_one_that_was_made() {
     let (datadir, wallets, mut bench) = start();
@@ -83,7 +83,7 @@ fn a_step_that_comes_back_is_the_one_that_was_made() {
     assert_eq!(given(&bench.view()), then);
 }
 
-/// A helper that builds the block again just as it was: nobody is told of it, so nobody may find another time.
+/// A control request rebuilds an identical block. It is not published, so its steps must keep their times.
 #[test]
 fn a_step_that_is_built_again_as_it_was_keeps_what_it_was_given() {
     let (_datadir, wallets, mut bench) = start();
@@ -99,7 +99,8 @@ fn a_step_that_is_built_again_as_it_was_keeps_what_it_was_given() {
     assert!(now.iter().all(|step| step.3 == millis(&bench)), "these are others");
 }
 
-/// Every step of a view with the hash of the one before it is signed by `signer`; how many there are.
+/// Asserts that `signer` signed every step of a view with the hash of the previous one. Returns the number of
+/// steps.
 fn assert_signed(view: &View, chain_id: u64, signer: Address) -> usize {
     let domain = PromiseDomain::of(chain_id);
     let steps = given(view);
@@ -118,7 +119,7 @@ fn assert_signed(view: &View, chain_id: u64, signer: Address) -> usize {
     steps.len()
 }
 
-/// With the key that the first start makes, over a restart, of which the second finds the key.
+/// The first start creates the key, and the second start finds it.
 #[test]
 fn every_step_is_signed_by_the_one_key_of_the_folder() {
     let datadir = tempfile::tempdir().unwrap();
@@ -146,7 +147,7 @@ fn every_step_is_signed_by_the_one_key_of_the_folder() {
     );
 }
 
-/// What development helpers and going back make is signed like any other step.
+/// Steps made by overrides, mining and reorgs are signed like any other step.
 #[test]
 fn every_way_of_making_steps_signs_them() {
     let (_datadir, wallets, mut bench) = start();

@@ -1,4 +1,4 @@
-//! One signer for a data directory, and the proofs in its files.
+//! The single signer of a data directory, and the checksums of its files.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -29,7 +29,7 @@ fn refused(settings: Settings) -> KeyError {
     }
 }
 
-/// A data directory with some signed blocks in the store.
+/// Creates a data directory with some signed blocks in the store.
 fn made() -> (tempfile::TempDir, Vec<Wallet>, Address) {
     let (folder, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(1));
     let mut bench = Bench::new(folder.path(), &wallets);
@@ -60,7 +60,7 @@ fn a_missing_or_changed_key_is_rejected_unless_a_new_signer_is_requested() {
     let KeyError::OtherSigner { found, expected, .. } = error else { panic!("{text}") };
     assert_eq!(expected, before);
     assert!(text.contains(&found.to_string()) && text.contains(&before.to_string()), "{text}");
-    // One that makes no steps needs none, and changes nothing.
+    // A node that does not produce needs no key, and changes nothing.
     drop(open_node(Settings { produce: false, ..settings() }).unwrap());
     refused(settings());
 
@@ -82,7 +82,7 @@ fn the_signer_of_an_older_directory_is_taken_from_its_steps() {
     let datadir = folder.path();
     let settings = || settings(datadir, &wallets);
     let own = fs::read(datadir.join("sequencer.key")).unwrap();
-    // From the store, then from the journal alone.
+    // First from the store, then from the journal alone.
     for journal_alone in [false, true] {
         fs::remove_file(datadir.join("identity.json")).unwrap();
         if journal_alone {
@@ -98,7 +98,7 @@ fn the_signer_of_an_older_directory_is_taken_from_its_steps() {
     }
 }
 
-/// Bits of the small files: reported with file and offset.
+/// Flipped bits in the small files are reported with file and offset.
 #[test]
 fn a_changed_bit_of_identity_or_genesis_is_named() {
     let (folder, wallets, _) = made();
@@ -157,7 +157,7 @@ fn a_changed_bit_of_the_saved_pool_leaves_it_out() {
     }
 }
 
-/// The files are in the state that a kill between the record of the signer and the name of its key leaves.
+/// The files are as after a kill between the record of the signer and the renaming of its key.
 #[test]
 fn a_new_signer_that_is_recorded_finds_its_key() {
     let (folder, wallets, _) = made();
@@ -173,7 +173,7 @@ fn a_new_signer_that_is_recorded_finds_its_key() {
     assert_eq!(node.status().signer, recorded);
     assert!(datadir.join("sequencer.key").exists());
     drop(node);
-    // A draft of another signer is none.
+    // A draft key of another signer is ignored.
     fs::remove_file(datadir.join("sequencer.key")).unwrap();
     put_key(datadir, &[b'3'; 64]);
     fs::rename(datadir.join("sequencer.key"), datadir.join("sequencer.new")).unwrap();

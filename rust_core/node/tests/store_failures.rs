@@ -32,14 +32,14 @@ fn verify(bench: &Bench) {
     assert_eq!(verified.head.unwrap().hash, bench.view().latest().block.hash);
 }
 
-/// The journal has what the store has not: reads go on, and with more room everything does.
+/// The journal has blocks that the store lacks: reads continue, and with more space the node recovers fully.
 #[test]
 fn a_full_store_ends_production_and_never_reads() {
     let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(8));
     let mut bench = Bench::developing(datadir.path(), &wallets);
     let mut workload = Workload::new(wallets.clone(), Kinds::WithoutBlobs, 3);
     busy(&mut bench, &mut workload, 300);
-    // A start waits for the store here.
+    // A start waits for the store at this record.
     bench.node.control(|writer| writer.unwind(299)).unwrap();
     let (before, clock) = (fingerprint(&bench.view()), bench.clock.clone());
     drop(bench);
@@ -65,7 +65,7 @@ fn a_full_store_ends_production_and_never_reads() {
     verify(&bench);
 }
 
-/// Ends the process, puts the journal back to what it was in `copy`, and starts again.
+/// Ends the process, restores the journal from `copy`, and starts again.
 fn with_older_journal(datadir: &Path, wallets: &[Wallet], bench: Bench, copy: &Path) -> Bench {
     bench.node.drain().unwrap();
     let clock = bench.clock.clone();
@@ -87,7 +87,7 @@ fn copy_folder(from: &Path, to: &Path) {
     }
 }
 
-/// What the store has followed and the journal no longer says, be it blocks or an unwind, is taken back.
+/// Blocks and unwinds in the store that the journal no longer contains are reverted.
 #[test]
 fn a_store_goes_back_to_what_its_journal_says() {
     let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(8));

@@ -25,7 +25,7 @@ const PAGE: usize = 4096;
 /// Input of a transaction of block 2; nothing else in the store has these bytes.
 const INPUT: [u8; 600] = [0xab; 600];
 
-/// Sealed blocks as another node has them, with its answers under control of the test.
+/// Another node with sealed blocks, whose responses the test controls.
 #[derive(Clone)]
 struct OtherNode {
     chain_id: u64,
@@ -69,21 +69,21 @@ impl BlockSource for OtherNode {
     }
 }
 
-/// A stopped node, and what is needed to repair it.
+/// A stopped node, and the sources for its repair.
 struct Stopped {
     _folder: tempfile::TempDir,
     settings: Settings,
     clock: Arc<SteppedClock>,
-    /// OtherNode of the chain.
+    /// Another node with the same blocks.
     blocks: OtherNode,
-    /// A backup that was made early: the journal may begin after it.
+    /// An early backup: the journal may begin after it.
     early: PathBuf,
-    /// A backup that was made late.
+    /// A late backup.
     late: PathBuf,
 }
 
 impl Stopped {
-    /// A chain of 40 blocks. With `trimmed` the journal begins after block 1.
+    /// Creates a chain of 40 blocks. With `trimmed` the journal begins after block 1.
     fn new(trimmed: bool) -> Self {
         let (folder, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(2));
         let (datadir, clock) = (folder.path().join("chain"), Arc::<SteppedClock>::default());
@@ -136,7 +136,7 @@ impl Stopped {
         fs::write(self.data(), bytes).unwrap();
     }
 
-    /// Damages the roots, so that nothing of the store can be read.
+    /// Damages the roots, so that nothing in the store can be read.
     fn damage_everything(&self) {
         let mut bytes = fs::read(self.data()).unwrap();
         bytes[..4 * PAGE].fill(0);
@@ -155,7 +155,8 @@ impl Stopped {
         Bench::open(self.settings.clone(), self.clock.clone(), Arc::new(RealDisk))
     }
 
-    /// The store is sound and the chain what it was; the recorded end agrees; the node continues; a cut tail is rejected.
+    /// Asserts that the store is sound, the chain is unchanged, the recorded end agrees and the node
+    /// continues. Also asserts that a start rejects a truncated journal.
     fn assert_repaired(&self, before: &EndMark) {
         let (after, report) =
             (self.mark(), check(&self.datadir().join("journal"), Arc::new(RealDisk)).unwrap());
@@ -189,7 +190,7 @@ impl Stopped {
         let recorded = fs::read(&end).unwrap();
         let rejected = self.open().err().expect("rejected").to_string();
         assert!(rejected.contains("the journal has lost"), "{rejected}");
-        // Without the recorded end the store proves it.
+        // Without the recorded end, the store proves the loss.
         fs::remove_file(&end).unwrap();
         let rejected = self.open().err().expect("rejected").to_string();
         assert!(rejected.contains("the journal has lost"), "{rejected}");
@@ -232,7 +233,7 @@ fn a_rewritten_store_agrees_with_the_recorded_end() {
     let stopped = Stopped::new(true);
     let before = stopped.mark();
     let mut repair = stopped.repair(RepairSources::default());
-    // Tables that follow from others need neither journal nor other node.
+    // Tables that are derived from others need neither the journal nor another node.
     repair.apply(&RepairMethod::Rewrite, &mut go_on).unwrap();
     drop(repair);
     stopped.assert_repaired(&before);
@@ -256,7 +257,7 @@ fn fetch(method: &RepairMethod) -> FetchPlan {
     *plan
 }
 
-/// The blocks of another node make the store again, whatever of it can still be read.
+/// The store is rebuilt from the blocks of another node, no matter how much of it is readable.
 #[test]
 fn another_node_rebuilds_what_the_journal_lacks() {
     for everything in [false, true] {
@@ -288,7 +289,7 @@ fn another_node_rebuilds_what_the_journal_lacks() {
     }
 }
 
-/// A backup that ends before the journal begins is continued by the other node.
+/// A backup that ends before the journal begins is continued from the other node.
 #[test]
 fn a_backup_and_another_node_are_combined() {
     let stopped = Stopped::new(true);
@@ -314,7 +315,8 @@ fn a_backup_and_another_node_are_combined() {
     stopped.assert_repaired(&before);
 }
 
-/// Plans and applies a repair from a node that cannot be used; nothing is changed. Returns the error.
+/// Plans and applies a repair from a node that cannot be used; asserts that nothing changes. Returns the
+/// error.
 fn rejected(stopped: &Stopped, mut node: OtherNode) -> String {
     let damaged = fs::read(stopped.data()).unwrap();
     let mut repair = stopped.repair(RepairSources { backup: None, node: Some(&mut node) });
@@ -334,7 +336,7 @@ fn rejected(stopped: &Stopped, mut node: OtherNode) -> String {
     error
 }
 
-/// The seal of a block of another chain with the same genesis: its transactions differ.
+/// Returns a node of another chain with the same genesis: its transactions differ.
 fn other_chain(stopped: &Stopped) -> OtherNode {
     let folder = tempfile::tempdir().unwrap();
     let settings = Settings { datadir: folder.path().join("chain"), ..stopped.settings.clone() };
@@ -351,26 +353,26 @@ fn a_node_that_contradicts_the_data_directory_is_rejected() {
     let stopped = Stopped::new(true);
     stopped.damage_a_block();
     let other = other_chain(&stopped);
-    // OtherNode that the journal seals.
+    // A block that the journal seals differs.
     let error = rejected(&stopped, other.clone());
     assert!(error.contains("but the journal of this data directory has 0x"), "{error}");
     let mut newest = stopped.blocks.clone();
     newest.blocks[40] = other.blocks[40].clone();
     let error = rejected(&stopped, newest);
     assert!(error.contains("block 40 of the node has hash 0x"), "{error}");
-    // A block that the readable part of the store has.
+    // A block in the readable part of the store differs.
     let mut early = stopped.blocks.clone();
     early.blocks[3] = other.blocks[3].clone();
     let error = rejected(&stopped, early.clone());
     assert!(error.contains("block 3 of the node has hash 0x"), "{error}");
     assert!(error.contains("the sound part of the store"), "{error}");
-    // Nothing of the store is readable: the block does not execute.
+    // Nothing in the store is readable: executing the block fails.
     stopped.damage_everything();
     let error = rejected(&stopped, early);
     assert!(error.contains("block 3 of the node is rejected"), "{error}");
 }
 
-/// The node reports the hash that the journal has, and serves another block.
+/// The node reports the hash from the journal, but serves another block.
 #[test]
 fn a_node_that_hides_another_block_behind_the_right_hash_is_rejected() {
     let stopped = Stopped::new(true);
@@ -379,7 +381,8 @@ fn a_node_that_hides_another_block_behind_the_right_hash_is_rejected() {
     let mut honest = stopped.blocks.clone();
     let sources = RepairSources { backup: None, node: Some(&mut honest) };
     let last = fetch(&stopped.repair(sources).plan(&mut go_on).unwrap().method).last;
-    // A whole chain of it: each block executes, and the last one is not the one that the journal seals.
+    // A complete other chain: each block executes, and the last one differs from the block that the journal
+    // seals.
     let mut hidden = other.clone();
     for (block, own) in hidden.blocks.iter_mut().zip(&stopped.blocks.blocks) {
         block.0 = own.0;
@@ -429,7 +432,8 @@ fn a_node_of_another_chain_or_without_the_blocks_is_rejected() {
     assert!(rejected(&stopped, noise).contains("40 bytes that are no block"));
 }
 
-/// The journal's end is compared before anything is made: the proof that it was longer is not removed with the store.
+/// The journal's end is checked before anything is created, so the proof that it was longer is not removed
+/// with the store.
 #[test]
 fn a_store_is_not_rebuilt_on_a_journal_that_lost_its_tail() {
     for without_mark in [false, true] {

@@ -1,4 +1,4 @@
-//! The store that a node keeps is whole, whatever happens.
+//! The node's store stays consistent under all operations.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -15,7 +15,7 @@ use foreseal_state::StateError;
 use foreseal_testkit::{Fees, Kinds, Wallet, Workload};
 use support::{Bench, SOMEBODY, balance, settings, start};
 
-/// Waits until the store has everything, and compares all of it with what follows from it.
+/// Waits until the store has everything, and verifies it completely.
 fn assert_whole(bench: &Bench) {
     bench.node.drain().unwrap();
     let view = bench.view();
@@ -24,13 +24,15 @@ fn assert_whole(bench: &Bench) {
     assert_eq!(verified.head.unwrap().hash, view.latest().block.hash);
 }
 
-/// Of the sealed blocks and of the one being built. No steps: those before an unwind so far back cannot be made again.
+/// Returns the hashes of the sealed blocks and of the pending one. Steps are left out: those before an unwind
+/// so far back cannot be restored.
 fn hashes(view: &View) -> Vec<B256> {
     let sealed = (0..=view.latest().number()).map(|number| view.sealed(number).unwrap().unwrap().block.hash);
     sealed.chain([view.pending().block.hash]).collect()
 }
 
-/// What is read from the store again while the chain goes on fits the roots, and so does all that is written.
+/// Data that is read from the store again while the chain grows matches the roots, and so does everything
+/// written.
 #[test]
 fn a_chain_that_goes_on_keeps_a_whole_store() {
     let datadir = tempfile::tempdir().unwrap();
@@ -49,7 +51,8 @@ fn a_chain_that_goes_on_keeps_a_whole_store() {
     assert_whole(&bench);
 }
 
-/// Beyond the proof window the store makes the nodes of then again, and the chain goes on from there.
+/// Beyond the proof window the store restores the trie nodes of that block, and the chain continues from
+/// there.
 #[test]
 fn a_chain_goes_back_beyond_the_proof_window() {
     let (datadir, wallets, mut bench) = start();
@@ -95,7 +98,7 @@ impl Watcher for Nobody {
     fn reached(&self, _point: Point) {}
 }
 
-/// A node whose store is written only where the chain would wait for it.
+/// Returns a node whose store is written only when the chain would wait for it.
 fn with_a_slow_store(datadir: &Path, wallets: &[Wallet]) -> (Node, Producer) {
     let development = Some(Development::default());
     let node = support::open_node(Settings { development, ..settings(datadir, wallets) }).unwrap();
@@ -103,7 +106,8 @@ fn with_a_slow_store(datadir: &Path, wallets: &[Wallet]) -> (Node, Producer) {
     (node, producer)
 }
 
-/// Accounts that nobody touched for longer than nodes are kept are read after a long stretch of blocks made at once.
+/// After many blocks mined at once, accounts untouched for longer than trie nodes are retained can still be
+/// read.
 #[test]
 fn a_long_stretch_with_a_slow_store_can_be_gone_on_from() {
     let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(256));
@@ -111,7 +115,7 @@ fn a_long_stretch_with_a_slow_store_can_be_gone_on_from() {
     let mine = |blocks| node.control(|writer| writer.mine(blocks, None)).unwrap();
     mine(40);
     node.drain().unwrap();
-    // Memory lets go of what the store has.
+    // The chain unloads the state that the store has.
     mine(40);
     mine(1_600);
     node.drain().unwrap();

@@ -1,4 +1,4 @@
-//! Frames between sequencer and followers: what is written is read, and whatever else comes is an error with a name.
+//! Frames between sequencer and followers: encoding round-trips, and any other input is a specific error.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -124,7 +124,7 @@ fn a_length_is_not_believed() {
     frame.push(1);
     let error = read_frame(&mut frame.as_slice(), GREATEST_UP).unwrap_err();
     assert!(matches!(error, WireError::TooLarge { limit: GREATEST_UP, .. }), "{error}");
-    // Within the limit memory grows with what comes.
+    // Below the limit, memory grows with the received bytes.
     frame[..4].copy_from_slice(&u32::try_from(GREATEST_UP).unwrap().to_le_bytes());
     assert!(matches!(read_frame(&mut frame.as_slice(), GREATEST_UP).unwrap_err(), WireError::Io(_)));
     assert!(matches!(read_frame(&mut [0; 4].as_slice(), GREATEST_UP).unwrap_err(), WireError::Empty));
@@ -160,7 +160,7 @@ fn another_version_is_named() {
     assert!(matches!(Down::decode(77, Vec::new()).unwrap_err(), WireError::Kind(77)));
 }
 
-/// Reads whatever comes, as both sides do.
+/// Decodes arbitrary bytes like both sides.
 fn read_all(mut bytes: &[u8]) {
     while let Ok(Some((kind, body))) = read_frame(&mut bytes, GREATEST_UP) {
         let _ = Up::decode(kind, body.clone());

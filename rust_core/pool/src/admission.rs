@@ -1,4 +1,5 @@
-//! The second phase of admission: against the pending state and the other transactions, under the lock.
+//! The second phase of admission: checks against the pending state and the other transactions, under the
+//! lock.
 
 use std::sync::Arc;
 
@@ -8,44 +9,49 @@ use foreseal_types::Account;
 
 use crate::{Dropped, PoolError, PooledTransaction, Submission, Waiting, contents::Contents};
 
-/// What became of an accepted submission.
+/// Result of an accepted submission.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Added {
     pub hash: B256,
-    /// Whether it can run in the next step, base fees aside; otherwise it is queued.
+    /// `true` if it can run in the next step, base fees aside; otherwise it is queued.
     pub runnable: bool,
     /// The transaction that it outbid.
     pub replaced: Option<B256>,
-    /// Transactions that made room for it.
+    /// Transactions evicted to make room for it.
     pub evicted: Vec<Dropped>,
 }
 
-/// What became of a submission that is only wanted if it can run in the next step.
+/// Result of a submission that is accepted only if it can run in the next step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Admission {
     Added(Added),
-    /// It would have to wait for this, so it was not added.
+    /// It would have to wait for this condition, so it was not added.
     WouldWait(Waiting),
 }
 
-/// What admission asks the newest pending view.
+/// The newest pending view, as admission reads it.
 pub trait PendingHead {
-    /// The state after the newest published step.
+    /// Returns the state after the newest published step.
     fn state(&self) -> &dyn StateReader;
-    /// Whether an unsealed step contains the transaction.
+    /// Returns `true` if an unsealed step contains the transaction.
     fn is_preconfirmed(&self, hash: &B256) -> bool;
 }
 
-/// Where a transaction comes from.
+/// Origin of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
     Submitted,
-    /// From an unwound block or a saved pool. It was admitted once: if its sender cannot pay now, it waits.
+    /// From an unwound block or a saved pool. It was admitted before, so it waits if its sender cannot pay
+    /// now.
     Returning,
 }
 
 impl Contents {
-    /// Checks a submission in the order of precedence of the errors, makes room and inserts it. A refusal changes nothing.
+    /// Checks a submission in the order of precedence of the errors, makes room and inserts it.
+    ///
+    /// # Errors
+    ///
+    /// Returns the first check that fails. The contents are then unchanged.
     pub(crate) fn admit<H: PendingHead + ?Sized>(
         &mut self,
         submission: Submission,
@@ -56,7 +62,7 @@ impl Contents {
         self.enter(submission, &account)
     }
 
-    /// As [`Self::admit`], but a submission that could not run in the next step is not inserted.
+    /// Admits a submission like [`Self::admit`], but only if it can run in the next step.
     pub(crate) fn admit_runnable<H: PendingHead + ?Sized>(
         &mut self,
         submission: Submission,
@@ -69,7 +75,7 @@ impl Contents {
         }
     }
 
-    /// Everything that can refuse a submission but the lack of room. Its sender's account.
+    /// Runs every check except the one for room, and returns the sender's account.
     fn examine<H: PendingHead + ?Sized>(
         &self,
         submission: &Submission,
@@ -98,7 +104,8 @@ impl Contents {
         Ok(Added { hash, runnable, replaced, evicted })
     }
 
-    /// What a submission would have to wait for: a nonce before its own, one that waits itself, or fees to fall.
+    /// Returns the condition that a submission would wait for: an earlier nonce, a waiting predecessor, or
+    /// lower base fees.
     fn would_wait(&self, submission: &Submission, account: &Account) -> Option<Waiting> {
         let nonce = submission.nonce();
         if let Some(queue) = self.senders.get(&submission.sender()) {
@@ -146,13 +153,13 @@ impl Contents {
         }
     }
 
-    /// The pooled transaction with the same sender and nonce.
+    /// Returns the pooled transaction with the same sender and nonce.
     pub(crate) fn rival(&self, submission: &Submission) -> Option<&Arc<PooledTransaction>> {
         self.senders.get(&submission.sender())?.get(submission.nonce())
     }
 }
 
-/// EIP-3607: an account with code signs nothing, unless the code is a delegation (EIP-7702).
+/// Checks EIP-3607: an account with code cannot sign, unless the code is a delegation (EIP-7702).
 fn check_code(account: &Account, state: &dyn StateReader) -> Result<(), PoolError> {
     if account.code_hash == KECCAK256_EMPTY || state.code(&account.code_hash)?.is_eip7702() {
         Ok(())

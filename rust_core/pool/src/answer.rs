@@ -1,4 +1,4 @@
-//! What a pool answers to a submission, as bytes: the answer travels to the process that the client is connected to.
+//! Encoding of the pool's responses to submissions, for the process that the client is connected to.
 
 use crate::{
     Added, Admission, DropReason, Dropped, PoolError, Status, Waiting,
@@ -6,24 +6,32 @@ use crate::{
 };
 
 impl Admission {
-    /// Appends the bytes that [`Self::decode`] reads.
+    /// Appends the encoding that [`Self::decode`] reads.
     pub fn encode(&self, out: &mut Vec<u8>) {
         self.put(out);
     }
 
-    /// Reads what [`Self::encode`] wrote.
+    /// Decodes the output of [`Self::encode`].
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if `bytes` are malformed.
     pub fn decode(bytes: &[u8]) -> alloy_rlp::Result<Self> {
         Self::take_all(bytes)
     }
 }
 
 impl PoolError {
-    /// Appends the bytes that [`Self::decode`] reads.
+    /// Appends the encoding that [`Self::decode`] reads.
     pub fn encode(&self, out: &mut Vec<u8>) {
         self.put(out);
     }
 
-    /// Reads what [`Self::encode`] wrote: the same error, with the same message and numbers.
+    /// Decodes the output of [`Self::encode`] into the same error, with the same message and numbers.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if `bytes` are malformed.
     pub fn decode(bytes: &[u8]) -> alloy_rlp::Result<Self> {
         Self::take_all(bytes)
     }

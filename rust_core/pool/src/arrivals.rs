@@ -1,4 +1,4 @@
-//! The order in which transactions entered the pool, for those who ask now and then.
+//! Order in which transactions entered the pool, for readers that poll it.
 
 use std::{collections::VecDeque, sync::Arc};
 
@@ -7,21 +7,21 @@ use foreseal_types::Transaction;
 
 use crate::PoolConfig;
 
-/// Hashes of the transactions that entered last, whatever became of them.
+/// Hashes of the most recent arrivals. An arrival stays listed after its transaction has left the pool.
 #[derive(Clone, Debug)]
 pub(crate) struct Arrivals {
     hashes: VecDeque<B256>,
-    /// Number of the next arrival. Never goes back, not even when the pool does.
+    /// Number of the next arrival. It never decreases, not even when the pool is reset.
     next: u64,
-    /// Hashes.
+    /// Maximum number of hashes, and of complete transactions.
     most: usize,
-    /// Of whole transactions.
+    /// Maximum size of the complete transactions (bytes).
     most_bytes: usize,
-    /// The last of them, while somebody wants them.
+    /// Complete transactions of the most recent arrivals; `None` while no consumer needs them.
     whole: Option<Whole>,
 }
 
-/// Transactions that entered last, up to the newest.
+/// Complete transactions of the most recent arrivals, up to the newest.
 #[derive(Clone, Debug, Default)]
 struct Whole {
     transactions: VecDeque<Arc<Transaction>>,
@@ -44,13 +44,13 @@ impl Whole {
     }
 }
 
-/// Arrivals from a number on: their hashes, or the transactions themselves.
+/// Arrivals from a given number on: their hashes or the complete transactions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Arrived<T = B256> {
     pub found: Vec<T>,
-    /// Number of the arrival after these.
+    /// Number of the arrival that follows `found`.
     pub next: u64,
-    /// How many were asked for that are no longer remembered.
+    /// Number of requested arrivals that are no longer retained.
     pub missed: u64,
 }
 
@@ -64,7 +64,7 @@ impl Arrivals {
         if let Some(whole) = &mut self.whole {
             whole.push(transaction.clone(), self.most, self.most_bytes);
         }
-        // Before the new one comes: a full ring that grows would double its memory.
+        // Pop before the push: a full ring that grows would double its memory.
         while self.hashes.len() >= self.most.max(1) {
             self.hashes.pop_front();
         }
@@ -72,7 +72,7 @@ impl Arrivals {
         self.next += 1;
     }
 
-    /// Begins, or ends, to keep the transactions themselves for [`Self::whole_since`].
+    /// Starts or stops retaining complete transactions for [`Self::whole_since`].
     pub fn keep(&mut self, wanted: bool) {
         match (wanted, &self.whole) {
             (true, None) => self.whole = Some(Whole::default()),
@@ -81,7 +81,7 @@ impl Arrivals {
         }
     }
 
-    /// The transactions that are kept, from number `from` on; those before it go.
+    /// Returns the retained transactions from number `from` on and drops the earlier ones.
     pub fn whole_since(&mut self, from: u64) -> Arrived<Arc<Transaction>> {
         let next = self.next;
         let Some(whole) = &mut self.whole else {
@@ -99,7 +99,7 @@ impl Arrivals {
         self.next
     }
 
-    /// At most `most` arrivals, from number `from` on, or from the oldest one that is remembered.
+    /// Returns at most `most` arrivals, starting at number `from` or at the oldest retained arrival.
     pub fn since(&self, from: u64, most: usize) -> Arrived {
         let oldest = self.next.saturating_sub(self.hashes.len() as u64);
         let first = from.clamp(oldest, self.next);
@@ -122,7 +122,7 @@ mod tests {
         (0..count).map(|nonce| Arc::new(Transaction::decode(&transfer(nonce)).unwrap())).collect()
     }
 
-    /// Remembers four.
+    /// Retains four arrivals.
     fn few() -> Arrivals {
         Arrivals::new(&PoolConfig { max_arrivals: 4, ..PoolConfig::default() })
     }

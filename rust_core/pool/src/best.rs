@@ -12,21 +12,21 @@ use crate::{
 
 type Heads = Box<dyn Iterator<Item = (Rank, Arc<PooledTransaction>)> + Send>;
 
-/// Transactions by effective tip, then arrival, each sender's in nonce order.
+/// Transactions by effective tip, then arrival; each sender's in nonce order.
 ///
-/// Starts from a snapshot of the senders' first transactions; a sender's later ones are looked up one at a time, so the
-/// pool is locked for moments only and submissions go on meanwhile. A sender whose next transaction does not pay the
-/// base fee or the blob base fee is left out from there on.
+/// The iterator starts from a snapshot of the senders' first transactions and reads each sender's later ones
+/// one at a time. So it locks the pool only briefly, and submissions continue meanwhile. It skips a sender
+/// from the first transaction on that does not cover the base fee or the blob base fee.
 pub struct Best<'a> {
     pool: &'a Pool,
     base_fee: u128,
     blob_base_fee: u128,
     heads: Heads,
-    /// Heads that were looked at ahead of their turn.
+    /// Heads that [`Self::upcoming`] read before their turn.
     ahead: VecDeque<(Rank, Arc<PooledTransaction>)>,
-    /// Later transactions of senders whose earlier ones are taken.
+    /// Next transactions of senders whose earlier ones were already returned.
     followers: BinaryHeap<Follower>,
-    /// The last one given out, whose sender goes on unless it is skipped.
+    /// The last transaction returned. Its sender's next one follows unless the sender is skipped.
     last: Option<Arc<PooledTransaction>>,
 }
 
@@ -37,15 +37,18 @@ impl<'a> Best<'a> {
         Self { pool, base_fee, blob_base_fee, heads, ahead: VecDeque::new(), followers, last: None }
     }
 
-    /// The first transactions of the next senders, up to `count`, so that what they need can be read early. Some of them
-    /// may not be given out after all.
+    /// Returns up to `count` first transactions of the next senders, so that the caller can prefetch their
+    /// state.
+    ///
+    /// The iterator may never return some of them.
     pub fn upcoming(&mut self, count: usize) -> impl Iterator<Item = &PooledTransaction> {
         let missing = count.saturating_sub(self.ahead.len());
         self.ahead.extend(self.heads.by_ref().take(missing));
         self.ahead.iter().take(count).map(|(_, head)| &**head)
     }
 
-    /// Leaves out the rest of the sender of the last transaction: it did not fit, so what follows cannot run either.
+    /// Skips the remaining transactions of the last sender: the last one did not fit, so its successors
+    /// cannot run.
     pub fn skip_sender(&mut self) {
         self.last = None;
     }
@@ -90,7 +93,7 @@ impl Iterator for Best<'_> {
     }
 }
 
-/// Ordered by rank.
+/// A sender's next transaction, ordered by rank.
 struct Follower {
     rank: Rank,
     transaction: Arc<PooledTransaction>,

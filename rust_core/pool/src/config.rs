@@ -1,23 +1,24 @@
-//! Settings.
+//! Settings of the pool.
 
-/// Limits of the pool. Every one is a setting of the node.
+/// Limits of the pool. Each one is a setting of the node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PoolConfig {
-    /// Most transactions held, executable or not.
+    /// Maximum number of transactions in the pool, executable or not.
     pub max_transactions: usize,
-    /// Most bytes held: EIP-2718 encodings with their sidecars.
+    /// Maximum size of the pool in bytes: EIP-2718 encodings with their sidecars.
     pub max_bytes: usize,
-    /// Most transactions held for one sender.
+    /// Maximum number of transactions of one sender.
     pub max_per_sender: usize,
-    /// Largest submission without blobs (bytes).
+    /// Maximum size of a submission without blobs (bytes).
     pub max_transaction_bytes: usize,
-    /// Largest blob transaction with its sidecar (bytes).
+    /// Maximum size of a blob transaction with its sidecar (bytes).
     pub max_blob_transaction_bytes: usize,
-    /// How many departed transactions are remembered with the reason.
+    /// Maximum number of dropped or replaced transactions whose reason is retained.
     pub max_departed: usize,
-    /// How many of the transactions that entered last are remembered by their hash.
+    /// Maximum number of recent arrivals whose hash is retained.
     pub max_arrivals: usize,
-    /// Bytes of them that are kept whole while somebody wants that.
+    /// Maximum size of the complete recent arrivals (bytes). They are retained only on request
+    /// ([`Pool::keep_arrivals`](crate::Pool::keep_arrivals)).
     pub max_arrival_bytes: usize,
 }
 

@@ -1,4 +1,4 @@
-//! What the lock guards: the queues, and the orders over their ends.
+//! Data behind the pool's lock: the sender queues, and the orders over their ends.
 
 use std::sync::Arc;
 
@@ -20,27 +20,29 @@ use crate::{
     queue::{Ends, SenderQueue},
 };
 
-/// The pool's data. Every change of a queue goes through [`Contents::edit`], which keeps the rest in line, and every change
-/// that can be seen through one of five methods, which note it for the replicas: `insert`, `remove`, `set_account`,
-/// `set_fees`, `depart`.
+/// The pool's data.
+///
+/// Every change of a queue goes through [`Contents::edit`], which updates everything that depends on it.
+/// Every visible change goes through one of five methods, which record it for the replicas: `insert`,
+/// `remove`, `set_account`, `set_fees`, `depart`.
 #[derive(Clone, Debug)]
 pub(crate) struct Contents {
     pub(crate) config: PoolConfig,
     pub(crate) senders: AddressMap<SenderQueue>,
     pub(crate) by_hash: B256HashMap<Arc<PooledTransaction>>,
-    /// The next to run of every sender that has one.
+    /// The next transaction to run of every sender that has one.
     pub(crate) heads: Order,
-    /// The last of every sender, while the pool is near its limits.
+    /// The last transaction of every sender; maintained only while the pool is near its limits.
     pub(crate) tails: Option<Tails>,
     pub(crate) departed: Departed,
-    /// Wei per blob gas of the block being built; zero when it has no blobs.
+    /// Blob base fee of the block being built (wei per blob gas); zero if the block has none.
     pub(crate) blob_base_fee: u128,
     pub(crate) bytes: usize,
     pub(crate) runnable: usize,
     arrivals: u64,
     pub(crate) arrived: Arrivals,
     pub(crate) figures: PoolFigures,
-    /// What happened since the lock was taken, while somebody listens.
+    /// Changes since the lock was acquired; `None` without a listener.
     pub(crate) changes: Option<Vec<Change>>,
 }
 
@@ -63,17 +65,17 @@ impl Contents {
         }
     }
 
-    /// The arrival number that the next transaction gets.
+    /// Returns the arrival number of the next transaction.
     pub(crate) fn next_arrival(&self) -> u64 {
         self.arrivals
     }
 
-    /// Numbers the transactions that enter from `next` on.
+    /// Sets the arrival number of the next transaction.
     pub(crate) fn number_from(&mut self, next: u64) {
         self.arrivals = next;
     }
 
-    /// Adds a transaction. `account` is the sender's, as far as the pool does not know it yet.
+    /// Adds a transaction. `account` is the sender's account, used if the sender has no queue yet.
     pub(crate) fn insert(
         &mut self,
         submission: Submission,
@@ -82,7 +84,7 @@ impl Contents {
         self.place(Arc::new(PooledTransaction::new(submission, self.arrivals)), account)
     }
 
-    /// Adds a transaction that has its number.
+    /// Adds a transaction that already has its arrival number.
     pub(crate) fn place(
         &mut self,
         transaction: Arc<PooledTransaction>,
@@ -106,7 +108,7 @@ impl Contents {
         replaced
     }
 
-    /// Takes a transaction out. Those behind it stay and wait.
+    /// Removes a transaction. Later transactions of its sender stay and wait.
     pub(crate) fn remove(&mut self, hash: &B256) -> Option<Arc<PooledTransaction>> {
         let transaction = self.by_hash.get(hash)?.clone();
         self.note(|| Change::Remove { hash: *hash });
@@ -115,7 +117,7 @@ impl Contents {
         Some(transaction)
     }
 
-    /// Learns a sender's account. Returns the transactions whose nonce is used up; they are gone.
+    /// Updates a sender's account. Removes and returns the transactions whose nonce is used up.
     pub(crate) fn set_account(&mut self, sender: Address, account: &Account) -> Vec<Arc<PooledTransaction>> {
         let Some(used_up) = self.edit(sender, |queue| queue.set_account(account)) else { return Vec::new() };
         let (nonce, balance) = (account.nonce, account.balance);
@@ -135,7 +137,7 @@ impl Contents {
         self.heads.set_base_fee(base_fee);
     }
 
-    /// Checks every sender against another state: after an unwind, nonces and balances may go either way.
+    /// Checks every sender against another state. After an unwind, nonces and balances may rise or fall.
     pub(crate) fn recheck_all(&mut self, state: &dyn StateReader) -> Result<Vec<Dropped>, StateError> {
         let mut senders: Vec<Address> = self.senders.keys().copied().collect();
         senders.sort_unstable();
@@ -149,7 +151,7 @@ impl Contents {
         Ok(dropped)
     }
 
-    /// Remembers why a transaction left.
+    /// Records why a transaction left.
     pub(crate) fn record(&mut self, hash: B256, reason: DropReason) -> Dropped {
         self.depart(hash, Status::Dropped(reason.clone()));
         Dropped { hash, reason }
@@ -163,7 +165,8 @@ impl Contents {
         self.departed.record(hash, fate);
     }
 
-    /// Remembers why a returning transaction was not admitted. One that is already here, or on the chain, was not lost.
+    /// Records why a returning transaction was not admitted. Returns `None` if it is pooled or in an unsealed
+    /// step: then it was not lost.
     pub(crate) fn refuse(&mut self, hash: B256, error: &PoolError) -> Option<Dropped> {
         let reason = match error {
             PoolError::AlreadyKnown => return None,
@@ -173,7 +176,7 @@ impl Contents {
         Some(self.record(hash, reason))
     }
 
-    /// What a pooled transaction waits for; `None` when it can run in the next step.
+    /// Returns the condition that a pooled transaction waits for; `None` if it can run in the next step.
     pub(crate) fn waiting(&self, transaction: &PooledTransaction) -> Option<Waiting> {
         let queue = self.senders.get(&transaction.sender())?;
         let nonce = transaction.nonce();
@@ -185,7 +188,7 @@ impl Contents {
         Some(if blocked.nonce() == nonce { waiting } else { Waiting::Predecessor { nonce: blocked.nonce() } })
     }
 
-    /// The fee that has to fall before these are enough.
+    /// Returns the base fee that must fall before `fees` cover it; `None` if `fees` cover both base fees.
     pub(crate) fn waiting_for_fees(&self, fees: &Fees) -> Option<Waiting> {
         let (base_fee, blob_base_fee) = (self.heads.base_fee(), self.blob_base_fee);
         if fees.max_fee < base_fee {
@@ -201,7 +204,7 @@ impl Contents {
         }
     }
 
-    /// Changes one queue and then everything that depends on it. `None` when there is no such sender.
+    /// Changes one queue and then everything that depends on it. Returns `None` if the sender has no queue.
     fn edit<R>(&mut self, sender: Address, change: impl FnOnce(&mut SenderQueue) -> R) -> Option<R> {
         let queue = self.senders.get_mut(&sender)?;
         let before = queue.ends();
@@ -235,7 +238,7 @@ impl Contents {
     }
 }
 
-/// Whether both are the same transaction, or neither is there.
+/// Returns `true` if both are the same transaction, or both are `None`.
 pub(crate) fn same(a: Option<&Arc<PooledTransaction>>, b: Option<&Arc<PooledTransaction>>) -> bool {
     match (a, b) {
         (Some(a), Some(b)) => Arc::ptr_eq(a, b),

@@ -1,4 +1,4 @@
-//! Memory of the transactions that left.
+//! Bounded history of transactions that left the pool without being included.
 
 use std::collections::VecDeque;
 
@@ -7,7 +7,7 @@ use foreseal_types::mutant;
 
 use crate::Status;
 
-/// The last departed transactions and what became of them; the oldest is forgotten first.
+/// The most recent transactions that left, each with its final status. The oldest entry is evicted first.
 #[derive(Clone, Debug)]
 pub(crate) struct Departed {
     limit: usize,
@@ -36,7 +36,7 @@ impl Departed {
         }
     }
 
-    /// The oldest first.
+    /// Iterates over the entries, oldest first.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (B256, Status)> {
         self.order.iter().filter_map(|hash| Some((*hash, self.fates.get(hash)?.clone())))
     }

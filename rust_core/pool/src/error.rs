@@ -1,26 +1,30 @@
-//! Why a submission is refused.
+//! Errors of rejected submissions.
 
 use alloy_primitives::U256;
 use foreseal_state::StateError;
 
 use crate::Fees;
 
-/// Why a submission is refused.
+/// Reason why a submission is rejected.
 ///
-/// The first four messages are the ones that the specification fixes word for word; numbers go into [`PoolError::data`],
-/// never into these messages. When several hold, the earliest in this order is the answer.
+/// The specification fixes the first four messages word for word. Numbers go into [`PoolError::data`], never
+/// into these messages.
+///
+/// Errors of decoding precede all errors that depend on the state. If several of the latter apply, the first
+/// in this order is returned.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
 pub enum PoolError {
     /// The same transaction is pooled or in an unsealed step.
     #[error("already known")]
     AlreadyKnown,
-    /// The sender's pending nonce is past this one.
+    /// The nonce is below the sender's pending nonce.
     #[error("nonce too low")]
     NonceTooLow { nonce: u64, account_nonce: u64, next_nonce: u64 },
     /// The pending balance does not cover this transaction alone (wei).
     #[error("insufficient funds for gas * price + value")]
     InsufficientFunds { balance: U256, cost: U256 },
-    /// A pooled transaction with this sender and nonce is not outbid by a tenth on every fee.
+    /// A pooled transaction has this sender and nonce, and this one does not outbid it by a tenth on every
+    /// fee.
     #[error("replacement transaction underpriced")]
     ReplacementUnderpriced { offered: Box<Fees>, pooled: Box<Fees> },
 
@@ -30,51 +34,51 @@ pub enum PoolError {
     Decode(String),
     #[error("invalid chain id: have {have}, want {want}")]
     ChainId { have: u64, want: u64 },
-    /// Not recoverable, or `s` is in the upper half (EIP-2).
+    /// The sender is not recoverable, or `s` is in the upper half (EIP-2).
     #[error("invalid transaction signature")]
     Signature,
     #[error("transaction type {kind} is not active on this chain yet")]
     TypeNotActive { kind: u8 },
-    /// EIP-2681.
+    /// Nonce limit of EIP-2681.
     #[error("nonce has its maximum value")]
     NonceMax,
     #[error("max priority fee per gas is higher than max fee per gas")]
     TipAboveMaxFee { tip: u128, max_fee: u128 },
-    /// EIP-3860, bytes.
+    /// Size limit of EIP-3860 (bytes).
     #[error("max initcode size exceeded: {size} bytes, the limit is {limit}")]
     InitCodeTooLarge { size: usize, limit: usize },
     #[error("intrinsic gas too low: have {have}, want {want}")]
     IntrinsicGas { have: u64, want: u64 },
-    /// EIP-7623.
+    /// Calldata floor of EIP-7623.
     #[error("gas limit is below the calldata floor: have {have}, want {want}")]
     FloorGas { have: u64, want: u64 },
-    /// EIP-7825.
+    /// Transaction gas cap of EIP-7825.
     #[error("transaction gas limit is too high: have {have}, the cap is {cap}")]
     GasCap { have: u64, cap: u64 },
     #[error("gas limit exceeds the block's: have {have}, the block has {limit}")]
     BlockGasLimit { have: u64, limit: u64 },
-    /// EIP-7702.
+    /// EIP-7702 requires at least one authorization.
     #[error("set-code transaction has an empty authorization list")]
     EmptyAuthorizationList,
-    /// EIP-4844.
+    /// EIP-4844 requires at least one blob.
     #[error("blob transaction has no blobs")]
     NoBlobs,
-    /// EIP-4844 and EIP-7594.
+    /// Limits of EIP-4844 and EIP-7594.
     #[error("blob transaction has too many blobs: have {have}, the limit is {limit}")]
     TooManyBlobs { have: u64, limit: u64 },
     #[error("blob transaction must be sent with its sidecar")]
     MissingSidecar,
-    /// EIP-7594: version 1 carries cell proofs.
+    /// EIP-7594: version 1 contains cell proofs.
     #[error("blob sidecar must have version {want}")]
     SidecarVersion { want: u8 },
     #[error("blob sidecar is invalid: {0}")]
     Sidecar(String),
-    /// EIP-3607.
+    /// EIP-3607 excludes senders with code.
     #[error("sender is not an externally owned account")]
     SenderHasCode,
     #[error("sender has too many pooled transactions: the limit is {limit}")]
     SenderFull { limit: usize },
-    /// Nothing in the pool is cheaper than this one.
+    /// Eviction found no cheaper transaction.
     #[error("transaction pool is full")]
     PoolFull { limit: usize },
     #[error(transparent)]
@@ -82,13 +86,14 @@ pub enum PoolError {
 }
 
 impl PoolError {
-    /// The message of the JSON-RPC error.
+    /// Returns the message of the JSON-RPC error.
     pub fn message(&self) -> String {
         self.to_string()
     }
 
-    /// The numbers behind the message by camelCase name, for the `data` object of the JSON-RPC error. Fees and balances
-    /// are in wei. Empty when there are none.
+    /// Returns the numbers behind the message by camelCase name, for the `data` object of the JSON-RPC error.
+    ///
+    /// Fees and balances are in wei. The result is empty if the error has no numbers.
     pub fn data(&self) -> Vec<(&'static str, U256)> {
         match self {
             Self::NonceTooLow { nonce, account_nonce, next_nonce } => numbers([
@@ -137,7 +142,7 @@ fn have_limit(have: U256, limit: U256) -> Vec<(&'static str, U256)> {
     numbers([("have", have), ("limit", limit)])
 }
 
-/// What was offered, and what the least replacement is.
+/// Lists the offered fees and the minimum replacement fees.
 fn underpriced(offered: &Fees, pooled: &Fees) -> Vec<(&'static str, U256)> {
     let mut fields = numbers([
         ("maxFeePerGas", U256::from(offered.max_fee)),

@@ -1,4 +1,4 @@
-//! What happens to a pool, for its replicas in other processes.
+//! Changes of a pool, for its replicas in other processes.
 
 use std::sync::Arc;
 
@@ -14,30 +14,31 @@ use crate::{
     wire::{Wire, wire_enum, wire_struct},
 };
 
-/// What a pool did while its lock was held once, or all that it holds. A replica that does the same is the same.
+/// All changes under one acquisition of the pool's lock, or the whole pool. A replica that applies them
+/// equals the pool.
 #[derive(Clone, Debug)]
 pub struct PoolEvent(pub(crate) Happening);
 
-/// Who is told what happens to a pool.
+/// Listener for the changes of a pool.
 pub trait PoolSink: Send + Sync {
-    /// Called for every change in their order, with the pool's lock held: it must not call the pool.
+    /// Receives every event in order. It runs with the pool's lock held, so it must not call the pool.
     fn event(&self, event: &PoolEvent);
 }
 
 #[derive(Clone, Debug)]
 pub(crate) enum Happening {
     Changes(Vec<Change>),
-    /// The whole pool, for those who have seen nothing of it, or not all.
+    /// The whole pool, for a replica that joins late or missed events.
     Whole(Box<Whole>),
-    /// The whole pool, which went back to what it was before: nothing enters it anew.
+    /// The whole pool after a reset to an earlier state: no transaction counts as an arrival.
     Reset(Box<Whole>),
 }
 
-/// One change of the pool's data, as it was decided by who has the state.
+/// One change of the pool's data, as decided by the process that has the state.
 #[derive(Clone, Debug)]
 pub(crate) enum Change {
-    /// Enters, and takes the place of the one with the same sender and nonce. The account's nonce and balance count if the
-    /// sender had nothing here.
+    /// A transaction enters and replaces the one with the same sender and nonce. The account's nonce and
+    /// balance apply if the sender had no queue.
     Insert {
         transaction: Arc<PooledTransaction>,
         nonce: u64,
@@ -46,7 +47,7 @@ pub(crate) enum Change {
     Remove {
         hash: B256,
     },
-    /// Those whose nonce is used up leave.
+    /// A sender's account changes. Transactions whose nonce is used up leave.
     Account {
         sender: Address,
         nonce: u64,
@@ -63,7 +64,7 @@ pub(crate) enum Change {
 }
 
 impl Change {
-    /// Whether this change is kept from the replicas: never, but where a test is to notice.
+    /// Returns `true` if a mutation test withholds this change from the replicas; otherwise always `false`.
     pub(crate) fn is_lost(&self) -> bool {
         match self {
             Self::Insert { .. } => mutant!("lose-pool-insert"),
@@ -75,21 +76,21 @@ impl Change {
     }
 }
 
-/// All that a pool holds.
+/// Complete contents of a pool.
 #[derive(Clone, Debug)]
 pub(crate) struct Whole {
     pub(crate) base_fee: u128,
     pub(crate) blob_base_fee: u128,
-    /// The arrival number of the next transaction.
+    /// Arrival number of the next transaction.
     pub(crate) next: u64,
     pub(crate) senders: Vec<Sender>,
-    /// In no order; as bytes, in that of arrival.
+    /// Unordered here; encoded in the order of arrival.
     pub(crate) transactions: Vec<Arc<PooledTransaction>>,
-    /// The oldest first.
+    /// Oldest first.
     pub(crate) departed: Vec<Departure>,
 }
 
-/// An account as the pool last learned it.
+/// A sender's account, as the pool last recorded it.
 #[derive(Clone, Debug)]
 pub(crate) struct Sender {
     pub(crate) address: Address,
@@ -103,7 +104,7 @@ impl Sender {
     }
 }
 
-/// A transaction that left, and what became of it.
+/// A transaction that left, and its final status.
 #[derive(Clone, Debug)]
 pub(crate) struct Departure {
     pub(crate) hash: B256,
@@ -115,7 +116,7 @@ const WHOLE: u8 = 1;
 const RESET: u8 = 2;
 
 impl PoolEvent {
-    /// Appends the bytes that [`Self::decode`] reads: one that says what it is, then RLP.
+    /// Appends the encoding that [`Self::decode`] reads: one byte for the kind, then RLP.
     pub fn encode(&self, out: &mut Vec<u8>) {
         match &self.0 {
             Happening::Changes(changes) => {
@@ -135,7 +136,11 @@ impl PoolEvent {
         }
     }
 
-    /// Reads what [`Self::encode`] wrote. Senders are believed, not recovered.
+    /// Decodes the output of [`Self::encode`]. Senders are trusted, not recovered.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if `bytes` are malformed.
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         let (kind, mut rest) = bytes.split_first().ok_or(Error::InputTooShort)?;
         Ok(Self(match *kind {
@@ -165,11 +170,11 @@ wire_struct!(Sender { address, nonce, balance });
 
 wire_struct!(Departure { hash, fate });
 
-/// A transaction with what is not in its own bytes.
+/// A transaction with the data that its own encoding lacks.
 struct Entry {
     sender: Address,
     arrival: u64,
-    /// EIP-2718, the pooled form: with the sidecar, if it is at hand.
+    /// EIP-2718 bytes of the pooled form, with the sidecar if the pool has it.
     encoded: Bytes,
 }
 
@@ -185,7 +190,8 @@ impl Entry {
             .map_err(|_| Error::Custom("a transaction in a pool event does not decode"))?;
         let transaction = Arc::new(Transaction::new(envelope, self.sender));
         let submission = Submission::new(transaction, sidecar, self.encoded.len());
-        // No pool admits the one (EIP-2681) or gets to the other; a queue counts beyond both.
+        // No pool admits that nonce (EIP-2681) or reaches that arrival number, and the pool computes the
+        // successor of both.
         if submission.nonce() == u64::MAX || self.arrival == u64::MAX {
             return Err(Error::Overflow);
         }
@@ -215,7 +221,7 @@ impl Wire for Whole {
         self.departed.put(out);
     }
 
-    /// Transactions are read on all cores.
+    /// Decodes the transactions on all cores.
     fn take(bytes: &mut &[u8]) -> Result<Self> {
         let (base_fee, blob_base_fee, next) = (u128::take(bytes)?, u128::take(bytes)?, u64::take(bytes)?);
         let senders = Vec::take(bytes)?;

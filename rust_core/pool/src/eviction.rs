@@ -1,4 +1,4 @@
-//! Who leaves when the pool is full.
+//! Eviction when the pool is full.
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ use crate::{
     queue::Ends,
 };
 
-/// The last transaction of every sender: the first to leave.
+/// The last transaction of every sender: the candidates for eviction.
 #[derive(Clone, Debug)]
 pub(crate) struct Tails {
-    /// Those that can run, and those that cannot.
+    /// Tails that can run; `waiting` has the others.
     running: Order,
     waiting: Order,
 }
@@ -41,11 +41,16 @@ impl Tails {
     }
 }
 
-/// A transaction chosen to leave.
+/// A transaction chosen for eviction, with the reason.
 pub(crate) type Leaver = (Arc<PooledTransaction>, DropReason);
 
 impl Contents {
-    /// Chooses who leaves so that the limits hold with the newcomer, which is refused when nothing cheaper is there.
+    /// Chooses the transactions to evict so that the limits hold with the newcomer.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the sender is at its limit, or if too few transactions are cheaper than the
+    /// newcomer.
     pub(crate) fn room_for(
         &mut self,
         newcomer: &Submission,
@@ -84,7 +89,8 @@ impl Contents {
         Ok(leaving)
     }
 
-    /// Snapshots of the tails under the base fee of the newest block: those that can run, and those that cannot.
+    /// Returns snapshots of the tails under the base fee of the newest block: those that can run, then the
+    /// others.
     fn tails_by_price(&mut self) -> (Ranked, Ranked) {
         let base_fee = self.heads.base_fee();
         let tails = self.tails.get_or_insert_with(|| {
@@ -99,20 +105,25 @@ impl Contents {
         (tails.running.snapshot(), tails.waiting.snapshot())
     }
 
-    /// Forgets the tails when the pool is far from full: keeping their order costs as much as everything else.
+    /// Drops the tails when the pool is far from full: maintaining their order costs as much as everything
+    /// else.
     pub(crate) fn rest(&mut self) {
         if self.by_hash.len() < self.config.max_transactions / 2 && self.bytes < self.config.max_bytes / 2 {
             self.tails = None;
         }
     }
 
-    /// Lets a chosen transaction leave.
+    /// Removes a chosen transaction and records the reason.
     pub(crate) fn evict(&mut self, (transaction, reason): Leaver) -> Dropped {
         self.remove(&transaction.hash());
         self.record(transaction.hash(), reason)
     }
 
-    /// A sender at its limit may still fill a gap: its last transaction leaves for it.
+    /// Returns the sender's last transaction if it must leave: a sender at its limit may still fill a gap.
+    ///
+    /// # Errors
+    ///
+    /// Returns `SenderFull` if the sender is at its limit and the newcomer would be its last transaction.
     fn room_at_sender(&self, newcomer: &Submission) -> Result<Option<Arc<PooledTransaction>>, PoolError> {
         let limit = self.config.max_per_sender;
         let Some(queue) = self.senders.get(&newcomer.sender()) else { return Ok(None) };
@@ -132,7 +143,7 @@ impl Contents {
     }
 }
 
-/// By how much the limits would be exceeded.
+/// Excess over the limits.
 struct Need {
     count: usize,
     bytes: usize,
@@ -144,8 +155,10 @@ impl Need {
     }
 }
 
-/// Takes the cheapest tail again and again, each time exposing the one before it as its sender's tail, so that no queue
-/// gets a gap in its middle. Works on snapshots of the orders: a plan that fails leaves no trace.
+/// Repeatedly removes the cheapest tail.
+///
+/// Each removal exposes the transaction before it as its sender's tail, so no queue gets a gap in its middle.
+/// The plan works on snapshots of the orders, so a failed plan changes nothing.
 struct Plan<'a> {
     contents: &'a Contents,
     running: Ranked,
@@ -153,9 +166,9 @@ struct Plan<'a> {
 }
 
 impl Plan<'_> {
-    /// The cheapest tail. Those that wait go before those that can run.
+    /// Returns the cheapest tail. Tails that wait come before tails that can run.
     fn cheapest(&self, newcomer: &Submission) -> Option<((bool, Rank), Arc<PooledTransaction>)> {
-        // The newcomer's own predecessors stay, or it would stand behind a gap.
+        // Keep the newcomer's own predecessors: without them it would be behind a gap.
         let may_go = |(_, t): &(Rank, &Arc<PooledTransaction>)| {
             t.sender() != newcomer.sender() || t.nonce() > newcomer.nonce()
         };
@@ -164,7 +177,7 @@ impl Plan<'_> {
     }
 
     fn take(&mut self, tail: &Arc<PooledTransaction>) {
-        // It is in one of the two; removing it from the other does nothing.
+        // The tail is in one of the two; removal from the other has no effect.
         self.running.remove(tail);
         self.waiting.remove(tail);
         let queue = self.contents.senders.get(&tail.sender());

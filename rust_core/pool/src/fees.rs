@@ -1,18 +1,18 @@
-//! What a transaction offers to pay, and when one offer outbids another.
+//! Fees that a transaction offers, and the replacement rule.
 
 use alloy_consensus::Transaction as _;
 use alloy_primitives::U256;
 use foreseal_types::{Envelope, mutant};
 
-/// The fees that a transaction offers (wei per gas). `gasPrice` of a legacy or EIP-2930 transaction is both `max_fee`
-/// and `tip`.
+/// Fees that a transaction offers (wei per gas). `gasPrice` of a legacy or EIP-2930 transaction is both
+/// `max_fee` and `tip`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Fees {
-    /// maxFeePerGas.
+    /// `maxFeePerGas`.
     pub max_fee: u128,
-    /// maxPriorityFeePerGas.
+    /// `maxPriorityFeePerGas`.
     pub tip: u128,
-    /// maxFeePerBlobGas; `None` without blobs.
+    /// `maxFeePerBlobGas`; `None` without blobs.
     pub blob_fee: Option<u128>,
 }
 
@@ -27,30 +27,34 @@ impl Fees {
         }
     }
 
-    /// Wei per gas left for the fee recipient under `base_fee`; `None` when the base fee is above the maximum.
+    /// Returns the wei per gas left for the fee recipient under `base_fee`; `None` if `base_fee` exceeds the
+    /// maximum.
     pub fn effective_tip(&self, base_fee: u128) -> Option<u128> {
         self.max_fee.checked_sub(base_fee).map(|room| room.min(self.tip))
     }
 
-    /// Whether both maximum fees cover the block's base fees.
+    /// Returns `true` if both maximum fees cover the block's base fees.
     pub fn cover(&self, base_fee: u128, blob_base_fee: u128) -> bool {
         self.max_fee >= base_fee && self.blob_fee.is_none_or(|fee| fee >= blob_base_fee)
     }
 
-    /// Whether these fees may replace `pooled`: every fee raised by at least a tenth, in exact integers, and at least
-    /// one of them higher (a tenth of zero is zero).
+    /// Returns `true` if these fees may replace `pooled`.
+    ///
+    /// Every fee must rise by at least a tenth, in exact integers, and at least one must be higher (a tenth
+    /// of zero is zero).
     pub fn outbid(&self, pooled: &Self) -> bool {
         let pairs = [
             (self.max_fee, pooled.max_fee),
             (self.tip, pooled.tip),
-            // Without blobs it counts as zero: a blob transaction is replaced by another one only.
+            // Without blobs the blob fee counts as zero: only another blob transaction replaces a blob
+            // transaction.
             (self.blob_fee.unwrap_or(0), pooled.blob_fee.unwrap_or(0)),
         ];
         pairs.iter().all(|&(new, old)| raised_by_a_tenth(new, old) || mutant!("skip-price-bump"))
             && pairs.iter().any(|(new, old)| new > old)
     }
 
-    /// The least fee that may replace `pooled`.
+    /// Returns the minimum fee that may replace `pooled`.
     pub fn least_replacement(pooled: u128) -> U256 {
         (U256::from(pooled) * U256::from(11)).div_ceil(U256::from(10)).max(U256::from(1))
     }

@@ -1,21 +1,22 @@
-//! How much went through a pool.
+//! Counters of a pool.
 
 use crate::DropReason;
 
-/// What entered a pool since it was made, and what left it without being included.
+/// Counters of transactions that entered a pool since its creation, and of those that left without being
+/// included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PoolFigures {
     pub added: u64,
-    /// Outbid by another one with the same sender and nonce.
+    /// Transactions outbid by another one with the same sender and nonce.
     pub replaced: u64,
     dropped: [u64; REASONS.len()],
 }
 
-/// Names of the reasons for which a transaction is dropped.
+/// Names of the drop reasons. `PoolFigures::drop` indexes by the position here.
 const REASONS: [&str; 6] = ["nonce too low", "evicted", "sender full", "refused", "requested", "rejected"];
 
 impl PoolFigures {
-    /// How many were dropped, by the reason's name.
+    /// Returns the number of dropped transactions for each reason name.
     pub fn dropped(&self) -> impl Iterator<Item = (&'static str, u64)> {
         REASONS.into_iter().zip(self.dropped)
     }

@@ -1,4 +1,4 @@
-//! A submission as bytes: another process decoded and checked it, this one admits it.
+//! Encoding of a submission that another process decoded and checked, and that this process admits.
 
 use std::sync::Arc;
 
@@ -15,20 +15,25 @@ use crate::{
 
 struct Forwarded {
     sender: Address,
-    /// EIP-2718, the pooled form.
+    /// EIP-2718 bytes of the pooled form.
     encoded: Bytes,
 }
 
 wire_struct!(Forwarded { sender, encoded });
 
 impl Submission {
-    /// Appends the bytes that [`Self::decode`] reads.
+    /// Appends the encoding that [`Self::decode`] reads.
     pub fn encode(&self, out: &mut Vec<u8>) {
         Forwarded { sender: self.sender(), encoded: self.encoded() }.put(out);
     }
 
-    /// Reads what [`Self::encode`] wrote. The sender is believed, not recovered, and nothing is checked again that was checked
-    /// there.
+    /// Decodes the output of [`Self::encode`].
+    ///
+    /// The encoded sender is trusted, not recovered. The checks of the other process are not repeated.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if `bytes` are malformed.
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         let Forwarded { sender, encoded } = Forwarded::take_all(bytes)?;
         let (envelope, sidecar) = decode_form(&encoded, Origin::Submitted)

@@ -1,4 +1,4 @@
-//! The lock around the pool's data, and who is told what happened under it.
+//! Lock around the pool's data. Its release notifies the listener of the changes.
 
 use std::{
     fmt,
@@ -14,7 +14,7 @@ use crate::{
     event::{Happening, Whole},
 };
 
-/// The pool's data and who listens.
+/// The pool's data and its listener.
 pub(crate) struct Guarded {
     contents: Contents,
     sink: Option<Arc<dyn PoolSink>>,
@@ -33,8 +33,10 @@ impl fmt::Debug for Guarded {
     }
 }
 
-/// The pool's data, locked. Who listens is told what changed, all at once, just before the lock is given back: a
-/// replica shows no state that could not be seen here.
+/// The pool's data, locked.
+///
+/// All changes go to the listener as one event, just before the lock is released. So a replica never shows a
+/// state that was not visible here.
 pub(crate) struct Locked<'a>(MutexGuard<'a, Guarded>);
 
 impl<'a> Locked<'a> {
@@ -47,8 +49,9 @@ impl<'a> Locked<'a> {
         self.0.sink = sink;
     }
 
-    /// Puts other contents in the place of these, which are returned. Arrivals, figures and who listens stay: they have seen what was
-    /// here.
+    /// Replaces the contents, emits them as one event and returns the old ones.
+    ///
+    /// The arrivals, the counters and the listener carry over, as they also cover the time before.
     pub(crate) fn replace(
         &mut self,
         mut new: Contents,

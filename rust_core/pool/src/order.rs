@@ -1,17 +1,18 @@
-//! Transactions by effective tip, kept in order while the base fee moves.
+//! Transactions by effective tip, in an order that is maintained while the base fee moves.
 //!
-//! Under a base fee `b` the effective tip is `min(tip, max_fee - b)`. While `b` is at most the slack, `max_fee - tip`, it
-//! is the tip, whatever `b` is; above the slack it is `max_fee - b`, and transactions order by `max_fee`, whatever `b` is.
-//! So two maps that never need sorting again hold the whole order, and when `b` moves only the transactions whose slack it
-//! crosses change maps:
+//! Under a base fee `b` the effective tip is `min(tip, max_fee - b)`. A transaction's slack is
+//! `max_fee - tip`. If `b` is at most the slack, the effective tip is `tip`, independent of `b`. Above the
+//! slack it is `max_fee - b`, and transactions order by `max_fee`, independent of `b`. So two maps that are
+//! never sorted again hold the whole order. When `b` moves, only the transactions whose slack it crosses
+//! change maps:
 //!
 //! ```text
 //!                 base fee <= slack            slack < base fee
 //!   by_slack      by_tip: highest tip          by_max_fee: highest max fee
-//!   (who moves)       \________ merged by effective tip, then arrival ________/
+//!   (what moves)      \________ merged by effective tip, then arrival ________/
 //! ```
 //!
-//! The two maps are persistent: a clone is a snapshot and costs a pointer.
+//! The two maps are persistent: a clone is a snapshot and copies only a pointer.
 
 use std::{cmp::Reverse, collections::BTreeMap, sync::Arc};
 
@@ -19,15 +20,15 @@ use imbl::OrdMap;
 
 use crate::{Fees, PooledTransaction};
 
-/// Highest fee first, then first come.
+/// Sort key: highest fee first, then earliest arrival.
 type Key = (Reverse<u128>, u64);
 
-/// A transaction's place under one base fee: the greater comes first.
+/// Rank of a transaction under one base fee. The greater rank comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Rank {
-    /// Whether the maximum fee covers the base fee.
+    /// `true` if the maximum fee covers the base fee.
     payable: bool,
-    /// The effective tip, or the maximum fee when it does not cover the base fee.
+    /// Effective tip, or the maximum fee when it does not cover the base fee.
     amount: u128,
     arrival: Reverse<u64>,
 }
@@ -42,19 +43,19 @@ impl Rank {
         Self::new(transaction.fees(), transaction.arrival(), base_fee)
     }
 
-    /// The rank behind a key of `by_tip`.
+    /// Returns the rank for a key of `by_tip`.
     fn of_tip((Reverse(tip), arrival): Key) -> Self {
         Self { payable: true, amount: tip, arrival: Reverse(arrival) }
     }
 
-    /// The rank behind a key of `by_max_fee`.
+    /// Returns the rank for a key of `by_max_fee`.
     fn of_max_fee((Reverse(max_fee), arrival): Key, base_fee: u128) -> Self {
-        // Any tip that is not paid in full will do.
+        // Any tip that is not paid in full gives the same rank.
         Self::new(&Fees { max_fee, tip: u128::MAX, blob_fee: None }, arrival, base_fee)
     }
 }
 
-/// A set of transactions in the order above.
+/// A set of transactions in the order that the module describes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Order {
     ranked: Ranked,
@@ -70,7 +71,7 @@ impl Order {
         self.ranked.base_fee
     }
 
-    /// The order as it is now.
+    /// Returns a snapshot of the current order.
     pub(crate) fn snapshot(&self) -> Ranked {
         self.ranked.clone()
     }
@@ -85,7 +86,7 @@ impl Order {
         self.ranked.remove(transaction);
     }
 
-    /// Orders by another base fee. Costs what changes maps.
+    /// Orders by another base fee. The cost depends only on the transactions that change maps.
     pub(crate) fn set_base_fee(&mut self, base_fee: u128) {
         let (low, high) = (self.base_fee().min(base_fee), self.base_fee().max(base_fee));
         let crossed: Vec<_> =
@@ -100,7 +101,7 @@ impl Order {
     }
 }
 
-/// The two maps under one base fee.
+/// The two maps of the order under one base fee.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ranked {
     base_fee: u128,
@@ -119,7 +120,7 @@ impl Ranked {
         map.remove(&key);
     }
 
-    /// The best first, with their ranks.
+    /// Iterates over the transactions with their ranks, best first.
     pub(crate) fn into_best_first(self) -> impl Iterator<Item = (Rank, Arc<PooledTransaction>)> {
         let base_fee = self.base_fee;
         let mut by_tip = self.by_tip.into_iter().map(|(key, t)| (Rank::of_tip(key), t)).peekable();
@@ -132,7 +133,7 @@ impl Ranked {
         })
     }
 
-    /// The worst first, with their ranks.
+    /// Iterates over the transactions with their ranks, worst first.
     pub(crate) fn worst_first(&self) -> impl Iterator<Item = (Rank, &Arc<PooledTransaction>)> {
         let by_tip = self.by_tip.iter().rev().map(|(key, t)| (Rank::of_tip(*key), t));
         let by_max_fee = self.by_max_fee.iter().rev();
@@ -145,7 +146,7 @@ impl Ranked {
         })
     }
 
-    /// The map that a transaction belongs into, and its key there.
+    /// Returns the map for a transaction under the current base fee, and its key there.
     fn place(&mut self, transaction: &PooledTransaction) -> (&mut OrdMap<Key, Arc<PooledTransaction>>, Key) {
         let (fees, arrival) = (transaction.fees(), transaction.arrival());
         if slack(transaction) >= self.base_fee {
@@ -156,8 +157,8 @@ impl Ranked {
     }
 }
 
-/// The highest base fee under which the whole tip is paid.
+/// Returns the highest base fee under which the full tip is paid.
 fn slack(transaction: &PooledTransaction) -> u128 {
-    // Admission refuses a tip above the maximum fee.
+    // Admission rejects a tip above the maximum fee.
     transaction.fees().max_fee.saturating_sub(transaction.fees().tip)
 }

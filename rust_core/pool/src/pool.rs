@@ -1,4 +1,4 @@
-//! The pool behind its lock.
+//! The transaction pool behind its lock.
 
 use std::{collections::BTreeMap, ops::Deref, sync::Arc};
 
@@ -18,7 +18,7 @@ use crate::{
     queue::SenderQueue,
 };
 
-/// How many senders are updated before the lock is given to others for a moment.
+/// Number of senders that are updated before the lock is released briefly.
 const SENDERS_PER_LOCK: usize = 256;
 
 /// The transaction pool. All methods take `&self`; the lock is never held for long.
@@ -28,27 +28,27 @@ pub struct Pool {
     guarded: Mutex<Guarded>,
 }
 
-/// Everything that a pool knew at one moment.
+/// Complete state of a pool at one point in time.
 #[derive(Clone, Debug)]
 pub struct PoolSnapshot(Contents);
 
-/// How many transactions are in the pool.
+/// Size of the pool by status.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PoolCounts {
-    /// Can run, base fees aside.
+    /// Number of transactions that can run, base fees aside.
     pub pooled: usize,
-    /// Wait for a nonce or for funds.
+    /// Number of transactions that wait for a nonce or for funds.
     pub queued: usize,
-    /// Bytes of all, sidecars included.
+    /// Bytes of all transactions, sidecars included.
     pub bytes: usize,
 }
 
 /// One sender's transactions, each list in nonce order.
 #[derive(Clone, Debug, Default)]
 pub struct SenderContent {
-    /// Can run, base fees aside.
+    /// Transactions that can run, base fees aside.
     pub pooled: Vec<Arc<PooledTransaction>>,
-    /// Wait for a nonce or for funds.
+    /// Transactions that wait for a nonce or for funds.
     pub queued: Vec<Arc<PooledTransaction>>,
 }
 
@@ -59,7 +59,7 @@ impl SenderContent {
 }
 
 impl Pool {
-    /// An empty pool.
+    /// Creates an empty pool.
     pub fn new(config: PoolConfig) -> Self {
         Self { guarded: Mutex::new(Guarded::new(Contents::new(config.clone()))), config }
     }
@@ -68,20 +68,24 @@ impl Pool {
         Locked::new(&self.guarded)
     }
 
-    /// The settings.
+    /// Returns the settings.
     pub fn config(&self) -> &PoolConfig {
         &self.config
     }
 
-    /// The rules of [`decode_submission`](crate::decode_submission) for the block with `header`.
+    /// Returns the rules of [`decode_submission`](crate::decode_submission) for the block with `header`.
     pub fn rules(&self, spec: &ChainSpec, header: &Header) -> Rules {
         Rules::new(&self.config, spec, header)
     }
 
     /// Admits a decoded submission.
     ///
-    /// `head` loads the newest published view and is called under the pool's lock: a step that was published and
-    /// reported before cannot be missed.
+    /// `head` loads the newest published view. It is called under the pool's lock, so the view contains every
+    /// step that was published and reported before.
+    ///
+    /// # Errors
+    ///
+    /// Returns the first check that fails. The pool is then unchanged.
     pub fn add<H>(&self, submission: Submission, head: impl FnOnce() -> H) -> Result<Added, PoolError>
     where
         H: Deref,
@@ -90,7 +94,11 @@ impl Pool {
         self.admit(submission, Origin::Submitted, head)
     }
 
-    /// As [`Self::add`], but a submission that could not run in the next step is not kept.
+    /// Admits a submission like [`Self::add`], but only if it can run in the next step.
+    ///
+    /// # Errors
+    ///
+    /// Returns the same errors as [`Self::add`].
     pub fn add_runnable<H>(
         &self,
         submission: Submission,
@@ -118,8 +126,8 @@ impl Pool {
         contents.admit(submission, origin, &*head())
     }
 
-    /// The transactions for a step in a block with these base fees (wei per gas, wei per blob gas; zero where the block
-    /// has none).
+    /// Returns the transactions for a step in a block with these base fees (wei per gas, wei per blob gas;
+    /// zero if the block has none).
     pub fn best(&self, base_fee: u64, blob_base_fee: u128) -> Best<'_> {
         let base_fee = u128::from(base_fee);
         let heads = {
@@ -134,9 +142,11 @@ impl Pool {
         self.lock().senders.get(&sender)?.runnable_after(nonce).cloned()
     }
 
-    /// Takes note of a published step (or of any other change of the pending state): `included` leave, and senders
-    /// whose account changed are checked again. One that can no longer pay waits; a transaction whose nonce something
-    /// else used is dropped and returned.
+    /// Applies a published step, or any other change of the pending state.
+    ///
+    /// The `included` transactions leave, and senders whose account changed are checked again. A transaction
+    /// whose sender can no longer pay waits. A transaction whose nonce was used otherwise is dropped and
+    /// returned.
     pub fn on_step(&self, included: &[Arc<Transaction>], diff: &StateDiff) -> Vec<Dropped> {
         let included: B256HashSet = included.iter().map(|transaction| transaction.hash()).collect();
         let mut dropped = Vec::new();
@@ -155,14 +165,20 @@ impl Pool {
         dropped
     }
 
-    /// Orders by the fees of a newly opened block, ahead of its first step.
+    /// Orders by the base fees of a newly opened block, before its first step.
     pub fn on_fees(&self, base_fee: u64, blob_base_fee: u128) {
         self.lock().set_fees(u128::from(base_fee), blob_base_fee);
     }
 
-    /// Takes note of unwound blocks: every sender is checked against the state now, and the blocks' transactions return
-    /// in the order given (oldest block first). One whose sender cannot pay waits; those that are no longer admitted are
-    /// dropped and returned.
+    /// Applies unwound blocks and returns the dropped transactions.
+    ///
+    /// Every sender is checked against the current state. Then the blocks' transactions return in the given
+    /// order (oldest block first). A transaction whose sender cannot pay waits. Transactions that are no
+    /// longer admitted, or are evicted for others, are dropped.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the state cannot be read.
     pub fn reinsert<H>(
         &self,
         transactions: &[Arc<Transaction>],
@@ -186,7 +202,8 @@ impl Pool {
         Ok(dropped)
     }
 
-    /// Drops a transaction that execution found unfit for any block. Those behind it stay and wait.
+    /// Drops a transaction, for example one that execution found unfit for any block. Later transactions of
+    /// its sender stay and wait.
     pub fn discard(&self, hash: &B256, reason: DropReason) -> Option<Dropped> {
         let mut contents = self.lock();
         contents.remove(hash)?;
@@ -197,56 +214,58 @@ impl Pool {
         self.lock().refuse(hash, error)
     }
 
-    /// The pool as it is now.
+    /// Returns a snapshot of the pool.
     pub fn snapshot(&self) -> PoolSnapshot {
         PoolSnapshot(Contents::clone(&self.lock()))
     }
 
-    /// Makes the pool again what it was when the snapshot was taken. The pending state must be what it was then, too.
+    /// Restores the pool to a snapshot. The pending state must be the one of the snapshot, too.
     pub fn reset(&self, snapshot: &PoolSnapshot) {
         let restored = snapshot.0.clone();
         let before = self.lock().replace(restored, Happening::Reset);
-        // Freed outside of the lock.
+        // Free the old contents outside the lock.
         drop(before);
     }
 
-    /// Number that the next transaction to enter will have among all that ever did.
+    /// Returns the number of the next arrival, counted over all transactions that ever entered.
     pub fn next_arrival(&self) -> u64 {
         self.lock().arrived.next()
     }
 
-    /// At most `most` transactions in the order in which they entered, from number `from` on, whatever became of them.
+    /// Returns at most `most` arrivals in order, from number `from` on, including transactions that have left
+    /// since.
     pub fn arrivals(&self, from: u64, most: usize) -> Arrived {
         self.lock().arrived.since(from, most)
     }
 
-    /// Begins, or ends, to keep the transactions that enter for [`Self::whole_arrivals`].
+    /// Starts or stops retaining the transactions that enter, for [`Self::whole_arrivals`].
     pub fn keep_arrivals(&self, wanted: bool) {
         self.lock().arrived.keep(wanted);
     }
 
-    /// As [`Self::arrivals`], the transactions themselves, of which those before `from` are no longer kept.
+    /// Returns complete transactions where [`Self::arrivals`] returns hashes, and drops those before `from`.
     pub fn whole_arrivals(&self, from: u64) -> Arrived<Arc<Transaction>> {
         self.lock().arrived.whole_since(from)
     }
 
-    /// The sender's next nonce: after the highest consecutive pooled one, not below `state_nonce`.
+    /// Returns the sender's next nonce: the first one at or above `state_nonce` that no pooled transaction
+    /// uses.
     pub fn next_nonce(&self, sender: &Address, state_nonce: u64) -> u64 {
         let contents = self.lock();
         contents.senders.get(sender).map_or(state_nonce, |queue| queue.next_nonce(state_nonce))
     }
 
-    /// A pooled or queued transaction.
+    /// Returns a pooled or queued transaction.
     pub fn get(&self, hash: &B256) -> Option<Arc<PooledTransaction>> {
         self.lock().by_hash.get(hash).cloned()
     }
 
-    /// Whether the transaction is pooled or queued.
+    /// Returns `true` if the transaction is pooled or queued.
     pub fn contains(&self, hash: &B256) -> bool {
         self.lock().by_hash.contains_key(hash)
     }
 
-    /// Where a transaction stands, under the fees of the newest block.
+    /// Returns the status of a transaction under the fees of the newest block.
     pub fn status(&self, hash: &B256) -> Status {
         let contents = self.lock();
         let Some(transaction) = contents.by_hash.get(hash) else {
@@ -255,30 +274,30 @@ impl Pool {
         contents.waiting(transaction).map_or(Status::Pooled, Status::Queued)
     }
 
-    /// How many there are.
+    /// Returns the size of the pool by status.
     pub fn counts(&self) -> PoolCounts {
         let contents = self.lock();
         let pooled = contents.runnable;
         PoolCounts { pooled, queued: contents.by_hash.len() - pooled, bytes: contents.bytes }
     }
 
-    /// What entered and what was dropped since the pool was made.
+    /// Returns the counters of the pool since its creation.
     pub fn figures(&self) -> PoolFigures {
         self.lock().figures
     }
 
-    /// One sender's transactions.
+    /// Returns one sender's transactions.
     pub fn content_of(&self, sender: &Address) -> SenderContent {
         self.lock().senders.get(sender).map(SenderContent::of).unwrap_or_default()
     }
 
-    /// All transactions by sender.
+    /// Returns all transactions by sender.
     pub fn content(&self) -> BTreeMap<Address, SenderContent> {
         let contents = self.lock();
         contents.senders.iter().map(|(sender, queue)| (*sender, SenderContent::of(queue))).collect()
     }
 
-    /// All transactions in the order of arrival.
+    /// Returns all transactions in the order of arrival.
     pub fn all(&self) -> Vec<Arc<PooledTransaction>> {
         let mut all: Vec<_> = self.lock().by_hash.values().cloned().collect();
         all.sort_unstable_by_key(|transaction| transaction.arrival());

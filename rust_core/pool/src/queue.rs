@@ -7,7 +7,7 @@ use foreseal_types::Account;
 
 use crate::{PooledTransaction, Waiting};
 
-/// Transactions of one sender by nonce, and the sender's account as the pool last learned it.
+/// Transactions of one sender by nonce, and the sender's account as last recorded.
 ///
 /// ```text
 ///   account nonce 5:   5 6 7 | 9 10
@@ -17,10 +17,12 @@ use crate::{PooledTransaction, Waiting};
 pub(crate) struct SenderQueue {
     nonce: u64,
     balance: U256,
-    /// Ascending by nonce, one per nonce. None is below `nonce` but between an unwind and [`Self::set_account`].
+    /// Ascending by nonce, one per nonce. None is below `nonce`, except between an unwind and
+    /// [`Self::set_account`].
     transactions: Vec<Arc<PooledTransaction>>,
-    /// How many at the front can run one after the other: from the account's nonce on, without a gap, each covered by
-    /// the balance alone.
+    /// Number of transactions at the front that can run one after the other.
+    ///
+    /// They start at the account's nonce and have no gap, and the balance covers each one alone.
     runnable: usize,
 }
 
@@ -29,7 +31,7 @@ impl SenderQueue {
         Self { nonce: account.nonce, balance: account.balance, ..Self::default() }
     }
 
-    /// Nonce and balance, as last learned.
+    /// Returns nonce and balance as last recorded.
     pub(crate) fn account(&self) -> (u64, U256) {
         (self.nonce, self.balance)
     }
@@ -50,20 +52,20 @@ impl SenderQueue {
         self.position(nonce).ok().map(|at| &self.transactions[at])
     }
 
-    /// The one that can run after the one with `nonce`.
+    /// Returns the transaction that can run after the one with `nonce`.
     pub(crate) fn runnable_after(&self, nonce: u64) -> Option<&Arc<PooledTransaction>> {
-        // Those that can run have the nonces from the account's on, without a gap.
+        // Runnable transactions have consecutive nonces, beginning with the account's nonce.
         let at = nonce.checked_add(1)?.checked_sub(self.nonce)?;
         self.runnable().get(usize::try_from(at).ok()?)
     }
 
-    /// The one before the one with `nonce`, and whether it can run.
+    /// Returns the transaction before the one with `nonce`, and `true` if it can run.
     pub(crate) fn before(&self, nonce: u64) -> Option<(&Arc<PooledTransaction>, bool)> {
         let at = self.transactions.partition_point(|t| t.nonce() < nonce).checked_sub(1)?;
         Some((&self.transactions[at], at < self.runnable))
     }
 
-    /// Whether a transaction with this nonce and cost could run if it were added.
+    /// Returns `true` if a transaction with this nonce and cost could run once added.
     pub(crate) fn would_run(&self, nonce: u64, cost: U256) -> bool {
         let in_reach = match self.position(nonce) {
             Ok(at) => at < self.runnable,
@@ -72,10 +74,11 @@ impl SenderQueue {
         in_reach && cost <= self.balance
     }
 
-    /// The first free nonce at or after `nonce`.
+    /// Returns the first free nonce at or after `nonce`.
     pub(crate) fn next_nonce(&self, nonce: u64) -> u64 {
         let from = &self.transactions[self.transactions.partition_point(|t| t.nonce() < nonce)..];
-        // Nonces strictly ascend, so those without a gap are a prefix: as long as the distance equals the position.
+        // Nonces strictly ascend, so the consecutive ones are a prefix: there, the distance to `nonce` equals
+        // the position.
         let (mut low, mut high) = (0, from.len());
         while low < high {
             let middle = usize::midpoint(low, high);
@@ -84,7 +87,7 @@ impl SenderQueue {
         nonce + low as u64
     }
 
-    /// Adds a transaction, or puts it in the place of the one with the same nonce.
+    /// Adds a transaction. Replaces and returns the one with the same nonce.
     pub(crate) fn insert(&mut self, transaction: Arc<PooledTransaction>) -> Option<Arc<PooledTransaction>> {
         match self.position(transaction.nonce()) {
             Ok(at) => {
@@ -108,7 +111,7 @@ impl SenderQueue {
         Some(self.transactions.remove(at))
     }
 
-    /// Learns the account. Returns the transactions whose nonce is used up.
+    /// Updates the account. Removes and returns the transactions whose nonce is used up.
     pub(crate) fn set_account(&mut self, account: &Account) -> Vec<Arc<PooledTransaction>> {
         (self.nonce, self.balance) = (account.nonce, account.balance);
         let stale = self.transactions.partition_point(|t| t.nonce() < account.nonce);
@@ -118,7 +121,7 @@ impl SenderQueue {
         used_up
     }
 
-    /// Why the transaction with `nonce` cannot run; `None` when it can, fees aside.
+    /// Returns the reason why the transaction with `nonce` cannot run; `None` if it can, fees aside.
     pub(crate) fn waiting(&self, nonce: u64) -> Option<Waiting> {
         let first = self.queued().first()?;
         if nonce < first.nonce() {
@@ -147,7 +150,7 @@ impl SenderQueue {
         self.transactions.binary_search_by_key(&nonce, |t| t.nonce())
     }
 
-    /// What the pool's orders know of this sender.
+    /// Returns the ends of the queue, for the orders of the pool.
     pub(crate) fn ends(&self) -> Ends {
         Ends {
             head: self.runnable().first().cloned(),
@@ -158,7 +161,7 @@ impl SenderQueue {
     }
 }
 
-/// The ends of a queue: the next to run, and the first to be evicted.
+/// Ends of a queue: the next transaction to run, and the first to be evicted.
 #[derive(Debug, Default)]
 pub(crate) struct Ends {
     pub(crate) head: Option<Arc<PooledTransaction>>,

@@ -1,4 +1,4 @@
-//! A pool in another process that does what this one did: no admission, no state, no clock.
+//! A replica of a pool in another process. It applies events without admission, state or clock.
 
 use std::sync::Arc;
 
@@ -13,20 +13,24 @@ use crate::{
 };
 
 impl Pool {
-    /// Tells `sink` every change from now on, or nobody.
+    /// Sets the listener that receives every change from now on; `None` removes it.
     pub fn listen(&self, sink: Option<Arc<dyn PoolSink>>) {
         self.lock().listen(sink);
     }
 
-    /// The whole pool as one event. `with` runs under the lock, so that the event's place among the others can be noted.
+    /// Passes the whole pool as one event to `with`.
+    ///
+    /// `with` runs under the lock, so it can record the position of the event among the others.
     pub fn whole<T>(&self, with: impl FnOnce(PoolEvent) -> T) -> T {
         let contents = self.lock();
         with(PoolEvent(Happening::Whole(Box::new(contents.whole()))))
     }
 
-    /// Takes in what a whole pool has and this one has not; nothing leaves. For a replica that was away: what returned to
-    /// the pool meanwhile is here before the view is shown that no longer has it, and [`Self::apply`] does the rest
-    /// afterwards.
+    /// Adds the transactions of a whole-pool event that are missing here, and removes none.
+    ///
+    /// This serves a replica that was disconnected. A transaction that returned to the pool meanwhile is
+    /// present before the replica shows the view that no longer contains it. A later [`Self::apply`] does the
+    /// rest.
     pub fn join(&self, event: &PoolEvent) {
         let Happening::Whole(whole) = &event.0 else { return };
         let accounts = whole.accounts();
@@ -39,9 +43,10 @@ impl Pool {
         }
     }
 
-    /// Does what another pool did. This one has the same settings and nothing of its own.
+    /// Applies an event of another pool. This pool has the same settings and no transactions of its own.
     ///
-    /// The numbers of arrivals are this pool's. With a whole pool, those arrive that were not here before.
+    /// The numbers of [`Self::arrivals`] are this pool's own. With a whole-pool event, only the transactions
+    /// that were missing here count as arrivals.
     pub fn apply(&self, event: PoolEvent) {
         match event.0 {
             Happening::Changes(changes) => {
@@ -56,7 +61,7 @@ impl Pool {
                 contents.arrive(&new);
                 let before = contents.replace(new, Happening::Whole);
                 drop(contents);
-                // Freed outside of the lock.
+                // Free the old contents outside the lock.
                 drop(before);
             }
             Happening::Reset(whole) => {
@@ -121,14 +126,14 @@ impl Contents {
         }
     }
 
-    /// As admission does, nothing enters twice.
+    /// Inserts a transaction unless it is already present: like admission, it inserts nothing twice.
     fn take_in(&mut self, transaction: Arc<PooledTransaction>, account: &Account) {
         if !self.by_hash.contains_key(&transaction.hash()) {
             self.place(transaction, account);
         }
     }
 
-    /// Counts those of `new` that are not here as arrived.
+    /// Records the transactions of `new` that are missing here as arrivals.
     fn arrive(&mut self, new: &Self) {
         let is_new = |one: &&Arc<PooledTransaction>| !self.by_hash.contains_key(&one.hash());
         let mut arrived: Vec<_> = new.by_hash.values().filter(is_new).collect();

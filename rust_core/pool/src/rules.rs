@@ -1,4 +1,4 @@
-//! Checks that need no state: what a transaction must be for the block that is being built.
+//! Stateless checks of a transaction against the block that is being built.
 
 use alloy_consensus::{Header, Transaction as _};
 use foreseal_types::{ChainSpec, Envelope, SpecId, TRANSACTION_GAS_CAP};
@@ -6,7 +6,7 @@ use revm::{context_interface::cfg::GasParams, primitives::eip3860::MAX_INITCODE_
 
 use crate::{Fees, PoolConfig, PoolError};
 
-/// The numbers of one chain, fork and block that admission depends on. Made once per block.
+/// Parameters of one chain, fork and block that admission depends on. Computed once per block.
 #[derive(Clone, Debug)]
 pub struct Rules {
     chain_id: u64,
@@ -19,7 +19,7 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// The rules for a block with `header`.
+    /// Derives the rules for a block with `header`.
     pub fn new(config: &PoolConfig, spec: &ChainSpec, header: &Header) -> Self {
         let fork = spec.fork(header);
         let blobs = spec.blob_params(header.timestamp);
@@ -34,20 +34,21 @@ impl Rules {
         }
     }
 
-    /// Largest accepted submission of an EIP-2718 type (bytes).
+    /// Returns the maximum size of a submission of an EIP-2718 type (bytes).
     pub(crate) fn max_bytes(&self, kind: u8) -> usize {
         if kind == BLOB { self.max_blob_transaction_bytes } else { self.max_transaction_bytes }
     }
 
-    /// The sidecar version that the fork wants: cell proofs from Osaka on (EIP-7594).
+    /// Returns the sidecar version that the fork requires: 1, with cell proofs, since Osaka (EIP-7594); 0
+    /// before.
     pub(crate) fn sidecar_version(&self) -> u8 {
         u8::from(self.active(SpecId::OSAKA))
     }
 
-    /// Everything about the transaction's fields.
+    /// Checks the fields of the transaction.
     pub(crate) fn check(&self, envelope: &Envelope) -> Result<(), PoolError> {
         self.check_kind(envelope)?;
-        // Legacy transactions from before EIP-155 name no chain; they stay valid on every chain.
+        // Legacy transactions without EIP-155 name no chain and stay valid on every chain.
         if let Some(have) = envelope.chain_id().filter(|id| *id != self.chain_id) {
             return Err(PoolError::ChainId { have, want: self.chain_id });
         }
@@ -118,5 +119,5 @@ impl Rules {
     }
 }
 
-/// EIP-4844's type byte.
+/// Type byte of EIP-4844 transactions.
 pub(crate) const BLOB: u8 = 3;

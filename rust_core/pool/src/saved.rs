@@ -1,10 +1,11 @@
-//! The pool as a file, so that a restart loses nothing that was accepted.
+//! The pool as a file, so that a restart loses no accepted transaction.
 //!
 //! ```text
 //!   "fsl-pool"  version u8  count u32  { length u32, EIP-2718 bytes in the pooled form } * count  crc32c u32
 //! ```
 //!
-//! Integers are little-endian, transactions stand in the order of arrival, the checksum covers everything before it.
+//! Integers are little-endian. Transactions are in the order of arrival. The checksum covers everything
+//! before it.
 
 use std::ops::Deref;
 
@@ -18,7 +19,7 @@ const VERSION: u8 = 1;
 const HEADER: usize = MAGIC.len() + 1;
 const CHECKSUM: usize = 4;
 
-/// Why bytes are not a saved pool.
+/// Reason why bytes are not a saved pool.
 #[derive(Clone, Copy, Debug, thiserror::Error, PartialEq, Eq)]
 pub enum RestoreError {
     #[error("not a saved transaction pool")]
@@ -31,17 +32,17 @@ pub enum RestoreError {
     Length { entry: usize },
 }
 
-/// What became of a saved pool.
+/// Result of restoring a saved pool.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Restored {
-    /// Transactions that are in the pool again.
+    /// Number of transactions that are in the pool again.
     pub added: usize,
-    /// Transactions that are no longer admitted, or left for others.
+    /// Transactions that are no longer admitted, or were evicted for others.
     pub dropped: Vec<Dropped>,
 }
 
 impl Pool {
-    /// The whole pool, sidecars included, as bytes for [`Pool::restore`].
+    /// Encodes the whole pool, sidecars included, for [`Pool::restore`].
     pub fn save(&self) -> Vec<u8> {
         let all = self.all();
         let mut out = Vec::with_capacity(HEADER + CHECKSUM + all.iter().map(|t| t.size() + 4).sum::<usize>());
@@ -58,8 +59,14 @@ impl Pool {
         out
     }
 
-    /// Adds a saved pool in its order of arrival. Every transaction is checked as if it were submitted now, on all
-    /// cores where that needs no state; but one whose sender cannot pay waits, as it may have done before.
+    /// Adds a saved pool in its order of arrival.
+    ///
+    /// Every transaction is checked like a new submission, on all cores where the check needs no state. But a
+    /// transaction whose sender cannot pay waits, as it may have done before.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if `saved` is damaged or has another version.
     pub fn restore<H>(
         &self,
         saved: &[u8],
@@ -92,7 +99,7 @@ fn put_length(out: &mut Vec<u8>, length: usize) {
     out.extend_from_slice(&length.to_le_bytes());
 }
 
-/// The encoded transactions of a saved pool.
+/// Splits a saved pool into its encoded transactions.
 fn entries(saved: &[u8]) -> Result<Vec<&[u8]>, RestoreError> {
     let version = saved.strip_prefix(MAGIC).and_then(<[u8]>::first).ok_or(RestoreError::NotAPool)?;
     if *version != VERSION {

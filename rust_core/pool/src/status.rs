@@ -1,34 +1,35 @@
-//! What the pool knows of a transaction.
+//! Status of a transaction in the pool.
 
 use alloy_primitives::{B256, U256};
 
-/// Where a transaction stands. What is pre-confirmed or sealed is the view's business, and the view has precedence.
+/// Status of a transaction. The view has the status of pre-confirmed and sealed transactions, and takes
+/// precedence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Status {
     /// Can run in the next step.
     Pooled,
-    /// Kept until something changes.
+    /// Waits for this condition.
     Queued(Waiting),
     /// Left the pool without being included.
     Dropped(DropReason),
     /// Outbid by another transaction with the same sender and nonce.
     Replaced { by: B256 },
-    /// Never seen, included, or departed so long ago that it is forgotten.
+    /// Never seen, included, or dropped so long ago that the record is evicted.
     Unknown,
 }
 
-/// What a queued transaction waits for.
+/// Condition that a queued transaction waits for.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Waiting {
     #[error("waits for the transaction with nonce {expected}")]
     NonceGap { expected: u64 },
-    /// Wei.
+    /// Amounts in wei.
     #[error("waits for funds: have {balance}, want {cost}")]
     Funds { balance: U256, cost: U256 },
-    /// Wei per gas.
+    /// Fees in wei per gas.
     #[error("waits for the base fee to fall: it is {base_fee}, the transaction pays at most {max_fee}")]
     BaseFee { max_fee: u128, base_fee: u128 },
-    /// Wei per blob gas.
+    /// Fees in wei per blob gas.
     #[error(
         "waits for the blob base fee to fall: it is {blob_base_fee}, the transaction pays at most {max_fee}"
     )]
@@ -37,7 +38,7 @@ pub enum Waiting {
     Predecessor { nonce: u64 },
 }
 
-/// Why a transaction was dropped.
+/// Reason why a transaction was dropped.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DropReason {
     /// Another transaction used its nonce.
@@ -47,10 +48,10 @@ pub enum DropReason {
     Evicted,
     #[error("evicted: the sender has too many pooled transactions and this one is the last of them")]
     SenderFull,
-    /// It came back from an unwound block or a saved pool and is no longer admitted.
+    /// It returned from an unwound block or a saved pool and is no longer admitted.
     #[error("refused: {0}")]
     Refused(String),
-    /// Somebody who may asked for it.
+    /// An authorized caller requested it.
     #[error("dropped on request")]
     Requested,
     /// Execution found that it can never be included.

@@ -1,4 +1,4 @@
-//! The first phase of admission: bytes to a checked transaction, without the lock and on all cores.
+//! The first phase of admission: decodes and checks raw bytes, without the lock and on all cores.
 
 use std::sync::Arc;
 
@@ -14,17 +14,28 @@ use rayon::prelude::*;
 
 use crate::{PoolError, Rules, Sidecar, Submission, admission::Origin, rules::BLOB};
 
-/// The pooled form: blob transactions carry their sidecar, of either version.
+/// The pooled form: blob transactions include their sidecar, in either version.
 type PooledEnvelope = EthereumTxEnvelope<TxEip4844WithSidecar<Sidecar>>;
 
-/// Decodes and checks one submission: EIP-2718 in its pooled form, every rule that needs no state, one signature
-/// recovery (about 30 us) and, for blobs, their proofs (milliseconds).
+/// Decodes and checks one submission.
+///
+/// This covers EIP-2718 in the pooled form, every stateless rule, one signature recovery (about 30 us) and,
+/// for blobs, their proofs (milliseconds).
+///
+/// # Errors
+///
+/// Returns the first check that fails.
 pub fn decode_submission(raw: &[u8], rules: &Rules) -> Result<Submission, PoolError> {
     decode(raw, rules, Origin::Submitted)
 }
 
-/// Checks a transaction that nobody signed ([`Transaction::impersonated`]) by every rule that needs no state. Only a
-/// development chain may let such a transaction in.
+/// Checks an unsigned transaction ([`Transaction::impersonated`]) against every stateless rule.
+///
+/// Only a development chain may admit such a transaction.
+///
+/// # Errors
+///
+/// Returns the first check that fails.
 pub fn impersonated_submission(transaction: Transaction, rules: &Rules) -> Result<Submission, PoolError> {
     let (size, limit) = (transaction.encoded().len(), rules.max_bytes(transaction.kind()));
     if size > limit {
@@ -34,13 +45,14 @@ pub fn impersonated_submission(transaction: Transaction, rules: &Rules) -> Resul
     Ok(Submission::checked(Arc::new(transaction)))
 }
 
-/// Decodes and checks submissions on all cores, keeping their order.
+/// Decodes and checks submissions on all cores. The results are in the order of the input.
 pub fn decode_many<T: AsRef<[u8]> + Sync>(raws: &[T], rules: &Rules) -> Vec<Result<Submission, PoolError>> {
     raws.par_iter().map(|raw| decode_submission(raw.as_ref(), rules)).collect()
 }
 
-/// What comes back from a saved pool may be without its sidecar, after an unwind, or without a signature, on a development
-/// chain.
+/// Decodes and checks one transaction.
+///
+/// A returning one may lack its sidecar, after an unwind, or its signature, on a development chain.
 pub(crate) fn decode(raw: &[u8], rules: &Rules, origin: Origin) -> Result<Submission, PoolError> {
     let kind = raw.first().copied().unwrap_or(0);
     let (size, limit) = (raw.len(), rules.max_bytes(kind));
@@ -53,7 +65,7 @@ pub(crate) fn decode(raw: &[u8], rules: &Rules, origin: Origin) -> Result<Submis
         let transaction = Transaction::trusted(envelope).map_err(|_| PoolError::Signature)?;
         return Ok(Submission::new(Arc::new(transaction), sidecar, size));
     }
-    // Refuses a high `s` too (EIP-2).
+    // Recovery also rejects a high `s` (EIP-2).
     let sender = envelope.recover_signer().map_err(|_| PoolError::Signature)?;
     if let Some(sidecar) = &sidecar {
         verify(sidecar, envelope.blob_versioned_hashes().unwrap_or_default(), rules)?;
@@ -62,7 +74,7 @@ pub(crate) fn decode(raw: &[u8], rules: &Rules, origin: Origin) -> Result<Submis
     Ok(Submission::new(transaction, sidecar, size))
 }
 
-/// The pooled form: envelope, and sidecar if there is one.
+/// Decodes the pooled form into the envelope and the sidecar, if it has one.
 pub(crate) fn decode_form(raw: &[u8], origin: Origin) -> Result<(Envelope, Option<Sidecar>), PoolError> {
     if raw.first() == Some(&BLOB) { decode_blob(raw, origin) } else { Ok((decode_plain(raw)?, None)) }
 }
@@ -81,7 +93,7 @@ fn decode_blob(raw: &[u8], origin: Origin) -> Result<(Envelope, Option<Sidecar>)
     let pooled = match PooledEnvelope::decode_2718(&mut rest) {
         Ok(pooled) => pooled,
         Err(error) => {
-            // Worth a second look: a client that sends the block form should be told what is missing.
+            // Decode again as the block form, so that the error names the missing sidecar.
             let Ok(envelope) = decode_plain(raw) else { return Err(PoolError::Decode(error.to_string())) };
             return if origin == Origin::Returning {
                 Ok((envelope, None))
@@ -102,7 +114,9 @@ fn decode_blob(raw: &[u8], origin: Origin) -> Result<(Envelope, Option<Sidecar>)
     Ok((Signed::new_unchecked(transaction, signature, hash).into(), Some(sidecar)))
 }
 
-/// One transaction has one encoding: the hash is taken over it, so any other would be a second name for the same bytes.
+/// Rejects an encoding that is not canonical.
+///
+/// The hash covers the encoding, so a second encoding would give the same transaction a second hash.
 fn canonical(envelope: &impl Encodable2718, raw: &[u8]) -> Result<(), PoolError> {
     if envelope.encoded_2718() == raw {
         Ok(())
@@ -111,7 +125,7 @@ fn canonical(envelope: &impl Encodable2718, raw: &[u8]) -> Result<(), PoolError>
     }
 }
 
-/// Checks version, versioned hashes and proofs.
+/// Checks the version, the versioned hashes and the proofs.
 fn verify(sidecar: &Sidecar, hashes: &[alloy_primitives::B256], rules: &Rules) -> Result<(), PoolError> {
     let want = rules.sidecar_version();
     if u8::from(sidecar.is_eip7594()) != want {
@@ -120,8 +134,10 @@ fn verify(sidecar: &Sidecar, hashes: &[alloy_primitives::B256], rules: &Rules) -
     sidecar.validate(hashes, trusted_setup()).map_err(|error| PoolError::Sidecar(error.to_string()))
 }
 
-/// The trusted setup of the KZG ceremony, loaded at first use. Without precomputed tables, which only speed up
-/// computing proofs: nothing here does.
+/// Returns the trusted setup of the KZG ceremony, loaded at first use.
+///
+/// It has no precomputed tables: they only speed up the computation of proofs, and nothing here computes
+/// proofs.
 fn trusted_setup() -> &'static KzgSettings {
     ethereum_kzg_settings(0)
 }

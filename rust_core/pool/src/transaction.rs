@@ -1,4 +1,4 @@
-//! A transaction on its way into the pool, and in it.
+//! Transactions on their way into the pool, and in it.
 
 use std::sync::Arc;
 
@@ -9,16 +9,16 @@ use foreseal_types::{Envelope, Transaction};
 
 use crate::Fees;
 
-/// Blobs, commitments and proofs (EIP-4844, EIP-7594). Blocks never carry them.
+/// Blobs, commitments and proofs (EIP-4844, EIP-7594). Blocks never contain them.
 pub type Sidecar = BlobTransactionSidecarVariant;
 
-/// A submission that passed every check that needs no state: its sender is recovered and its sidecar verified.
+/// A submission that passed every stateless check: its sender is recovered and its sidecar verified.
 #[derive(Clone, Debug)]
 pub struct Submission {
     transaction: Arc<Transaction>,
     sidecar: Option<Arc<Sidecar>>,
     size: usize,
-    // Read out of the envelope once: ordering looks at them all the time.
+    // Read from the envelope once, because the order compares them constantly.
     sender: Address,
     nonce: u64,
     fees: Fees,
@@ -33,43 +33,45 @@ impl Submission {
         Self { transaction, sidecar: sidecar.map(Arc::new), size, sender, nonce, fees, cost }
     }
 
-    /// A transaction that passed every check that needs no state. If it has a sidecar, that is not at hand.
+    /// Creates a submission from a transaction that passed every stateless check. A blob transaction then has
+    /// no sidecar.
     pub(crate) fn checked(transaction: Arc<Transaction>) -> Self {
         let size = transaction.encoded().len();
         Self::new(transaction, None, size)
     }
 
-    /// The transaction as a block carries it.
+    /// Returns the transaction in the form that a block contains.
     pub fn transaction(&self) -> &Arc<Transaction> {
         &self.transaction
     }
 
-    /// The blob sidecar; `None` without blobs, or for a transaction that came back from an unwound block.
+    /// Returns the blob sidecar; `None` without blobs, or for a transaction that returned from an unwound
+    /// block.
     pub fn sidecar(&self) -> Option<&Arc<Sidecar>> {
         self.sidecar.as_ref()
     }
 
-    /// Whether it pays for blobs.
+    /// Returns `true` if the transaction pays for blobs.
     pub fn has_blobs(&self) -> bool {
         self.fees.blob_fee.is_some()
     }
 
-    /// Bytes of the pooled form, sidecar included.
+    /// Returns the size of the pooled form in bytes, sidecar included.
     pub fn size(&self) -> usize {
         self.size
     }
 
-    /// The offered fees.
+    /// Returns the offered fees.
     pub fn fees(&self) -> &Fees {
         &self.fees
     }
 
-    /// The most it can take from the sender (wei): gas, value and blob gas.
+    /// Returns the maximum cost to the sender (wei): gas, value and blob gas.
     pub fn cost(&self) -> U256 {
         self.cost
     }
 
-    /// EIP-2718 bytes of the pooled form: as submitted.
+    /// Returns the EIP-2718 bytes of the pooled form, as submitted.
     pub fn encoded(&self) -> Bytes {
         match (self.transaction.envelope(), &self.sidecar) {
             (Envelope::Eip4844(signed), Some(sidecar)) => {
@@ -81,17 +83,17 @@ impl Submission {
         }
     }
 
-    /// The transaction hash.
+    /// Returns the transaction hash.
     pub fn hash(&self) -> B256 {
         self.transaction.hash()
     }
 
-    /// The sender.
+    /// Returns the sender.
     pub fn sender(&self) -> Address {
         self.sender
     }
 
-    /// The sender's nonce that it uses.
+    /// Returns the nonce.
     pub fn nonce(&self) -> u64 {
         self.nonce
     }
@@ -109,7 +111,7 @@ impl PooledTransaction {
         Self { submission, arrival }
     }
 
-    /// Position in the order of arrival.
+    /// Returns the position in the order of arrival.
     pub fn arrival(&self) -> u64 {
         self.arrival
     }
@@ -123,7 +125,9 @@ impl std::ops::Deref for PooledTransaction {
     }
 }
 
-/// Gas at the maximum fee, value and blob gas at the maximum blob fee. Saturates: no balance covers that.
+/// Returns the maximum cost (wei): gas at the maximum fee, value, and blob gas at the maximum blob fee.
+///
+/// The sum saturates: no balance covers that.
 fn most_cost(transaction: &Transaction, fees: &Fees) -> U256 {
     let envelope = transaction.envelope();
     let gas = U256::from(envelope.gas_limit()) * U256::from(fees.max_fee);

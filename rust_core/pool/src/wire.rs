@@ -1,4 +1,5 @@
-//! Bytes for other processes: RLP. An enum is the list of its variant's number and its fields.
+//! RLP encoding for other processes. An enum is encoded as a list: the number of the variant, then its
+//! fields.
 
 use alloy_primitives::{Address, B256, Bytes, U256};
 use alloy_rlp::{Decodable, Encodable, Error, Header, Result};
@@ -6,21 +7,21 @@ use foreseal_state::{StateError, TrieName};
 
 use crate::Fees;
 
-/// What has a form as bytes. Reading never panics and takes memory in proportion to the bytes.
+/// A type with a byte encoding. Decoding never panics and uses memory in proportion to the input.
 pub(crate) trait Wire: Sized {
     fn put(&self, out: &mut Vec<u8>);
 
-    /// Reads from the front of `bytes` and takes that away.
+    /// Decodes a value from the front of `bytes` and advances past it.
     fn take(bytes: &mut &[u8]) -> Result<Self>;
 
-    /// Reads all of `bytes`.
+    /// Decodes a value that uses all of `bytes`.
     fn take_all(mut bytes: &[u8]) -> Result<Self> {
         let value = Self::take(&mut bytes)?;
         if bytes.is_empty() { Ok(value) } else { Err(Error::UnexpectedLength) }
     }
 }
 
-/// Those that alloy knows.
+/// Implements [`Wire`] for types that have an RLP encoding in alloy.
 macro_rules! plain {
     ($($type:ty),+) => {
         $(impl Wire for $type {
@@ -37,7 +38,7 @@ macro_rules! plain {
 
 plain!(bool, u8, u64, u128, usize, U256, B256, Address, String, Bytes);
 
-/// Implements [`Wire`] for an enum. A variant's number never changes its meaning.
+/// Implements [`Wire`] for an enum. The number of a variant never changes its meaning.
 macro_rules! wire_enum {
     ($type:ident {
         $($tag:literal => $variant:ident $({ $($field:ident),+ })? $(( $place:ident ))?),+ $(,)?
@@ -71,7 +72,7 @@ macro_rules! wire_enum {
     };
 }
 
-/// Implements [`Wire`] for a struct: the list of its fields.
+/// Implements [`Wire`] for a struct, encoded as the list of its fields.
 macro_rules! wire_struct {
     ($type:ident { $($field:ident),+ $(,)? }) => {
         impl $crate::wire::Wire for $type {
@@ -92,7 +93,7 @@ macro_rules! wire_struct {
 
 pub(crate) use {wire_enum, wire_struct};
 
-/// A list, given the bytes of its members.
+/// Appends a list with these encoded members.
 pub(crate) fn put_list(members: &[u8], out: &mut Vec<u8>) {
     Header { list: true, payload_length: members.len() }.encode(out);
     out.extend_from_slice(members);
@@ -117,7 +118,7 @@ impl<T: Wire> Wire for Vec<T> {
     }
 }
 
-/// A list of one, or of none.
+/// Encoded as a list with one member or none.
 impl<T: Wire> Wire for Option<T> {
     fn put(&self, out: &mut Vec<u8>) {
         let mut member = Vec::new();
@@ -150,7 +151,7 @@ wire_enum!(TrieName {
     1 => Storage(account),
 });
 
-/// [`StateError`] with the paths of nodes as bytes.
+/// [`StateError`] with the paths of trie nodes as bytes.
 enum StateFailure {
     MissingCode(B256),
     Store(String),

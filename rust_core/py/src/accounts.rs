@@ -5,12 +5,12 @@ use bip32::{ChildNumber, DerivationPath, XPrv};
 use bip39::{Language, Mnemonic};
 use pyo3::prelude::*;
 
-/// Where wallets look for Ethereum keys (BIP-44, coin type 60): the index follows.
+/// Parent derivation path of Ethereum keys (BIP-44, coin type 60); the account index follows.
 const PARENT_PATH: &str = "m/44'/60'/0'/0";
-/// Most accounts derived at once; each costs about 0.1 ms.
+/// Largest number of accounts that one call derives; each costs about 0.1 ms.
 const MAX_ACCOUNTS: u32 = 10_000;
 
-/// Why no accounts come out of a mnemonic.
+/// Errors of deriving accounts from a mnemonic.
 #[derive(Debug, thiserror::Error)]
 pub enum AccountsError {
     #[error("mnemonic: {0}")]
@@ -27,7 +27,8 @@ pub struct DerivedAccount {
     pub key: [u8; 32],
 }
 
-/// The first `count` accounts of an English BIP-39 mnemonic without passphrase, at m/44'/60'/0'/0/i (BIP-32).
+/// Returns the first `count` accounts of an English BIP-39 mnemonic without passphrase, at m/44'/60'/0'/0/i
+/// (BIP-32).
 pub fn derive(mnemonic: &str, count: u32) -> Result<Vec<DerivedAccount>, AccountsError> {
     if count > MAX_ACCOUNTS {
         return Err(AccountsError::TooMany(count));
@@ -39,15 +40,15 @@ pub fn derive(mnemonic: &str, count: u32) -> Result<Vec<DerivedAccount>, Account
         .map(|index| {
             let child = parent.derive_child(ChildNumber::new(index, false)?)?;
             let public = child.private_key().verifying_key().to_encoded_point(false);
-            // The first byte says that the point is not compressed.
+            // The first byte marks an uncompressed point and is not hashed.
             let hash = keccak256(&public.as_bytes()[1..]);
             Ok(DerivedAccount { address: Address::from_slice(&hash[12..]), key: child.to_bytes() })
         })
         .collect()
 }
 
-/// The first `count` accounts of `mnemonic` as (address, private key) in hex, the address with its EIP-55
-/// checksum: English BIP-39 words, no passphrase, path m/44'/60'/0'/0/i.
+/// Returns the first `count` accounts of `mnemonic` as (address, private key) in hex. The address has its
+/// EIP-55 checksum. The mnemonic is English BIP-39 words without a passphrase; the path is m/44'/60'/0'/0/i.
 ///
 /// Raises ValueError if the words are not a valid mnemonic or `count` is over 10,000.
 #[pyfunction]

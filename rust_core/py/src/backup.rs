@@ -18,7 +18,7 @@ fn name(part: CopiedPart) -> &'static str {
     }
 }
 
-/// Does `work`, which tells `progress` about ten times a second as progress(part, bytes so far, bytes at most).
+/// Runs `work`, which calls `progress` about ten times a second as progress(part, bytes so far, total bytes).
 fn run<'py>(
     py: Python<'py>,
     progress: Bound<'py, PyAny>,
@@ -35,12 +35,14 @@ fn run<'py>(
     Ok(PyBytes::new(py, &json))
 }
 
-/// Copies the data directory `dir`, on which a node may run, to the folder `target`, which is new or empty. JSON: the manifest of
-/// the backup. `progress` is called as progress(part, done, of) in bytes. `with_key` takes the key that signs steps along;
-/// `map_size` is the greatest size of the store in bytes.
+/// Copies the data directory `dir` to the folder `target`, which is new or empty. A node may run on `dir`
+/// meanwhile. Returns the backup's manifest as JSON.
 ///
-/// Raises NodeError: kind "settings" if `target` cannot be used, "genesis" if `dir` holds no chain, "corrupt" if it is damaged,
-/// "io" if something cannot be read or written.
+/// `progress` is called as progress(part, done, of) in bytes. `with_key` also copies the key that signs
+/// steps. `map_size` is the maximum size of the store in bytes.
+///
+/// Raises NodeError: kind "settings" if `target` cannot be used, "genesis" if `dir` holds no chain, "corrupt"
+/// if it is damaged, "io" if a file cannot be read or written.
 #[pyfunction]
 #[pyo3(signature = (dir, target, progress, with_key = false, map_size = None))]
 pub fn run_backup<'py>(
@@ -59,10 +61,10 @@ pub fn run_backup<'py>(
     })
 }
 
-/// Makes the data directory `dir`, which is new or empty, of the backup in the folder `backup`. JSON: the backup's manifest.
-/// `progress` and `map_size` are those of `run_backup`.
+/// Restores the backup in the folder `backup` to the data directory `dir`, which is new or empty. Returns the
+/// backup's manifest as JSON. `progress` and `map_size` are the same as for `run_backup`.
 ///
-/// Raises NodeError as `run_backup` does.
+/// Raises NodeError with the kinds of `run_backup`.
 #[pyfunction]
 #[pyo3(signature = (backup, dir, progress, map_size = None))]
 pub fn run_restore<'py>(

@@ -1,4 +1,4 @@
-//! Token buckets that the processes of a node share.
+//! Token buckets shared by the processes of a node.
 
 use std::fs::File;
 use std::mem::ManuallyDrop;
@@ -9,13 +9,15 @@ use foreseal_buckets::{Quota, Table, TableError};
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 
-/// Rate limits of callers: token buckets in one table, used without a lock.
+/// Rate limits of callers: token buckets in one lock-free table.
 ///
-/// `slots`, a multiple of 8, is how many callers have a bucket at a time. Without `fd` the table is this process'
-/// own. With it, it lies in the shared memory behind that descriptor, `64 + 8 * slots` bytes that begin with 32 random
-/// ones, and all processes that have it share its buckets; the descriptor may be closed afterwards.
+/// `slots`, a multiple of 8, is the number of callers that have a bucket at a time. Without `fd` the table is
+/// private to this process. With `fd` it lies in the shared memory behind that descriptor, `64 + 8 * slots`
+/// bytes that begin with 32 random ones. All processes that map it share its buckets; the descriptor may be
+/// closed afterwards.
 ///
-/// Raises ValueError for wrong slots or memory of another size, OSError if it cannot be mapped.
+/// Raises ValueError for an invalid number of slots or memory of another size, OSError if it cannot be
+/// mapped.
 #[pyclass(name = "Buckets", module = "foreseal._core", frozen)]
 pub struct PyBuckets {
     pub table: Arc<Table>,
@@ -32,28 +34,32 @@ impl PyBuckets {
         Ok(Self { table: Arc::new(table.map_err(raised)?) })
     }
 
-    /// Where the bucket of the caller with this name is.
+    /// Returns the bucket key of the caller with this name: a keyed hash.
     fn place(&self, name: &[u8]) -> u64 {
         self.table.place(name)
     }
 
-    /// Takes `cost` tokens out of the bucket at `place`, which holds at most `burst` and gets one every `interval` us: 0
-    /// if they were there; else nothing is taken, and it is the us until they will be. What costs more than `burst` takes
-    /// `burst`. `now` is us of a clock that never goes back and is the same for all who share the table.
+    /// Takes `cost` tokens from the bucket at `place`, which holds at most `burst` tokens and gains one every
+    /// `interval` us.
     ///
-    /// Raises ValueError if interval or burst is 0, or an empty bucket would take more than two years to fill.
+    /// Returns 0 if the tokens were available. Otherwise it takes none and returns the us until they are. A
+    /// cost above `burst` takes `burst`. `now` is the us of a clock that never goes back and is the same for
+    /// all processes that share the table.
+    ///
+    /// Raises ValueError if interval or burst is 0, or an empty bucket would take more than two years to
+    /// fill.
     fn take(&self, place: u64, now: u64, interval: u64, burst: u64, cost: u64) -> PyResult<u64> {
         Ok(self.table.take(place, now, &quota(interval, burst)?, cost))
     }
 
-    /// As `take`, but nothing is taken.
+    /// Returns the same as `take` without taking tokens.
     fn wait(&self, place: u64, now: u64, interval: u64, burst: u64, cost: u64) -> PyResult<u64> {
         Ok(self.table.wait(place, now, &quota(interval, burst)?, cost))
     }
 }
 
 fn shared(fd: RawFd, slots: usize) -> Result<Table, TableError> {
-    // SAFETY: the descriptor is borrowed: it is not closed here. One that is not open makes the calls on it fail.
+    // SAFETY: the descriptor is borrowed and not closed here. If it is not open, the calls on it fail.
     let file = ManuallyDrop::new(unsafe { File::from_raw_fd(fd) });
     Table::shared(&file, slots)
 }

@@ -1,4 +1,4 @@
-//! Callers, as the scheduler has them.
+//! Callers of the scheduler.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +19,7 @@ struct CpuBudget {
 }
 
 impl CpuBudget {
-    /// Returns the us until something is left, 0 where something is.
+    /// Charges `used` us and returns the us until the budget is positive again, 0 while it is.
     fn charge_at(&self, now: u64, used: u64) -> u64 {
         self.table.charge(self.bucket, now, &self.quota, used)
     }
@@ -35,19 +35,21 @@ impl Budget for CpuBudget {
     }
 }
 
-/// Returns the time of the clock that `time.monotonic_ns` reads, us.
+/// Returns the time in us of the clock that `time.monotonic_ns` reads.
 fn monotonic_us() -> u64 {
     let time = clock_gettime(ClockId::Monotonic);
     let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
     seconds * 1_000_000 + u64::try_from(time.tv_nsec).unwrap_or(0) / 1_000
 }
 
-/// A caller of a node: an API key or an address, with a turn and a budget of processor time.
+/// A caller of a node: an API key or an address, with a share of the worker threads and a budget of processor
+/// time.
 ///
-/// Callers of the same `name` share one turn. `cpu_rate` is the processor time that it may use, ms a second, and `cpu_burst`
-/// that at once, ms; a rate of 0 is no limit. `buckets` holds the budgets of all callers.
+/// Callers with the same `name` share one place in the fair queue. `cpu_rate` is the processor time that the
+/// caller may use, in ms a second; `cpu_burst` is the largest amount at once, in ms. A rate of 0 is no limit.
+/// `buckets` holds the budgets of all callers.
 ///
-/// Raises ValueError if the rate is beyond 1,000,000, or the burst is 0 or takes years to come.
+/// Raises ValueError if the rate exceeds 1,000,000, or the burst is 0 or takes years to fill.
 #[pyclass(name = "Caller", module = "foreseal._core", frozen)]
 pub struct PyCaller {
     pub caller: Caller,
@@ -82,8 +84,8 @@ impl PyCaller {
         Ok(Self { caller: Caller { id, priority, budget: shared }, budget })
     }
 
-    /// Take `used` us of processor time out of the budget, into debt if need be: 0 while something is left, else the us until
-    /// something is. `now` is us of the clock of `time.monotonic_ns`.
+    /// Takes `used` us of processor time from the budget, into debt if necessary. Returns 0 while the budget
+    /// is positive, otherwise the us until it is. `now` is the us of the clock of `time.monotonic_ns`.
     fn charge(&self, now: u64, used: u64) -> u64 {
         self.budget.as_ref().map_or(0, |budget| budget.charge_at(now, used))
     }

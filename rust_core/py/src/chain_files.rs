@@ -13,15 +13,17 @@ use crate::log;
 use crate::progress::watched;
 use crate::settings::PySettings;
 
-/// Blocks executed or written, blocks that the chain already had, number and 0x hash of its newest sealed block.
+/// Blocks executed or written, blocks that the chain already had, number and 0x hash of its newest sealed
+/// block.
 type PySummary = (u64, u64, u64, String);
 
-/// Executes every block of the file `path` (RLP blocks, one after the other) on the chain that `settings` names,
-/// checking every root, and journals it. `progress` is called as progress(block number, blocks done, bytes read)
-/// about ten times a second. Returns (blocks imported, blocks known before, head's number, head's hash).
+/// Executes every block of the file `path` (RLP blocks, one after the other) on the chain that `settings`
+/// names, checks every root and appends the blocks to the journal. `progress` is called as progress(block
+/// number, blocks done, bytes read) about ten times a second. Returns (blocks imported, blocks that the chain
+/// already had, head's number, head's hash).
 ///
-/// Raises NodeError: kind "block" at the first bad one, naming it and what differed; the blocks before it stay.
-/// What `progress` raises, and Ctrl-C, ends the import after the block in hand.
+/// Raises NodeError: kind "block" at the first invalid block, with its number and the difference; earlier
+/// blocks stay imported. An exception from `progress`, or Ctrl-C, ends the import after the current block.
 #[pyfunction]
 pub fn run_import(
     py: Python<'_>,
@@ -32,8 +34,8 @@ pub fn run_import(
     run(py, &settings, progress, |settings, report| import_chain(settings, Arc::new(RealDisk), &path, report))
 }
 
-/// Writes the sealed blocks after genesis to the file `path`, as RLP, one after the other. `progress` and result
-/// are those of `run_import`.
+/// Writes the sealed blocks after genesis to the file `path`, as RLP, one after the other. `progress` and the
+/// result are the same as for `run_import`.
 ///
 /// Raises NodeError.
 #[pyfunction]

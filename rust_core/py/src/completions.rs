@@ -1,12 +1,13 @@
-//! What core threads have for the event loop: outcomes of calls, and notices of channels.
+//! The completion queue from the worker threads to the event loop: outcomes of calls, and notices of
+//! channels.
 //!
 //! ```text
-//! core thread: push -> queue, eventfd (first of a burst only) -> event loop: drain -> Python objects
+//! worker thread: push -> queue, eventfd (first of a burst only) -> event loop: drain -> Python objects
 //! ```
-//! Outcomes of submissions and short reads come first, and of others, as of notices, only some at a time: hundreds of calls
-//! that end together, and megabytes of notices, must not hold up the event loop.
+//! Outcomes of submissions and short reads come first. Other outcomes and notices are drained in bounded
+//! portions: hundreds of calls that end together, and megabytes of notices, must not block the event loop.
 //!
-//! Entries hold Rust values only, so that a core thread never needs the GIL.
+//! Entries hold Rust values only, so that a worker thread never needs the GIL.
 
 use std::collections::VecDeque;
 use std::io;
@@ -19,17 +20,17 @@ use parking_lot::{Condvar, Mutex};
 /// JSON bytes of a result, or the error in its place.
 pub type Outcome = Result<Bytes, RpcError>;
 
-/// What becomes of work.
+/// The result of work on a worker thread.
 pub enum Finished {
     Call(Outcome),
-    /// Of all calls of a body of submissions, one of which failed.
+    /// Outcomes of all calls of a body of submissions, at least one of which failed.
     Body(Vec<Answered>),
-    /// All of the answer to a body of submissions.
+    /// The complete answer to a body of submissions.
     Whole(Bytes),
 }
 
 impl Finished {
-    /// Bytes that the event loop copies.
+    /// Returns the number of bytes that the event loop copies.
     fn size(&self) -> usize {
         match self {
             Self::Call(Ok(bytes)) | Self::Whole(bytes) => bytes.len(),
@@ -38,27 +39,28 @@ impl Finished {
     }
 }
 
-/// Bytes of notices that may wait for the event loop before the one who makes them waits for it.
+/// Bytes of notices that may be queued before the thread that produces them waits.
 const NOTICE_BYTES: usize = 64 << 20;
 
-/// Outcomes that are not urgent, taken at a time.
+/// Largest number of usual outcomes that one `drain` returns.
 const MAX_DRAINED: usize = 48;
 
-/// Bytes of them and of notices after which no more are taken at a time: they are copied on the event loop.
+/// Bytes of usual outcomes, and of notices, after which one `drain` returns no more: the event loop copies
+/// them.
 const MAX_DRAINED_BYTES: usize = 1 << 20;
 
-/// Place of an outcome among others that wait for the event loop.
+/// Priority of an outcome in the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Urgency {
-    /// Before all others: submissions and short reads.
+    /// Drained before all others: submissions and short reads.
     Urgent,
     Usual,
 }
 
-/// A queue whose first entry makes a descriptor readable.
+/// A queue that makes its descriptor readable when the first entry arrives.
 pub struct Completions {
     queue: Mutex<Queue>,
-    /// Notices were taken, or nobody takes any more.
+    /// Signalled when notices were drained or the queue was closed.
     room: Condvar,
     event: OwnedFd,
 }
@@ -68,7 +70,7 @@ struct Queue {
     urgent: Vec<(u64, Finished)>,
     usual: VecDeque<(u64, Finished)>,
     notices: VecDeque<Notice>,
-    /// Bytes of the notices.
+    /// Total bytes of the notices.
     bytes: usize,
     closed: bool,
 }
@@ -79,37 +81,37 @@ impl Queue {
     }
 }
 
-/// Entries that were taken from the queue.
+/// Entries drained from the queue.
 pub struct Drained {
-    /// By ticket.
+    /// Outcomes by ticket.
     pub outcomes: Vec<(u64, Finished)>,
     pub notices: Vec<Notice>,
 }
 
 impl Completions {
-    /// Makes the descriptor.
+    /// Creates the queue and its eventfd.
     pub fn new() -> io::Result<Self> {
         // SAFETY: eventfd takes no pointers; its result is checked below.
         let fd = unsafe { libc::eventfd(0, libc::EFD_NONBLOCK | libc::EFD_CLOEXEC) };
         if fd < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the call above succeeded, so `fd` is open and nobody else owns it.
+        // SAFETY: the call above succeeded, so `fd` is open and has no other owner.
         let event = unsafe { OwnedFd::from_raw_fd(fd) };
         Ok(Self { queue: Mutex::default(), room: Condvar::new(), event })
     }
 
-    /// Readable while there are entries. Valid as long as `self`.
+    /// Returns the descriptor, which is readable while there are entries. It is valid as long as `self`.
     pub fn descriptor(&self) -> RawFd {
         self.event.as_raw_fd()
     }
 
-    /// Adds the outcome of the call made under `ticket`.
+    /// Adds the outcome of the call with this `ticket`.
     pub fn push(&self, ticket: u64, outcome: Outcome, urgency: Urgency) {
         self.finish(ticket, Finished::Call(outcome), urgency);
     }
 
-    /// Adds what became of the work given under `ticket`.
+    /// Adds the result of the work with this `ticket`.
     pub fn finish(&self, ticket: u64, finished: Finished, urgency: Urgency) {
         self.add(|queue| match urgency {
             Urgency::Urgent => queue.urgent.push((ticket, finished)),
@@ -117,14 +119,14 @@ impl Completions {
         });
     }
 
-    /// Adds a notice once there is room for it. It goes nowhere when nobody takes them any more.
+    /// Adds a notice once there is room for it. Drops it if the queue is closed.
     pub fn offer_notice(&self, notice: Notice) {
         if self.wait_for_room() {
             self.push_notice(notice);
         }
     }
 
-    /// Adds a notice, at once.
+    /// Adds a notice without waiting.
     pub fn push_notice(&self, notice: Notice) {
         self.add(|queue| {
             queue.bytes += notice_size(&notice);
@@ -140,7 +142,8 @@ impl Completions {
         }
     }
 
-    /// Waits while too many notices wait. `false` when nobody takes them any more.
+    /// Waits while more than [`NOTICE_BYTES`] of notices are queued. Returns `false` once the queue is
+    /// closed.
     pub fn wait_for_room(&self) -> bool {
         let mut queue = self.queue.lock();
         while queue.bytes > NOTICE_BYTES && !queue.closed {
@@ -149,13 +152,14 @@ impl Completions {
         !queue.closed
     }
 
-    /// Nobody takes notices any more.
+    /// Closes the queue for notices and wakes the threads that wait for room.
     pub fn close(&self) {
         self.queue.lock().closed = true;
         self.room.notify_all();
     }
 
-    /// Takes urgent outcomes, and some of the others and of the notices: the descriptor stays readable while there are more.
+    /// Returns all urgent outcomes, and some of the usual ones and of the notices. The descriptor stays
+    /// readable while more are queued.
     pub fn drain(&self) -> Drained {
         let mut queue = self.queue.lock();
         let mut outcomes = std::mem::take(&mut queue.urgent);
@@ -171,14 +175,14 @@ impl Completions {
         Drained { outcomes, notices }
     }
 
-    /// Makes the descriptor readable. It cannot fail: the counter is far from its greatest value.
+    /// Makes the descriptor readable. The write cannot fail: the counter is far below its maximum.
     fn wake(&self) {
         let one = 1_u64;
         // SAFETY: the descriptor is open while `self` lives, and eight bytes are read from `one`.
         unsafe { libc::write(self.event.as_raw_fd(), (&raw const one).cast(), size_of::<u64>()) };
     }
 
-    /// Makes the descriptor unreadable. Without a wake before it there is nothing to read, which is as well.
+    /// Makes the descriptor unreadable. If it already was, the read fails without effect.
     fn rest(&self) {
         let mut count = 0_u64;
         // SAFETY: the descriptor is open while `self` lives, and eight bytes are written to `count`.
@@ -190,7 +194,7 @@ fn notice_size(notice: &Notice) -> usize {
     notice.messages.iter().flatten().map(String::len).sum()
 }
 
-/// Returns how many of the first entries have [`MAX_DRAINED_BYTES`] together; the last one may go beyond.
+/// Returns the number of leading entries that fit [`MAX_DRAINED_BYTES`] together; the last one may exceed it.
 fn count_within(sizes: impl Iterator<Item = usize>) -> usize {
     let mut total = 0;
     let taken = sizes.take_while(|size| {
@@ -257,7 +261,7 @@ mod tests {
         assert_eq!(completions.queue.lock().bytes, 0);
     }
 
-    /// However much one view adds: a pump that was far behind makes many notices of it.
+    /// Holds for any size of one view: a pump that fell far behind makes many notices of it.
     #[test]
     fn notices_that_are_offered_are_never_much_more_than_there_is_room_for() {
         let completions = Arc::new(Completions::new().unwrap());

@@ -1,4 +1,4 @@
-//! How errors reach Python: the one place with the tables from Rust errors to exceptions.
+//! Conversion of Rust errors to Python exceptions. All conversion tables are in this file.
 
 use std::io;
 
@@ -24,7 +24,7 @@ mod classes {
     pyo3::import_exception!(foreseal.errors, RpcError);
 }
 
-/// Why a node cannot be opened or a command on a data directory failed.
+/// Errors of opening a node or of a command on a data directory.
 #[derive(Debug, thiserror::Error)]
 pub enum CoreError {
     #[error(transparent)]
@@ -63,7 +63,7 @@ impl From<AccountsError> for PyErr {
     }
 }
 
-/// What the load generator cannot do.
+/// Errors of the load generator.
 #[derive(Debug, thiserror::Error)]
 pub enum GeneratorError {
     #[error(transparent)]
@@ -91,17 +91,17 @@ impl From<GeneratorError> for PyErr {
     }
 }
 
-/// The exception for an error of a method.
+/// Returns the exception for the error of a JSON-RPC method.
 pub fn rpc_error(error: RpcError) -> PyErr {
     classes::RpcError::new_err((error.code, error.message, Data(error.data)))
 }
 
-/// The exception for a receipt that does not fit; `which` of two it is.
+/// Returns the exception for an invalid receipt; `which` is its position if there are two.
 pub fn preconfirmation_error(error: &MisfitError, which: Option<usize>) -> PyErr {
     classes::PreconfirmationError::new_err((error.field.name(), error.why.clone(), which))
 }
 
-/// The `data` of an error: JSON bytes or None.
+/// The `data` of a JSON-RPC error: JSON bytes or None.
 struct Data(Option<Vec<u8>>);
 
 impl<'py> IntoPyObject<'py> for Data {

@@ -1,4 +1,4 @@
-//! Figures of a node, as JSON.
+//! Metrics of a node, as JSON.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -8,7 +8,10 @@ use serde_json::{Map, Value, json};
 
 use crate::{lanes::lane_json, memory};
 
-/// `steps`, `transactions`, `gas`, `blocks`; `step`, `parts` by name, `append` and `commit` as histograms; `journal`, `pool`, `store`, `lanes` by name.
+/// Returns the node's metrics.
+///
+/// `step`, the entries of `parts`, `append` and `commit` are histograms. `parts` and `lanes` are keyed by
+/// name.
 pub fn figures_json(figures: &NodeFigures, lanes: &[LaneStatus]) -> Value {
     let NodeFigures { work, pool, store } = figures;
     let parts: Map<String, Value> =
@@ -45,7 +48,7 @@ fn count(number: &AtomicU64) -> u64 {
     number.load(Ordering::Relaxed)
 }
 
-/// How many took at most as long as each bound and how many there were, and seconds of all together.
+/// Returns the cumulative count up to each bound, then the total count, and the total seconds.
 fn histogram(histogram: &Histogram) -> Value {
     json!({ "counts": histogram.cumulative(), "seconds": histogram.total().as_secs_f64() })
 }

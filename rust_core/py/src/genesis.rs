@@ -1,4 +1,4 @@
-//! A genesis to begin a chain with.
+//! A genesis for a new chain.
 
 use alloy_primitives::U256;
 use foreseal_types::{DEV_GAS_LIMIT, DevGenesis, dev_genesis};
@@ -7,7 +7,8 @@ use pyo3::types::PyBytes;
 
 use crate::errors::CoreError;
 
-/// A genesis in geth's format with the newest rules and their system contracts, in which nobody has anything: JSON.
+/// Returns a genesis in geth's format, as JSON, with the newest fork and its system contracts and no funded
+/// accounts.
 #[pyfunction]
 pub fn newest_genesis(py: Python<'_>, chain_id: u64) -> PyResult<Bound<'_, PyBytes>> {
     let genesis = dev_genesis(&DevGenesis {

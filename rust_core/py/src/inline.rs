@@ -1,4 +1,5 @@
-//! The short way of nearly all calls: from the bytes of a body to the bytes of its answer, in one go.
+//! The fast path of most calls: from the bytes of a request body to the bytes of its response, on the event
+//! loop.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -16,42 +17,45 @@ use pyo3::types::PyBytes;
 use crate::input::Input;
 use crate::responses::{Freshness, envelope};
 
-/// A batch that takes longer is begun anew, in turns with other requests: what it asks changes nothing.
+/// Longest run of a batch on the fast path. A longer one restarts on the slow path, which interleaves it with
+/// other requests. Its calls change nothing, so repeating them is safe.
 const TURN: Duration = Duration::from_millis(1);
 
-/// Room for each answer of a batch, to begin with (bytes).
+/// Initial buffer size for each answer of a batch, in bytes.
 const ANSWER: usize = 128;
 
-/// Bytes of answers to the texts of a WebSocket, from which on they are sent before more are answered.
+/// Bytes of answers to WebSocket messages after which they are sent before more requests are answered.
 const PIECE: usize = 64 << 10;
 
-/// What is said of a call that was not quick: its method, seconds, bytes of its result.
+/// A call that was not quick: its method, seconds, bytes of its result.
 type Slow = (&'static str, f64, usize);
 
-/// Answers bodies whose calls are all of methods that run at once and change nothing, are written plainly and end well; and
-/// those of methods that nearly always do ([`Cost::Short`]), unless this one would take long.
-/// To be used by the thread of the event loop alone.
+/// Answers request bodies on the thread of the event loop, and only there.
+///
+/// A body qualifies if it is written in the plain form of [`read`], all its methods run at once and change
+/// nothing, and every call succeeds. Methods that nearly always run at once ([`Cost::Short`]) qualify too,
+/// unless this call would take long.
 #[pyclass(name = "Inline", module = "foreseal._core", frozen)]
 pub struct PyInline {
     api: Arc<Api>,
     rows: HashMap<&'static str, Row>,
     limits: Limits,
-    /// Of batches with calls that may be long.
+    /// Backoff of batches with calls that may be long.
     batches: Passing,
 }
 
 struct Limits {
-    /// Bytes of an answer.
+    /// Largest answer, in bytes.
     response: usize,
-    /// Arrays and objects within each other.
+    /// Deepest nesting of arrays and objects.
     depth: usize,
-    /// Calls of a batch.
+    /// Most calls in a batch.
     batch: usize,
-    /// A call that takes longer is told to whoever asked, with its time.
+    /// Longest time of a quick call. A longer one is returned to the caller with its time.
     quick: Duration,
 }
 
-/// A method, and its quick calls since they were last taken.
+/// A method, with the count and the time of its quick calls since the last `take`.
 struct Row {
     method: &'static Method,
     left_out: AtomicBool,
@@ -60,20 +64,21 @@ struct Row {
     nanos: AtomicU64,
 }
 
-/// What is not tried for a while, as it was too long lately: one the next time, then twice as many each time.
+/// Exponential backoff of methods or batches that recently exceeded the inline budget: one is skipped after
+/// the first, twice as many after each further one.
 #[derive(Default)]
 struct Passing {
-    /// How many are still passed by.
+    /// Number of attempts still to be skipped.
     left: AtomicU32,
-    /// How many were, the last time.
+    /// Number of attempts skipped the last time.
     width: AtomicU32,
 }
 
 impl Passing {
-    /// As many at most.
+    /// Most attempts skipped in a row.
     const MOST: u32 = 64;
 
-    /// Whether the next one is to be tried; counts those that are not.
+    /// Returns `true` if the next attempt may run; counts those that are skipped.
     fn tries(&self) -> bool {
         let left = self.left.load(Relaxed);
         if left > 0 {
@@ -93,15 +98,15 @@ impl Passing {
     }
 }
 
-/// Answers, as they are put together.
+/// Answers to a body, and its calls that were not quick.
 struct Answers<'a> {
     json: Json<'a>,
     slow: Vec<Slow>,
 }
 
-/// JSON of a body.
+/// JSON of the answers to a body.
 enum Json<'a> {
-    /// One answer, its parts still apart: they are written once, where they are to be.
+    /// One answer in parts, which are copied only once, into the response.
     Call {
         id: &'a str,
         result: Bytes,
@@ -118,7 +123,7 @@ impl Json<'_> {
     }
 }
 
-/// All of `parts`, one behind the other.
+/// Returns all of `parts`, concatenated.
 fn joined<'py>(py: Python<'py>, parts: &[&[u8]]) -> PyResult<Bound<'py, PyBytes>> {
     PyBytes::new_with(py, parts.iter().map(|part| part.len()).sum(), |mut bytes| {
         for part in parts {
@@ -131,7 +136,7 @@ fn joined<'py>(py: Python<'py>, parts: &[&[u8]]) -> PyResult<Bound<'py, PyBytes>
 }
 
 impl PyInline {
-    /// Takes what runs at once, or is tried so, and is for everyone.
+    /// Serves the methods that run at once, or are tried inline, and are open to everyone.
     pub fn new(api: Arc<Api>, response: usize, depth: usize, batch: usize, quick: Duration) -> Self {
         let taken = methods().filter(|method| {
             matches!(method.cost, Cost::Inline | Cost::Short) && method.access == Access::Everyone
@@ -148,7 +153,7 @@ impl PyInline {
         Self { api, rows, limits, batches: Passing::default() }
     }
 
-    /// The answers to `body` from `view`; `None` where it has to go the long way.
+    /// Answers `body` from `view`; returns `None` if it must take the slow path.
     fn run<'a>(&self, view: Option<&Arc<View>>, body: &'a [u8]) -> Option<Answers<'a>> {
         match read(body, self.limits.depth, self.limits.batch)? {
             Body::Call(call) => {
@@ -184,7 +189,7 @@ impl PyInline {
         self.rows.get(call.method).filter(|row| !row.left_out.load(Relaxed))
     }
 
-    /// The rows of all `calls`. Most batches ask one method over and over, which is looked up once.
+    /// Returns the rows of all `calls`. Most batches repeat one method, which is looked up once.
     fn rows_of(&self, calls: &[Plain<'_>]) -> Option<Vec<&Row>> {
         let mut rows: Vec<&Row> = Vec::with_capacity(calls.len());
         for call in calls {
@@ -210,7 +215,7 @@ impl PyInline {
             for part in envelope(call.id, &result) {
                 json.extend_from_slice(part);
             }
-            // The end of one call is the beginning of the next: to ask the time takes a while of its own.
+            // The end of one call is the start of the next: reading the clock has a cost.
             let before = std::mem::replace(&mut now, Instant::now());
             if now - begun > TURN || json.len() > self.limits.response {
                 return None;
@@ -225,7 +230,7 @@ impl PyInline {
         Some(Answers { json: Json::Batch(json), slow })
     }
 
-    /// Counts a quick call; adds another one to `slow`.
+    /// Counts a quick call; adds a slower one to `slow`.
     fn count(&self, row: &Row, took: Duration, size: usize, slow: &mut Vec<Slow>) {
         if took > self.limits.quick {
             slow.push((row.method.name, took.as_secs_f64(), size));
@@ -235,7 +240,7 @@ impl PyInline {
         }
     }
 
-    /// The result of one call.
+    /// Returns the result of one call; `None` if it needs the slow path.
     fn answer_to(&self, view: Option<&Arc<View>>, row: &Row, call: &Plain<'_>) -> Option<Bytes> {
         let attempt = self.api.attempt(view, row.method, call.params.as_bytes());
         if row.method.cost == Cost::Short {
@@ -254,11 +259,12 @@ impl PyInline {
 
 #[pymethods]
 impl PyInline {
-    /// The answer to the body that begins at `start` of `data`; None where it has to go the long way: then nothing was done.
+    /// Answers the body that begins at `start` of `data`. Returns None if it must take the slow path; then
+    /// nothing was done.
     ///
-    /// With `head`, the first lines of an HTTP response, it is a whole response: `head`, the freshness of the view that
-    /// answered, the length, the answer. The second of the pair has the calls that were not quick: method, seconds, bytes of
-    /// the result. Quick ones are counted here.
+    /// With `head`, the first lines of an HTTP response, the result is a whole response: `head`, the
+    /// freshness of the view that answered, the length, the answer. The second value lists the calls that
+    /// were not quick: method, seconds, bytes of the result. Quick calls are counted here.
     #[pyo3(signature = (data, start=0, head=None))]
     fn answer<'py>(
         &self,
@@ -281,9 +287,12 @@ impl PyInline {
         Ok(Some((whole, slow)))
     }
 
-    /// The frames with the answers to the WebSocket frames that `data` begins with, as far as they are whole texts of
-    /// `most` bytes at most whose bodies have a short way, or until there is much to send; how many bytes of `data` these
-    /// take, and the calls as in `answer`. None where that is not one of them.
+    /// Answers the WebSocket frames that `data` begins with. Each frame must be a complete text message of at
+    /// most `most` bytes whose body qualifies for the fast path; answering also stops once there is much to
+    /// send.
+    ///
+    /// Returns the frames with the answers, the number of bytes of `data` that were consumed, and the calls
+    /// as in `answer`. Returns None if the first frame does not qualify.
     fn converse<'py>(
         &self,
         py: Python<'py>,
@@ -303,14 +312,14 @@ impl PyInline {
         (end > 0).then(|| (PyBytes::new(py, &frames), end, slow))
     }
 
-    /// Calls of `method`, if there is one, go the long way from now on.
+    /// Excludes `method`, if it exists, from the fast path from now on.
     fn leave_out(&self, method: &str) {
         if let Some(row) = self.rows.get(method) {
             row.left_out.store(true, Relaxed);
         }
     }
 
-    /// The quick calls since the last time, as (method, calls, seconds of them together).
+    /// Returns the quick calls since the last `take`, as (method, calls, seconds of them together).
     fn take(&self) -> Vec<(&'static str, u64, f64)> {
         let taken = self.rows.values().map(|row| {
             let (calls, nanos) = (row.calls.swap(0, Relaxed), row.nanos.swap(0, Relaxed));

@@ -1,4 +1,4 @@
-//! Bytes coming in.
+//! Conversion of Python arguments to bytes.
 
 use std::borrow::Cow;
 use std::ops::Deref;
@@ -9,7 +9,7 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyByteArray;
 
 /// A `bytes` or `bytearray` argument. `bytes` is borrowed, because it cannot change; a `bytearray` is copied.
-/// Nothing else is taken: pyo3's own `Cow<[u8]>` would also accept a list of integers.
+/// Other types are rejected: pyo3's own `Cow<[u8]>` would also accept a list of integers.
 pub struct Input<'a>(Cow<'a, [u8]>);
 
 impl Deref for Input<'_> {

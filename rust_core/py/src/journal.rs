@@ -1,4 +1,4 @@
-//! Looking at and repairing the journal of a data directory.
+//! Inspection and repair of the journal of a data directory.
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -12,10 +12,11 @@ use serde::Serialize;
 
 use crate::errors::CoreError;
 
-/// Reads and decodes the whole journal of the data directory `dir`, changing nothing. JSON: what it holds;
-/// `fault` is null unless it is damaged so that a node refuses to start.
+/// Reads and decodes the whole journal of the data directory `dir` without changing it. Returns its contents
+/// as JSON; `fault` is null unless damage would prevent a node from starting.
 ///
-/// Raises NodeError: kind "in-use" while a node runs on `dir`, "journal" if there is none, "io" if it cannot be read.
+/// Raises NodeError: kind "in-use" while a node runs on `dir`, "journal" if there is none, "io" if it cannot
+/// be read.
 #[pyfunction]
 pub fn journal_check(py: Python<'_>, dir: PathBuf) -> PyResult<Bound<'_, PyBytes>> {
     let json = py.detach(|| -> Result<_, CoreError> {
@@ -25,7 +26,7 @@ pub fn journal_check(py: Python<'_>, dir: PathBuf) -> PyResult<Bound<'_, PyBytes
     Ok(PyBytes::new(py, &json))
 }
 
-/// What a repair found, and perhaps did.
+/// Findings of a repair, and `repaired`: true if it was applied.
 #[derive(Serialize)]
 struct Answer {
     report: Report,
@@ -35,12 +36,14 @@ struct Answer {
     repaired: bool,
 }
 
-/// Says what a repair of the journal of the data directory `dir` gives up, and with `confirm` cuts it where the
-/// damage begins and records that the loss is accepted. JSON: `report`, what `journal_check` says; `loss`, null if nothing
-/// is to be repaired; `chain`, what store and recorded end show of the loss, or null, and `summary`, the same for people;
-/// `repaired`.
+/// Plans a repair of the journal of the data directory `dir`. With `confirm` it cuts the journal where the
+/// damage begins and records that the loss is accepted.
 ///
-/// Raises NodeError as `journal_check` does.
+/// Returns JSON: `report`, the result of `journal_check`; `loss`, the lost data, or null if no repair is
+/// needed; `chain`, the loss as far as the store and the recorded end prove it, or null; `summary`, the same
+/// as text; `repaired`.
+///
+/// Raises NodeError with the kinds of `journal_check`.
 #[pyfunction]
 pub fn journal_repair(py: Python<'_>, dir: PathBuf, confirm: bool) -> PyResult<Bound<'_, PyBytes>> {
     let json = py.detach(|| -> Result<_, CoreError> {
@@ -57,11 +60,12 @@ pub fn journal_repair(py: Python<'_>, dir: PathBuf, confirm: bool) -> PyResult<B
     Ok(PyBytes::new(py, &json))
 }
 
-/// Gives `sink` the journal of the data directory `dir` from append number `start` on, one JSON object an append: `sequence` and
-/// `records`, each with its `kind` and what it says in short. Changes nothing; a node may run on `dir` meanwhile.
+/// Passes the journal of the data directory `dir` from append number `start` on to `sink`, one JSON object an
+/// append: `sequence` and `records`, each with its `kind` and a summary. Changes nothing; a node may run on
+/// `dir` meanwhile.
 ///
-/// Raises NodeError: kind "journal" if there is none, "corrupt" where it is damaged, "io" if it cannot be read; and whatever
-/// `sink` raises, which ends it.
+/// Raises NodeError: kind "journal" if there is none, "corrupt" where it is damaged, "io" if it cannot be
+/// read. An exception from `sink` ends the listing and is raised.
 #[pyfunction]
 #[pyo3(signature = (dir, sink, start = 0))]
 pub fn journal_show(py: Python<'_>, dir: PathBuf, sink: Py<PyAny>, start: u64) -> PyResult<()> {

@@ -1,4 +1,4 @@
-//! The lanes of a node's scheduler, and what their figures are as JSON.
+//! The lanes of a node's scheduler, and their metrics as JSON.
 
 use std::io;
 use std::time::Duration;
@@ -6,18 +6,19 @@ use std::time::Duration;
 use foreseal_scheduler::{BOUNDS, LaneConfig, LaneStatus, Scheduler};
 use serde_json::{Value, json};
 
-/// Threads of reads of one priority, paused ones included: few reads are long enough to be paused.
+/// Threads for reads of one priority, paused ones included; few reads run long enough to be paused.
 const MAX_READ_THREADS: usize = 16;
-/// Threads of heavy jobs of one priority, paused ones included.
+/// Threads for heavy jobs of one priority, paused ones included.
 const MAX_HEAVY_THREADS: usize = 48;
-/// Nice value of threads for heavy work: others get the processor first, these what is left and at least a tenth.
+/// Nice value of threads for heavy work: other threads run first, and these get at least a tenth of the
+/// processor.
 const HEAVY_NICE: i32 = 10;
-/// Threads for calls that wait for the sequencer, of each priority.
+/// Threads for calls that wait for the sequencer, for each priority.
 const REMOTE_THREADS: usize = 2;
-/// Time that a submission may wait for a thread before the node is not healthy.
+/// Longest time that a submission may wait for a thread while the node is healthy.
 pub const MAX_SUBMISSION_WAIT: Duration = Duration::from_secs(1);
 
-/// Starts the lanes. `threads` jobs of each kind run at once, `capacity` wait.
+/// Starts the lanes. `threads` jobs of each kind run at once, and `capacity` more may be queued.
 pub fn start(threads: usize, capacity: usize) -> io::Result<Scheduler> {
     let simple = LaneConfig::simple(threads, capacity);
     let heavy = LaneConfig {
@@ -31,7 +32,8 @@ pub fn start(threads: usize, capacity: usize) -> io::Result<Scheduler> {
     Scheduler::start([simple, read, heavy, LaneConfig::simple(REMOTE_THREADS, capacity)])
 }
 
-/// Returns a lane's figures: `waiting`, `running`, `oldest` and `cpu` in seconds, `queue` as a histogram, and counters.
+/// Returns a lane's metrics: `waiting`, `running`, `oldest` and `cpu` in seconds, `queue` as a histogram, and
+/// counters.
 pub fn lane_json(status: &LaneStatus) -> Value {
     let mut total = 0;
     let cumulative = status.queue_time.counts.map(|count| {

@@ -1,5 +1,5 @@
 #![doc = include_str!("../README.md")]
-#![allow(clippy::needless_pass_by_value)] // pyo3 hands arguments over by value
+#![allow(clippy::needless_pass_by_value)] // pyo3 passes arguments by value
 
 mod accounts;
 mod backup;

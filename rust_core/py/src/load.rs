@@ -1,4 +1,4 @@
-//! The load generator, as `foreseal.bench` uses it.
+//! The load generator behind `foreseal.bench`.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -19,7 +19,7 @@ use crate::errors::GeneratorError;
 use crate::input::Input;
 use crate::progress::watching;
 
-/// What a transaction does: 20 bytes of `to` or None, wei, gas, data.
+/// A transaction to sign: 20 bytes of `to` or None, wei, gas, data.
 type PyOrder = (Option<[u8; 20]>, u128, u64, PyBackedBytes);
 
 #[derive(Deserialize)]
@@ -28,7 +28,7 @@ struct PyPlan {
     connections: usize,
     seconds: f64,
     patience: f64,
-    /// Requests a second; none is a closed loop.
+    /// Requests a second; `None` is a closed loop.
     rate: Option<f64>,
     once: bool,
 }
@@ -67,9 +67,10 @@ impl<'a> From<&'a Figures> for PyFigures<'a> {
     }
 }
 
-/// A load generator for the node at `address`, an IP address and a port; `host` and `path` are those of its URL.
+/// A load generator for the node at `address`, an IP address and a port; `host` and `path` are those of its
+/// URL.
 ///
-/// Raises ValueError, naming what cannot be used.
+/// Raises ValueError, naming the invalid argument.
 #[pyclass(name = "Load", module = "foreseal._core", frozen)]
 pub struct PyLoad {
     target: Target,
@@ -84,11 +85,13 @@ impl PyLoad {
         Ok(Self { target: target(address, host, path)?, transport })
     }
 
-    /// Sends `bodies` in turn as `plan` says: JSON with connections, seconds, patience (seconds), rate (requests a second, or
-    /// null for a closed loop) and once (each body one time). Returns the figures as JSON; times are nanoseconds but for
-    /// `seconds`. `progress` is called with the number of answers about ten times a second.
+    /// Sends `bodies` in rotation according to `plan`, a JSON object: connections, seconds, patience
+    /// (seconds), rate (requests a second, or null for a closed loop) and once (each body one time). Returns
+    /// the results as JSON; times are in nanoseconds except `seconds`. `progress` is called with the number
+    /// of answers about ten times a second.
     ///
-    /// Raises OSError if the node cannot be reached, ValueError, and what `progress` raises, as Ctrl-C does.
+    /// Raises OSError if the node cannot be reached, ValueError for an invalid plan, and exceptions from
+    /// `progress`, such as Ctrl-C.
     fn run<'py>(
         &self,
         py: Python<'py>,
@@ -121,8 +124,8 @@ impl PyLoad {
     }
 }
 
-/// Open WebSocket connections to the node at `address`, `count` of them, each of which sent `body`, a call of
-/// eth_subscribe, and had its answer within `patience` seconds.
+/// Open WebSocket connections to the node at `address`, `count` of them. Each sent `body`, a call of
+/// eth_subscribe, and received its answer within `patience` seconds.
 ///
 /// Raises OSError and ValueError.
 #[pyclass(name = "Subscribers", module = "foreseal._core", frozen)]
@@ -155,10 +158,11 @@ impl PySubscribers {
         Ok(Self { subscribers: Mutex::new(subscribers) })
     }
 
-    /// Takes what comes until each has so many notifications or the seconds are over: JSON with notifications, received
-    /// (bytes), fewest, most, seconds, ended and first_end. `progress` is called with the number of notifications.
+    /// Receives notifications until each connection has `each` of them or `seconds` have passed. Returns JSON
+    /// with notifications, received (bytes), fewest, most, seconds, ended and first_end. `progress` is called
+    /// with the number of notifications.
     ///
-    /// Raises OSError, ValueError and what `progress` raises.
+    /// Raises OSError, ValueError and exceptions from `progress`.
     fn listen<'py>(
         &self,
         py: Python<'py>,
@@ -175,8 +179,10 @@ impl PySubscribers {
     }
 }
 
-/// A server on a free port of this machine that answers the same result to every call, over HTTP and WebSocket: what the
-/// generator reaches against it is the generator's own limit. Raises OSError.
+/// A server on a free port of this machine that returns the same result for every call, over HTTP and
+/// WebSocket. The rate that the generator reaches against it is the generator's own limit.
+///
+/// Raises OSError.
 #[pyclass(name = "Responder", module = "foreseal._core", frozen)]
 pub struct PyResponder {
     address: SocketAddr,
@@ -191,19 +197,21 @@ impl PyResponder {
         Ok(Self { address: responder.address(), responder: Mutex::new(Some(responder)) })
     }
 
-    /// Where it listens, an IP address and a port.
+    /// Returns the IP address and port that the server listens on.
     fn address(&self) -> String {
         self.address.to_string()
     }
 
-    /// Ends it. A second call does nothing.
+    /// Stops the server. A second call does nothing.
     fn stop(&self, py: Python<'_>) {
         py.detach(|| drop(self.responder.lock().take()));
     }
 }
 
-/// Status, body and number of bytes of the HTTP answer that `data` begins with; None while it is not whole. `ended` says
-/// that no more will come. Raises ValueError if it is none.
+/// Parses the HTTP response that `data` begins with into status, body and number of bytes; None while it is
+/// incomplete. `ended` means that no more bytes will come.
+///
+/// Raises ValueError if it is not an HTTP response.
 #[pyfunction]
 pub fn read_answer<'py>(
     py: Python<'py>,
@@ -215,9 +223,11 @@ pub fn read_answer<'py>(
     Ok(answer.map(|answer| (answer.status, PyBytes::new(py, reader.body(&answer, data)), answer.end)))
 }
 
-/// Transactions of EIP-1559 with the nonces from `nonce` on, signed with `key` (32 bytes): each its EIP-2718 bytes and
-/// its hash. `fees` are maximum fee and tip, wei a gas; an order is to (20 bytes, or None to create a contract), wei,
-/// gas and data. Raises ValueError if the key is none.
+/// Signs EIP-1559 transactions with the nonces from `nonce` on, using `key` (32 bytes). Returns the EIP-2718
+/// bytes and the hash of each.
+///
+/// `fees` are the maximum fee and the tip, in wei a gas. An order is `to` (20 bytes, or None to create a
+/// contract), wei, gas and data. Raises ValueError if the key is invalid.
 #[pyfunction]
 pub fn sign_transactions(
     py: Python<'_>,

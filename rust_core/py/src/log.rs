@@ -1,4 +1,5 @@
-//! Log lines of the core, to standard error, in the one form that those of Python have too (`foreseal.server.logs`).
+//! Log lines of the core, written to standard error in the same format as those of Python
+//! (`foreseal.server.logs`).
 
 use std::fmt::{self, Write as _};
 use std::sync::Once;
@@ -18,31 +19,31 @@ use tracing_subscriber::{Layer as _, registry};
 
 use crate::settings::SettingsError;
 
-/// Environment variable with the levels, where nobody gives them.
+/// Environment variable with the levels, used when the settings name none.
 const VARIABLE: &str = "FORESEAL_LOG";
 
-/// How lines are written.
+/// Format of log lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Form {
-    /// For people.
+    /// Readable text.
     #[default]
     Text,
-    /// A JSON object a line.
+    /// One JSON object a line.
     Json,
 }
 
-/// What is logged, and how.
+/// Log settings.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct PyLog {
-    /// A level, then others by target: `warn,foreseal_node=debug`. Where it is not given, the environment variable FORESEAL_LOG
-    /// says it; without either it is warn.
+    /// Default level, then levels by target: `warn,foreseal_node=debug`. If absent, the environment variable
+    /// FORESEAL_LOG applies, then `warn`.
     levels: Option<String>,
     form: Form,
-    /// Name of this process, where there are several.
+    /// Name of this process if there are several.
     process: Option<String>,
-    /// Whether the process is a server's own: what panics is a line of the log then.
+    /// `true` in a server's own process: panics are then logged.
     server: bool,
 }
 
@@ -55,7 +56,7 @@ pub fn install(log: &PyLog) -> Result<(), SettingsError> {
     INSTALLED.call_once(|| {
         let lines = Lines { form: log.form, process: log.process.clone() };
         let layer = layer().event_format(lines).with_ansi(false).with_writer(std::io::stderr);
-        // An embedding program may have installed its own: then that one is to have the lines.
+        // An embedding program may have installed its own subscriber, which then receives the lines.
         let _ = registry().with(layer.with_filter(targets)).try_init();
         if log.server {
             std::panic::set_hook(Box::new(|panic| {
@@ -68,7 +69,8 @@ pub fn install(log: &PyLog) -> Result<(), SettingsError> {
     Ok(())
 }
 
-/// The levels by target. A word that is no level is refused, where `Targets` would take it for the name of a target.
+/// Parses the levels by target. Rejects a word that is not a level; `Targets` would parse it as the name of a
+/// target.
 fn targets(levels: &str) -> Option<Targets> {
     let mut targets = Targets::new();
     for part in levels.split(',') {
@@ -131,7 +133,7 @@ impl Lines {
 
     fn json(&self, event: &Event<'_>, now: Duration, found: Found) -> Value {
         let metadata = event.metadata();
-        // What a line always has wins over a field of the same name.
+        // The standard members replace fields of the same name.
         let mut line = found.fields;
         line.insert("time".to_owned(), rfc3339(now).into());
         line.insert("level".to_owned(), metadata.level().as_str().into());
@@ -186,10 +188,10 @@ impl Visit for Found {
     }
 }
 
-/// A time since 1970 as RFC 3339 writes it, with milliseconds.
+/// Formats a time since 1970 as in RFC 3339, with milliseconds.
 fn rfc3339(time: Duration) -> String {
     let (days, second) = (time.as_secs() / 86_400, time.as_secs() % 86_400);
-    // Years begin in March here, so that the day that some have more is their last: 146,097 days are 400 years.
+    // Years begin in March here, so that a leap day is the last day of its year: 146,097 days are 400 years.
     let day = days + 719_468;
     let (era, of_era) = (day / 146_097, day % 146_097);
     let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;

@@ -1,8 +1,9 @@
-//! The allocator: how much freed memory it retains, and when it returns the rest to the kernel.
+//! Allocator settings: how much freed memory the process retains, and when it returns the rest to the kernel.
 //!
-//! Large answers, notifications and steps are freed soon, caches and blocks stay for minutes. Both come from one heap, so what
-//! stays ends up in the gaps of what was freed, and the heap grows although no more of it is in use. glibc returns only the
-//! end of a heap by itself. A thread therefore returns the free pages between what stays as well.
+//! Large answers, notifications and steps are freed soon; caches and blocks stay for minutes. Both come from
+//! one heap, so long-lived allocations end up in the gaps of freed ones, and the heap grows although no more
+//! of it is in use. glibc by itself returns only the end of a heap. A thread therefore also returns free
+//! pages between allocations.
 
 use std::{
     fs, io,
@@ -14,26 +15,29 @@ use std::{
     time::Duration,
 };
 
-/// Bytes of one allocation from which on it is mapped by itself, and given back when it is freed.
+/// Size in bytes from which an allocation is mapped by itself, and unmapped when it is freed.
 const MAPPED: libc::c_int = 8 << 20;
-/// Bytes that are free at the end of a heap before it gives them back.
+/// Free bytes at the end of a heap above which the allocator returns them.
 const KEPT: libc::c_int = 16 << 20;
 
-/// Heaps of the allocator, whatever the number of threads: what one thread frees serves the others.
+/// Number of allocator heaps, for any number of threads: memory that one thread frees serves the others.
 const HEAPS: libc::c_int = 2;
 
 /// Time between two checks of the free memory.
 const TRIM_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Free memory that is retained, where no setting gives it.
+/// Free memory in bytes that is retained if the settings name no limit.
 pub const DEFAULT_MAX_FREE: u64 = 16 << 20;
 
-/// Lets the allocator keep what large answers leave behind for the next ones. By default it gives back what they free, and
-/// every answer of a few hundred kilobytes pays for its pages again: more than what is in them. And bounds in how many places it
-/// keeps it: transactions are made by core threads and freed by others.
+/// Lets the allocator retain the memory of large answers for the next ones, and limits the number of its
+/// heaps.
+///
+/// By default it returns freed memory, and every answer of a few hundred kilobytes pays for its pages again,
+/// which costs more than filling them. The limit matters because worker threads allocate transactions that
+/// other threads free.
 pub fn keep() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
-    // SAFETY: the call takes numbers only. What it cannot set stays as it is.
+    // SAFETY: the call takes numbers only. A setting that fails keeps its old value.
     unsafe {
         libc::mallopt(libc::M_MMAP_THRESHOLD, MAPPED);
         libc::mallopt(libc::M_TRIM_THRESHOLD, KEPT);
@@ -46,9 +50,9 @@ pub fn keep() {
 pub struct MemoryFigures {
     /// Bytes allocated.
     pub used: u64,
-    /// Bytes free, but still of this process.
+    /// Bytes free in the allocator that still belong to this process.
     pub free: u64,
-    /// How often free memory was returned to the kernel.
+    /// Number of times that free memory was returned to the kernel.
     pub trims: u64,
 }
 
@@ -75,7 +79,7 @@ pub fn start_trimming(max_free: u64) -> io::Result<()> {
 
 struct Trimmer {
     max_free: u64,
-    /// Free bytes that the last trim could not return: their pages hold something that stays.
+    /// Free bytes that the last trim could not return: their pages hold live allocations.
     floor: u64,
 }
 
@@ -94,17 +98,17 @@ impl Trimmer {
     }
 }
 
-/// Reads the figures and returns the free bytes; `None` on a system that does not show them.
+/// Reads the figures and returns the free bytes; `None` on a system that does not report them.
 fn check() -> Option<u64> {
     let (used, free) = allocated()?;
-    // What was returned to the kernel counts as free for the allocator still.
+    // The allocator still counts memory that was returned to the kernel as free.
     let free = free.min(anonymous()?.saturating_sub(used));
     USED.store(used, Ordering::Relaxed);
     FREE.store(free, Ordering::Relaxed);
     Some(free)
 }
 
-/// Bytes in use and free of the allocator.
+/// Returns the allocator's bytes in use and free.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 fn allocated() -> Option<(u64, u64)> {
     // SAFETY: the call takes nothing and returns numbers.
@@ -118,7 +122,7 @@ fn allocated() -> Option<(u64, u64)> {
     None
 }
 
-/// Returns what is free to the kernel.
+/// Returns free pages to the kernel.
 fn trim() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     // SAFETY: the call takes a number only, and only unmaps pages that hold nothing.
@@ -127,7 +131,7 @@ fn trim() {
     }
 }
 
-/// Bytes of anonymous memory that are resident.
+/// Returns the bytes of resident anonymous memory.
 fn anonymous() -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"))?;

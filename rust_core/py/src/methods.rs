@@ -1,10 +1,10 @@
-//! The table of methods, as others see it.
+//! The table of JSON-RPC methods, exported to Python.
 
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-/// The names of all methods, also of those that are for administrators or development nodes alone, in alphabetical
-/// order.
+/// Returns the names of all methods in alphabetical order, including those for administrators or development
+/// nodes only.
 #[pyfunction]
 pub fn method_names() -> Vec<&'static str> {
     let mut names: Vec<_> = foreseal_rpc::methods().map(|method| method.name).collect();
@@ -12,8 +12,8 @@ pub fn method_names() -> Vec<&'static str> {
     names
 }
 
-/// The OpenRPC document of all methods, JSON: each with whom it is for (`x-access`), where it runs (`x-runs`) and the
-/// limits that bound it alone (`x-limits`).
+/// Returns the OpenRPC document of all methods, as JSON. Each method lists its audience (`x-access`), where
+/// it runs (`x-runs`) and the limits that apply to it alone (`x-limits`).
 #[pyfunction]
 pub fn openrpc(py: Python<'_>) -> Bound<'_, PyBytes> {
     PyBytes::new(py, &foreseal_rpc::openrpc())

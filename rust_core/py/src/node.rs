@@ -1,4 +1,4 @@
-//! The node, as Python holds it.
+//! The node, exported to Python.
 
 use std::os::fd::RawFd;
 use std::sync::Arc;
@@ -28,18 +28,18 @@ use crate::settings::{PyLimits, PySettings};
 use crate::streams::{PyNotice, Streams, py_notice};
 use crate::waits::Waits;
 
-/// What `drain` takes.
+/// Result of `drain`: outcomes by ticket, and notices.
 type Taken<'py> = (Vec<(u64, Bound<'py, PyAny>)>, Vec<PyNotice>);
 
 /// A follower's name, lag, ms since it connected, and metrics.
 type Report<'py> = (String, u64, u64, Bound<'py, PyBytes>);
 
-/// Phase, count, interval in ms, waits for the disk, thread.
+/// Liveness: phase, count, interval in ms, `true` while it waits for the disk, thread id.
 type Signs = (&'static str, i64, Option<u64>, bool, Option<u32>);
 
-/// What answers calls, shared by the node, the doors for tiers and administrators, and the views taken from them.
+/// Shared state behind a node, its handles for tiers and administrators, and their views.
 struct Core {
-    /// The methods for everyone, within the limits of the settings.
+    /// The methods open to everyone, within the limits of the settings.
     api: Arc<Api>,
     scheduler: Scheduler,
     waits: Waits,
@@ -48,7 +48,7 @@ struct Core {
 }
 
 impl Core {
-    /// Answers at once, or submits the call to its lane and returns `None`.
+    /// Answers inline, or submits the call to its lane and returns `None`.
     fn call(&self, request: Request<'_>) -> Result<Option<Bytes>, RpcError> {
         let Request { api, view, method, params, ticket, caller } = request;
         let row = foreseal_rpc::method(method).ok_or_else(|| Error::UnknownMethod(method.to_owned()))?;
@@ -56,7 +56,7 @@ impl Core {
             return api.run(view, row, params).map(Some);
         }
         let lane = match row.lane(params) {
-            // Without a sequencer elsewhere nothing waits for it.
+            // On the sequencer itself no call waits for a remote one.
             Lane::Remote if !api.node().is_follower() => Lane::Heavy,
             lane => lane,
         };
@@ -65,7 +65,7 @@ impl Core {
             Lane::Heavy | Lane::Remote => Urgency::Usual,
         };
         let limit = api.time_limit();
-        // Not the core itself: the last reference to it must not end on one of its own threads.
+        // Clones the fields, not the core: its last reference must not be dropped on one of its own threads.
         let (api, waits, completions) = (api.clone(), self.waits.adder(), self.completions.clone());
         let (view, params) = (view.cloned(), params.to_vec());
         let work: Work = Box::new(move |outcome: Result<(), Stopped>| {
@@ -81,7 +81,7 @@ impl Core {
         Ok(None)
     }
 
-    /// Submits the pieces of a body of submissions; returns `true` if there was room for them.
+    /// Submits the pieces of a body of submissions; returns `true` if the lane had room for them.
     fn hand_over(&self, submissions: Submissions, whole: Whole, ticket: u64, caller: &Caller) -> bool {
         let (arrived, limit) = (Instant::now(), self.api.time_limit());
         let shared = Arc::new((submissions, whole));
@@ -90,7 +90,7 @@ impl Core {
             let work: Work = Box::new(move |outcome: Result<(), Stopped>| {
                 let (submissions, whole) = &*shared;
                 if let Err(stopped) = outcome {
-                    // A piece that is missing is the end of the whole body: the last one is never reached.
+                    // A missing piece ends the whole body: its last piece would never complete.
                     completions.push(ticket, Err(stopped.into()), Urgency::Urgent);
                 } else if let Some(answers) = submissions.work(piece) {
                     let finished = whole.of(&answers).map_or(Finished::Body(answers), Finished::Whole);
@@ -112,7 +112,7 @@ impl Core {
     }
 }
 
-/// A call on its way to the core.
+/// A call to the core.
 struct Request<'a> {
     api: &'a Arc<Api>,
     view: Option<&'a Arc<View>>,
@@ -130,7 +130,7 @@ fn submit_error(error: SubmitError) -> RpcError {
     }
 }
 
-/// The scheduler's caller; all without one share a turn.
+/// Returns the scheduler's caller; all calls without one share one place in the fair queue.
 fn caller_of(caller: Option<&PyCaller>) -> Caller {
     caller.map_or_else(|| Caller::unlimited(0), |caller| caller.caller.clone())
 }
@@ -141,18 +141,25 @@ fn answer(py: Python<'_>, result: Result<Option<Bytes>, RpcError>) -> PyResult<O
 
 /// A node: the chain of one data directory, its pool, and the thread that writes it.
 ///
-/// `settings` is a JSON object: `datadir`, `chain` ({"kind": "stored"}, {"kind": "file", "path"} or {"kind":
-/// "dev", "chain_id", "mnemonic", "accounts", "balance" in wei, "gas_limit"}), `block_time` and `step` in ms,
-/// `gas_limit`, `safe_depth` and `finalized_depth` in blocks, `fee_recipient`, `extra_data`, `produce`, `sequencer_key` (a path), `new_sequencer_key`, `development`, `limits`, `threads`, `queue`, `log` (`levels`, `form` text or json, `process`, `server`), and `feed`
-/// (a path: followers are served on this Unix socket) or `follow` (the path of such a socket: this process follows) with `name`. The
-/// data directory is locked at once, but for a follower, which writes nothing; nothing else happens before `start`.
+/// `settings` is a JSON object with these members:
 ///
-/// Raises NodeError: kind "in-use" if another process holds the data directory, "settings" or "genesis" if those
-/// cannot be used.
+/// * `datadir`; `chain`: {"kind": "stored"}, {"kind": "file", "path"} or {"kind": "dev", "chain_id",
+///   "mnemonic", "accounts", "balance" in wei, "gas_limit"}
+/// * `block_time` and `step` in ms, `gas_limit`, `safe_depth` and `finalized_depth` in blocks,
+///   `fee_recipient`, `extra_data`, `produce`, `sequencer_key` (a path), `new_sequencer_key`, `development`
+/// * `limits`, `threads`, `queue`, `log` (`levels`, `form` text or json, `process`, `server`)
+/// * `feed` (a path: serves followers on this Unix socket) or `follow` (the path of such a socket: this
+///   process follows) with `name`
+///
+/// The data directory is locked at once; a follower writes nothing and does not lock it. Nothing else happens
+/// before `start`.
+///
+/// Raises NodeError: kind "in-use" if another process holds the data directory, "settings" or "genesis" if
+/// those are invalid.
 #[pyclass(name = "Node", module = "foreseal._core", frozen)]
 pub struct PyNode {
     core: Arc<Core>,
-    /// The methods for those who call here.
+    /// The methods for callers of this handle.
     api: Arc<Api>,
 }
 
@@ -166,28 +173,31 @@ impl PyNode {
         Ok(Self { core: Arc::new(core), api })
     }
 
-    /// The same node, which serves the methods of administrators as well: for the admin listener. Outcomes of both come
-    /// back by the one `event_fd` and `drain`, so their tickets must differ.
+    /// Returns a handle to the same node that also serves the methods of administrators, for the admin
+    /// listener. Outcomes of all handles arrive through one `event_fd` and `drain`, so their tickets must
+    /// differ.
     fn for_admin(&self) -> Self {
         Self { core: self.core.clone(), api: Arc::new(self.api.for_admin()) }
     }
 
-    /// The same node within other limits, for a tier of callers: `limits` is a JSON object as in the settings, and what
-    /// it leaves out has the default of the core. As with `for_admin`, tickets of all of them must differ.
+    /// Returns a handle to the same node with other limits, for a tier of callers. `limits` is a JSON object
+    /// as in the settings; absent members have the defaults of the core. Tickets of all handles must differ,
+    /// as for `for_admin`.
     ///
-    /// Raises NodeError, kind "settings", if it cannot be read.
+    /// Raises NodeError, kind "settings", if `limits` is invalid.
     fn for_tier(&self, limits: Input<'_>) -> PyResult<Self> {
         let limits = PyLimits::parse(&limits).map_err(CoreError::from)?;
         Ok(Self { core: self.core.clone(), api: Arc::new(self.api.with_limits(limits)) })
     }
 
-    /// Starts the writing thread, which replays the journal and then produces. Returns at once.
+    /// Starts the writing thread, which replays the journal and then produces blocks. Returns at once.
     fn start(&self) {
         self.core.api.node().start();
     }
 
-    /// Answers `method`, whose `params` are a JSON array, from the newest view: JSON bytes, or None if a thread of its lane will
-    /// answer, and then `drain` gives the outcome under `ticket`. Calls without a `caller` share one turn.
+    /// Answers `method`, whose `params` are a JSON array, from the newest view. Returns JSON bytes, or None
+    /// if a thread of its lane will answer; `drain` then returns the outcome under `ticket`. Calls without a
+    /// `caller` share one place in the fair queue.
     ///
     /// Raises RpcError.
     #[pyo3(signature = (method, params, ticket, caller=None))]
@@ -205,31 +215,36 @@ impl PyNode {
         answer(py, self.core.call(request))
     }
 
-    /// Ends the call with this ticket before it begins, or soon after; its outcome, if it comes, is an error. A submission is
-    /// never taken back.
+    /// Cancels the call with this ticket before it starts, or soon after; its outcome, if any, is an error. A
+    /// submission is never withdrawn.
     fn cancel(&self, ticket: u64) {
         self.core.scheduler.cancel(ticket);
     }
 
-    /// The lanes by name, each with the seconds that its oldest job has waited.
+    /// Returns the lanes by name, each with the seconds that its oldest job has waited.
     fn waiting(&self) -> Vec<(&'static str, f64)> {
         let lanes = Lane::ALL.map(|lane| (lane.name(), self.core.scheduler.oldest(lane).as_secs_f64()));
         lanes.to_vec()
     }
 
-    /// Answers what runs at once and changes nothing without going through `call`: a result of at most `response` bytes, a body
-    /// that nests `depth` arrays and objects, a batch of `batch` calls. What is more goes the long way. Calls that take at most
-    /// `quick` seconds are counted there. Raises ValueError if that is no time.
+    /// Creates the fast path for calls that run at once and change nothing. It accepts results of at most
+    /// `response` bytes, bodies with at most `depth` nested arrays and objects, and batches of at most
+    /// `batch` calls; the rest takes the slow path. Calls of at most `quick` seconds are only counted there.
+    ///
+    /// Raises ValueError if `quick` is not a valid time.
     fn inline(&self, response: usize, depth: usize, batch: usize, quick: f64) -> PyResult<PyInline> {
         let quick = Duration::try_from_secs_f64(quick)
             .map_err(|error| PyValueError::new_err(format!("quick: {error}")))?;
         Ok(PyInline::new(self.api.clone(), response, depth, batch, quick))
     }
 
-    /// Hands the body that begins at `start` of `data` to the core threads as a whole, if it is plain, of eth_sendRawTransaction
-    /// alone, and `within` the limits of `inline`: bytes of an answer, depth, calls. Then `drain` gives under `ticket` the answer,
-    /// with `head` a whole response as there, or the outcomes if one of them is an error. How many calls there are, and whether the
-    /// body is a batch; None where it has to go the long way, and then nothing was done.
+    /// Submits the body that begins at `start` of `data` to the worker pool as a whole. It must be in the
+    /// plain form, contain only eth_sendRawTransaction, and be `within` the limits of `inline`: bytes of an
+    /// answer, depth, calls.
+    ///
+    /// Returns the number of calls, and `True` if the body is a batch. Returns None if the body must take the
+    /// slow path; then nothing was done. `drain` returns the answer under `ticket`, with `head` as a whole
+    /// HTTP response as in `Inline.answer`. If a call fails, it returns the list of outcomes instead.
     #[pyo3(signature = (data, start, within, ticket, head=None, caller=None))]
     fn hand_over(
         &self,
@@ -253,34 +268,41 @@ impl PyNode {
             .then_some((calls, is_batch))
     }
 
-    /// The newest view, to answer several calls from.
+    /// Returns the newest view, which can answer several calls consistently.
     fn view(&self) -> PyView {
         PyView { core: self.core.clone(), api: self.api.clone(), view: self.core.api.node().view() }
     }
 
-    /// A descriptor that is readable while `drain` has something; valid as long as the node.
+    /// Returns a descriptor that is readable while `drain` has entries; it is valid as long as the node.
     fn event_fd(&self) -> RawFd {
         self.core.completions.descriptor()
     }
 
-    /// Subscribes to what `params`, those of eth_subscribe as a JSON array, name: the channel, and the first sequence number
-    /// of its notices that belongs to this subscription. None if they have a cursor that is not the newest step: then
-    /// foreseal_getFlashblocks gives what comes after it. To be called, as `drain`, by the thread of the event loop alone.
+    /// Subscribes to the channel that `params`, those of eth_subscribe as a JSON array, name. Call it, like
+    /// `drain`, only on the thread of the event loop.
+    ///
+    /// Returns the channel, and the first sequence number of its notices that belongs to this subscription.
+    /// Returns None if `params` have a cursor that is not the newest step: read the later steps with
+    /// foreseal_getFlashblocks first.
     ///
     /// Raises RpcError.
     fn subscribe(&self, params: Input<'_>) -> PyResult<Option<(u64, u64)>> {
         self.core.streams.subscribe(&params).map_err(rpc_error)
     }
 
-    /// One subscriber of the channel less.
+    /// Removes one subscriber of the channel.
     fn unsubscribe(&self, channel: u64) {
         self.core.streams.unsubscribe(channel);
     }
 
-    /// What core threads have finished, as (ticket, JSON bytes or RpcError) pairs, in place of the second for a body that was
-    /// handed over its whole answer, or a list of outcomes, each with the JSON of its id before it, and what channels have to say, as (channel,
-    /// sequence number, JSON of each `result`, place of the newest step after it); oldest first. None in place of the
-    /// results: something was lost, and subscriptions that began at this sequence number or before cannot go on.
+    /// Returns finished work and notices, each oldest first.
+    ///
+    /// Finished work is a list of (ticket, outcome). An outcome is JSON bytes or RpcError. For a body from
+    /// `hand_over` it is the whole answer, or a list of outcomes, each preceded by the JSON of its id.
+    ///
+    /// A notice is (channel, sequence number, JSON of each `result`, place of the newest step after it). None
+    /// instead of the results reports a loss: subscriptions that began at this sequence number or before
+    /// cannot continue.
     fn drain<'py>(&self, py: Python<'py>) -> PyResult<Taken<'py>> {
         let object = |outcome: Outcome| match outcome {
             Ok(json) => PyBytes::new(py, &json).into_any(),
@@ -298,54 +320,56 @@ impl PyNode {
         Ok((outcomes, notices.into_iter().map(py_notice).collect()))
     }
 
-    /// Block number and step index of the newest view, and ms since the last tick. (0, 0) while it starts.
+    /// Returns the block number and step index of the newest view, and ms since the last tick. (0, 0) while
+    /// the node starts.
     fn freshness(&self) -> (u64, u64, u64) {
         let (Freshness { block, step, age }, _) = Freshness::of(self.core.api.node());
         (block, step, age)
     }
 
-    /// Progress of the writing thread: the phase, a count that changes with progress, the longest normal time between two
-    /// changes in ms (None if no change is expected), `True` while it waits for the disk, and the kernel's id of the thread
-    /// that works at this moment.
+    /// Returns the progress of the writing thread: the phase, a count that changes with progress, the longest
+    /// normal time between two changes in ms (None if no change is expected), `True` while it waits for the
+    /// disk, and the kernel's id of the thread that is working.
     fn liveness(&self) -> Signs {
         let Liveness { phase, count, interval, on_disk, thread } = self.core.api.node().liveness();
         let interval = interval.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
         (phase.name(), count, interval, on_disk, thread)
     }
 
-    /// Whether the node can be relied on, and if not, why: production ended, or its last tick is too old.
+    /// Returns `True` if the node is healthy, otherwise `False` and the reason: production ended, its last
+    /// tick is too old, or submissions wait too long for a thread.
     fn health(&self) -> (bool, String) {
         let node = self.core.api.node();
         let healthy = node.status().healthy(node.tick_limit());
         verdict(healthy.and_then(|()| self.core.check_submissions()))
     }
 
-    /// The damage of the store that was found; None if none was.
+    /// Returns the detected damage of the store; None if there is none.
     fn damage(&self) -> Option<String> {
         self.core.api.node().status().damage
     }
 
-    /// As `health`, and the journal is replayed.
+    /// Returns the result of `health`, and `False` while the journal is replayed.
     fn ready(&self) -> (bool, String) {
         let node = self.core.api.node();
         let ready = node.status().ready(node.tick_limit());
         verdict(ready.and_then(|()| self.core.check_submissions()))
     }
 
-    /// The answer of `foreseal_status`, JSON. Raises RpcError.
+    /// Returns the result of `foreseal_status` as JSON. Raises RpcError.
     fn status<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let view = self.core.api.node().view();
         let json = self.core.api.call(view.as_ref(), "foreseal_status", b"[]").map_err(rpc_error)?;
         Ok(PyBytes::new(py, &json))
     }
 
-    /// Sends the metrics of a follower to its sequencer, in place of those that are not sent yet.
+    /// Sends the metrics of a follower to its sequencer; they replace metrics not sent yet.
     fn report(&self, metrics: Input<'_>) {
         self.core.api.node().report(metrics.to_vec());
     }
 
-    /// The followers that are connected: name, appends behind, ms since it connected, and the metrics it sent last (empty
-    /// before the first).
+    /// Returns the connected followers: name, lag in appends, ms since it connected, and its latest metrics
+    /// (empty before the first).
     fn reports<'py>(&self, py: Python<'py>) -> Vec<Report<'py>> {
         let report = |follower: FollowerStatus| {
             let FollowerStatus { name, lag, connected, report } = follower;
@@ -355,14 +379,14 @@ impl PyNode {
         self.core.api.node().followers().into_iter().map(report).collect()
     }
 
-    /// Figures of its work since it was opened, JSON: histograms of times, counts, sizes. For `/metrics`.
+    /// Returns metrics since the node was opened, as JSON for `/metrics`: histograms of times, counts, sizes.
     fn figures<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let json = figures_json(&self.core.api.node().figures(), &self.core.scheduler.status());
         Ok(PyBytes::new(py, &serde_json::to_vec(&json).map_err(CoreError::from)?))
     }
 
-    /// Ends production, saves the pool and closes the journal. Calls that wait for a core thread or a step are refused
-    /// with -32002, running ones finish. Blocks until all that is done; a second call does nothing.
+    /// Stops production, saves the pool and closes the journal. Calls that wait for a worker thread or a step
+    /// are rejected with -32002; running ones finish. Blocks until this is done; a second call does nothing.
     fn stop(&self, py: Python<'_>) {
         py.detach(|| {
             self.core.scheduler.stop();
@@ -373,18 +397,18 @@ impl PyNode {
     }
 }
 
-/// The chain at one moment. Everything asked of it is answered from there (what reads the pool excepted).
+/// The chain at one view. All calls are answered from it, except those that read the pool.
 #[pyclass(name = "View", module = "foreseal._core", frozen)]
 pub struct PyView {
     core: Arc<Core>,
     api: Arc<Api>,
-    /// `None` if it was taken while the node started.
+    /// `None` if it was created while the node started.
     view: Option<Arc<View>>,
 }
 
 #[pymethods]
 impl PyView {
-    /// As `Node.call`, from this view.
+    /// Answers a call from this view; otherwise the same as `Node.call`.
     #[pyo3(signature = (method, params, ticket, caller=None))]
     fn call<'py>(
         &self,

@@ -1,4 +1,4 @@
-//! Receipts of pre-confirmations, checked without a node.
+//! Offline verification of pre-confirmation receipts.
 
 use alloy_primitives::{Address, B256};
 use foreseal_rpc::{Misfit, MisfitError, PreconfirmationReceipt, contradiction};
@@ -10,10 +10,10 @@ use pyo3::types::PyBytes;
 use crate::errors::{CoreError, preconfirmation_error};
 use crate::input::Input;
 
-/// Checks a receipt, the JSON object that `foreseal_preconfirmation` answers, against itself, and against `signer` (20 bytes) and
-/// `chain_id` if they are given. JSON: what it shows.
+/// Checks a receipt, the JSON object that `foreseal_preconfirmation` returns, for consistency, and against
+/// `signer` (20 bytes) and `chain_id` if they are given. Returns the commitment that it proves, as JSON.
 ///
-/// Raises PreconfirmationError, which names what does not fit.
+/// Raises PreconfirmationError, which names the field that does not match.
 #[pyfunction]
 #[pyo3(signature = (receipt, signer = None, chain_id = None))]
 pub fn verify_preconfirmation<'py>(
@@ -33,9 +33,9 @@ pub fn verify_preconfirmation<'py>(
     Ok(PyBytes::new(py, &json))
 }
 
-/// Whether two receipts show that their signer broke its word. JSON: the evidence, or null.
+/// Compares two receipts. Returns evidence that their signer broke a commitment, as JSON, or null.
 ///
-/// Raises PreconfirmationError for one that shows nothing by itself; `which` is its position.
+/// Raises PreconfirmationError for a receipt that is invalid by itself; `which` is its position.
 #[pyfunction]
 pub fn preconfirmation_contradiction<'py>(
     py: Python<'py>,
@@ -53,8 +53,9 @@ pub fn preconfirmation_contradiction<'py>(
     Ok(PyBytes::new(py, &json))
 }
 
-/// Address that signed a step: `promise` is its number, index, hash, hash of the step before (32 bytes each) and time in
-/// milliseconds, `signature` 65 bytes. Some other address for what is not what was signed.
+/// Recovers the address that signed a step. `promise` is its number, index, hash, hash of the step before (32
+/// bytes each) and time in milliseconds; `signature` has 65 bytes. Returns an unrelated address if these are
+/// not the signed values.
 ///
 /// Raises PreconfirmationError for bytes that are no signature, and ValueError for a hash of another length.
 #[pyfunction]

@@ -1,4 +1,4 @@
-//! Long work that tells Python how far it is.
+//! Long-running work that reports its progress to Python.
 
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -8,10 +8,10 @@ use pyo3::prelude::*;
 
 use crate::errors::CoreError;
 
-/// Time between two looks at Python: for its progress and its signals.
+/// Interval between two calls into Python, which report progress and handle signals.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// A callable of Python that hears how far the work is. What it raises, and Ctrl-C, ends the work.
+/// A Python callable that receives the progress of the work. An exception from it, or Ctrl-C, ends the work.
 pub struct Progress {
     callable: Py<PyAny>,
     looked: Option<Instant>,
@@ -19,7 +19,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Calls it the first time, then about ten times a second, and whenever it is to know `at_once`.
+    /// Calls the callable the first time, then about ten times a second, and always if `at_once`.
     pub fn tell<A>(&mut self, at_once: bool, arguments: A) -> ControlFlow<()>
     where
         A: for<'py> PyCallArgs<'py>,
@@ -36,7 +36,7 @@ impl Progress {
     }
 }
 
-/// Does `work` on a data directory without the GIL.
+/// Runs `work` on a data directory without the GIL.
 pub fn watched<T: Send>(
     py: Python<'_>,
     progress: Bound<'_, PyAny>,
@@ -45,7 +45,7 @@ pub fn watched<T: Send>(
     watching(py, progress, work)
 }
 
-/// Does `work` that fails in any way without the GIL.
+/// Runs `work` without the GIL; it may fail with any error that converts to `PyErr`.
 pub fn watching<T: Send, E: Send>(
     py: Python<'_>,
     progress: Bound<'_, PyAny>,

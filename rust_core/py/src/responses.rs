@@ -1,4 +1,5 @@
-//! Answers as they are sent: JSON of a body, and whole HTTP responses for a front that writes them as they are.
+//! Responses ready for sending: JSON of a body, and whole HTTP responses for a transport that writes them
+//! unchanged.
 
 use std::sync::Arc;
 
@@ -6,12 +7,12 @@ use bytes::Bytes;
 use foreseal_node::{Node, View};
 use foreseal_rpc::Answered;
 
-/// The answer to one call, in parts.
+/// Returns the parts of the response to one call.
 pub fn envelope<'a>(id: &'a str, result: &'a [u8]) -> [&'a [u8]; 5] {
     [b"{\"jsonrpc\":\"2.0\",\"id\":", id.as_bytes(), b",\"result\":", result, b"}"]
 }
 
-/// How fresh a view is: its block and step, and ms since the last tick.
+/// Freshness of a view: its block and step, and ms since the last tick.
 #[derive(Clone, Copy)]
 pub struct Freshness {
     pub block: u64,
@@ -20,7 +21,8 @@ pub struct Freshness {
 }
 
 impl Freshness {
-    /// The age is taken before the view, so that it never claims a newer one.
+    /// Returns the freshness of the newest view, and the view. The age is read before the view, so that it
+    /// never claims to be newer than it is.
     pub fn of(node: &Node) -> (Self, Option<Arc<View>>) {
         let age = u64::try_from(node.age().as_millis()).unwrap_or(u64::MAX);
         let view = node.view();
@@ -29,24 +31,24 @@ impl Freshness {
         (Self { block, step, age }, view)
     }
 
-    /// The lines of a head that say so, and that a body of `length` bytes follows: the last ones.
+    /// Returns the last lines of an HTTP head: the freshness, and the length of a body of `length` bytes.
     pub fn lines(self, length: usize) -> String {
         let Self { block, step, age } = self;
         format!("x-foreseal-view: {block}.{step}; age={age}\r\ncontent-length: {length}\r\n\r\n")
     }
 }
 
-/// What a body of submissions is answered with where each of its calls goes well.
+/// The response to a body of submissions whose calls all succeed.
 pub struct Whole {
     pub is_batch: bool,
-    /// Bytes of an answer, at most.
+    /// Largest answer, in bytes.
     pub response: usize,
-    /// The first lines of an HTTP response, and what they are to say of the view.
+    /// The first lines of an HTTP response, and the freshness of the view.
     pub head: Option<(Vec<u8>, Freshness)>,
 }
 
 impl Whole {
-    /// The JSON, behind its head; `None` where a call failed, or there is more of it than is allowed.
+    /// Returns the JSON after its head; `None` if a call failed or the JSON exceeds the limit.
     pub fn of(&self, answers: &[Answered]) -> Option<Bytes> {
         let mut json = Vec::with_capacity(128 * answers.len());
         for (id, outcome) in answers {

@@ -1,4 +1,4 @@
-//! Settings, as the edge sends them: one JSON object.
+//! Settings from Python: one JSON object.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 use crate::accounts::{self, AccountsError, DerivedAccount};
 use crate::log::PyLog;
 
-/// Why settings cannot be used.
+/// Errors of invalid settings.
 #[derive(Debug, thiserror::Error)]
 pub enum SettingsError {
     #[error("settings: {0}")]
@@ -47,7 +47,7 @@ pub enum SettingsError {
     LogLevel(String),
 }
 
-/// Everything that Python may set. What is left out has its default.
+/// All settings that Python may set. Absent members have their defaults.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PySettings {
@@ -72,17 +72,17 @@ pub struct PySettings {
     /// Accepts a key of another signer than the one before.
     #[serde(default)]
     new_sequencer_key: bool,
-    /// Whether helpers of tests may change the chain.
+    /// Enables test helpers that change the chain.
     #[serde(default)]
     development: bool,
     #[serde(default)]
     store: PyStore,
     #[serde(default)]
     limits: PyLimits,
-    /// Core threads, for calls too long for the event loop.
+    /// Worker threads, for calls too long for the event loop.
     #[serde(default = "threads")]
     pub threads: usize,
-    /// Most calls that wait for a core thread.
+    /// Largest number of calls that wait for a worker thread.
     #[serde(default = "queue")]
     pub queue: usize,
     /// Unix socket on which followers are served.
@@ -92,13 +92,13 @@ pub struct PySettings {
     /// Name of a follower, for metrics.
     #[serde(default)]
     name: String,
-    /// How many times as fast as the machine's its clocks run.
+    /// Speed of the node's clocks as a multiple of the machine's.
     #[serde(default = "real_time")]
     pub speed: u32,
     /// Bytes of freed memory that the process retains.
     #[serde(default = "max_free_memory")]
     pub max_free_memory: u64,
-    /// What is logged, and how.
+    /// Log settings.
     #[serde(default)]
     pub log: PyLog,
 }
@@ -107,11 +107,11 @@ fn max_free_memory() -> u64 {
     crate::memory::DEFAULT_MAX_FREE
 }
 
-/// Which chain it is.
+/// Source of the chain's genesis.
 #[derive(Default, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
 enum ChainSource {
-    /// The one that the data directory holds.
+    /// The chain in the data directory.
     #[default]
     Stored,
     /// A genesis file in geth's format.
@@ -121,16 +121,17 @@ enum ChainSource {
         chain_id: u64,
         mnemonic: String,
         accounts: u32,
-        /// Wei of each account.
+        /// Balance of each account, in wei.
         balance: U256,
         gas_limit: Option<u64>,
-        /// What the genesis has beside the accounts and the system contracts, as in a genesis file.
+        /// Genesis accounts in addition to the funded ones and the system contracts, in the format of a
+        /// genesis file.
         #[serde(default)]
         alloc: BTreeMap<Address, GenesisAccount>,
     },
 }
 
-/// How the store is kept; see `foreseal_node::StoreSettings`.
+/// Settings of the store; see `foreseal_node::StoreSettings`.
 #[derive(Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 struct PyStore {
@@ -192,7 +193,7 @@ fn queue() -> usize {
 }
 
 impl PySettings {
-    /// Reads the JSON object.
+    /// Parses the JSON object.
     pub fn parse(json: &[u8]) -> Result<Self, SettingsError> {
         let settings: Self = serde_json::from_slice(json)?;
         if settings.threads == 0 {
@@ -204,12 +205,12 @@ impl PySettings {
         Ok(settings)
     }
 
-    /// The clocks of the node.
+    /// Returns the clock of the node.
     pub fn clock(&self) -> Arc<dyn Clock> {
         if self.speed == 1 { Arc::new(SystemClock::default()) } else { Arc::new(FastClock::new(self.speed)) }
     }
 
-    /// Settings of the node. Reads the genesis file, if one is named.
+    /// Returns the settings of the node. Reads the genesis file, if one is named.
     pub fn node(&self) -> Result<Settings, SettingsError> {
         let genesis = match &self.chain {
             ChainSource::Stored => None,
@@ -219,7 +220,7 @@ impl PySettings {
                 let mut genesis = dev_genesis(&DevGenesis {
                     chain_id: *chain_id,
                     gas_limit: gas_limit.unwrap_or(DEV_GAS_LIMIT),
-                    // Not the present: the same settings must make the same chain when they are used again.
+                    // Not the current time: the same settings must always make the same chain.
                     timestamp: 0,
                     accounts: accounts.into_iter().map(|account| account.address).collect(),
                     balance: *balance,
@@ -289,7 +290,7 @@ impl PySettings {
         })
     }
 
-    /// Keys that a development node signs with: those of its development chain.
+    /// Returns the keys that a development node signs with: those of its development chain.
     pub fn keys(&self) -> Result<Vec<Key>, SettingsError> {
         match &self.chain {
             ChainSource::Dev { mnemonic, accounts, .. } if self.development => {
@@ -302,14 +303,14 @@ impl PySettings {
         }
     }
 
-    /// Limits of single requests.
+    /// Returns the limits of single requests.
     pub fn limits(&self) -> Limits {
         self.limits.limits()
     }
 }
 
 impl PyLimits {
-    /// Reads the JSON object of a tier's limits.
+    /// Parses the JSON object of a tier's limits.
     pub fn parse(json: &[u8]) -> Result<Limits, SettingsError> {
         Ok(serde_json::from_slice::<Self>(json)?.limits())
     }
@@ -334,7 +335,7 @@ impl PyLimits {
     }
 }
 
-/// What the core takes for the settings that are left out, JSON, as far as the edge has defaults of its own for them.
+/// Defaults of the core for the settings whose defaults Python needs, as JSON.
 #[derive(Serialize)]
 struct Defaults {
     block_time: u64,
@@ -350,7 +351,7 @@ struct Defaults {
     limits: PyLimits,
 }
 
-/// The core's own defaults, as `Node` takes settings, JSON.
+/// Returns the defaults of the core as JSON, in the format of the settings of `Node`.
 #[pyfunction]
 pub fn default_settings(py: Python<'_>) -> PyResult<Bound<'_, PyBytes>> {
     let (production, finality) = (Production::default(), FinalityDepth::default());

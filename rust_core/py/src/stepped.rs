@@ -1,4 +1,4 @@
-//! A node without a thread and without timers, for tests: its owner makes it move.
+//! A node without a thread and without timers, for tests: its owner advances it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,14 +17,15 @@ use crate::errors::{CoreError, rpc_error};
 use crate::input::Input;
 use crate::settings::PySettings;
 
-/// A development node on the caller's thread. It makes a step, seals and moves its clock only when it is told to.
+/// A development node on the caller's thread. It makes a step, seals a block and moves its clock only on
+/// request.
 ///
-/// `settings` as for `Node`; `time` is what the clock begins with, seconds since 1970. The same settings, time and calls
-/// give the same blocks, hashes and signatures included. Raises NodeError.
+/// `settings` are those of `Node`; `time` is the start of the clock, seconds since 1970. The same settings,
+/// time and calls give the same blocks, including hashes and signatures. Raises NodeError.
 #[pyclass(name = "SteppedNode", module = "foreseal._core", frozen)]
 pub struct PySteppedNode {
     api: Api,
-    /// `None` once it is closed.
+    /// `None` after `stop`.
     producer: Mutex<Option<Producer>>,
 }
 
@@ -43,7 +44,7 @@ impl PySteppedNode {
         Ok(PyBytes::new(py, &answer.map_err(rpc_error)?))
     }
 
-    /// Pre-confirms what the pool has. Raises NodeError, as all below.
+    /// Pre-confirms the transactions of the pool. Raises NodeError, as do all methods below.
     fn step(&self, py: Python<'_>) -> PyResult<()> {
         Ok(py.detach(|| {
             let mut producer = self.producer.lock();
@@ -53,7 +54,8 @@ impl PySteppedNode {
         })?)
     }
 
-    /// Seals the block being built with what the pool has, unless it has no transactions; the clock moves as for `mine`.
+    /// Seals the block being built with the transactions of the pool, unless it has none; the clock moves as
+    /// for `mine`.
     fn seal(&self, py: Python<'_>) -> PyResult<()> {
         self.step(py)?;
         let view = self.api.node().view();
@@ -63,17 +65,18 @@ impl PySteppedNode {
         Ok(())
     }
 
-    /// Seals `blocks` blocks, the first with what the pool has; the clock moves to the timestamp of the last.
+    /// Seals `blocks` blocks, the first with the transactions of the pool; the clock moves to the timestamp
+    /// of the last.
     fn mine(&self, py: Python<'_>, blocks: u64) -> PyResult<()> {
         self.control(py, |writer| writer.mine(blocks, None))
     }
 
-    /// Moves the clock, and with it the block being built, by so many seconds.
+    /// Moves the clock, and with it the block being built, by `seconds`.
     fn increase_time(&self, py: Python<'_>, seconds: u64) -> PyResult<()> {
         self.control(py, |writer| writer.increase_time(seconds).map(drop))
     }
 
-    /// The clock, seconds since 1970.
+    /// Returns the time of the clock, seconds since 1970.
     fn time(&self, py: Python<'_>) -> PyResult<u64> {
         self.control(py, |writer| Ok(writer.now().unix.as_secs()))
     }
@@ -87,17 +90,18 @@ impl PySteppedNode {
         self.control(py, |writer| writer.write(&Override { address, change: Change::Balance(wei) }))
     }
 
-    /// Keeps chain, pool and clock; the number to give to `revert`.
+    /// Takes a snapshot of chain, pool and clock. Returns its number for `revert`.
     fn snapshot(&self, py: Python<'_>) -> PyResult<u64> {
         self.control(py, Sequencer::snapshot)
     }
 
-    /// Goes back to a snapshot, which goes, as do those kept after it; False if there is none with this number.
+    /// Reverts to a snapshot and removes it and all later ones; returns False if there is none with this
+    /// number.
     fn revert(&self, py: Python<'_>, snapshot: u64) -> PyResult<bool> {
         self.control(py, |writer| writer.revert(snapshot))
     }
 
-    /// Closes the journal and frees the data directory. A second call does nothing.
+    /// Closes the journal and unlocks the data directory. A second call does nothing.
     fn stop(&self, py: Python<'_>) {
         py.detach(|| {
             self.producer.lock().take();
@@ -117,14 +121,14 @@ impl PySteppedNode {
         let surroundings = Surroundings {
             clock: Arc::new(SteppedClock::starting_at(unix)),
             randomness,
-            // Anybody can know it: such a chain promises nothing to anybody.
+            // The key is public: the commitments of such a chain have no value.
             secret: Box::new(|| keccak(b"the key of a chain that is stepped by hand")),
             disk: Arc::new(RealDisk),
         };
         let node = Arc::new(Node::open(settings.node()?, surroundings)?);
         let producer = node.start_stepped()?;
         node.control(|writer| writer.set_mining(Mining::Manual))?;
-        // Whoever asks it is in this process and may guess what it likes.
+        // Callers are in this process, so guessable filter ids are harmless.
         let api = Api::new(node, settings.limits(), B256::ZERO).with_keys(settings.keys()?);
         Ok(Self { api, producer: Mutex::new(producer) })
     }

@@ -1,4 +1,4 @@
-//! Looking at the store of a data directory.
+//! Inspection and upgrade of the store of a data directory.
 
 use std::path::{Path, PathBuf};
 
@@ -51,7 +51,7 @@ impl From<TableStats> for PyTable {
     }
 }
 
-/// A program that made or upgraded the store.
+/// A program that created or upgraded the store.
 #[derive(Serialize)]
 struct PyOrigin {
     schema: u32,
@@ -84,13 +84,16 @@ struct PyStats {
     tables: Vec<PyTable>,
 }
 
-/// What the store of the data directory `dir` holds. JSON: `schema`, `origins` (the
-/// programs that made it and upgraded it: schema from then on, program's version, seconds since 1970), `chain_id`, `genesis`; `head` (number and hash, null before
-/// genesis is stored); `journal_sequence`, `generation`, `logs`, `proofs_from`, `steps_from`; `used`, `file` and `limit` in
-/// bytes; `tables` (name, entries, pages, bytes, depth). `map_size` is the greatest size of the store in bytes.
+/// Returns statistics of the store of the data directory `dir`. A node may run on `dir` meanwhile. `map_size`
+/// is the maximum size of the store in bytes.
 ///
-/// A node may run on `dir` meanwhile. Raises NodeError: kind "store" if there is none or it is not one that this version
-/// reads, "genesis" if it is of another chain, "corrupt" if it is damaged, "io" if it cannot be read.
+/// The JSON has `schema`; `origins`, the programs that created and upgraded it (schema from then on, version
+/// of the program, seconds since 1970); `chain_id`, `genesis`; `head` (number and hash, null before genesis
+/// is stored); `journal_sequence`, `generation`, `logs`, `proofs_from`, `steps_from`; `used`, `file` and
+/// `limit` in bytes; `tables` (name, entries, pages, bytes, depth).
+///
+/// Raises NodeError: kind "store" if there is none or this version cannot read it, "genesis" if it belongs to
+/// another chain, "corrupt" if it is damaged, "io" if it cannot be read.
 #[pyfunction]
 #[pyo3(signature = (dir, map_size = None))]
 pub fn db_stats(py: Python<'_>, dir: PathBuf, map_size: Option<usize>) -> PyResult<Bound<'_, PyBytes>> {
@@ -164,12 +167,15 @@ pub fn name(part: Part) -> &'static str {
     }
 }
 
-/// Computes again what follows from what is stored in the data directory `dir`, and compares. JSON: `head`; `faults`, the first
-/// thousand (table, key, why), and `fault_count`, all of them; how many `transactions`, `logs`, `accounts`, `slots` and trie
-/// `nodes` there are. `progress` is called as progress(part, done, of), when a part begins and about ten times a second.
+/// Recomputes all derived data of the store of the data directory `dir` and compares it. A node may run on
+/// `dir` meanwhile. `progress` is called as progress(part, done, of), when a part begins and about ten times
+/// a second.
 ///
-/// A node may run on `dir` meanwhile. Raises NodeError as `db_stats` does, and kind "io" if blocks were taken back under it.
-/// What `progress` raises, and Ctrl-C, ends it.
+/// The JSON has `head`; `faults`, the first thousand (table, key, why), and `fault_count`, the number of all;
+/// the numbers of `transactions`, `logs`, `accounts`, `slots` and trie `nodes`.
+///
+/// Raises NodeError with the kinds of `db_stats`, and "io" if a reorg removed blocks during the check. An
+/// exception from `progress`, or Ctrl-C, ends the check.
 #[pyfunction]
 #[pyo3(signature = (dir, progress, map_size = None))]
 pub fn db_verify<'py>(
@@ -190,9 +196,10 @@ pub fn db_verify<'py>(
     Ok(PyBytes::new(py, &json))
 }
 
-/// Schema of the store of the data directory `dir`, and the one that this program works with. A node may run on `dir`.
+/// Returns the schema of the store of the data directory `dir`, and the schema of this program. A node may
+/// run on `dir`.
 ///
-/// Raises NodeError as `db_stats` does, but not for an older schema.
+/// Raises NodeError with the kinds of `db_stats`, except for an older schema.
 #[pyfunction]
 #[pyo3(signature = (dir, map_size = None))]
 pub fn db_schema(py: Python<'_>, dir: PathBuf, map_size: Option<usize>) -> PyResult<(u32, u32)> {
@@ -200,11 +207,11 @@ pub fn db_schema(py: Python<'_>, dir: PathBuf, map_size: Option<usize>) -> PyRes
     Ok((found, SCHEMA))
 }
 
-/// Brings the store of the data directory `dir` to this program's schema; the one that it had. `progress` is called as
-/// progress(schema, done, of), before each piece of the work.
+/// Upgrades the store of the data directory `dir` to this program's schema and returns the schema that it
+/// had. `progress` is called as progress(schema, done, of), before each piece of the work.
 ///
-/// Raises NodeError as `db_stats` does, and kind "in-use" while a node runs on `dir`. What `progress` raises, and Ctrl-C, ends it;
-/// the next opening goes on there.
+/// Raises NodeError with the kinds of `db_stats`, and "in-use" while a node runs on `dir`. An exception from
+/// `progress`, or Ctrl-C, ends the upgrade; the next one resumes there.
 #[pyfunction]
 #[pyo3(signature = (dir, progress, map_size = None))]
 pub fn db_upgrade(

@@ -99,13 +99,18 @@ impl BlockSource for PySource {
     }
 }
 
-/// Says what is damaged in the store of the data directory `dir`, and how it would be repaired; with `confirm` repairs it. JSON: `faults`
-/// and `fault_count` as of `db_verify`; `method`, one of nothing, rewrite, meta-page, backup, replay, fetch and impossible, which
-/// has a `why`; `fetch`, the numbers of the blocks that are fetched; `warning`, what the damaged store can no longer prove, or null; `repaired`. `backup` is the folder of a backup, `node` another node:
-/// `chain()` returns chain id, hash of genesis and number of the newest block, `hash(number)` and `block(number)` return bytes.
-/// `progress` is called as progress(part, done, of).
+/// Plans the repair of the store of the data directory `dir`, and applies it with `confirm`.
 ///
-/// Raises NodeError: kind "in-use" while a node runs on `dir`. What `progress` or `node` raises, and Ctrl-C, ends it.
+/// The JSON has `faults` and `fault_count` as in `db_verify`; `method`, one of nothing, rewrite, meta-page,
+/// backup, replay, fetch and impossible, the last with a `why`; `fetch`, the numbers of the blocks that are
+/// fetched; `warning`, text on what the damaged store can no longer prove, or null; `repaired`.
+///
+/// `backup` is the folder of a backup, `node` another node: `chain()` returns chain id, genesis hash and
+/// number of the newest block; `hash(number)` and `block(number)` return bytes. `progress` is called as
+/// progress(part, done, of).
+///
+/// Raises NodeError: kind "in-use" while a node runs on `dir`. An exception from `progress` or `node`, or
+/// Ctrl-C, ends the repair.
 #[pyfunction]
 #[pyo3(signature = (dir, confirm, progress, backup = None, map_size = None, node = None))]
 pub fn db_repair<'py>(

@@ -1,4 +1,4 @@
-//! The thread that tells subscribers what happened.
+//! The thread that delivers notices to subscribers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,10 +14,10 @@ use crate::completions::Completions;
 /// Longest sleep of the thread when nothing happens.
 const IDLE: Duration = Duration::from_hours(1);
 
-/// Channel, sequence number, the JSON of each `result` or None, and the newest step after it.
+/// Channel, sequence number, the JSON of each `result` or None, and the place of the newest step after it.
 pub type PyNotice = (u64, u64, Option<Vec<String>>, (u64, u64, String));
 
-/// The channels and the thread.
+/// The subscriptions and the thread that delivers their notices.
 pub struct Streams {
     subscriptions: Arc<Subscriptions>,
     completions: Arc<Completions>,
@@ -42,8 +42,8 @@ impl Streams {
         Ok(Self { subscriptions, completions, stopped, thread: Mutex::new(Some(thread)) })
     }
 
-    /// A subscriber more: its channel, and the first sequence number that is its own. `None` while the cursor is not the
-    /// newest step.
+    /// Adds a subscriber. Returns its channel, and the first sequence number that belongs to it; `None` while
+    /// the cursor is not the newest step.
     pub fn subscribe(&self, params: &[u8]) -> Result<Option<(u64, u64)>, RpcError> {
         let Some(subscribed) = self.subscriptions.subscribe(params)? else { return Ok(None) };
         if let Some(notice) = subscribed.first {
@@ -52,12 +52,12 @@ impl Streams {
         Ok(Some((subscribed.channel, subscribed.start)))
     }
 
-    /// A subscriber of the channel less.
+    /// Removes a subscriber of the channel.
     pub fn unsubscribe(&self, channel: u64) {
         self.subscriptions.unsubscribe(channel);
     }
 
-    /// Ends the thread. Blocks until that is done.
+    /// Ends the thread and waits for it.
     pub fn stop(&self) {
         self.stopped.store(true, Ordering::Release);
         self.completions.close();
@@ -75,7 +75,7 @@ impl Drop for Streams {
     }
 }
 
-/// A notice as Python sees it.
+/// Converts a notice for Python.
 pub fn py_notice(notice: Notice) -> PyNotice {
     let Notice { channel, sequence, messages, place } = notice;
     (channel, sequence, messages, (place.number, place.index, format!("{:#x}", place.hash)))

@@ -1,4 +1,4 @@
-//! The field's test vectors, as commands.
+//! Commands that run the Ethereum test vectors.
 
 use std::path::PathBuf;
 
@@ -10,9 +10,11 @@ use crate::errors::CoreError;
 use crate::settings::SettingsError;
 
 /// Runs the state tests in `paths` (files, folders, .tar.zst archives), or those of one `fork`, on all cores.
-/// `sink` gets one line of JSON a case, as bytes, in the order of paths and names. Returns (passed, failed).
+/// `sink` receives one line of JSON a case, as bytes, in the order of paths and names. Returns (passed,
+/// failed).
 ///
-/// Raises NodeError: kind "io" if a path cannot be read, "settings" if no fork has that name. What `sink` raises, and Ctrl-C, ends the run.
+/// Raises NodeError: kind "io" if a path cannot be read, "settings" if no fork has that name. An exception
+/// from `sink`, or Ctrl-C, ends the run.
 #[pyfunction]
 pub fn statetest(
     py: Python<'_>,
@@ -23,7 +25,7 @@ pub fn statetest(
     run(py, Suite::State, &paths, fork.as_deref(), sink.unbind())
 }
 
-/// Runs the blockchain tests in `paths`; else as `statetest`.
+/// Runs the blockchain tests in `paths`; otherwise the same as `statetest`.
 #[pyfunction]
 pub fn blocktest(py: Python<'_>, paths: Vec<PathBuf>, sink: Bound<'_, PyAny>) -> PyResult<(usize, usize)> {
     run(py, Suite::Blockchain, &paths, None, sink.unbind())

@@ -1,4 +1,4 @@
-//! Calls that wait for a step. One thread looks after all of them; none of the threads that answer is held up.
+//! Calls that wait for a step. One thread polls all of them, so no worker thread is blocked.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
@@ -11,14 +11,14 @@ use parking_lot::Mutex;
 
 use crate::completions::{Completions, Urgency};
 
-/// A call that waits, and the ticket under which its outcome goes back.
+/// A waiting call, and the ticket of its outcome.
 struct Waiting {
     ticket: u64,
     method: &'static Method,
     wait: Wait,
 }
 
-/// The calls that wait, and the thread that looks after them.
+/// The waiting calls, and the thread that polls them.
 pub struct Waits {
     shared: Arc<Shared>,
     thread: Mutex<Option<JoinHandle<()>>>,
@@ -27,7 +27,7 @@ pub struct Waits {
 struct Shared {
     api: Arc<Api>,
     completions: Arc<Completions>,
-    /// What the thread has not taken over yet.
+    /// Calls that the thread has not picked up yet.
     added: Mutex<Vec<Waiting>>,
     stopped: AtomicBool,
 }
@@ -42,17 +42,17 @@ impl Waits {
         Ok(Self { shared, thread: Mutex::new(Some(thread)) })
     }
 
-    /// A handle to add calls with.
+    /// Returns a handle that adds calls.
     pub fn adder(&self) -> Adder {
         Adder(self.shared.clone())
     }
 
-    /// Refuses what waits and ends the thread. Blocks until that is done.
+    /// Rejects the waiting calls and ends the thread. Blocks until this is done.
     pub fn stop(&self) {
         self.shared.stopped.store(true, Ordering::Release);
         self.shared.api.node().changes().notify();
         if let Some(thread) = self.thread.lock().take() {
-            // Methods are polled under a guard, so the thread cannot have panicked.
+            // Methods are polled under a panic guard, so the thread cannot have panicked.
             let _ = thread.join();
         }
     }
@@ -64,14 +64,14 @@ impl Drop for Waits {
     }
 }
 
-/// Adds calls that wait.
+/// Handle that adds waiting calls.
 pub struct Adder(Arc<Shared>);
 
 impl Adder {
-    /// Lets a call wait; its outcome is pushed to the completions under `ticket`.
+    /// Adds a waiting call; its outcome is pushed to the completions under `ticket`.
     pub fn add(&self, ticket: u64, method: &'static Method, wait: Wait) {
         self.0.added.lock().push(Waiting { ticket, method, wait });
-        // It may have been executed before it was added, so it is looked at once now.
+        // The step may have been executed before the call was added, so it is polled once now.
         self.0.api.node().changes().notify();
     }
 }
@@ -89,8 +89,8 @@ impl Shared {
             let newest = node.view().map_or_else(Weak::new, |view| Arc::downgrade(&view));
             let answered = node.answers();
             let mut looked_at = std::mem::take(&mut *self.added.lock());
-            // In the same view, in time and with production going on, the others have nothing new: else each one added
-            // would cost a look at all.
+            // If the view is the same, no deadline has passed and production runs, the other calls have
+            // nothing new. Without this check each added call would poll all of them.
             if !Weak::ptr_eq(&shown, &newest)
                 || answers != answered
                 || node.check_production().is_err()
@@ -111,7 +111,7 @@ impl Shared {
         }
     }
 
-    /// Answers the call if it can be answered.
+    /// Answers the call if its outcome is ready.
     fn answer(&self, waiting: &Waiting) -> bool {
         let outcome = self.api.poll(waiting.method, &waiting.wait).transpose();
         let Some(outcome) = outcome else { return false };

@@ -1,4 +1,4 @@
-//! Ends a process that does not stop in time, also while a wedged thread holds the interpreter's lock.
+//! Ends a process that does not stop in time, even while a blocked thread holds the GIL.
 //!
 //! ```text
 //!   signal -> handler here -> eventfd -> thread: waits for the time limit, logs, exits
@@ -21,19 +21,20 @@ use libc::c_int;
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 
-/// Signal numbers are below this.
+/// Upper bound of signal numbers, exclusive.
 const SIGNALS: usize = 65;
-/// Longest time that the last log line may take: standard error may be a pipe that is not read.
+/// Longest time that the last log line may take: standard error may be a pipe without a reader.
 const LOG_TIME: Duration = Duration::from_millis(500);
 const EXIT_CODE: c_int = 1;
 
 /// Descriptor that the handler writes to; -1 before a watchdog is started.
 static EVENT: AtomicI32 = AtomicI32::new(-1);
-/// Handlers that were installed before, by signal; 0 for none.
+/// Previously installed handlers by signal; 0 for none.
 static PREVIOUS: [AtomicUsize; SIGNALS] = [const { AtomicUsize::new(0) }; SIGNALS];
 
-/// Exits with code 1 when this process has not ended `limit` seconds after the first of `signals`, or `hurried` seconds after
-/// a further one. Their handlers are called as before: those must be installed already. Stays until the process ends.
+/// Exits with code 1 if this process has not ended `limit` seconds after the first of `signals`, or `hurried`
+/// seconds after a further one. Handlers of these signals must already be installed and are still called. The
+/// watchdog stays until the process ends.
 ///
 /// Raises ValueError for a time or a signal that does not exist, OSError if a signal has no handler.
 #[pyfunction]
@@ -54,7 +55,7 @@ fn start(signals: &[c_int], limit: Duration, hurried: Duration) -> io::Result<()
     if descriptor < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: it was just opened, and nothing else owns it.
+    // SAFETY: the descriptor was just opened and has no other owner.
     let mut events = unsafe { File::from_raw_fd(descriptor) };
     let waiting = events.try_clone()?;
     thread::Builder::new()
@@ -64,7 +65,7 @@ fn start(signals: &[c_int], limit: Duration, hurried: Duration) -> io::Result<()
     signals.iter().try_for_each(|&number| chain(number))
 }
 
-/// Waits for a signal, then for the end of the process.
+/// Waits for a signal, then until the time limit, and ends the process.
 fn wait(events: &mut File, waiting: &File, limit: Duration, hurried: Duration) {
     let mut count = [0; 8];
     while let Err(error) = events.read_exact(&mut count) {
@@ -76,7 +77,7 @@ fn wait(events: &mut File, waiting: &File, limit: Duration, hurried: Duration) {
         thread::sleep(hurried.min(limit));
     }
     let (done, logged) = mpsc::channel();
-    // On a thread of its own: the process ends also where a line cannot be written.
+    // Logs on a separate thread: the process must end even if the line cannot be written.
     let line = thread::Builder::new().spawn(move || {
         tracing::error!(
             "the process did not stop in time: it exits now. Everything pre-confirmed is durable; transactions that \
@@ -87,11 +88,11 @@ fn wait(events: &mut File, waiting: &File, limit: Duration, hurried: Duration) {
     if line.is_ok() {
         let _ = logged.recv_timeout(LOG_TIME);
     }
-    // SAFETY: it ends the process without running anything of it.
+    // SAFETY: the call ends the process without running any of its code.
     unsafe { libc::_exit(EXIT_CODE) }
 }
 
-/// Waits until `descriptor` is readable; `false` after `time`.
+/// Waits until `descriptor` is readable; returns `false` after `time`.
 fn wait_readable(descriptor: RawFd, time: Duration) -> bool {
     let end = Instant::now() + time;
     loop {
@@ -101,18 +102,18 @@ fn wait_readable(descriptor: RawFd, time: Duration) -> bool {
         match unsafe { libc::poll(&raw mut poll, 1, c_int::try_from(left).unwrap_or(c_int::MAX)) } {
             0 => return false,
             ready if ready > 0 => return true,
-            // A signal that this thread handled: its event comes next.
+            // A signal interrupted the call: its event comes next.
             _ => {}
         }
     }
 }
 
-/// Puts the handler in front of the one that is installed.
+/// Installs the handler, which calls the previous one.
 fn chain(number: c_int) -> io::Result<()> {
     let Some(previous) = slot(number) else { return Err(io::ErrorKind::InvalidInput.into()) };
-    // SAFETY: a sigaction of zeros is one: no flags, an empty mask, the default action.
+    // SAFETY: an all-zero sigaction is valid: no flags, an empty mask, the default action.
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
-    // SAFETY: `action` is written to, and nothing is installed.
+    // SAFETY: `action` is written to; nothing is installed.
     if unsafe { libc::sigaction(number, ptr::null(), &raw mut action) } < 0 {
         return Err(io::Error::last_os_error());
     }
@@ -126,7 +127,7 @@ fn chain(number: c_int) -> io::Result<()> {
     }
     previous.store(handler, Ordering::Release);
     action.sa_sigaction = on_signal as *const () as usize;
-    // SAFETY: the handler is async-signal-safe, and takes one argument, as the flags say.
+    // SAFETY: the handler is async-signal-safe and takes one argument, in accordance with the flags.
     if unsafe { libc::sigaction(number, &raw const action, ptr::null_mut()) } < 0 {
         return Err(io::Error::last_os_error());
     }
@@ -138,7 +139,7 @@ fn slot(number: c_int) -> Option<&'static AtomicUsize> {
 }
 
 extern "C" fn on_signal(number: c_int) {
-    // SAFETY: write is async-signal-safe, and errno is that of the interrupted code afterwards.
+    // SAFETY: write is async-signal-safe, and errno is restored afterwards.
     unsafe {
         let errno = libc::__errno_location();
         let before = *errno;
@@ -148,7 +149,7 @@ extern "C" fn on_signal(number: c_int) {
     }
     let previous = slot(number).map_or(0, |slot| slot.load(Ordering::Acquire));
     if previous != 0 {
-        // SAFETY: it is what was installed for this signal, and takes one argument: `chain` accepts no other.
+        // SAFETY: the handler was installed for this signal and takes one argument: `chain` accepts no other.
         let previous: extern "C" fn(c_int) = unsafe { std::mem::transmute(previous) };
         previous(number);
     }

@@ -1,4 +1,4 @@
-//! The door: a method's name and its parameters in, JSON or an error out.
+//! Entry point: takes a method name and its parameters, returns JSON or an error.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -20,39 +20,40 @@ use crate::{
     table::{self, Run},
 };
 
-/// What one request may take. Each is a setting.
+/// Limits of one request. Each is a setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Logs in the answer of one `eth_getLogs`, unless the range is a single block.
+    /// Maximum number of logs in the result of one `eth_getLogs`. Does not apply to a range of a single
+    /// block.
     pub logs: u64,
-    /// Time for it, unless the range is a single block.
+    /// Time limit of one `eth_getLogs`. Does not apply to a range of a single block.
     pub log_time: Duration,
-    /// Filters that exist at once.
+    /// Maximum number of filters that exist at once.
     pub filters: u64,
-    /// Addresses and topics of a subscription's filter together.
+    /// Maximum number of addresses and topics, together, in the filter of a subscription.
     pub terms: u64,
-    /// Flashblocks of one `foreseal_getFlashblocks`.
+    /// Maximum number of flashblocks in one `foreseal_getFlashblocks`.
     pub flashblocks: u64,
-    /// Bytes of flashblocks after which its answer ends.
+    /// Size in bytes of flashblocks after which the result of `foreseal_getFlashblocks` ends.
     pub flashblock_bytes: usize,
-    /// Gas of one `eth_call` or estimate.
+    /// Gas limit of one `eth_call` or estimate.
     pub call_gas: u64,
-    /// Time for one `eth_call`, estimate or trace.
+    /// Time limit of one `eth_call`, estimate or trace.
     pub call_time: Duration,
-    /// Gas of all calls of one `eth_simulateV1` together.
+    /// Gas limit of all calls of one `eth_simulateV1` together.
     pub simulate_gas: u64,
-    /// Storage slots of one `eth_getProof` or `eth_getStorageValues`.
+    /// Maximum number of storage slots in one `eth_getProof` or `eth_getStorageValues`.
     pub slots: u64,
-    /// Transactions in the answer of one `txpool_content` or `txpool_inspect`.
+    /// Maximum number of transactions in the result of one `txpool_content` or `txpool_inspect`.
     pub pool_transactions: u64,
-    /// Longest time that `eth_sendRawTransactionSync` may be asked to wait.
+    /// Maximum timeout that a caller of `eth_sendRawTransactionSync` may request.
     pub sync_time: Duration,
-    /// Bytes of the answer to one request for traces.
+    /// Maximum size in bytes of the result of one trace request.
     pub trace_bytes: usize,
 }
 
 impl Limits {
-    /// Those of a call that begins now.
+    /// Returns the execution limits of a call that starts now.
     pub(crate) fn call(&self) -> CallLimits {
         CallLimits { gas: self.call_gas, deadline: Deadline::after(self.call_time) }
     }
@@ -78,7 +79,7 @@ impl Default for Limits {
     }
 }
 
-/// What a method may look at.
+/// Resources that a method may access.
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
     pub(crate) node: &'a Node,
@@ -87,24 +88,24 @@ pub struct Context<'a> {
     pub(crate) filters: &'a Filters,
     pub(crate) rendered: &'a Rendered,
     pub(crate) development: &'a Development,
-    /// Whether the caller came by the admin listener.
+    /// `true` if the call arrived on the admin listener.
     admin: bool,
-    /// Whether it is tried in place: see [`Api::attempt`].
+    /// `true` if the call is an attempt on the fast path: see [`Api::attempt`].
     attempt: bool,
 }
 
 impl<'a> Context<'a> {
-    /// Whether the call is tried in place, within tight limits.
+    /// Returns `true` if the call is an attempt on the fast path, within tight limits.
     pub(crate) fn is_attempt(&self) -> bool {
         self.attempt
     }
 
-    /// The request's one view.
+    /// Returns the view of the request.
     pub(crate) fn view(&self) -> Result<&'a Arc<View>, Error> {
         self.view.ok_or(Error::Starting)
     }
 
-    /// Refuses a method that is not for whoever calls here.
+    /// Rejects a method that this caller may not call.
     pub(crate) fn admit(&self, method: &Method) -> Result<(), Error> {
         match method.access {
             Access::Development if self.node.settings().development.is_none() => {
@@ -115,67 +116,70 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// The newest view, for what reads the pool: the pool is read first, so that a transaction between the two is
-    /// seen in the view.
+    /// Returns the newest view, for methods that read the pool. They read the pool first, so that a
+    /// transaction that moves from the pool to the chain in between is found in the view.
     pub(crate) fn newest_view(&self) -> Result<Arc<View>, Error> {
         self.node.view().ok_or(Error::Starting)
     }
 }
 
-/// How a call went on.
+/// Outcome of starting a call.
 #[derive(Debug)]
 pub enum Reply {
-    /// The answer, JSON.
+    /// Result as JSON.
     Ready(Bytes),
     Later(Wait),
 }
 
-/// The methods over one node.
+/// JSON-RPC methods over one node.
 pub struct Api {
     node: Arc<Node>,
     limits: Limits,
-    /// Those of attempts.
+    /// Limits of attempts on the fast path.
     tight: Limits,
     filters: Arc<Filters>,
     rendered: Arc<Rendered>,
     development: Arc<Development>,
-    /// Whether callers come by the admin listener.
+    /// `true` if callers arrive on the admin listener.
     admin: bool,
 }
 
 impl Api {
-    /// Answers for `node` within `limits`. `secret` makes the ids of filters hard to guess.
+    /// Creates the API of `node` with `limits`. `secret` makes filter ids hard to guess.
     pub fn new(node: Arc<Node>, limits: Limits, secret: B256) -> Self {
         let filters = Filters::of(&node, secret);
         let (tight, rendered, development) = (limits.of_attempt(), Arc::default(), Arc::default());
         Self { node, limits, tight, filters, rendered, development, admin: false }
     }
 
-    /// With the keys of accounts that a development node signs for. Before [`Self::for_admin`].
+    /// Adds the keys of accounts for which a development node signs. Call this before [`Self::for_admin`].
     #[must_use]
     pub fn with_keys(self, keys: Vec<Key>) -> Self {
         Self { development: Arc::new(Development::new(keys)), ..self }
     }
 
-    /// With the filters of clients kept by the process that the node follows.
+    /// Stores filters in the process that the node follows, reached through `keeper`.
     #[must_use]
     pub fn with_filters_at(self, keeper: Arc<dyn FilterKeeper>) -> Self {
         Self { filters: Arc::new(Filters::There(keeper)), ..self }
     }
 
-    /// Answers what a process that follows this one asks of the filters; `None` to what is no such question.
+    /// Answers a filter request from a process that follows this one. Returns `None` if the bytes are not a
+    /// valid request.
     pub fn answer_about_filters(&self, question: &[u8]) -> Option<Vec<u8>> {
         self.filters.answer(question, self.node.pool(), self.node.now().monotonic)
     }
 
-    /// The same methods, and those for administrators: for the admin listener.
+    /// Returns the API for the admin listener: the same methods plus those for administrators.
     #[must_use]
     pub fn for_admin(&self) -> Self {
         Self { admin: true, ..self.with_limits(self.limits) }
     }
 
-    /// The same methods within other limits: for a tier of callers. Of the filters, which all callers have together,
-    /// nobody here makes one more once there are as many as `limits` says.
+    /// Returns the same methods with other limits, for another tier of callers.
+    ///
+    /// All tiers share the filters: a caller of this tier cannot create one once the total reaches
+    /// `limits.filters`.
     #[must_use]
     pub fn with_limits(&self, limits: Limits) -> Self {
         let Self { node, filters, rendered, development, admin, .. } = self;
@@ -190,25 +194,28 @@ impl Api {
         }
     }
 
-    /// Returns the time that a call may take from its arrival on, waiting for a thread included.
+    /// Returns the time limit of a call from its arrival, including the time in the queue.
     pub fn time_limit(&self) -> Duration {
         self.limits.call_time.max(self.limits.log_time)
     }
 
-    /// The node.
+    /// Returns the node.
     pub fn node(&self) -> &Arc<Node> {
         &self.node
     }
 
-    /// Calls the method with this name; `params` is a JSON array, `null`, or empty. Everything that a batch asks is
-    /// answered from the one `view` that its caller loaded; `None` while the node starts.
+    /// Calls the method with this name.
+    ///
+    /// `params` is a JSON array, `null`, or empty. The caller loads one `view` for all calls of a batch; it
+    /// is `None` while the node starts.
     pub fn call(&self, view: Option<&Arc<View>>, name: &str, params: &[u8]) -> Result<Bytes, RpcError> {
         let method = table::method(name).ok_or_else(|| Error::UnknownMethod(name.to_owned()))?;
         self.run(view, method, params)
     }
 
-    /// Calls `method`. A panic in it becomes an error: no request ends the process. A method that would have to wait is
-    /// given no time.
+    /// Calls `method`. A panic in it becomes an error and does not end the process.
+    ///
+    /// A method that would have to wait is polled once and then fails.
     pub fn run(
         &self,
         view: Option<&Arc<View>>,
@@ -221,7 +228,9 @@ impl Api {
         }
     }
 
-    /// As [`Self::run`], for a caller who can come back: with the wait, when the node changed and at its deadline.
+    /// Calls `method` like [`Self::run`], but may return [`Reply::Later`].
+    ///
+    /// The caller then polls the wait after every change of the node and at its deadline.
     pub fn begin(
         &self,
         view: Option<&Arc<View>>,
@@ -231,9 +240,11 @@ impl Api {
         self.start(view, method, params, false).map_err(RpcError::from)
     }
 
-    /// Tries to answer a call of `method` where it came in: its execution or search takes 200 us at most (but for what the
-    /// system does to bring a page of the store), and nothing is executed again to have a state. Changes nothing where
-    /// `method` changes nothing.
+    /// Tries to answer a call of `method` on the receiving thread.
+    ///
+    /// Execution or search takes at most 200 us, not counting the time that the system needs to read a page
+    /// of the store. No block is executed again to obtain a state. An attempt has side effects only if
+    /// `method` has.
     pub fn attempt(&self, view: Option<&Arc<View>>, method: &'static Method, params: &[u8]) -> Attempt {
         if method.cost == Cost::Short && params.len() > attempt::PARAMS {
             return Attempt::Long;
@@ -276,13 +287,14 @@ impl Api {
         })
     }
 
-    /// What `method` answers by now; `None` when it has to wait on.
+    /// Returns the result of `method` if the wait is over, otherwise `None`.
     pub fn poll(&self, method: &'static Method, wait: &Wait) -> Result<Option<Bytes>, RpcError> {
         guarded(method.name, || wait.poll(&self.node)).map_err(RpcError::from)
     }
 }
 
-/// Runs `work`; the node's state is behind immutable views and locks that a panic releases.
+/// Runs `work` and turns a panic into an error. Unwinding is safe: the node's state is behind immutable views
+/// and locks that a panic releases.
 pub(crate) fn guarded<T>(method: &'static str, work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|payload| {
         let text = payload.downcast_ref::<&str>().copied();

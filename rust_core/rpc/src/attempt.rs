@@ -1,4 +1,4 @@
-//! The tight limits of an attempt: what a call may take that is tried on the thread that received it.
+//! Tight limits of an attempt on the fast path, which runs on the receiving thread.
 
 use std::{sync::Arc, time::Duration};
 
@@ -8,28 +8,28 @@ use foreseal_node::{BlockId, Executed, Moment, View};
 
 use crate::{Context, Error, Limits};
 
-/// Time for an execution or a search.
+/// Time limit of an execution or a search.
 const TIME: Duration = Duration::from_micros(200);
-/// Logs of an answer.
+/// Maximum number of logs in a result.
 const LOGS: u64 = 512;
-/// Transactions of a block that is answered about.
+/// Maximum number of transactions in the block of a request.
 const TRANSACTIONS: usize = 256;
-/// Bytes of parameters.
+/// Maximum size of the parameters in bytes.
 pub const PARAMS: usize = 16 * 1024;
 
-/// How a call went that was tried in place.
+/// Outcome of an attempt on the fast path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Attempt {
-    /// The answer, JSON: the very one that any other way gives.
+    /// Result as JSON, identical to that of the slow path.
     Answered(Bytes),
-    /// It came to the limits of an attempt, or would have.
+    /// The call reached, or would reach, the limits of an attempt.
     Long,
-    /// It is wrong in some way; who asks in the general way is told.
+    /// The call failed. The slow path returns the error.
     Failed,
 }
 
 impl Limits {
-    /// Those of an attempt: none is wider than here.
+    /// Returns the limits of an attempt. None exceeds that of `self`.
     pub(crate) fn of_attempt(&self) -> Self {
         Self {
             logs: self.logs.min(LOGS),
@@ -41,7 +41,9 @@ impl Limits {
 }
 
 impl Context<'_> {
-    /// The block that `id` names. In an attempt it must be in memory, and of no more than so many transactions.
+    /// Returns the block with this id.
+    ///
+    /// An attempt requires that the block is in memory and has at most [`TRANSACTIONS`] transactions.
     pub(crate) fn block(&self, view: &View, id: BlockId) -> Result<Arc<Executed>, Error> {
         if !self.is_attempt() {
             return Ok(view.resolve(id)?);
@@ -50,7 +52,7 @@ impl Context<'_> {
         found.ok_or(Error::Long)
     }
 
-    /// Those of a call that begins now.
+    /// Returns the execution limits of a call that starts now.
     pub(crate) fn call_limits(&self) -> CallLimits {
         let limits = self.limits.call();
         if !self.is_attempt() {
@@ -59,7 +61,8 @@ impl Context<'_> {
         CallLimits { deadline: Deadline::strict(limits.deadline.limit()), ..limits }
     }
 
-    /// Header and state of the block that `id` names. In an attempt nothing is executed to have them.
+    /// Returns the header and state of the block with this id. An attempt never executes a block again to
+    /// obtain them.
     pub(crate) fn moment(&self, view: &View, id: BlockId) -> Result<Moment, Error> {
         if self.is_attempt() && !view.has_state(id)? { Err(Error::Long) } else { Ok(view.moment(id)?) }
     }

@@ -1,4 +1,4 @@
-//! Parts of a block: how many there are, and single transactions by their place.
+//! Parts of a block: transaction and uncle counts, and single transactions by index.
 
 use foreseal_node::{Executed, View};
 
@@ -68,7 +68,7 @@ fn count(length: usize) -> Vec<u8> {
     out
 }
 
-/// `null` beyond the last one.
+/// Returns the transaction at this index as JSON, or `null` beyond the last one.
 fn transaction(found: &Executed, index: u64) -> Vec<u8> {
     let Some(transaction) = transaction_at(found, index) else { return NULL.to_vec() };
     let mut out = Vec::with_capacity(1024);

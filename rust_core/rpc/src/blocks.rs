@@ -25,7 +25,7 @@ pub const METHODS: &[Method] = &[
     Method::sharing("eth_getBlockReceipts", &[Argument::required("block", Kind::Block)], get_block_receipts),
 ];
 
-/// JSON of what does not exist.
+/// JSON result for an object that does not exist.
 pub const NULL: &[u8] = b"null";
 
 fn get_block_by_number(context: &Context<'_>, params: &mut Params<'_>) -> Result<Bytes, Error> {
@@ -49,18 +49,18 @@ fn get_block_receipts(context: &Context<'_>, params: &mut Params<'_>) -> Result<
     })
 }
 
-/// The block, or the step, with the hash that is the next argument.
+/// Reads a hash parameter that identifies a block or a step.
 pub fn by_hash(params: &mut Params<'_>) -> Result<BlockId, Error> {
     Ok(BlockId::Hash { hash: params.required()?, require_canonical: false })
 }
 
-/// The transaction at this place of the block; `None` beyond the last one.
+/// Returns the transaction at this index of the block, or `None` beyond the last one.
 pub fn transaction_at(found: &Executed, index: u64) -> Option<&Transaction> {
     let index = usize::try_from(index).ok()?;
     found.block.transactions.get(index).map(AsRef::as_ref)
 }
 
-/// `write`s about the block that `id` names; `null` when there is none.
+/// Applies `write` to the block with this id. Returns `null` if it does not exist.
 pub fn answer<T: From<&'static [u8]>>(
     context: &Context<'_>,
     id: BlockId,
@@ -74,7 +74,7 @@ pub fn answer<T: From<&'static [u8]>>(
     }
 }
 
-/// Bytes of a block with hashes, and what each transaction adds; a first guess at the room that an answer needs.
+/// Initial buffer capacities in bytes: for a block, and for each of its hashes, transactions or receipts.
 const BLOCK_ROOM: usize = 2048;
 const HASH_ROOM: usize = 70;
 const TRANSACTION_ROOM: usize = 1024;

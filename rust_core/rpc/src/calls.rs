@@ -1,4 +1,4 @@
-//! Calls, estimates and access lists: execution that changes nothing.
+//! Calls, estimates and access lists: execution without side effects.
 
 use foreseal_evm::{CallOutcome, HaltReason, call, create_access_list, estimate};
 
@@ -49,7 +49,7 @@ fn estimate_gas(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8
     Ok(out)
 }
 
-/// A request that fails has an access list too, and says why it failed.
+/// Returns the access list, also for a call that fails; the result then has the reason in `error`.
 fn access_list(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     let question = Question::read(context, params)?.with_state(params)?;
     let limits = context.limits.call();

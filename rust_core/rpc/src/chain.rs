@@ -1,4 +1,4 @@
-//! The chain and the node.
+//! Methods about the chain and the node.
 
 #![allow(clippy::unnecessary_wraps, reason = "methods have the signature of the table")]
 
@@ -33,8 +33,10 @@ fn block_number(context: &Context<'_>, _: &mut Params<'_>) -> Result<Vec<u8>, Er
     Ok(quantity(context.view()?.latest().number()))
 }
 
-/// A process that writes the chain has nothing to catch up with; a follower that is behind says from where it came, where it
-/// is and where the sequencer was last heard to be.
+/// Returns `false`, or the progress of a follower that lags.
+///
+/// The progress is its start block, its current block and the last reported block of the sequencer. The
+/// sequencer never syncs.
 fn syncing(context: &Context<'_>, _: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     let Some(CatchingUp { start, current, highest }) = context.node.catching_up() else {
         return Ok(b"false".to_vec());
@@ -52,12 +54,12 @@ fn net_version(context: &Context<'_>, _: &mut Params<'_>) -> Result<Vec<u8>, Err
     Ok(format!("\"{}\"", context.node.spec().chain_id()).into_bytes())
 }
 
-/// A node that answers listens.
+/// Returns `true`: a node that answers is listening.
 fn net_listening(_: &Context<'_>, _: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     Ok(b"true".to_vec())
 }
 
-/// The chain has one writer; nobody gossips with it.
+/// Returns 0: the chain has one writer and no peer-to-peer network.
 fn net_peer_count(_: &Context<'_>, _: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     Ok(quantity(0))
 }
@@ -74,9 +76,10 @@ fn client_version(_: &Context<'_>, _: &mut Params<'_>) -> Result<Vec<u8>, Error>
     Ok(format!("\"foreseal/v{version}/{os}-{machine}/rust\"").into_bytes())
 }
 
-/// Position of the request's view, age and role of this process; block fields are `null` while the journal is
-/// replayed. Positions are quantities, as elsewhere; times (ms) and the pool's counts are plain numbers, as monitoring
-/// reads them.
+/// Returns the position of the request's view, and the age and role of this process.
+///
+/// Block fields are `null` during the replay of the journal. Positions are quantities, as in other methods.
+/// Times (ms) and pool counts are plain numbers for monitoring.
 fn status(context: &Context<'_>, _: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     let status = context.node.status();
     let counts = context.node.pool().counts();
@@ -117,7 +120,8 @@ fn status(context: &Context<'_>, _: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     Ok(out)
 }
 
-/// Number of the store's newest block, how far it is behind, and how much the builder takes for that (1 is all it can).
+/// Writes the store's newest block number, its backlog, its scrub progress and the builder throttle (1 is
+/// unthrottled).
 fn write_store(out: &mut Vec<u8>, store: &StoreStatus) {
     let mut object = Object::open(out);
     match store.head {
@@ -144,7 +148,7 @@ fn write_store(out: &mut Vec<u8>, store: &StoreStatus) {
     object.close();
 }
 
-/// Why it is not as it should be, here or at the sequencer that it follows.
+/// Returns the reason of a failure or disconnection, of this node or of the sequencer that it follows.
 fn reason(status: &Status) -> Option<&str> {
     let own = Some(&status.phase);
     let followed = status.following.as_ref().and_then(|following| following.sequencer.as_ref());
@@ -154,7 +158,7 @@ fn reason(status: &Status) -> Option<&str> {
     })
 }
 
-/// How the pool began: what was only pooled does not survive a crash.
+/// Returns the initial state of the pool: transactions that were only pooled do not survive a crash.
 fn pool_start(start: PoolStart) -> &'static str {
     match start {
         PoolStart::New => "new",

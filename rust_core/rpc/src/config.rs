@@ -1,4 +1,4 @@
-//! `eth_config` (EIP-7910): the rules now, next and last.
+//! `eth_config` (EIP-7910): the current, next and last fork rules.
 
 use alloy_eips::{eip2935, eip4788, eip7002, eip7251};
 use alloy_primitives::{Address, B256};
@@ -10,7 +10,8 @@ use crate::{Context, Error, Method, json::Object, params::Params};
 
 pub const METHODS: &[Method] = &[Method::threaded("eth_config", &[], eth_config).in_read_lane()];
 
-/// The rules at the newest sealed block; `next` and `last` are `null` when nothing more is scheduled.
+/// Returns the rules at the newest sealed block. `next` and `last` are `null` if no further fork is
+/// scheduled.
 fn eth_config(context: &Context<'_>, _: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     let view = context.view()?;
     let genesis = view.block_hash(0)?.unwrap_or_default();
@@ -41,7 +42,7 @@ struct Rules<'a> {
 }
 
 impl Rules<'_> {
-    /// The rules that begin at `time`; 0 are those of genesis.
+    /// Writes the rules that activate at `time`; 0 means the rules of genesis.
     fn write(&self, out: &mut Vec<u8>, time: u64) {
         let spec = self.spec;
         let at = time.max(spec.genesis().timestamp);
@@ -74,7 +75,8 @@ fn write_addresses(out: &mut Vec<u8>, named: &[(&'static str, Address)]) {
     object.close();
 }
 
-/// Those that block processing calls; the deposit contract's address is the chain's own.
+/// Returns the system contracts that block processing calls. The address of the deposit contract is specific
+/// to the chain.
 fn system_contracts(fork: SpecId, deposit: Option<Address>) -> Vec<(&'static str, Address)> {
     let cancun = [("BEACON_ROOTS_ADDRESS", eip4788::BEACON_ROOTS_ADDRESS)];
     let prague = [

@@ -1,4 +1,4 @@
-//! What is served: an OpenRPC document made from the method table, and the modules that the names make up.
+//! Discovery: an OpenRPC document generated from the method table, and the list of modules.
 
 #![allow(clippy::unnecessary_wraps, reason = "methods have the signature of the table")]
 
@@ -21,7 +21,7 @@ fn discover(context: &Context<'_>, _: &mut Params<'_>) -> Result<Vec<u8>, Error>
     Ok(document(served(context)))
 }
 
-/// The first part of each name, with a version, as geth gives it.
+/// Returns the namespace of each method with a version, as in geth.
 fn modules(context: &Context<'_>, _: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     let names: BTreeSet<&str> =
         served(context).filter_map(|method| method.name.split(['_', '.']).next()).collect();
@@ -34,12 +34,12 @@ fn modules(context: &Context<'_>, _: &mut Params<'_>) -> Result<Vec<u8>, Error> 
     Ok(out)
 }
 
-/// The methods that whoever asks may call.
+/// Returns the methods that this caller may call.
 fn served<'a>(context: &'a Context<'_>) -> impl Iterator<Item = &'static Method> + 'a {
     methods().filter(|method| context.admit(method).is_ok())
 }
 
-/// The OpenRPC document of all methods, for whomever each is.
+/// Returns the OpenRPC document of all methods, for every level of access.
 pub fn openrpc() -> Vec<u8> {
     document(methods())
 }
@@ -69,7 +69,7 @@ fn document(methods: impl Iterator<Item = &'static Method>) -> Vec<u8> {
     out
 }
 
-/// The kind of parameters that a component is about, if it is no part of others.
+/// Returns the parameter kind that a component describes, or `None` if it is only a part of other components.
 fn kind_called(name: &str) -> Option<Kind> {
     let mut kinds = methods().flat_map(|method| method.arguments).map(|argument| argument.kind);
     kinds.find(|kind| schemas::name(*kind) == name)
@@ -123,7 +123,7 @@ fn write_argument(out: &mut Vec<u8>, argument: &Argument) {
         .close();
 }
 
-/// The errors that a method may answer with.
+/// Returns the errors that a method may return.
 fn errors(method: &Method) -> Vec<(i64, &'static str)> {
     let takes = |kinds: &[Kind]| method.arguments.iter().any(|argument| kinds.contains(&argument.kind));
     let mut errors = vec![(-32002, "the node is starting or stopping"), (-32603, "internal error")];
@@ -197,7 +197,7 @@ mod tests {
             {
                 let text = format!(r#"["{}",{given}]"#, row.name);
                 let taken = crate::subscriptions::takes(text.as_bytes());
-                // A filter passes over fields that it does not know, so it takes a cursor as well.
+                // A filter ignores unknown fields, so it accepts a cursor as well.
                 let fits =
                     row.options == Some(kind) || (row.options, kind) == (Some(Kind::Filter), Kind::Cursor);
                 assert_eq!(taken, fits, "{text}");
@@ -224,7 +224,7 @@ mod tests {
         assert_eq!(described, names);
     }
 
-    /// Names that `schema` refers to.
+    /// Collects the names that `schema` references.
     fn references(schema: &Value, found: &mut BTreeSet<String>) {
         match schema {
             Value::Object(fields) => {

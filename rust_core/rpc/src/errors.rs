@@ -1,4 +1,4 @@
-//! Every way in which a method fails.
+//! Errors of the methods.
 
 use alloy_primitives::{B256, Bytes};
 use foreseal_evm::{EstimateError, ExecutionError, HaltReason, OverrideError, SimulateError, TraceLimit};
@@ -8,13 +8,13 @@ use foreseal_state::StateError;
 
 use crate::{DevelopmentError, SyncError, UnsignedError, params::ParamsError};
 
-/// Why a method has no answer.
+/// Error that a method returns in place of a result.
 #[derive(Debug)]
 pub enum Error {
     UnknownMethod(String),
-    /// The method is for development nodes.
+    /// The method is available on development nodes only.
     DevelopmentOnly(&'static str),
-    /// The method is for the admin listener.
+    /// The method is available on the admin listener only.
     AdminOnly(&'static str),
     Params(ParamsError),
     /// The journal is being replayed: there is no view yet.
@@ -24,21 +24,22 @@ pub enum Error {
     LogLimit(LogLimit),
     Limit(Limit),
     FilterNotFound,
-    /// The process that keeps the filters cannot be reached.
+    /// The process that stores the filters is unreachable.
     FiltersAway,
-    /// The method belongs to a connection that stays.
+    /// The method needs a persistent connection (WebSocket).
     NeedsConnection(&'static str),
     Feed(FeedError),
     TooManyFilters {
         max: u64,
     },
-    /// So many transactions entered the pool since a filter was asked that `missed` of them are forgotten.
+    /// `missed` arrivals of transactions since the last poll of a filter were evicted from the buffer, which
+    /// holds `max`.
     ArrivalsMissed {
         missed: u64,
         max: u64,
     },
-    /// What a reader of logs has seen is not on the chain, and what became of it is not kept. It can begin again at block
-    /// `from`, up to which nothing has changed.
+    /// The last block that a log reader has seen left the chain, and the record of that reorg was evicted.
+    /// The reader can restart at block `from`; earlier blocks have not changed.
     LogsGone {
         from: u64,
     },
@@ -46,7 +47,7 @@ pub enum Error {
     CallHalted(HaltReason),
     Call(ExecutionError),
     Estimate(EstimateError),
-    /// A call needs more gas than one request may have.
+    /// The call needs more gas than one request may use.
     CallGas {
         max: u64,
     },
@@ -63,14 +64,14 @@ pub enum Error {
     State(StateError),
     /// The scheduler ended the job.
     Stopped(Stopped),
-    /// An attempt came to its limits; see [`Api::attempt`](crate::Api::attempt). No caller sees it.
+    /// An attempt reached its limits; see [`Api::attempt`](crate::Api::attempt). Never returned to a caller.
     Long,
     /// A method panicked; the log has the details.
     Panicked,
 }
 
 impl Error {
-    /// Whether an attempt ended by its limits: with others there may be an answer.
+    /// Returns `true` if an attempt ended at its limits: the slow path may still succeed.
     pub(crate) fn is_long(&self) -> bool {
         matches!(
             self,
@@ -82,7 +83,7 @@ impl Error {
     }
 }
 
-/// Why there is nothing to trace.
+/// Error for a trace of something that cannot be traced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TraceError {
     #[error("genesis is not traceable")]
@@ -93,7 +94,7 @@ pub enum TraceError {
     Index { index: u64, block: B256 },
 }
 
-/// A range of blocks that holds none.
+/// Error for an invalid range of blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RangeError {
     #[error("invalid block range params")]
@@ -102,7 +103,7 @@ pub enum RangeError {
     BeyondHead,
 }
 
-/// A simulation that asks for too much.
+/// Error for a simulation that exceeds a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SimulationLimit {
     #[error("too many calls in a block: at most {max}")]
@@ -111,7 +112,7 @@ pub enum SimulationLimit {
     Calls { max: usize },
 }
 
-/// A query for logs that asks for too much, and the range from its start that can be asked for.
+/// Error for a log query that exceeds a limit, with the range from its start that can be queried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogLimit {
     pub kind: LogLimitKind,
@@ -119,23 +120,23 @@ pub struct LogLimit {
     pub to: u64,
 }
 
-/// Which limit a query for logs went beyond.
+/// Limit that a log query exceeded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogLimitKind {
     Logs { max: u64 },
     Milliseconds { max: u64 },
 }
 
-/// More of something than one request may ask for.
+/// Limit on the number of entries in one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limit {
-    /// What there is too much of, as `data` names it.
+    /// Name of the limited entries, as in `data`.
     pub name: &'static str,
     pub max: u64,
 }
 
 impl Limit {
-    /// Refuses more than `max`.
+    /// Returns an error if `count` exceeds `max`.
     pub fn check(self, count: usize) -> Result<(), Error> {
         if u64::try_from(count).is_ok_and(|count| count <= self.max) { Ok(()) } else { Err(self.into()) }
     }

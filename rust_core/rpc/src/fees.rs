@@ -1,4 +1,4 @@
-//! Prices: what to offer now, and what blocks paid.
+//! Fees: suggestions for new transactions, and the history of past blocks.
 
 use alloy_consensus::{Header, Transaction as _};
 use foreseal_node::{BlockId, View};
@@ -27,27 +27,28 @@ pub const METHODS: &[Method] = &[
     ),
 ];
 
-/// Tip (wei per gas) that is suggested while blocks have room: order is by tip, so any tip is included.
+/// Suggested tip (wei per gas) while blocks have room. Transactions are ordered by tip, so any tip suffices
+/// then.
 const LEAST_TIP: u128 = 1_000_000;
-/// Tip (wei per gas) beyond which nothing is suggested, whatever others pay.
+/// Maximum tip (wei per gas) that is suggested, independent of what others pay.
 const GREATEST_TIP: u128 = 500_000_000_000;
-/// Blocks that one fee history covers.
+/// Maximum number of blocks in one fee history.
 const MAX_HISTORY: u64 = 1024;
 
-/// The base fee of the block being built and the suggested tip.
+/// Returns the base fee of the pending block plus the suggested tip.
 fn gas_price(context: &Context<'_>, _: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     let view = context.view()?;
     let base_fee = view.pending().block.header.base_fee_per_gas.unwrap_or(0);
     Ok(quantity(suggested_tip(view).saturating_add(u128::from(base_fee))))
 }
 
-/// Wei per gas in the block being built; zero before London.
+/// Returns the wei per gas in the pending block; zero before London.
 fn base_fee(context: &Context<'_>, _: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     let header = &context.view()?.pending().block.header;
     Ok(quantity(u128::from(header.base_fee_per_gas.unwrap_or(0))))
 }
 
-/// Wei per blob gas in the block being built; zero before Cancun.
+/// Returns the wei per blob gas in the pending block; zero before Cancun.
 fn blob_base_fee(context: &Context<'_>, _: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     let view = context.view()?;
     Ok(quantity(view.spec().blob_base_fee(&view.pending().block.header).unwrap_or(0)))
@@ -57,7 +58,8 @@ fn max_priority_fee_per_gas(context: &Context<'_>, _: &mut Params<'_>) -> Result
     Ok(quantity(suggested_tip(context.view()?)))
 }
 
-/// The least tip while there is room; a tenth above the median of a block that is nearly full.
+/// Returns the suggested tip: [`LEAST_TIP`] while there is room, else a tenth above the median of the nearly
+/// full block.
 pub fn suggested_tip(view: &View) -> u128 {
     let full = [view.pending(), view.latest()].into_iter().map(|found| &found.block).find(|block| {
         let header = &block.header;
@@ -75,7 +77,7 @@ fn fee_history(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>
     let newest = view.resolve(newest)?;
     let count = count.min(MAX_HISTORY).min(newest.number().saturating_add(1));
     let first = newest.number() + 1 - count;
-    // A row at a time: at most one block that is not in memory is held.
+    // Reads one row at a time, so that at most one block outside the in-memory window is held.
     let older = (first..newest.number()).map(|number| Row::read(view, number, percentiles.as_ref()));
     let mut rows = older.collect::<Result<Vec<Row>, Error>>()?;
     let header = &newest.block.header;
@@ -88,18 +90,18 @@ fn fee_history(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>
     Ok(out)
 }
 
-/// What the history shows of a block.
+/// Fee history of one block.
 #[derive(Debug)]
 struct Row {
     fees: Fees,
     gas_ratio: f64,
     blob_gas_ratio: f64,
-    /// Wei per gas; `None` if no percentiles are asked for.
+    /// Wei per gas; `None` if the request has no percentiles.
     rewards: Option<Vec<u128>>,
 }
 
 impl Row {
-    /// Of a sealed block; its body is read for the rewards alone.
+    /// Reads the row of a sealed block. The body is needed only for rewards.
     fn read(view: &View, number: u64, percentiles: Option<&Percentiles>) -> Result<Self, Error> {
         checkpoint()?;
         let id = BlockId::Number(number);
@@ -124,7 +126,8 @@ impl Row {
     }
 }
 
-/// `next` are the prices after the last row, which is one more than there are blocks.
+/// Writes the history. `next` holds the fees after the last row: the lists of fees have one more entry than
+/// there are blocks.
 fn write_history(out: &mut Vec<u8>, oldest: u64, rows: &[Row], next: Option<Fees>, rewarded: bool) {
     let fees = || rows.iter().map(|row| row.fees).chain(next);
     let mut object = Object::open(out);
@@ -142,14 +145,16 @@ fn write_history(out: &mut Vec<u8>, oldest: u64, rows: &[Row], next: Option<Fees
     object.close();
 }
 
-/// Prices of a block (wei per gas, wei per blob gas).
+/// Fees of a block: wei per gas, wei per blob gas.
 #[derive(Clone, Copy, Debug)]
 struct Fees {
     base_fee: u64,
     blob_fee: u128,
 }
 
-/// Those of the block after another. Depends on its header alone, so that a block answers the same before and after it is sealed.
+/// Returns the fees of the block after `header`.
+///
+/// They depend on the header alone, so that a block gives the same result before and after it is sealed.
 fn next_fees(spec: &ChainSpec, header: &Header) -> Fees {
     let excess_blob_gas = spec.excess_blob_gas_after(header, header.timestamp);
     let next = Header { timestamp: header.timestamp, excess_blob_gas, ..Header::default() };
@@ -163,7 +168,8 @@ fn rewards(block: &Block, percentiles: Option<&Percentiles>) -> Option<Vec<u128>
     percentiles.map(|Percentiles(percentiles)| tips(block, percentiles))
 }
 
-/// The tips (wei per gas) at `percentiles` of the block's gas, ascending; zeros for an empty block.
+/// Returns the tips (wei per gas) at `percentiles` of the block's gas, in ascending order; zeros for an empty
+/// block.
 fn tips(block: &Block, percentiles: &[f64]) -> Vec<u128> {
     let base_fee = block.header.base_fee_per_gas.unwrap_or(0);
     let paid = block.transactions.iter().zip(&block.receipts).map(|(transaction, receipt)| {
@@ -176,7 +182,7 @@ fn tips(block: &Block, percentiles: &[f64]) -> Vec<u128> {
     let mut current = rows.next().unwrap_or_default();
     let mut gas = current.1;
     let at = |percentile: &f64| {
-        // Whole gas, as in geth: a fraction that is left is no reason to go on to the next transaction.
+        // Rounded down as in geth: a fraction of gas must not advance to the next transaction.
         let threshold = (as_f64(block.header.gas_used) * percentile / 100.0).floor();
         while as_f64(gas) < threshold {
             let Some(next) = rows.next() else { break };
@@ -192,13 +198,13 @@ fn ratio(used: u64, limit: u64) -> f64 {
     if limit == 0 { 0.0 } else { as_f64(used) / as_f64(limit) }
 }
 
-/// Gas as a float; block gas is far below the 2^53 where that would lose digits.
+/// Converts gas to a float. Block gas is far below 2^53, where precision would be lost.
 #[allow(clippy::cast_precision_loss)]
 fn as_f64(gas: u64) -> f64 {
     gas as f64
 }
 
-/// A ratio between 0 and 1; Rust writes such a float without an exponent.
+/// Writes a ratio between 0 and 1. Rust formats such a float without an exponent.
 fn write_number(out: &mut Vec<u8>, number: f64) {
     out.extend_from_slice(number.to_string().as_bytes());
 }

@@ -1,4 +1,4 @@
-//! Which blocks are safe and finalized, told by an external settlement process.
+//! Safe and finalized blocks, set by an external settlement process.
 
 use foreseal_node::{BlockId, Moment};
 
@@ -14,12 +14,14 @@ pub const METHODS: &[Method] = &[Method::threaded(
 )
 .only(Access::Admin)];
 
-/// What is not named stays. Once it was called, neither follows `latest` by its depth any more.
+/// Sets the safe and the finalized block; a field left out stays unchanged.
+///
+/// After the first call, neither follows `latest` at a fixed depth any more.
 fn set_finality(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     let Finality { safe, finalized } = params.required()?;
     let node = context.node;
     let asked = node.control(|writer| {
-        // While nobody else writes: the blocks that are named are those of the chain that is changed.
+        // Resolved under the writer's lock, so that the chain cannot change in between.
         let numbers = context.newest_view().and_then(|view| {
             let number = |id: Option<BlockId>| id.map(|id| view.moment(id)).transpose();
             Ok((number(safe)?, number(finalized)?))

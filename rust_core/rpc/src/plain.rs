@@ -1,31 +1,35 @@
-//! Calls written as nearly all are, taken apart in place: nothing is parsed twice and nothing is built.
+//! Fast-path parser of JSON-RPC envelopes in their common form. It borrows from the body: nothing is parsed
+//! twice and no JSON tree is built.
 //!
-//! What is not plain (escapes, letters beyond ASCII, other members, notifications, numbers of any length as ids) is not
-//! wrong: whoever asks reads it in the general way. Whether the parameters are good JSON shows when they are parsed.
+//! A body outside this subset (escapes, non-ASCII characters, other members, notifications, other ids) may
+//! still be valid: the caller then parses it on the slow path. Parameters are validated later, when they are
+//! parsed.
 
-/// One call, in the bytes that it came in.
+/// One call, borrowed from the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plain<'a> {
-    /// JSON of the id, as the answer repeats it.
+    /// JSON of the id, as the response repeats it.
     pub id: &'a str,
     pub method: &'a str,
     /// JSON of the parameters: an array, if it is valid.
     pub params: &'a str,
 }
 
-/// A body.
+/// Parsed body of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Body<'a> {
     Call(Plain<'a>),
-    /// At least one.
+    /// At least one call.
     Batch(Vec<Plain<'a>>),
 }
 
-/// Digits of an id at most: fewer than 64 bits hold.
+/// Maximum number of digits of an id, so that it fits 64 bits.
 const DIGITS: usize = 18;
 
-/// The calls in `body`, which nests no more than `depth` arrays and objects and is a batch of `batch` calls at most;
-/// `None` where it is not plain.
+/// Parses the calls in `body`.
+///
+/// Returns `None` if the body is outside the subset, nests more than `depth` arrays and objects, or is a
+/// batch of more than `batch` calls.
 pub fn read(body: &[u8], depth: usize, batch: usize) -> Option<Body<'_>> {
     let text = std::str::from_utf8(body).ok().filter(|text| text.is_ascii())?;
     let mut reader = Reader { text, at: 0 };
@@ -39,14 +43,16 @@ pub fn read(body: &[u8], depth: usize, batch: usize) -> Option<Body<'_>> {
     (reader.at == text.len()).then_some(read)
 }
 
-/// Where the first quote, backslash or control character is in `bytes`, which are ASCII: looked for in eight at a time.
+/// Returns the position of the first quote, backslash or control character in ASCII `bytes`. Searches eight
+/// bytes at a time.
 fn string_end(bytes: &[u8]) -> Option<usize> {
     const EACH: u64 = u64::from_le_bytes([1; 8]);
     const HIGH: u64 = EACH << 7;
     let (words, rest) = bytes.as_chunks();
     for (at, word) in words.iter().enumerate() {
         let word = u64::from_le_bytes(*word);
-        // What is subtracted borrows from a byte that is less, and sets its highest bit; up to the first one all is exact.
+        // A subtraction sets the high bit of each byte that is less than the subtrahend. A borrow can falsify
+        // only the bytes after it, so the first match is exact.
         let quotes = (word ^ (EACH * u64::from(b'"'))).wrapping_sub(EACH);
         let escapes = (word ^ (EACH * u64::from(b'\\'))).wrapping_sub(EACH);
         let controls = word.wrapping_sub(EACH * u64::from(b' '));
@@ -59,7 +65,7 @@ fn string_end(bytes: &[u8]) -> Option<usize> {
     Some(bytes.len() - rest.len() + found)
 }
 
-/// Reads from left to right, an ASCII text.
+/// Cursor over an ASCII text.
 struct Reader<'a> {
     text: &'a str,
     at: usize,
@@ -76,7 +82,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Whether `byte` comes next: then it is taken, with the space behind it.
+    /// Returns `true` if `byte` is next, and consumes it with the whitespace after it.
     fn takes(&mut self, byte: u8) -> bool {
         let next = self.peek() == Some(byte);
         if next {
@@ -99,7 +105,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// An object of nothing but the four members, each once, the id among them.
+    /// Parses an object with only the four members, each at most once; the id is required.
     fn call(&mut self, depth: usize) -> Option<Plain<'a>> {
         let depth = depth.checked_sub(1)?;
         let (mut version, mut id, mut method, mut params) = (None, None, None, None);
@@ -133,7 +139,7 @@ impl<'a> Reader<'a> {
         (version? == "2.0").then_some(Plain { id: id?, method: method?, params: params.unwrap_or("[]") })
     }
 
-    /// A string without escapes, without its quotes.
+    /// Parses a string without escapes, and returns it without its quotes.
     fn string(&mut self) -> Option<&'a str> {
         let rest = self.text[self.at..].strip_prefix('"')?;
         let end = string_end(rest.as_bytes())?;
@@ -141,7 +147,7 @@ impl<'a> Reader<'a> {
         (rest.as_bytes()[end] == b'"').then(|| &rest[..end])
     }
 
-    /// A string, `null`, or a whole number that is not negative.
+    /// Parses a string, `null`, or a non-negative whole number.
     fn id(&mut self) -> Option<&'a str> {
         let (start, rest) = (self.at, &self.text[self.at..]);
         if rest.starts_with('"') {
@@ -158,7 +164,7 @@ impl<'a> Reader<'a> {
         Some(&self.text[start..self.at])
     }
 
-    /// From a bracket to the one that closes it, with no more than `depth` open at once.
+    /// Scans from a bracket to its closing bracket, with at most `depth` open at once.
     fn array(&mut self, depth: usize) -> Option<&'a str> {
         let start = self.at;
         if self.peek() != Some(b'[') {
@@ -269,7 +275,7 @@ mod tests {
         assert!(read(b"[]", 0, 0).is_none());
     }
 
-    /// Pieces that bodies are put together from, most of them well.
+    /// Generates bodies from fragments, most of them valid.
     fn body() -> impl Strategy<Value = String> {
         let value = prop_oneof![
             Just("1"),
@@ -314,14 +320,14 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(4_000))]
 
-        /// Eight bytes at a time find what one at a time does.
+        /// The search by eight bytes finds the same position as a search by single bytes.
         #[test]
         fn strings_end_where_the_first_special_byte_is(text in "[ -~]{0,40}[\"\\\\\x00-\x7f]{0,3}[ -~]{0,9}") {
             let found = text.bytes().position(|byte| byte == b'"' || byte == b'\\' || byte < b' ');
             prop_assert_eq!(string_end(text.as_bytes()), found);
         }
 
-        /// Whatever is found is what another parser finds.
+        /// Every parsed body agrees with a general JSON parser.
         #[test]
         fn what_is_read_is_what_json_says(text in body()) {
             let Some(read) = read(text.as_bytes(), 64, 100) else { return Ok(()) };
@@ -329,7 +335,7 @@ mod tests {
                 Body::Call(call) => (false, vec![call]),
                 Body::Batch(calls) => (true, calls),
             };
-            // Parameters that are no JSON are found out later.
+            // Invalid JSON in parameters is detected later.
             if calls.iter().any(|call| serde_json::from_str::<Value>(call.params).is_err()) {
                 return Ok(());
             }

@@ -21,7 +21,7 @@ pub const METHODS: &[Method] = &[Method::threaded(
     get_proof,
 )];
 
-/// An account and slots of it with the trie nodes that prove them, or that they are not there.
+/// Returns an account and slots of it, with the trie nodes that prove their presence or absence.
 fn get_proof(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     let (address, keys): (Address, Vec<StorageKey>) = (params.required()?, params.required()?);
     Limit { name: "slots", max: context.limits.slots }.check(keys.len())?;
@@ -47,7 +47,7 @@ fn write_proof(out: &mut Vec<u8>, proof: &AccountProof, keys: &[StorageKey]) {
         .close();
 }
 
-/// As in geth the key comes back in the form in which it was asked for: 32 bytes, or a quantity.
+/// Writes a slot. As in geth, the key has the format of the request: 32 bytes, or a quantity.
 fn write_slot(out: &mut Vec<u8>, (key, proof): (&StorageKey, &SlotProof)) {
     let mut object = Object::open(out);
     if key.whole {

@@ -1,5 +1,4 @@
-//! What calls, estimates, access lists and traces of calls have in common: a request, where it executes, and what it sets
-//! there.
+//! Common part of calls, estimates, access lists and call traces: the request, its block and its overrides.
 
 use alloy_consensus::Header;
 use alloy_primitives::B256;
@@ -12,7 +11,7 @@ use crate::{
     params::{CallBlock, CallObject, Params, Reason},
 };
 
-/// A request to execute, read from the parameters of a method.
+/// Request to execute, parsed from the parameters of a method.
 #[derive(Debug)]
 pub struct Question {
     pub request: CallRequest,
@@ -29,20 +28,20 @@ impl Question {
         Ok(Self { request, block, state: StateOverrides::default(), overrides: BlockOverrides::default() })
     }
 
-    /// Reads state overrides, the next argument.
+    /// Reads the state overrides from the next argument.
     pub fn with_state(mut self, params: &mut Params<'_>) -> Result<Self, Error> {
         self.state = params.optional()?.unwrap_or_default();
         Ok(self)
     }
 
-    /// Reads block overrides, the next argument.
+    /// Reads the block overrides from the next argument.
     pub fn with_block(mut self, params: &mut Params<'_>) -> Result<Self, Error> {
         let CallBlock(overrides) = params.optional()?.unwrap_or_default();
         self.overrides = overrides;
         Ok(self)
     }
 
-    /// Executes in the environment that is asked for.
+    /// Executes the request in the requested environment.
     pub fn execute<T, E: Into<Error>>(
         &self,
         context: &Context<'_>,
@@ -53,7 +52,7 @@ impl Question {
         self.execute_on(view, at.header(), at.state(), run)
     }
 
-    /// Executes in the block of `header`, on a state that may be another than the one after the block.
+    /// Executes the request in the block of `header`, on a state that need not be the one after the block.
     pub fn execute_on<T, E: Into<Error>>(
         &self,
         view: &View,
@@ -75,7 +74,7 @@ impl Question {
     }
 }
 
-/// Reads the call object; a chain id in it must be this chain's.
+/// Reads the call object. Its chain id, if present, must be that of this chain.
 pub fn call_object(context: &Context<'_>, params: &mut Params<'_>) -> Result<CallObject, Error> {
     let object: CallObject = params.required()?;
     let want = context.node.spec().chain_id();
@@ -85,7 +84,8 @@ pub fn call_object(context: &Context<'_>, params: &mut Params<'_>) -> Result<Cal
     Ok(object)
 }
 
-/// Hashes of a block's ancestors alone: with another number set, the block would otherwise see those after it.
+/// Hashes of a block's ancestors only. With an overridden block number, `BLOCKHASH` would otherwise return
+/// hashes of later blocks.
 struct Ancestors<'a> {
     hashes: &'a dyn BlockHashes,
     below: u64,

@@ -1,4 +1,4 @@
-//! Blocks, headers, receipts and transactions in the encodings that consensus hashes.
+//! Blocks, headers, receipts and transactions in their consensus encodings.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ pub const METHODS: &[Method] = &[
         .in_read_lane(),
 ];
 
-/// What stands for a transaction that is not there: the execution API has no `null` here.
+/// Result for a transaction that does not exist: the execution API has no `null` here.
 const NO_BYTES: &[u8] = b"\"0x\"";
 
 fn raw_block(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
@@ -46,7 +46,7 @@ fn raw_header(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>,
     Ok(data(&rlp))
 }
 
-/// Each in the form that the receipts trie holds (EIP-2718).
+/// Returns each receipt in its EIP-2718 encoding, as in the receipts trie.
 fn raw_receipts(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     let found = block(context, params)?;
     let (mut out, mut bytes) = (Vec::new(), Vec::new());
@@ -58,8 +58,10 @@ fn raw_receipts(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8
     Ok(out)
 }
 
-/// The EIP-2718 bytes: as they stand in the block; of a pooled transaction as they were submitted, blobs included.
-/// Looked for as `eth_getTransactionByHash` does.
+/// Returns the EIP-2718 encoding of a transaction.
+///
+/// An included transaction is encoded as in its block, a pooled one as it was submitted, with its blobs. The
+/// lookup order is that of `eth_getTransactionByHash`.
 fn raw_transaction(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     Ok(match find(context, &params.required()?)? {
         Some(Found::Included { transaction, .. }) => data(transaction.encoded()),
@@ -82,7 +84,7 @@ fn raw_at(found: &Executed, index: u64) -> Vec<u8> {
     transaction_at(found, index).map_or_else(|| NO_BYTES.to_vec(), |transaction| data(transaction.encoded()))
 }
 
-/// The block that the next argument names. The execution API has no `null` for one that is not there.
+/// Reads the block of the next argument. The execution API has no `null` for a block that does not exist.
 fn block(context: &Context<'_>, params: &mut Params<'_>) -> Result<Arc<Executed>, Error> {
     Ok(context.view()?.resolve(params.required()?)?)
 }

@@ -1,31 +1,31 @@
-//! JSON of blocks that were asked for lately.
+//! Cache of blocks rendered as JSON.
 //!
-//! A hash says everything that a block shows, whether sealed or a step of the block being built: an entry never becomes wrong,
-//! and who has it may give it out as it is, without copying it.
+//! A hash determines the whole content of a block, sealed or pending. An entry therefore never becomes stale,
+//! and can be shared without a copy.
 
 use alloy_primitives::B256;
 use bytes::Bytes;
 use foreseal_types::Cache;
 
-/// Bytes that entries take together.
+/// Maximum total size of the entries in bytes.
 const BYTES: u64 = 24 << 20;
-/// About how many there are then.
+/// Expected number of entries.
 const NUMBER: usize = 1024;
-/// Bytes of an entry without its JSON.
+/// Overhead of an entry in bytes, without its JSON.
 const OWN: usize = 128;
 
-/// What is shown of a block.
+/// Part of a block that is rendered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Part {
     /// The block with the hashes of its transactions.
     Hashes,
     /// The block with its transactions.
     Full,
-    /// A list of its receipts.
+    /// The list of its receipts.
     Receipts,
 }
 
-/// A cache by the block's hash.
+/// Cache by block hash and part.
 pub struct Rendered(Cache<(B256, Part), Bytes>);
 
 impl Default for Rendered {
@@ -35,13 +35,13 @@ impl Default for Rendered {
 }
 
 impl Rendered {
-    /// A part of the block with this hash; `write` writes it where it is not there.
+    /// Returns a part of the block with this hash. Calls `write` if the part is not cached.
     pub fn part(&self, hash: B256, part: Part, write: impl FnOnce() -> Vec<u8>) -> Bytes {
         let key = (hash, part);
         if let Some(json) = self.0.get(&key) {
             return json;
         }
-        // Of exactly its size: the room that was left over would stay as long as the entry.
+        // Drops spare capacity, which would otherwise occupy memory as long as the entry.
         let json = Bytes::from(write().into_boxed_slice());
         self.0.insert(key, json.clone(), (OWN + json.len()) as u64);
         json

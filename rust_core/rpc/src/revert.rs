@@ -1,4 +1,4 @@
-//! What returned bytes of a reverted call mean (Solidity's `Error(string)` and `Panic(uint256)`).
+//! Decoder of the output of a reverted call (Solidity's `Error(string)` and `Panic(uint256)`).
 
 use std::fmt::Write as _;
 
@@ -9,10 +9,10 @@ use foreseal_evm::HaltReason;
 const ERROR: [u8; 4] = [0x08, 0xc3, 0x79, 0xa0];
 /// Selector of `Panic(uint256)`.
 const PANIC: [u8; 4] = [0x4e, 0x48, 0x7b, 0x71];
-/// Characters of a reason that a message repeats; `data` always has all of it.
+/// Maximum number of characters of a reason in a message; `data` always has the full output.
 const MAX_REASON: usize = 1024;
 
-/// The reason that `output` names, if it names one.
+/// Returns the reason that `output` encodes, if any.
 pub fn reason(output: &[u8]) -> Option<String> {
     let (selector, arguments) = output.split_first_chunk::<4>()?;
     match *selector {
@@ -22,7 +22,7 @@ pub fn reason(output: &[u8]) -> Option<String> {
     }
 }
 
-/// `execution reverted`, with the reason if `output` names one.
+/// Returns `execution reverted`, followed by the reason if `output` encodes one.
 pub fn message(output: &[u8]) -> String {
     let mut message = "execution reverted".to_owned();
     if let Some(reason) = reason(output) {
@@ -32,7 +32,7 @@ pub fn message(output: &[u8]) -> String {
     message
 }
 
-/// How a call ended that did not revert and did not succeed.
+/// Returns the message for a call that halted without a revert.
 pub fn halt_message(reason: &HaltReason) -> String {
     match reason {
         HaltReason::OutOfGas(_) => "out of gas".to_owned(),
@@ -45,7 +45,7 @@ fn word(bytes: &[u8], at: usize) -> Option<U256> {
     Some(U256::from_be_slice(bytes.get(at..end)?))
 }
 
-/// The ABI-encoded string that `Error` carries.
+/// Decodes the ABI-encoded string of `Error`.
 fn error_text(arguments: &[u8]) -> Option<String> {
     let offset = usize::try_from(word(arguments, 0)?).ok()?;
     let length = usize::try_from(word(arguments, offset)?).ok()?;
@@ -54,7 +54,7 @@ fn error_text(arguments: &[u8]) -> Option<String> {
     Some(String::from_utf8_lossy(text).into_owned())
 }
 
-/// The words that geth has for Solidity's panic codes.
+/// Returns geth's message for a Solidity panic code.
 fn panic_text(code: U256) -> String {
     let known = match u64::try_from(code) {
         Ok(0x00) => "generic panic",

@@ -1,4 +1,4 @@
-//! The one mapping of what fails to JSON-RPC errors.
+//! Mapping of all errors to JSON-RPC errors.
 
 use std::time::Duration;
 
@@ -17,16 +17,16 @@ use crate::{
     subscriptions::write_place,
 };
 
-/// Message of a transaction that the sender cannot pay, as the specification words it.
+/// Message for a sender with insufficient funds, as worded in the specification.
 const INSUFFICIENT_FUNDS: &str = "insufficient funds for gas * price + value";
 
-/// A JSON-RPC error object.
+/// JSON-RPC error object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RpcError {
     pub code: i64,
     /// Text, not yet escaped for JSON.
     pub message: String,
-    /// JSON; `None` leaves the field out.
+    /// JSON; `None` omits the field.
     pub data: Option<Vec<u8>>,
 }
 
@@ -37,13 +37,13 @@ const SERVER: i64 = -32000;
 const NOT_FOUND: i64 = -32001;
 const UNAVAILABLE: i64 = -32002;
 const LIMIT: i64 = -32005;
-/// The execution API's code of a limit of simulations.
+/// Code of the execution API for an exceeded simulation limit.
 const SIMULATION_LIMIT: i64 = -38026;
-/// The execution API's code of an override that moves a precompiled contract to where it is.
+/// Code of the execution API for an override that moves a precompiled contract to its own address.
 const MOVED_TO_ITSELF: i64 = -38022;
-/// The execution API's code of a reverted `eth_call`.
+/// Code of the execution API for a reverted `eth_call`.
 const REVERTED: i64 = 3;
-// EIP-7966.
+// Codes of EIP-7966.
 const SYNC_TIMEOUT: i64 = 4;
 const SYNC_NOT_EXECUTABLE: i64 = 5;
 const SYNC_NONCE_GAP: i64 = 6;
@@ -167,7 +167,8 @@ impl From<ExecutionError> for RpcError {
 impl From<EstimateError> for RpcError {
     fn from(error: EstimateError) -> Self {
         match error {
-            // Exactly this message and always data: clients recognise -32000 only so.
+            // Clients recognise a revert with code -32000 only by exactly this message and the presence of
+            // `data`.
             EstimateError::Revert { output } => {
                 Self::reverted(SERVER, "execution reverted".to_owned(), &output)
             }
@@ -181,7 +182,7 @@ impl From<EstimateError> for RpcError {
 }
 
 impl From<SimulateError> for RpcError {
-    /// The execution API's codes of `eth_simulateV1`.
+    /// Maps errors of `eth_simulateV1` to the codes of the execution API.
     fn from(error: SimulateError) -> Self {
         let message = error.to_string();
         let code = match error {
@@ -201,7 +202,7 @@ impl From<SimulateError> for RpcError {
     }
 }
 
-/// The execution API's code of a transaction that cannot be in a simulated block.
+/// Returns the code of the execution API for a transaction that is invalid in a simulated block.
 fn invalid_transaction(rejected: &Rejected) -> i64 {
     match rejected {
         Rejected::NonceTooLow { .. } => -38010,
@@ -212,7 +213,7 @@ fn invalid_transaction(rejected: &Rejected) -> i64 {
         Rejected::BlockGasExceeded { .. } => -38015,
         Rejected::SenderHasCode => -38024,
         Rejected::InitCodeTooLarge => -38025,
-        // As recorded.
+        // Codes as recorded in the test vectors of the execution API.
         Rejected::NonceOverflow => INTERNAL,
         Rejected::TipAboveFee => INVALID_PARAMS,
         Rejected::BlobGasExceeded { .. }
@@ -329,19 +330,19 @@ impl RpcError {
         Self { code, message: message.into(), data: None }
     }
 
-    /// A node that stops does not answer any more.
+    /// Returns the error of a node that is stopping.
     pub fn stopping() -> Self {
         Self::new(UNAVAILABLE, "the node is stopping")
     }
 
-    /// More than `max` calls would wait for a thread.
+    /// Returns the error for a full queue of `max` waiting calls.
     pub fn queue_full(max: usize) -> Self {
         let mut data = Vec::new();
         limit_object(&mut data, "queue", max as u64).close();
         Self { data: Some(data), ..Self::new(LIMIT, "too many calls are waiting") }
     }
 
-    /// `what` is more than the limit of this name, a whole number of what the name says.
+    /// Returns the error for `what` exceeding the limit `name` of `max`, an integer in the unit of the name.
     fn limit(what: &str, name: &str, max: u64) -> Self {
         let mut data = Vec::new();
         limit_object(&mut data, name, max).close();
@@ -373,26 +374,28 @@ impl RpcError {
         Self { code, message, data: Some(data) }
     }
 
-    /// Of a call or an estimate, not of a submission. Figures in wei; in the message, because web3.py takes any object in
-    /// the data of these methods for a revert.
+    /// Returns the error for insufficient funds of a call or an estimate, not of a submission.
+    ///
+    /// The amounts in wei are in the message, because web3.py interprets any object in the `data` of these
+    /// methods as a revert.
     fn insufficient_funds(have: U256, want: U256) -> Self {
         Self::new(SERVER, format!("{INSUFFICIENT_FUNDS}: have {have} want {want}"))
     }
 }
 
-/// Data that names a limit, left open.
+/// Opens an object with the name and value of a limit; the caller closes it.
 fn limit_object<'a>(data: &'a mut Vec<u8>, name: &str, max: u64) -> Object<'a> {
     let mut object = Object::open(data);
     object.json("limit", &format!("\"{name}\"")).json("max", &max.to_string());
     object
 }
 
-/// A limit of time as errors name it.
+/// Converts a time limit to milliseconds for an error.
 pub(crate) fn milliseconds(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// An object of quantities; `None` when there are none.
+/// Returns an object of quantities, or `None` if there are none.
 fn numbers(fields: &[(&'static str, U256)]) -> Option<Vec<u8>> {
     if fields.is_empty() {
         return None;

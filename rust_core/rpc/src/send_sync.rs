@@ -1,4 +1,4 @@
-//! `eth_sendRawTransactionSync` (EIP-7966): the receipt as soon as the transaction is pre-confirmed.
+//! `eth_sendRawTransactionSync` (EIP-7966): returns the receipt as soon as the transaction is pre-confirmed.
 
 use std::time::Duration;
 
@@ -19,23 +19,25 @@ pub const METHODS: &[Method] = &[Method::waiting(
     send_raw_transaction_sync,
 )];
 
-/// How long it waits when the caller does not say, or says something that it cannot wait for.
+/// Default timeout, also used if the caller's value is invalid or too long.
 const DEFAULT_TIME: Duration = Duration::from_secs(2);
 
-/// Why a transaction has no receipt.
+/// Reason for which there is no receipt.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SyncError {
     #[error("the transaction is in the pool, but was in no step within {} ms", waited.as_millis())]
     Timeout { hash: B256, waited: Duration },
-    /// It was not kept, or left the pool meanwhile.
+    /// The pool rejected the transaction, or dropped it in the meantime.
     #[error("the transaction cannot be executed: {reason}")]
     NotExecutable { hash: B256, reason: String },
-    /// It was not kept.
+    /// The pool rejected the transaction.
     #[error("the transaction has nonce {nonce}, but the sender's next one is {expected}")]
     NonceGap { nonce: u64, expected: u64 },
 }
 
-/// The same bytes again are no error: their receipt is what the view has now, or will have.
+/// Submits a transaction and waits for its receipt.
+///
+/// Submitting the same bytes again is not an error: the result is the existing receipt, or the one to come.
 fn send_raw_transaction_sync(context: &Context<'_>, params: &mut Params<'_>) -> Result<Reply, Error> {
     let (raw, time): (Bytes, Option<Milliseconds>) = (params.required()?, params.optional()?);
     let node = context.node;
@@ -48,7 +50,7 @@ fn send_raw_transaction_sync(context: &Context<'_>, params: &mut Params<'_>) -> 
     submit(node, submission, true, Then::Receipt(Awaiting { hash, nonce, time }))
 }
 
-/// A transaction that was submitted, whose receipt somebody wants.
+/// Submitted transaction with a caller that waits for the receipt.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Awaiting {
     hash: B256,
@@ -57,7 +59,7 @@ pub(crate) struct Awaiting {
 }
 
 impl Awaiting {
-    /// What follows from the answer to the submission.
+    /// Continues after the result of the submission.
     pub fn answered(self, node: &Node, answer: Result<Admission, SubmitError>) -> Result<Reply, Error> {
         let Self { hash, nonce, time } = self;
         let waiting = match answer {
@@ -68,7 +70,8 @@ impl Awaiting {
                 Status::Pooled | Status::Dropped(_) | Status::Replaced { .. } | Status::Unknown => None,
             },
             Err(error) => {
-                // Somebody else may have sent it, and it has been executed since the view was looked at.
+                // Another caller may have submitted it, and it may have been executed after the previous read
+                // of the view.
                 let view = node.view().ok_or(Error::Starting)?;
                 return receipt_of(&view, &hash)?
                     .map(|receipt| Reply::Ready(receipt.into()))
@@ -86,31 +89,33 @@ impl Awaiting {
     }
 }
 
-/// The time that was asked for, if it is one and not above the limit.
+/// Returns the requested timeout if it is valid and does not exceed the limit.
 fn time_to_wait(asked: Option<Milliseconds>, limit: Duration) -> Duration {
     let asked = asked.and_then(|Milliseconds(time)| time).map(Duration::from_millis);
     asked.filter(|time| *time <= limit).unwrap_or(DEFAULT_TIME.min(limit))
 }
 
-/// A transaction that is in the pool, and somebody who waits for its receipt.
+/// Transaction in the pool with a caller that waits for its receipt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Awaited {
     hash: B256,
     time: Duration,
-    /// On the node's monotonic clock.
+    /// Deadline on the node's monotonic clock.
     deadline: Duration,
 }
 
 impl Awaited {
-    /// Until when it waits, on the node's monotonic clock.
+    /// Returns the deadline on the node's monotonic clock.
     pub fn deadline(&self) -> Duration {
         self.deadline
     }
 
-    /// The receipt in the newest view, or why there will be none; `None` as long as neither is known.
+    /// Returns the receipt from the newest view, an error if there will be none, or `None` if neither is
+    /// determined yet.
     pub fn poll(&self, node: &Node) -> Result<Option<Vec<u8>>, Error> {
         let hash = self.hash;
-        // Before the view: a step made until production failed, or that takes it from the pool meanwhile, is in it.
+        // Read before the view, so that the view includes any step that removed the transaction from the pool
+        // or preceded a failure of production.
         let production = node.check_production();
         let gone = if node.pool().contains(&hash) { None } else { departed(&node.pool().status(&hash)) };
         let view = node.view().ok_or(Error::Starting)?;
@@ -127,13 +132,15 @@ impl Awaited {
         Ok(None)
     }
 
-    /// The answer to somebody who does not wait any longer.
+    /// Returns the error for a caller that stops waiting.
     pub fn give_up(&self) -> Error {
         SyncError::Timeout { hash: self.hash, waited: self.time }.into()
     }
 }
 
-/// Why a transaction left the pool. One that it does not know may be between pool and view: nothing is said of it.
+/// Returns the reason for which a transaction left the pool.
+///
+/// Returns `None` for an unknown transaction, which may be in transit from the pool to the view.
 fn departed(status: &Status) -> Option<String> {
     match status {
         Status::Dropped(reason) => Some(reason.to_string()),

@@ -1,4 +1,4 @@
-//! Blocks of unsigned transactions on top of a block of the chain.
+//! `eth_simulateV1`: simulates blocks of unsigned transactions on top of a block of the chain.
 
 use foreseal_evm::{
     Deadline, Ending, SimulateBase, SimulateError, SimulateOptions, SimulatedBlock, SimulatedResult, simulate,
@@ -20,9 +20,9 @@ pub const METHODS: &[Method] = &[Method::threaded(
     simulate_v1,
 )];
 
-/// Blocks after the base that one request may simulate; BLOCKHASH sees as many.
+/// Maximum number of simulated blocks after the base; `BLOCKHASH` reaches as far.
 const MAX_BLOCKS: u64 = 256;
-/// Calls of one block, and of all blocks together, as in geth.
+/// Maximum number of calls in one block, and in all blocks together, as in geth.
 const MAX_BLOCK_CALLS: usize = 5_000;
 const MAX_CALLS: usize = 10_000;
 
@@ -51,7 +51,7 @@ fn simulate_v1(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>
     Ok(out)
 }
 
-/// Bounds what is asked for; a chain id must be this chain's.
+/// Checks the limits of a request, and that its chain ids match this chain.
 fn check(context: &Context<'_>, params: &Params<'_>, simulation: &Simulation) -> Result<(), Error> {
     let blocks = &simulation.blocks;
     if blocks.len() as u64 > MAX_BLOCKS {
@@ -74,7 +74,7 @@ fn check(context: &Context<'_>, params: &Params<'_>, simulation: &Simulation) ->
     Ok(())
 }
 
-/// A block as everywhere, and how its calls ended.
+/// Writes a block in the usual format, plus the results of its calls.
 fn write_simulated(out: &mut Vec<u8>, simulated: &SimulatedBlock, full: bool) {
     write_block(out, &simulated.block, full);
     let closed = out.pop();

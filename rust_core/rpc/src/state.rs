@@ -55,10 +55,10 @@ fn get_transaction_count(context: &Context<'_>, params: &mut Params<'_>) -> Resu
     Ok(quantity(U256::from(nonce)))
 }
 
-/// The nonce for the sender's next transaction: after what is pre-confirmed and after what is pooled behind that.
+/// Returns the nonce for the sender's next transaction, after its pre-confirmed and pooled transactions.
 ///
-/// The pool counts on from a nonce, and a step may move transactions from the pool into the view meanwhile. So the
-/// pool's answer holds only if the newest view still has the nonce that it was given.
+/// The pool continues from a given nonce, and a step may move transactions from the pool to the view at the
+/// same time. The pool's result is therefore valid only if the newest view still has that nonce.
 pub fn next_nonce(context: &Context<'_>, address: &Address) -> Result<u64, Error> {
     let pending_nonce = |view: &View| account(&view.pending().state, address).map(|account| account.nonce);
     let mut nonce = pending_nonce(context.view()?)?;
@@ -72,7 +72,7 @@ pub fn next_nonce(context: &Context<'_>, address: &Address) -> Result<u64, Error
     }
 }
 
-/// The block that the next argument names, the newest sealed one if it names none.
+/// Reads the block of the next argument; the default is the newest sealed block.
 fn block_or_latest(context: &Context<'_>, params: &mut Params<'_>) -> Result<Moment, Error> {
     let id = params.optional()?.unwrap_or(BlockId::Latest);
     Ok(context.view()?.moment(id)?)

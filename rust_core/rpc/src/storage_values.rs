@@ -1,4 +1,4 @@
-//! Many slots of many accounts at once.
+//! `eth_getStorageValues`: slots of several accounts in one request.
 
 use alloy_primitives::Address;
 use foreseal_node::BlockId;
@@ -20,7 +20,7 @@ pub const METHODS: &[Method] = &[Method::threaded(
     get_storage_values,
 )];
 
-/// By account, the slots' words in the order in which they were asked for.
+/// Returns the values of the slots by account, in the order of the request.
 fn get_storage_values(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     let StorageRequests(requests) = params.required()?;
     let count = requests.iter().map(|(_, keys)| keys.len()).sum();

@@ -1,5 +1,7 @@
-//! Bodies of nothing but submissions, worked on as a whole: the calls of a batch share one way to the core threads and one
-//! way back, their signatures are recovered side by side, and they enter the pool in the batch's order.
+//! Bodies that contain only submissions, processed as a unit.
+//!
+//! The calls of a batch pass through the worker pool together, and their signatures are recovered in
+//! parallel. They enter the pool in the order of the batch.
 
 use std::sync::{
     Arc,
@@ -16,18 +18,18 @@ use crate::{
     submit::SEND,
 };
 
-/// Calls of one piece of work: half a millisecond of recovering.
+/// Number of calls in one chunk: recovering their signatures takes half a millisecond.
 const PIECE: usize = 16;
 
-/// JSON of a call's id, and its outcome.
+/// JSON of a call's id, and the result of the call.
 pub type Answered = (String, Result<Bytes, RpcError>);
 
-/// The calls of one body, in pieces for several threads.
+/// Calls of one body, in chunks for several threads.
 pub struct Submissions {
     api: Arc<Api>,
     calls: Vec<Call>,
     is_batch: bool,
-    /// Pieces that are not read yet.
+    /// Number of chunks that are not decoded yet.
     left: AtomicUsize,
 }
 
@@ -49,7 +51,8 @@ impl Call {
 }
 
 impl Submissions {
-    /// The calls of `body`, within limits as for [`read`]; `None` where it is not plain or has another call among them.
+    /// Parses the calls of `body` within the limits of [`read`]. Returns `None` if the fast path cannot parse
+    /// it or it contains another method.
     pub fn read(api: &Arc<Api>, body: &[u8], depth: usize, batch: usize) -> Option<Self> {
         let (calls, is_batch) = match read(body, depth, batch)? {
             Body::Call(call) => (vec![Call::of(&call)?], false),
@@ -59,23 +62,25 @@ impl Submissions {
         Some(Self { api: api.clone(), calls, is_batch, left })
     }
 
-    /// Whether it is a batch, be it of one call.
+    /// Returns `true` for a batch, even of one call.
     pub fn is_batch(&self) -> bool {
         self.is_batch
     }
 
-    /// How many calls there are.
+    /// Returns the number of calls.
     pub fn calls(&self) -> usize {
         self.calls.len()
     }
 
-    /// How many pieces there are.
+    /// Returns the number of chunks.
     pub fn pieces(&self) -> usize {
         self.calls.len().div_ceil(PIECE)
     }
 
-    /// Reads one piece, each to be read once. Whoever reads the last that was left then takes all of them into the pool, in
-    /// their order, and has the answers.
+    /// Decodes one chunk; call it once for each.
+    ///
+    /// The call that decodes the last remaining chunk admits all submissions to the pool in order and returns
+    /// the results; the others return `None`.
     pub fn work(&self, piece: usize) -> Option<Vec<Answered>> {
         for call in self.calls.iter().skip(piece * PIECE).take(PIECE) {
             let submission = self.api.read_submission(call.params.as_bytes());

@@ -1,4 +1,4 @@
-//! Submission.
+//! `eth_sendRawTransaction`.
 
 use alloy_primitives::Bytes;
 use foreseal_node::Node;
@@ -11,7 +11,7 @@ use crate::{
     wait::{Then, submit},
 };
 
-/// The method's name.
+/// Name of the method.
 pub const SEND: &str = "eth_sendRawTransaction";
 
 const ARGUMENTS: &[Argument] = &[Argument::required("data", Kind::Data)];
@@ -29,15 +29,15 @@ fn decode(node: &Node, params: &mut Params<'_>) -> Result<Submission, Error> {
     Ok(node.decode(&raw)?)
 }
 
-/// The two halves of the method, for those who take many submissions together. Not for a follower.
+/// The two halves of the method, for batches of submissions. Not for a follower.
 impl Api {
-    /// Everything that needs no state.
+    /// Decodes a submission and runs all checks that need no state.
     pub(crate) fn read_submission(&self, params: &[u8]) -> Result<Submission, RpcError> {
         let read = || decode(self.node(), &mut Params::parse(params, SEND, ARGUMENTS)?);
         guarded(SEND, read).map_err(RpcError::from)
     }
 
-    /// Takes it into the pool: JSON of its hash.
+    /// Admits a submission to the pool. Returns the hash as JSON.
     pub(crate) fn admit(&self, submission: Submission) -> Result<bytes::Bytes, RpcError> {
         let then = Then::Hash(submission.hash());
         let reply = guarded(SEND, || submit(self.node(), submission, false, then));

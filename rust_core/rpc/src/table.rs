@@ -1,4 +1,4 @@
-//! The method table: one row a method, its rows kept in the file of its family.
+//! Method table: one row for each method, defined in the file of its family.
 
 use std::{collections::HashMap, sync::LazyLock};
 
@@ -16,32 +16,32 @@ mod wrong;
 #[cfg(test)]
 pub use wrong::wrong_values;
 
-/// Whether a method may run on the thread that received the request.
+/// Cost class of a method, which decides the thread that runs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cost {
-    /// Takes under about 50 us: runs in place.
+    /// Takes less than about 50 us and runs on the receiving thread.
     Inline,
-    /// Nearly always as short, but not for all parameters: [`Api::attempt`](crate::Api::attempt) tries it in place, under
-    /// tight limits. What is longer belongs on another thread.
+    /// Usually as short, but not for all parameters. [`Api::attempt`](crate::Api::attempt) tries it on the
+    /// receiving thread within tight limits; a longer call runs in the worker pool.
     Short,
-    /// May take longer: belongs on another thread.
+    /// May take longer and runs in the worker pool.
     Threaded,
-    /// May wait for the process that this one follows: belongs on a thread that is for nothing else.
+    /// May wait for the process that this one follows, and runs on a dedicated thread.
     Apart,
 }
 
-/// Whom a method is for. Who may call is decided in one place, [`Api::begin`](crate::Api::begin).
+/// Callers that may use a method. Only [`Api::begin`](crate::Api::begin) checks access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     Everyone,
-    /// Served by development nodes alone.
+    /// Served by development nodes only.
     Development,
-    /// Served on the admin listener alone.
+    /// Served on the admin listener only.
     Admin,
 }
 
 impl Access {
-    /// In one word.
+    /// Returns the name of the access level.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Everyone => "everyone",
@@ -51,14 +51,14 @@ impl Access {
     }
 }
 
-/// A method that answers at once. The answer is JSON.
+/// Method that returns its result as JSON immediately.
 pub type Answer = fn(&Context<'_>, &mut Params<'_>) -> Result<Vec<u8>, Error>;
-/// A method that answers at once with JSON that is kept for others as well.
+/// Method that returns its result immediately as shared, cached JSON.
 pub type Share = fn(&Context<'_>, &mut Params<'_>) -> Result<Bytes, Error>;
-/// A method whose answer may have to be waited for.
+/// Method that may have to wait for its result.
 pub type Begin = fn(&Context<'_>, &mut Params<'_>) -> Result<Reply, Error>;
 
-/// What a method does with its parameters.
+/// Implementation of a method.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Run {
     Answer(Answer),
@@ -66,21 +66,21 @@ pub(crate) enum Run {
     Begin(Begin),
 }
 
-/// The lane that calls of a method run in, where they do not run in place.
+/// Lane of a method's calls that do not run on the receiving thread.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum LaneChoice {
     Fixed(Lane),
-    /// Decided by the parameters, a JSON array.
+    /// Selected by the parameters, a JSON array.
     ByParams(fn(&[u8]) -> Lane),
 }
 
-/// A row of the table.
+/// Row of the table.
 #[derive(Debug)]
 pub struct Method {
     pub name: &'static str,
     pub cost: Cost,
     pub access: Access,
-    /// In the order given; required ones first.
+    /// Arguments in order, required ones first.
     pub arguments: &'static [Argument],
     pub(crate) run: Run,
     pub(crate) lane: LaneChoice,
@@ -98,17 +98,17 @@ impl Method {
         }
     }
 
-    /// The same method, in the lane of short reads.
+    /// Moves the method to the lane of short reads.
     pub(crate) const fn in_read_lane(self) -> Self {
         Self { lane: READ, ..self }
     }
 
-    /// The same method, in the lane of heavy work.
+    /// Moves the method to the lane of heavy work.
     pub(crate) const fn in_heavy_lane(self) -> Self {
         Self { lane: HEAVY, ..self }
     }
 
-    /// The same method, in the lane that its parameters decide.
+    /// Selects the method's lane by its parameters.
     pub(crate) const fn in_lane_by(self, choose: fn(&[u8]) -> Lane) -> Self {
         Self { lane: LaneChoice::ByParams(choose), ..self }
     }
@@ -146,7 +146,7 @@ impl Method {
         }
     }
 
-    /// As [`Self::short`].
+    /// Creates a row like [`Self::short`], for shared results.
     pub(crate) const fn sharing(name: &'static str, arguments: &'static [Argument], run: Share) -> Self {
         Self {
             name,
@@ -158,8 +158,10 @@ impl Method {
         }
     }
 
-    /// Where it runs, in one word: in place, in place if that is short, on a core thread, or there until it has to wait,
-    /// which holds up no thread.
+    /// Returns the execution mode.
+    ///
+    /// `inline` runs on the receiving thread. `short` does so within tight limits, otherwise in the worker
+    /// pool. `threaded` runs in the worker pool. `waiting` starts there and blocks no thread while it waits.
     pub const fn runs(&self) -> &'static str {
         match (self.cost, self.run) {
             (_, Run::Begin(_)) => "waiting",
@@ -180,12 +182,12 @@ impl Method {
         }
     }
 
-    /// The same method, not for everyone.
+    /// Restricts the access to the method.
     pub(crate) const fn only(self, access: Access) -> Self {
         Self { access, ..self }
     }
 
-    /// Begins on another thread and blocks none while it waits.
+    /// Creates a row for a method that starts in the worker pool and blocks no thread while it waits.
     pub(crate) const fn waiting(name: &'static str, arguments: &'static [Argument], run: Begin) -> Self {
         Self {
             name,
@@ -198,7 +200,7 @@ impl Method {
     }
 }
 
-/// All methods by family.
+/// Methods by family.
 const FAMILIES: &[&[Method]] = &[
     block_parts::METHODS,
     blocks::METHODS,
@@ -235,77 +237,77 @@ const FAMILIES: &[&[Method]] = &[
 static BY_NAME: LazyLock<HashMap<&'static str, &'static Method>> =
     LazyLock::new(|| methods().map(|method| (method.name, method)).collect());
 
-/// All methods.
+/// Returns all methods.
 pub fn methods() -> impl Iterator<Item = &'static Method> {
     FAMILIES.iter().copied().flatten()
 }
 
-/// The method with this name.
+/// Returns the method with this name.
 pub fn method(name: &str) -> Option<&'static Method> {
     BY_NAME.get(name).copied()
 }
 
-/// What an argument takes; names the ways in which it can be wrong.
+/// Kind of an argument, which determines its valid and invalid values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Address,
-    /// A whole number in any notation, at most 256 bits.
+    /// Whole number in any notation, at most 256 bits.
     Amount,
-    /// A block tag, hash or EIP-1898 object.
+    /// Block tag, hash or EIP-1898 object.
     Block,
-    /// Fields of the block that a request sets.
+    /// Block fields that a request overrides.
     BlockOverrides,
     Boolean,
-    /// A call object.
+    /// Call object.
     Call,
-    /// Place of the last step that a reader of the feed has.
+    /// Position of the last step that a feed reader has received.
     Cursor,
     /// Bytes of any length.
     Data,
     Filter,
-    /// The safe and the finalized block.
+    /// Safe and finalized block.
     Finality,
     /// 32 bytes.
     Hash,
-    /// A time: an integer or a quantity. No value of it is wrong.
+    /// Time: an integer or a quantity. Every value is accepted.
     Milliseconds,
-    /// A filter with a cursor and a limit.
+    /// Filter with a cursor and a limit.
     LogQuery,
-    /// A timestamp, or an object with it and a number of blocks.
+    /// Timestamp, or an object with a timestamp and a number of blocks.
     Mine,
-    /// A whole number in any notation, at most 64 bits.
+    /// Whole number in any notation, at most 64 bits.
     Number,
-    /// Any text.
+    /// Any string.
     Password,
     Percentiles,
     /// At most 64 bits.
     Quantity,
-    /// Pairs of a signed transaction and the place of its block.
+    /// Pairs of a signed transaction and the index of its block.
     ReorgPairs,
-    /// A storage position.
+    /// Storage position.
     Slot,
     /// Storage positions of several accounts by address.
     StorageRequests,
-    /// A list of storage positions.
+    /// List of storage positions.
     Slots,
     /// Blocks to simulate.
     Simulation,
-    /// Accounts that a request sets.
+    /// Accounts that a request overrides.
     StateOverrides,
-    /// What a subscription is called.
+    /// Name of a subscription.
     Subscription,
-    /// What a subscription takes beside its name: a filter, whether whole transactions are wanted, or a cursor.
+    /// Option of a subscription: a filter, a boolean that selects full transactions, or a cursor.
     SubscriptionOptions,
-    /// What to trace of a call, how and where.
+    /// Trace configuration of a call.
     TraceCallConfig,
-    /// What to trace and how.
+    /// Trace configuration.
     TraceConfig,
-    /// Typed structured data (EIP-712), or its JSON as text.
+    /// Typed structured data (EIP-712), or its JSON as a string.
     TypedData,
 }
 
 impl Kind {
-    /// What it takes, for people.
+    /// Returns a description of the valid values.
     pub const fn words(self) -> &'static str {
         match self {
             Self::Address => "20 bytes as 0x hex",
@@ -343,28 +345,28 @@ impl Kind {
     }
 }
 
-/// A positional parameter of a method.
+/// Positional parameter of a method.
 #[derive(Clone, Copy, Debug)]
 pub struct Argument {
     pub name: &'static str,
     pub kind: Kind,
     pub required: bool,
-    /// What it is when it is left out, for people; nothing in particular where this is empty.
+    /// Description of the default value; empty if there is none.
     pub left_out: &'static str,
 }
 
 impl Argument {
-    /// An argument that must be given.
+    /// Creates a required argument.
     pub const fn required(name: &'static str, kind: Kind) -> Self {
         Self { name, kind, required: true, left_out: "" }
     }
 
-    /// An argument that may be left out or `null`.
+    /// Creates an optional argument, which may be absent or `null`.
     pub const fn optional(name: &'static str, kind: Kind) -> Self {
         Self { name, kind, required: false, left_out: "" }
     }
 
-    /// Says what the argument is when it is left out.
+    /// Describes the default value.
     #[must_use]
     pub const fn or(self, left_out: &'static str) -> Self {
         Self { left_out, ..self }

@@ -1,23 +1,25 @@
-//! Texts of a WebSocket (RFC 6455): those of a client as most come, whole and in one short frame, and those to a client.
+//! WebSocket text frames (RFC 6455): decoding of complete, short client messages in one frame, and encoding
+//! of messages to a client.
 
-/// The last frame of a message, a text.
+/// First byte of an unfragmented text message.
 const WHOLE_TEXT: u8 = 0x81;
 const MASKED: u8 = 0x80;
-/// Lengths of the second byte that say how many bytes have the length instead: two, eight.
+/// Values of the second byte that mean an extended length of two or eight bytes.
 const MEDIUM: u8 = 126;
 const LONG: u8 = 127;
 
-/// A client's text.
+/// Text message from a client.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Text {
-    /// Unmasked; nobody looked whether it is UTF-8.
+    /// Unmasked payload, not validated as UTF-8.
     pub content: Vec<u8>,
-    /// Bytes of its frame.
+    /// Size of the frame in bytes.
     pub size: usize,
 }
 
-/// The text that `data` begins with, if it has at most `most` bytes and less than 64 KiB; `None` for all else, and for what
-/// is not whole yet.
+/// Decodes the text message at the start of `data`, of at most `most` bytes and less than 64 KiB.
+///
+/// Returns `None` for any other or incomplete frame.
 pub fn first_text(data: &[u8], most: usize) -> Option<Text> {
     let [WHOLE_TEXT, length, rest @ ..] = data else { return None };
     let (length, rest) = match (length.checked_sub(MASKED)?, rest) {
@@ -25,7 +27,7 @@ pub fn first_text(data: &[u8], most: usize) -> Option<Text> {
         (MEDIUM, [high, low, rest @ ..]) if *high > 0 || *low >= MEDIUM => {
             (usize::from(u16::from_be_bytes([*high, *low])), rest)
         }
-        // Incomplete, or longer than a length may be.
+        // Incomplete, or a non-minimal length.
         (MEDIUM, _) => return None,
         (short, _) => (usize::from(short), rest),
     };
@@ -39,7 +41,7 @@ pub fn first_text(data: &[u8], most: usize) -> Option<Text> {
     Some(Text { content, size: data.len() - rest.len() + length })
 }
 
-/// Adds a text to a client, one part behind the other, in one frame to `frames`.
+/// Appends a text message to a client, the concatenation of `parts`, in one frame to `frames`.
 pub fn add_text(frames: &mut Vec<u8>, parts: &[&[u8]]) {
     let length: usize = parts.iter().map(|part| part.len()).sum();
     frames.reserve(10 + length);
@@ -66,7 +68,7 @@ mod tests {
 
     const MASK: [u8; 4] = [0x37, 0xfa, 0x21, 0x3d];
 
-    /// A frame as a client sends it.
+    /// Encodes a masked frame as a client does.
     fn masked(content: &[u8]) -> Vec<u8> {
         let mut plain = Vec::new();
         add_text(&mut plain, &[content]);
@@ -85,7 +87,7 @@ mod tests {
         assert!(first_text(&frame, 1000).is_some());
     }
 
-    /// The example of RFC 6455, section 5.7.
+    /// Example of RFC 6455, section 5.7.
     #[test]
     fn the_example_of_the_standard() {
         let frame = [0x81, 0x85, 0x37, 0xfa, 0x21, 0x3d, 0x7f, 0x9f, 0x4d, 0x51, 0x58];

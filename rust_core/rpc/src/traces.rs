@@ -1,4 +1,4 @@
-//! Traces: a transaction, a block or a call executed with a recorder beside it.
+//! Traces: re-execution of a transaction, block or call with a recorder.
 
 mod call;
 mod rerun;
@@ -91,13 +91,13 @@ fn trace_block(context: &Context<'_>, params: &mut Params<'_>, id: BlockId) -> R
     Ok(out)
 }
 
-/// What a block was executed on.
+/// Returns the header and state of a block's parent.
 fn parent(view: &View, found: &Executed) -> Result<Moment, Error> {
     let before = found.number().checked_sub(1).ok_or(TraceError::Genesis)?;
     Ok(view.moment(BlockId::Number(before))?)
 }
 
-/// Until when a trace that begins now may take, if its request asks for so much time.
+/// Returns the deadline of a trace that starts now: the requested timeout, up to the limit.
 fn deadline(context: &Context<'_>, timeout: Option<Duration>) -> Deadline {
     let limit = context.limits.call_time;
     Deadline::after(timeout.map_or(limit, |timeout| timeout.min(limit)))

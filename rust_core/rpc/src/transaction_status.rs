@@ -1,4 +1,4 @@
-//! Where a submitted transaction stands, from the pool to a sealed block.
+//! Status of a submitted transaction, from the pool to a sealed block.
 
 use alloy_primitives::B256;
 use foreseal_node::{Executed, View};
@@ -14,13 +14,14 @@ pub const METHODS: &[Method] = &[
     Method::threaded("base_transactionStatus", &[HASH], base_transaction_status).in_read_lane(),
 ];
 
-/// Where the transaction is: in a block of the newest view, or as the pool says.
+/// Location of the transaction: a block of the newest view, or the status in the pool.
 enum Found {
     Block { number: u64, index: Option<u64>, sealed: bool },
     Pool(Status),
 }
 
-/// The pool is read first: a transaction that leaves it meanwhile is in the newest view by then.
+/// Finds a transaction. Reads the pool first: a transaction that leaves it in the meantime is in the newest
+/// view.
 fn find(context: &Context<'_>, hash: &B256) -> Result<Found, Error> {
     let pooled = context.node.pool().status(hash);
     let view = context.newest_view()?;
@@ -33,7 +34,8 @@ fn included(view: &View, hash: &B256) -> Result<Option<Found>, Error> {
     Ok(Some(Found::Block { number, index: step_of(&block, place), sealed }))
 }
 
-/// Index of the first step that holds the transaction at `place`; `None` when the block's steps are not known.
+/// Returns the index of the first step that contains the transaction at `place`; `None` if the steps of the
+/// block are unknown.
 fn step_of(block: &Executed, place: usize) -> Option<u64> {
     let index = block.steps.iter().position(|step| step.transactions > place)?;
     u64::try_from(index).ok()
@@ -63,7 +65,8 @@ fn transaction_status(context: &Context<'_>, params: &mut Params<'_>) -> Result<
     Ok(out)
 }
 
-/// As old clients of flashblocks ask: whether the transaction is pooled or in a block.
+/// Returns the status in the format of older flashblock clients: known if the transaction is in the pool or a
+/// block.
 fn base_transaction_status(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     let known = match find(context, &params.required()?)? {
         Found::Block { .. } | Found::Pool(Status::Pooled | Status::Queued(_)) => true,

@@ -41,19 +41,19 @@ fn get_transaction_by_hash(context: &Context<'_>, params: &mut Params<'_>) -> Re
     Ok(out)
 }
 
-/// A transaction, and where it is.
+/// Transaction and its location.
 pub enum Found {
     Included {
         block: Arc<Executed>,
-        /// Its place among the block's transactions.
+        /// Index of the transaction in the block.
         index: usize,
         transaction: Arc<Transaction>,
     },
     Pooled(Arc<PooledTransaction>),
 }
 
-/// From the request's view; else from the pool; else, as it may have gone from one to the other meanwhile, from the
-/// newest view.
+/// Searches the request's view, then the pool, then the newest view: the transaction may have moved from the
+/// pool to the chain in between.
 pub fn find(context: &Context<'_>, hash: &B256) -> Result<Option<Found>, Error> {
     let included = |view: &View| -> Result<Option<Found>, Error> {
         let Some((block, index)) = view.transaction(hash)? else { return Ok(None) };
@@ -77,7 +77,7 @@ fn get_transaction_receipt(context: &Context<'_>, params: &mut Params<'_>) -> Re
     Ok(receipt_of(context.view()?, &hash)?.unwrap_or_else(|| NULL.to_vec()))
 }
 
-/// The receipt of a transaction that is in a block of `view`.
+/// Returns the receipt of a transaction that is in a block of `view`.
 pub fn receipt_of(view: &View, hash: &B256) -> Result<Option<Vec<u8>>, StateError> {
     let Some((found, index)) = view.transaction(hash)? else { return Ok(None) };
     Ok(receipt(view, &found.block, index))

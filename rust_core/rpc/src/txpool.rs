@@ -1,6 +1,7 @@
-//! The pool, as tools know it from geth: `pending` can run, base fees aside; `queued` waits for a nonce or for funds.
+//! Pool contents in geth's format: `pending` can execute, base fees aside; `queued` waits for a nonce or for
+//! funds.
 //!
-//! What is pre-confirmed has left the pool: it is in the block being built.
+//! Pre-confirmed transactions have left the pool: they are in the pending block.
 
 use std::sync::Arc;
 
@@ -52,15 +53,15 @@ fn content_from(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8
     Ok(out)
 }
 
-/// Writes one pooled transaction.
+/// Writer of one pooled transaction.
 type Write = fn(&mut Vec<u8>, &PooledTransaction);
-/// One of the two lists of a sender.
+/// Accessor of one of the two lists of a sender.
 type List = fn(&SenderContent) -> &[Arc<PooledTransaction>];
 
 const LISTS: [(&str, List); 2] =
     [("pending", |content| &content.pooled), ("queued", |content| &content.queued)];
 
-/// Everything in the pool, by sender (EIP-55) and nonce (decimal).
+/// Writes the whole pool by sender (EIP-55) and nonce (decimal).
 fn by_sender(context: &Context<'_>, write: Write) -> Result<Vec<u8>, Error> {
     let counts = context.node.pool().counts();
     let limit = Limit { name: "pool_transactions", max: context.limits.pool_transactions };
@@ -91,7 +92,7 @@ fn write_whole(out: &mut Vec<u8>, transaction: &PooledTransaction) {
     write_transaction(out, transaction.transaction(), None);
 }
 
-/// Geth's summary: `0xTo: 1 wei + 21000 gas × 2 wei`.
+/// Writes geth's summary: `0xTo: 1 wei + 21000 gas × 2 wei`.
 fn write_line(out: &mut Vec<u8>, transaction: &PooledTransaction) {
     let envelope = transaction.transaction().envelope();
     let to = envelope.to().map_or("contract creation".to_owned(), |to: Address| to.to_checksum(None));

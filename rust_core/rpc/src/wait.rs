@@ -1,4 +1,4 @@
-//! Calls whose answer is not there yet.
+//! Calls whose result is not available yet.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 
 use crate::{Error, Reply, json::write_data, send_sync};
 
-/// A call that waits: for the sequencer's answer to a submission, or for a receipt.
+/// Waiting call: for the sequencer's response to a submission, or for a receipt.
 #[derive(Debug)]
 pub struct Wait(Mutex<Stage>);
 
@@ -20,12 +20,12 @@ enum Stage {
     Receipt(send_sync::Awaited),
 }
 
-/// What an answer is wanted for.
+/// Continuation after the response to a submission.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Then {
-    /// The hash is answered.
+    /// Returns the hash.
     Hash(B256),
-    /// The receipt is waited for.
+    /// Waits for the receipt.
     Receipt(send_sync::Awaiting),
 }
 
@@ -43,7 +43,7 @@ impl Then {
     }
 }
 
-/// Submits, here or at the sequencer.
+/// Submits a transaction, to this node or the sequencer.
 pub(crate) fn submit(
     node: &Node,
     submission: Submission,
@@ -62,8 +62,9 @@ impl Wait {
         Self(Mutex::new(Stage::Receipt(awaited)))
     }
 
-    /// Until when it makes sense to ask again, on the node's monotonic clock. An answer of the sequencer comes or its
-    /// connection breaks.
+    /// Returns the deadline of the wait, on the node's monotonic clock.
+    ///
+    /// A wait for the sequencer has none: a response arrives or the connection breaks.
     pub fn deadline(&self) -> Duration {
         match &*self.0.lock() {
             Stage::Answer(..) => Duration::MAX,
@@ -71,8 +72,10 @@ impl Wait {
         }
     }
 
-    /// The answer in the newest view, or why there will be none; `None` as long as neither is known. To be asked again
-    /// after every change of the node ([`foreseal_node::Changes`]) and at the deadline.
+    /// Returns the result from the newest view, an error if there will be none, or `None` if neither is
+    /// determined yet.
+    ///
+    /// Call it after every change of the node ([`foreseal_node::Changes`]) and at the deadline.
     pub(crate) fn poll(&self, node: &Node) -> Result<Option<Bytes>, Error> {
         let mut stage = self.0.lock();
         if let Stage::Answer(underway, then) = &*stage {
@@ -88,7 +91,7 @@ impl Wait {
         }
     }
 
-    /// The answer to somebody who does not wait any longer.
+    /// Returns the error for a caller that stops waiting.
     pub(crate) fn give_up(&self) -> Error {
         match &*self.0.lock() {
             Stage::Answer(underway, _) => underway.unknown().into(),

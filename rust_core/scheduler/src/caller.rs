@@ -26,18 +26,18 @@ pub struct Exhausted {
 
 /// A caller's budget of processor time.
 pub trait Budget: Send + Sync {
-    /// Takes `used` out of the budget, into debt if need be.
+    /// Charges `used` to the budget, which may go into debt.
     ///
     /// # Errors
     ///
-    /// [`Exhausted`] once nothing is left.
+    /// Returns [`Exhausted`] once nothing is left.
     fn charge(&self, used: Duration) -> Result<(), Exhausted>;
 }
 
-/// The caller that a job belongs to: an API key or an address.
+/// The caller that a job belongs to: an API key or an IP address.
 #[derive(Clone)]
 pub struct Caller {
-    /// Callers with the same id share one turn.
+    /// Callers with the same id share one queue position.
     pub id: u64,
     pub priority: Priority,
     /// `None`: processor time is not limited.
@@ -57,7 +57,7 @@ impl fmt::Debug for Caller {
 }
 
 impl Caller {
-    /// A dedicated caller without a budget.
+    /// Returns a dedicated caller without a budget.
     pub fn unlimited(id: u64) -> Self {
         Self { id, priority: Priority::Dedicated, budget: None }
     }

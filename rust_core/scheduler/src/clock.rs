@@ -11,7 +11,7 @@ pub fn thread_cpu_time() -> Duration {
     Duration::new(seconds, u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
-/// Raises the nice value of the current thread to `nice`. Without effect where the system refuses it.
+/// Raises the nice value of the current thread to `nice`. Logs a warning if the system does not allow it.
 pub fn lower_priority(nice: i32) {
     // SAFETY: the call takes no pointers; id 0 means the calling thread (Linux has a nice value per thread).
     let failed = unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, nice) } != 0;

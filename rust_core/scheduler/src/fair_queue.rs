@@ -1,33 +1,34 @@
-//! A queue that serves callers in turns, by processor time.
+//! A queue that serves callers by deficit round-robin over processor time.
 
 use std::collections::{HashMap, VecDeque};
 
-/// Processor time, in microseconds, that a caller may use before others get their turn.
+/// Processor time, in microseconds, that a caller may use before others are served.
 pub const QUANTUM: i64 = 1_000;
 
 /// Cost of a caller's first item, in microseconds, until it is settled.
 const FIRST_COST: i64 = 100;
-/// Smallest cost of an item, in microseconds: handing it to a thread takes about as long.
+/// Minimum cost of an item, in microseconds: dispatching it to a thread takes about as long.
 const MIN_COST: i64 = 20;
-/// Largest debt of a caller, in microseconds.
+/// Maximum debt of a caller, in microseconds.
 const MAX_DEBT: i64 = 2_000_000;
-/// Callers without items that are remembered for their debt.
+/// Maximum number of callers without items that are retained because of their debt.
 const MAX_INDEBTED: usize = 4_096;
-/// Callers from which on those without items and without debt are forgotten.
+/// Number of callers from which those without items and without debt are removed.
 const MAX_REMEMBERED: usize = 1_024;
 
 /// Items by caller, served by deficit round-robin over processor time.
 ///
-/// A caller that was absent is served before those with a backlog, so one that calls now and then does not wait for those
-/// that call all the time (the scheme of fq_codel, RFC 8290, with processor time in place of bytes). An item's cost is
-/// known only after it ran: it is taken at an estimate and settled later.
+/// A caller without queued items is *fresh*: its next item is served before those of callers with a backlog.
+/// So a caller with occasional requests does not wait for callers with constant load (fq_codel, RFC 8290,
+/// with processor time in place of bytes). The cost of an item is known only after it ran: it is charged at
+/// an estimate and settled later.
 pub struct FairQueue<T> {
     flows: HashMap<u64, Flow<T>>,
-    /// Callers that were absent.
+    /// Fresh callers, oldest first.
     fresh: VecDeque<u64>,
     backlog: VecDeque<u64>,
     len: usize,
-    /// Number of callers from which on those that need not be remembered are searched for.
+    /// Number of callers from which callers without items and debt are purged.
     purge_at: usize,
 }
 
@@ -37,11 +38,11 @@ struct Flow<T> {
     deficit: i64,
     /// Estimated cost of its next item, in microseconds.
     cost: i64,
-    /// Listed in `fresh`, else in `backlog`.
+    /// `true` if listed in `fresh`, else listed in `backlog`.
     is_fresh: bool,
 }
 
-/// An item that was taken from the queue.
+/// An item popped from the queue.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Taken<T> {
     pub caller: u64,
@@ -83,7 +84,7 @@ impl<T> FairQueue<T> {
         self.flows.values().filter_map(|flow| flow.items.front())
     }
 
-    /// Returns the first item of the caller whose turn is next, if that caller was absent.
+    /// Returns the first item of the fresh caller that is served next, if one is fresh.
     pub fn first_fresh(&self) -> Option<&T> {
         let served = |caller: &u64| {
             let flow = &self.flows[caller];
@@ -92,19 +93,19 @@ impl<T> FairQueue<T> {
         self.fresh.iter().find_map(served)
     }
 
-    /// Adds an item behind the caller's others.
+    /// Appends an item to the caller's queue.
     pub fn push(&mut self, caller: u64, item: T) {
         self.flow(caller).items.push_back(item);
         self.len += 1;
     }
 
-    /// Adds an item before the caller's others.
+    /// Adds an item at the front of the caller's queue.
     pub fn push_front(&mut self, caller: u64, item: T) {
         self.flow(caller).items.push_front(item);
         self.len += 1;
     }
 
-    /// The caller's flow. One that had nothing to serve, and has not used its quantum, counts as absent.
+    /// Returns the caller's flow. A caller with no items that has not used its quantum becomes fresh.
     fn flow(&mut self, caller: u64) -> &mut Flow<T> {
         let flow = self.flows.entry(caller).or_insert_with(|| {
             self.fresh.push_back(caller);
@@ -118,7 +119,7 @@ impl<T> FairQueue<T> {
         flow
     }
 
-    /// Takes the next item that is first of its caller's and that `accepts` returns `true` for.
+    /// Pops the next item that is first in its caller's queue and for which `accepts` returns `true`.
     pub fn pop_if(&mut self, accepts: impl Fn(&T) -> bool) -> Option<Taken<T>> {
         self.retire_fresh();
         let flows = &self.flows;
@@ -138,7 +139,8 @@ impl<T> FairQueue<T> {
             flow.deficit > 0 && flow.items.front().is_some_and(&accepts)
         };
         let position = self.backlog.iter().position(served)?;
-        // Those before it have nothing to serve now; the served one stays in front until its quantum is used.
+        // Callers before it have nothing to serve now. The served caller stays in front until its quantum is
+        // used.
         self.backlog.rotate_left(position);
         let caller = *self.backlog.front()?;
         let taken = self.pop_of(caller);
@@ -164,7 +166,7 @@ impl<T> FairQueue<T> {
         }
     }
 
-    /// Forgets callers that have neither items nor debt.
+    /// Removes callers that have neither items nor debt.
     fn purge(&mut self) {
         let flows = &mut self.flows;
         self.backlog.retain(|caller| {
@@ -177,7 +179,7 @@ impl<T> FairQueue<T> {
         self.purge_at = MAX_REMEMBERED.max(2 * self.flows.len());
     }
 
-    /// Gives each caller of the backlog so many quanta; forgets those without items whose debt is paid.
+    /// Grants each caller of the backlog `rounds` quanta. Removes callers without items whose debt is paid.
     fn grant(&mut self, rounds: i64) {
         let flows = &mut self.flows;
         self.backlog.retain(|caller| {
@@ -199,7 +201,7 @@ impl<T> FairQueue<T> {
         Some(Taken { caller, item, estimate: flow.cost })
     }
 
-    /// Corrects the cost of an item that was taken at an estimate: it used `used` microseconds.
+    /// Corrects the cost of an item that was charged at an estimate: it used `used` microseconds.
     pub fn settle(&mut self, caller: u64, estimate: i64, used: i64) {
         let used = used.max(MIN_COST);
         let owed = used.saturating_sub(estimate);
@@ -214,10 +216,11 @@ impl<T> FairQueue<T> {
         }
     }
 
-    /// Takes the first item of the caller with the largest debt among those whose first item `accepts` returns `true` for.
+    /// Pops the first item of the caller with the largest debt, among those whose first item `accepts`
+    /// returns `true` for.
     pub fn pop_indebted(&mut self, accepts: impl Fn(&T) -> bool) -> Option<T> {
         let indebted = self.flows.iter_mut().filter(|(_, flow)| flow.items.front().is_some_and(&accepts));
-        // Of equal ones the greatest id: the order of a hash map decides nothing.
+        // Ties go to the greatest id, so the result does not depend on the order of the hash map.
         let (_, flow) = indebted.min_by_key(|(caller, flow)| (flow.deficit, std::cmp::Reverse(**caller)))?;
         self.len -= 1;
         flow.items.pop_front()
@@ -226,11 +229,11 @@ impl<T> FairQueue<T> {
     /// Returns the caller with the most items, and their number.
     pub fn longest(&self) -> Option<(u64, usize)> {
         let lengths = self.flows.iter().map(|(caller, flow)| (*caller, flow.items.len()));
-        // Of equal ones the greatest id: the order of a hash map decides nothing.
+        // Ties go to the greatest id, so the result does not depend on the order of the hash map.
         lengths.max_by_key(|(caller, length)| (*length, *caller)).filter(|(_, length)| *length > 0)
     }
 
-    /// Takes the newest item of a caller that `accepts` returns `true` for.
+    /// Pops the newest item of a caller if `accepts` returns `true` for it.
     pub fn pop_newest(&mut self, caller: u64, accepts: impl Fn(&T) -> bool) -> Option<T> {
         let items = &mut self.flows.get_mut(&caller)?.items;
         if !items.back().is_some_and(accepts) {
@@ -240,7 +243,7 @@ impl<T> FairQueue<T> {
         items.pop_back()
     }
 
-    /// Takes the first items of each caller for which `accepts` returns `true`, in any order of the callers.
+    /// Pops the first items of each caller for which `accepts` returns `true`, in any order of the callers.
     pub fn pop_heads(&mut self, accepts: impl Fn(&T) -> bool) -> Vec<T> {
         let mut taken = Vec::new();
         for flow in self.flows.values_mut() {
@@ -252,7 +255,7 @@ impl<T> FairQueue<T> {
         taken
     }
 
-    /// Takes all items, in any order.
+    /// Pops all items, in any order.
     pub fn drain(&mut self) -> Vec<T> {
         self.fresh.clear();
         self.backlog.clear();
@@ -261,7 +264,7 @@ impl<T> FairQueue<T> {
     }
 }
 
-/// Quanta that a deficit lacks to be positive.
+/// Returns the number of quanta that make a deficit positive.
 const fn rounds(deficit: i64) -> i64 {
     if deficit > 0 { 0 } else { -deficit / QUANTUM + 1 }
 }

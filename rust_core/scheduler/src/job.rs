@@ -1,4 +1,4 @@
-//! Jobs as they are submitted and wait.
+//! Jobs, submitted, waiting or paused.
 
 use std::{
     sync::{
@@ -12,22 +12,22 @@ use parking_lot::{Condvar, Mutex};
 
 use crate::{Caller, Stopped};
 
-/// The work of a job. It is called exactly once: with the reason if the job does not run.
+/// The work of a job. It is called exactly once; with the reason if the job does not run.
 pub type Work = Box<dyn FnOnce(Result<(), Stopped>) + Send>;
 
 /// Work of one caller.
 pub struct Job {
-    /// Number to cancel it by.
+    /// Number by which it can be cancelled.
     pub ticket: u64,
     pub caller: Caller,
     /// Time at which the request arrived.
     pub arrived: Instant,
-    /// Time that it may take from its arrival on, waiting included.
+    /// Maximum time from arrival to completion, waiting included.
     pub limit: Duration,
     pub work: Work,
 }
 
-/// A job that waits for its turn.
+/// A job that waits in a queue.
 pub struct WaitingJob {
     pub job: Job,
     pub control: Arc<Control>,
@@ -49,7 +49,7 @@ impl Control {
     }
 }
 
-/// A paused job's thread waits here until it may continue, or must end.
+/// Blocks the thread of a paused job until it may continue or must end.
 #[derive(Default)]
 pub struct Parker {
     resumption: Mutex<Option<Resumption>>,
@@ -59,9 +59,9 @@ pub struct Parker {
 /// Manner in which a paused job continues.
 #[derive(Clone, Copy)]
 pub enum Resumption {
-    /// It runs on; the queue charged so many microseconds for it.
+    /// The job continues; the queue charged `estimate` microseconds for it.
     Run { estimate: i64 },
-    /// It ends: another caller takes its place among the threads.
+    /// The job ends: another caller needs its thread.
     MakeWay,
 }
 
@@ -94,12 +94,12 @@ impl Entry {
         matches!(self, Self::Paused { .. })
     }
 
-    /// Returns `true` for a job that has not begun and may not begin any more.
+    /// Returns `true` for a job that has not begun and whose time limit is exceeded.
     pub fn is_expired(&self, now: Instant) -> bool {
         matches!(self, Self::Waiting(waiting) if now.saturating_duration_since(waiting.job.arrived) >= waiting.job.limit)
     }
 
-    /// Time since which it waits.
+    /// Returns the time since which it waits.
     pub fn since(&self) -> Instant {
         match self {
             Self::Waiting(waiting) => waiting.job.arrived,

@@ -16,7 +16,7 @@ pub enum Lane {
 impl Lane {
     pub const ALL: [Self; 4] = [Self::Submission, Self::Read, Self::Heavy, Self::Remote];
 
-    /// Name in metrics and in the names of threads.
+    /// Returns the name used in metrics and thread names.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Submission => "submission",
@@ -31,23 +31,23 @@ impl Lane {
     }
 }
 
-/// Threads and queue of a lane.
+/// Configuration of a lane: its threads and its queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LaneConfig {
-    /// Jobs of each priority that run at once.
+    /// Maximum number of jobs of each priority that run at once.
     pub running: usize,
-    /// Threads of each priority, those of paused jobs included.
+    /// Maximum number of threads of each priority, those of paused jobs included.
     pub threads: usize,
-    /// Jobs that wait, all callers together.
+    /// Maximum number of waiting jobs, of all callers together.
     pub capacity: usize,
     /// Nice value of the threads.
     pub nice: i32,
-    /// A job that has used its quantum is paused while others wait.
+    /// `true` if a job that has used its quantum is paused while others wait.
     pub is_preemptive: bool,
 }
 
 impl LaneConfig {
-    /// `threads` threads at normal priority, each of which runs a job to its end.
+    /// Returns a lane of `threads` threads at normal priority, each of which runs a job to its end.
     pub const fn simple(threads: usize, capacity: usize) -> Self {
         Self { running: threads, threads, capacity, nice: 0, is_preemptive: false }
     }

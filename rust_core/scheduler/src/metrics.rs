@@ -1,4 +1,4 @@
-//! Figures of a lane.
+//! Metrics of a lane.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ pub const BOUNDS: [f64; 10] = [0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.
 pub struct QueueTime {
     /// Jobs by the first bound that is not below their time; the last entry has no bound.
     pub counts: [u64; BOUNDS.len() + 1],
-    /// Seconds, all jobs together.
+    /// Sum over all jobs, in seconds.
     pub sum: f64,
 }
 
@@ -41,15 +41,15 @@ pub struct Counters {
 #[derive(Clone, Debug, PartialEq)]
 pub struct LaneStatus {
     pub lane: Lane,
-    /// Jobs that wait for their turn, paused ones included.
+    /// Jobs that wait, paused ones included.
     pub waiting: usize,
     pub running: usize,
-    /// Time that the oldest of them has waited.
+    /// Waiting time of the oldest of them.
     pub oldest: Duration,
     pub queue_time: QueueTime,
-    /// Processor time of its threads in jobs.
+    /// Processor time that its threads spent in jobs.
     pub cpu_time: Duration,
-    /// Times that a job was paused for others.
+    /// Number of times that a job was paused for others.
     pub paused: u64,
     /// Jobs that ended because their connection closed.
     pub cancelled: u64,
@@ -57,6 +57,6 @@ pub struct LaneStatus {
     pub late: u64,
     /// Jobs that ended because their caller's budget was exhausted.
     pub over_budget: u64,
-    /// Jobs that were turned away because the queue was full, or made way for another caller.
+    /// Jobs rejected because the queue was full, or displaced by another caller.
     pub overloaded: u64,
 }

@@ -12,7 +12,7 @@ use crate::{Caller, Lane, Stopped, clock::thread_cpu_time, job::Control, schedul
 const CHECK_INTERVAL: Duration = Duration::from_micros(500);
 /// Processor time that a job uses before it is paused for others.
 const QUANTUM: Duration = Duration::from_millis(5);
-/// Processor time that a job uses before it is paused for callers that were absent.
+/// Processor time that a job uses before it is paused for fresh callers.
 const SHORT_QUANTUM: Duration = Duration::from_millis(1);
 
 thread_local! {
@@ -27,7 +27,7 @@ pub struct Running {
     pub control: Arc<Control>,
     pub arrived: Instant,
     pub limit: Duration,
-    /// Cost in the queue that is not settled, in microseconds.
+    /// Cost charged by the queue and not settled yet, in microseconds.
     pub estimate: i64,
     /// Reason for which it must end.
     pub stopped: Option<Stopped>,
@@ -62,7 +62,7 @@ impl Running {
         }
     }
 
-    /// Runs `work` as this job; returns it as it is afterwards.
+    /// Runs `work` as this job and returns the job's state afterwards.
     pub fn run(self, work: impl FnOnce()) -> Self {
         RUNNING.set(Some(self));
         work();
@@ -89,7 +89,7 @@ impl Running {
         let shared = self.shared.clone();
         let only_for_fresh = self.used < QUANTUM;
         if shared.pause(self, only_for_fresh)? {
-            // A pause takes no processor time, but all other time.
+            // A pause takes wall time but no processor time.
             self.checked = Instant::now();
             self.stop_if_ended(self.checked)?;
         }
@@ -109,7 +109,7 @@ impl Running {
         Ok(())
     }
 
-    /// Charges the processor time since the last time to the caller's budget.
+    /// Charges the processor time since the last charge to the caller's budget.
     pub fn charge(&mut self) -> Result<(), Stopped> {
         let cpu = thread_cpu_time();
         let used = cpu.saturating_sub(self.charged);
@@ -119,23 +119,23 @@ impl Running {
         charged.map_err(|exhausted| Stopped::Budget { retry_after: exhausted.retry_after })
     }
 
-    /// Takes the processor time since the job was started or resumed.
+    /// Returns the processor time since the job was started or resumed, and resets it.
     pub fn take_used(&mut self) -> Duration {
         std::mem::take(&mut self.used)
     }
 }
 
-/// Ends or pauses the job of the current thread where that is due; to be called often from work that may take long.
+/// Ends or pauses the job of the current thread if that is due. Work that may take long should call it often.
 /// Does nothing on a thread that runs no job.
 ///
 /// # Errors
 ///
-/// The reason for which the job must end.
+/// Returns the reason for which the job must end.
 pub fn checkpoint() -> Result<(), Stopped> {
     RUNNING.with_borrow_mut(|running| running.as_mut().map_or(Ok(()), Running::check))
 }
 
-/// Returns the time at which the job of the current thread arrived, or now.
+/// Returns the arrival time of the current thread's job, or the current time if it runs none.
 pub fn arrival() -> Instant {
     RUNNING
         .with_borrow(|running| running.as_ref().map(|running| running.arrived))

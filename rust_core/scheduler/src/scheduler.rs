@@ -1,4 +1,4 @@
-//! Threads that run jobs, lane by lane.
+//! Worker threads that run jobs, lane by lane.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -19,13 +19,13 @@ use crate::{
     running::Running,
 };
 
-/// Time between two searches for waiting jobs whose time is over.
+/// Interval between two searches for waiting jobs whose time limit is exceeded.
 const EXPIRY_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Time that a caller without a thread waits for one before the job of another caller makes way.
+/// Time that a caller waits for a thread before a paused job of another caller is ended for it.
 const THREAD_WAIT: Duration = Duration::from_millis(100);
 
-/// Error of [`Scheduler::submit`]: the job did not enter the queue, and its work is not called.
+/// Error of [`Scheduler::submit`]: the job is not queued, and its work is not called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SubmitError {
     #[error("too many calls are waiting: at most {capacity}")]
@@ -34,7 +34,7 @@ pub enum SubmitError {
     Stopping,
 }
 
-/// Lanes, their threads and the jobs in them.
+/// Lanes, their threads and their jobs.
 pub struct Scheduler {
     shared: Arc<Shared>,
 }
@@ -49,27 +49,27 @@ pub struct Shared {
 struct LaneQueue {
     config: LaneConfig,
     state: Mutex<LaneState>,
-    /// A job is assigned, or the lane stops.
+    /// Signals that a job is assigned or the lane stops.
     assigned: Condvar,
 }
 
 #[derive(Default)]
 struct LaneState {
-    /// By priority.
+    /// Queues by priority.
     queues: [FairQueue<Entry>; 2],
     running: [usize; 2],
-    /// Threads of each priority, and those of them without a job.
+    /// Threads of the lane, and the number of those without a job.
     threads: usize,
     idle: usize,
-    /// Jobs for threads that are idle or start.
+    /// Jobs for threads that are idle or starting.
     ready: VecDeque<Assigned>,
-    /// Jobs that wait and have not begun.
+    /// Number of jobs that wait and have not begun.
     waiting: usize,
-    /// Threads that hold a job of this priority, paused ones included.
+    /// Threads that hold a job, by priority, paused jobs included.
     held: [usize; 2],
     counters: Counters,
     stopped: bool,
-    /// Time of the last search for jobs whose time is over.
+    /// Time of the last search for jobs whose time limit is exceeded.
     expired: Option<Instant>,
 }
 
@@ -79,11 +79,12 @@ struct Assigned {
 }
 
 impl Scheduler {
-    /// Starts a thread for each lane; others are started as they are needed. `configs` has one for each of [`Lane::ALL`].
+    /// Starts one thread per lane; more threads start on demand. `configs` has one entry for each of
+    /// [`Lane::ALL`].
     ///
     /// # Errors
     ///
-    /// The system's, where a thread cannot be started.
+    /// Returns the system's error if a thread cannot be started.
     pub fn start(configs: [LaneConfig; Lane::ALL.len()]) -> io::Result<Self> {
         let lanes =
             configs.map(|config| LaneQueue { config, state: Mutex::default(), assigned: Condvar::new() });
@@ -96,11 +97,12 @@ impl Scheduler {
         Ok(Self { shared })
     }
 
-    /// Queues a job. A full queue turns away the newest job of the caller that has the most there.
+    /// Queues a job. A full queue evicts the newest job of the caller that has the most jobs in it.
     ///
     /// # Errors
     ///
-    /// [`SubmitError::Full`] where that is this caller, and [`SubmitError::Stopping`].
+    /// Returns [`SubmitError::Full`] if that is this caller, and [`SubmitError::Stopping`] if the scheduler
+    /// stops.
     pub fn submit(&self, lane: Lane, job: Job) -> Result<(), SubmitError> {
         self.submit_all(lane, std::iter::once(job))
     }
@@ -109,7 +111,7 @@ impl Scheduler {
     ///
     /// # Errors
     ///
-    /// Those of [`Self::submit`].
+    /// Returns the errors of [`Self::submit`].
     pub fn submit_all(
         &self,
         lane: Lane,
@@ -156,7 +158,8 @@ impl Scheduler {
         Ok(())
     }
 
-    /// Ends the job with this ticket at its next checkpoint, or before it begins. Submissions are never cancelled.
+    /// Ends the job with this ticket at its next checkpoint, or before it begins. Submissions are never
+    /// cancelled.
     pub fn cancel(&self, ticket: u64) {
         if let Some(control) = self.shared.jobs.lock().get(&ticket) {
             control.cancel();
@@ -168,12 +171,13 @@ impl Scheduler {
         Lane::ALL.map(|lane| self.shared.lane(lane).state.lock().status(lane))
     }
 
-    /// Returns the time that the oldest job of a lane has waited.
+    /// Returns the waiting time of the oldest job of a lane.
     pub fn oldest(&self, lane: Lane) -> Duration {
         self.shared.lane(lane).state.lock().oldest(Instant::now())
     }
 
-    /// Rejects what waits, lets running jobs end, and ends the threads. Blocks until that is done.
+    /// Rejects waiting jobs, lets running and paused jobs end, and ends the threads. Blocks until that is
+    /// done.
     pub fn stop(&self) {
         for queue in &self.shared.lanes {
             let entries = queue.state.lock().stop();
@@ -187,7 +191,7 @@ impl Scheduler {
         }
         let threads = std::mem::take(&mut *self.shared.threads.lock());
         for thread in threads {
-            // A panic in a job is caught where it runs.
+            // A panic in a job is caught on the thread that runs it.
             let _ = thread.join();
         }
     }
@@ -206,7 +210,7 @@ fn turn_away_all(jobs: Vec<WaitingJob>, capacity: usize) {
 }
 
 impl LaneState {
-    /// Takes all that waits. Paused jobs count as running from now on: they end side by side.
+    /// Drains the queues. Paused jobs count as running from now on: they all end concurrently.
     fn stop(&mut self) -> Vec<Entry> {
         self.stopped = true;
         self.waiting = 0;
@@ -219,8 +223,8 @@ impl LaneState {
         entries
     }
 
-    /// Takes the jobs whose time was over before they began, at most once in [`EXPIRY_INTERVAL`]: without it they would
-    /// learn that only in their turn.
+    /// Removes the jobs whose time limit was exceeded before they began, at most once per
+    /// [`EXPIRY_INTERVAL`]. Otherwise their callers would get the error only when the jobs are dispatched.
     fn take_expired(&mut self, now: Instant) -> Vec<WaitingJob> {
         if self.waiting == 0
             || self.expired.is_some_and(|last| now.saturating_duration_since(last) < EXPIRY_INTERVAL)
@@ -240,8 +244,8 @@ impl LaneState {
         expired
     }
 
-    /// Takes the newest job of the caller with the most, if that has more than `own`: public callers first, and
-    /// dedicated ones only for another one of them.
+    /// Evicts the newest job of the caller with the most jobs, if it has more than `own`. A public caller
+    /// displaces only public callers; a dedicated caller displaces public callers first, then dedicated ones.
     fn turn_away(&mut self, submitter: Priority, own: usize) -> Option<WaitingJob> {
         let candidates: &[Priority] = match submitter {
             Priority::Public => &[Priority::Public],
@@ -261,7 +265,8 @@ impl LaneState {
         None
     }
 
-    /// Ends the paused job of the caller that has used the most, if one that was absent waits for a thread for long.
+    /// Ends the paused job of the caller with the largest debt if a fresh caller has waited for a thread for
+    /// [`THREAD_WAIT`].
     fn make_room(&mut self, at: usize) -> bool {
         let waits = |entry: &Entry| !entry.is_paused() && entry.since().elapsed() >= THREAD_WAIT;
         if !self.queues[at].first_fresh().is_some_and(waits) {
@@ -315,7 +320,7 @@ impl Shared {
         &self.lanes[lane.index()]
     }
 
-    /// Ends jobs whose time was over before they began.
+    /// Rejects jobs whose time limit was exceeded before they began.
     fn end_expired(&self, expired: Vec<WaitingJob>) {
         for WaitingJob { job, .. } in expired {
             self.jobs.lock().remove(&job.ticket);
@@ -323,7 +328,7 @@ impl Shared {
         }
     }
 
-    /// Gives the jobs whose turn it is to threads.
+    /// Assigns the next jobs to threads.
     fn dispatch(self: &Arc<Self>, lane: Lane, state: &mut LaneState) {
         let config = self.lane(lane).config;
         for priority in Priority::ALL {
@@ -433,12 +438,12 @@ impl Shared {
         }
     }
 
-    /// Pauses a job if others of its priority wait in its lane, or `only_for_fresh` if callers do that were absent;
-    /// returns `true` after a pause.
+    /// Pauses a job if other jobs of its priority wait in its lane, or with `only_for_fresh` if fresh callers
+    /// do. Returns `true` after a pause.
     ///
     /// # Errors
     ///
-    /// [`Stopped::Displaced`] where the job has to end for another caller.
+    /// Returns [`Stopped::Displaced`] if the job must end for another caller.
     pub fn pause(self: &Arc<Self>, running: &mut Running, only_for_fresh: bool) -> Result<bool, Stopped> {
         let queue = self.lane(running.lane);
         let (at, caller) = (running.caller.priority.index(), running.caller.id);
@@ -475,7 +480,7 @@ struct Ended {
     caller: u64,
     estimate: i64,
     used: Duration,
-    /// `false` if another caller took its place among the threads.
+    /// `false` if another caller took over its thread.
     holds_thread: bool,
     stopped: Option<Stopped>,
 }

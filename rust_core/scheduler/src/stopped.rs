@@ -1,4 +1,4 @@
-//! Reasons for which a job does not run, or not to its end.
+//! Reasons for which a job does not run to its end.
 
 use std::time::Duration;
 
@@ -7,14 +7,14 @@ use std::time::Duration;
 pub enum Stopped {
     #[error("the call was cancelled: its connection is closed")]
     Cancelled,
-    /// The time limit, counted from arrival, includes waiting.
+    /// The time limit counts from arrival, waiting included.
     #[error("the call takes longer than {0:?}, waiting included")]
     TimeLimit(Duration),
     #[error("the caller has used up its processor time: retry in {retry_after:?}")]
     Budget { retry_after: Duration },
     #[error("too many calls are waiting: at most {capacity}")]
     Overloaded { capacity: usize },
-    /// All threads of its lane were held, and another caller had none.
+    /// All threads of its lane were in use, and another caller had none.
     #[error("more than {threads} long calls are under way, and this one made way for another caller")]
     Displaced { threads: usize },
     #[error("the node is stopping")]

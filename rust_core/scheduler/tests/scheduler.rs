@@ -1,4 +1,5 @@
-//! Lanes, turns, pauses and ends of jobs on real threads. No test sleeps: each waits for what must happen.
+//! Lanes, fairness, pauses and ends of jobs on real threads. No test sleeps: each waits for the expected
+//! event.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -131,7 +132,7 @@ fn a_long_job_pauses_for_others() {
     let finished = Arc::new(AtomicBool::new(false));
     let (sender, receiver) = channel();
     let (flag, ended) = (finished.clone(), sender.clone());
-    // With one job at a time it ends only if the other one runs in between.
+    // With one job at a time, it ends only if the other one runs in between.
     let long = job(1, Caller::unlimited(1), move |_| {
         while !flag.load(SeqCst) {
             checkpoint().unwrap();
@@ -183,7 +184,7 @@ fn a_job_makes_way_for_a_caller_without_a_thread() {
         let work = move |_| sender.send((ticket, loop_until_stopped())).unwrap();
         scheduler.submit(Lane::Heavy, job(ticket, Caller::unlimited(ticket), work)).unwrap();
     }
-    // Both have a thread, and have used it.
+    // Both jobs have run and hold a thread.
     while scheduler.status()[2].paused < 4 {
         spin_loop();
     }
@@ -194,7 +195,7 @@ fn a_job_makes_way_for_a_caller_without_a_thread() {
     assert_eq!(short_ran.recv_timeout(PATIENCE), Ok(Ok(())));
     let (displaced, stopped) = receiver.recv_timeout(PATIENCE).unwrap();
     assert_eq!(stopped, Stopped::Displaced { threads: 2 });
-    // The other one continues, and both threads serve again.
+    // The other job continues, and both threads serve again.
     let (blocking, started, release) = blocker(4, Caller::unlimited(4));
     scheduler.submit(Lane::Heavy, blocking).unwrap();
     started.recv_timeout(PATIENCE).unwrap();
@@ -259,7 +260,7 @@ fn the_time_limit_includes_waiting() {
     assert_eq!(receiver.recv_timeout(PATIENCE), Ok(Stopped::TimeLimit(limit)));
 }
 
-/// Exhausted after so much processor time.
+/// Budget that is exhausted after this much processor time.
 struct Fixed(Mutex<Duration>);
 
 impl Budget for Fixed {

@@ -1,4 +1,4 @@
-//! What can happen, and schedules of it.
+//! Acts of the simulation, and schedules of them.
 
 use foreseal_journal::simulated::Fault;
 use foreseal_node::Point;
@@ -9,35 +9,35 @@ use crate::{
     world::{Class, End},
 };
 
-/// How a process ends and the next one begins.
+/// End of a process before a restart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// In good order: the pool is saved.
+    /// Clean stop: the pool is saved.
     Stop,
-    /// The page cache stays.
+    /// The process is killed; the page cache survives.
     Kill,
-    /// What was not synced is there or not, as the seed decides.
+    /// Power is lost; the seed in the variant decides which unsynced data survives.
     PowerLoss(u64),
 }
 
-/// What is submitted.
+/// Kind of a submission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Given {
     /// The sender's next transaction.
     Next,
-    /// One that waits for another.
+    /// A transaction with a nonce gap.
     Gap,
-    /// Another one in the place of a pooled one, for enough or too little.
+    /// A replacement of a pooled transaction, with enough of a fee bump or too little.
     Instead {
         enough: bool,
     },
-    /// One that was there before.
+    /// A transaction that the node accepted before.
     Again,
-    /// With a nonce that is used.
+    /// A transaction with a used nonce.
     Stale,
-    /// From an account without funds.
+    /// A transaction of an account without funds.
     Poor,
-    /// Bytes that are no transaction.
+    /// Bytes that do not decode to a transaction.
     Garbage,
     Blob,
 }
@@ -55,7 +55,7 @@ pub enum Change {
     BaseFee { wei: u64 },
 }
 
-/// One thing that happens.
+/// An event of a schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Act {
     Submit {
@@ -66,18 +66,18 @@ pub enum Act {
     Tick {
         ms: u64,
     },
-    /// Time goes by and nobody ticks.
+    /// Time passes without a tick.
     Stall {
         ms: u64,
     },
     Jump {
         ms: i64,
     },
-    /// A reader takes the newest view and holds on to it.
+    /// A reader loads the newest view and holds it.
     Hold {
         chance: u64,
     },
-    /// All readers look again, and one lets go.
+    /// All readers read their views again, and one releases its view.
     Look {
         chance: u64,
     },
@@ -85,7 +85,7 @@ pub enum Act {
     Follow {
         chance: u64,
     },
-    /// The store's turn.
+    /// The store is written.
     Store,
     /// A second process tries to write.
     SecondWriter,
@@ -104,38 +104,39 @@ pub enum Act {
         after: u32,
         end: End,
     },
-    /// With a fault while the next process opens its journal, perhaps, and with a look at what a damaged copy does.
+    /// The process ends and another starts, optionally with a disk fault during the start and a check of a
+    /// damaged copy of the journal.
     Restart {
         ending: Ending,
         fault: Option<(Class, u32, Fault)>,
         damage: Option<u64>,
     },
     Change(Change),
-    /// Between the sequencer and its followers.
+    /// An event between the sequencer and its followers.
     Network(Network),
 }
 
-/// What a seed decides once.
+/// Parameters that a seed fixes for the whole run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Setup {
     pub seed: u64,
-    /// A chain that may go back.
+    /// Development chain, which may be unwound.
     pub development: bool,
     pub block_time: u64,
     pub segment_bytes: u64,
-    /// Blocks that the journal is kept for.
+    /// Number of blocks for which the journal is retained after they are stored.
     pub retention: u64,
-    /// Blocks and transactions that stay in memory.
+    /// Number of stored blocks, and of transactions, that stay in memory.
     pub recent: usize,
-    /// What may wait for the store.
+    /// Sealed but not stored work, in transactions, above which the builder is throttled.
     pub backlog: usize,
     pub followers: usize,
-    /// Frames that are kept for them.
+    /// Number of frames that the ring retains for followers.
     pub ring: usize,
 }
 
 impl Setup {
-    /// Of a seed.
+    /// Draws the parameters of a seed.
     pub fn of(seed: u64) -> Self {
         let mut random = StdRng::seed_from_u64(seed);
         Self {
@@ -152,10 +153,10 @@ impl Setup {
     }
 }
 
-/// Most acts of a schedule.
+/// Maximum number of acts drawn for a schedule; events of the network come in addition.
 const MOST: usize = 90;
 
-/// The schedule of a seed.
+/// Returns the schedule of a seed.
 pub fn schedule(setup: &Setup) -> Vec<Act> {
     let mut random = StdRng::seed_from_u64(setup.seed ^ 0x5eed);
     let count = random.random_range(20..=MOST);
@@ -218,7 +219,7 @@ fn change(random: &mut StdRng) -> Change {
     }
 }
 
-/// Milliseconds between two ticks: most often a step.
+/// Draws the milliseconds between two ticks: in half of the cases, one step.
 fn odd(random: &mut StdRng) -> u64 {
     match random.random_range(0..10) {
         0..5 => 200,

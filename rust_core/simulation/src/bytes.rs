@@ -1,4 +1,4 @@
-//! Every byte of a small journal, changed; every length, cut.
+//! Damage to a small journal: every byte changed, and every length that it can be cut to.
 
 use serde::Serialize;
 
@@ -8,18 +8,20 @@ use crate::{
     run::Run,
 };
 
-/// How a small journal was damaged.
+/// Counts of the damage to a small journal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Bytes {
     pub segments: u64,
     pub bytes: u64,
-    /// Nodes that were started on a damaged copy.
+    /// Number of nodes that were started on a damaged copy.
     pub starts: u64,
-    /// Refused with segment and offset; the others began with the same chain, or without a torn last append.
+    /// Starts that were refused with segment and offset. The others had the same chain, or lacked a torn last
+    /// append.
     pub refused: u64,
 }
 
-/// Some blocks with a few transactions; `stored` has the store keep up.
+/// Returns acts that build some blocks with a few transactions. With `stored`, the store is written after
+/// each tick.
 fn acts(stored: bool) -> Vec<Act> {
     let mut acts = Vec::new();
     for turn in 0..8 {
@@ -32,11 +34,11 @@ fn acts(stored: bool) -> Vec<Act> {
     acts
 }
 
-/// Starts a node on a copy of a small journal for every byte with a bit flipped, and for every length it is cut to; only for
-/// each one in `stride`, beginning with `first`.
+/// Starts a node on copies of a small journal: one for every byte with a bit inverted, and one for every
+/// length it is cut to. Tests only one position in `stride`, starting with `first`.
 ///
 /// # Errors
-/// What was broken.
+/// Returns the violated property.
 pub fn every_byte(first: usize, stride: usize) -> Result<Bytes, String> {
     let mut done = Bytes::default();
     for stored in [false, true] {

@@ -1,4 +1,4 @@
-//! Many seeds, and what is shown of one that fails.
+//! Runs many seeds, and shrinks the schedule of a failing one.
 
 use std::{
     fmt,
@@ -15,14 +15,14 @@ use crate::{
     run::Run,
 };
 
-/// A seed that broke something.
+/// A seed that violates a property.
 #[derive(Clone, Debug)]
 pub struct Failure {
     pub seed: u64,
     pub what: String,
-    /// As few acts as still break it, and what each did.
+    /// Acts that cannot be left out, each with its effect.
     pub trace: Vec<String>,
-    /// How many acts the schedule had.
+    /// Number of acts in the schedule.
     pub acts: usize,
 }
 
@@ -39,7 +39,7 @@ impl fmt::Display for Failure {
     }
 }
 
-/// What came of one schedule.
+/// Result of one schedule.
 struct Played {
     counts: Counts,
     trace: Vec<String>,
@@ -68,10 +68,10 @@ fn play_acts(setup: Setup, acts: &[Act]) -> Played {
     Played { counts, trace: std::mem::take(&mut run.trace), broken }
 }
 
-/// Plays one seed; its counts, and every act with what it led to.
+/// Runs one seed. Returns its counts, and a trace of every act with its effect.
 ///
 /// # Errors
-/// What was broken, with as few acts as still break something.
+/// Returns the violated property and a shrunk schedule that still violates one.
 pub fn play(seed: u64) -> Result<(Counts, Vec<String>), Box<Failure>> {
     let setup = Setup::of(seed);
     let acts = schedule(&setup);
@@ -82,7 +82,7 @@ pub fn play(seed: u64) -> Result<(Counts, Vec<String>), Box<Failure>> {
     }
 }
 
-/// Leaves out acts as long as something is still broken.
+/// Removes acts while the rest still violates a property.
 fn shrink(setup: Setup, mut acts: Vec<Act>, mut what: String, mut trace: Vec<String>) -> Failure {
     let all = acts.len();
     let mut size = acts.len().div_ceil(2);
@@ -103,8 +103,10 @@ fn shrink(setup: Setup, mut acts: Vec<Act>, mut what: String, mut trace: Vec<Str
     Failure { seed: setup.seed, what, trace, acts: all }
 }
 
-/// Plays `count` seeds from `first` on, on all cores; the counts of all, or the lowest seed that failed before the others
-/// were stopped.
+/// Runs `count` seeds from `first` on, on all cores. Returns the sum of their counts.
+///
+/// # Errors
+/// Returns the lowest failing seed among those that ran before the run was stopped.
 pub fn run_seeds(first: u64, count: u64) -> Result<Counts, Box<Failure>> {
     let (next, stop) = (AtomicU64::new(0), AtomicBool::new(false));
     let total = Mutex::new((Counts::default(), None::<Box<Failure>>));

@@ -1,4 +1,4 @@
-//! Changes that only a development chain takes.
+//! Changes that only a development chain accepts.
 
 use std::sync::Arc;
 
@@ -14,10 +14,10 @@ use crate::{
     senders::Order,
 };
 
-/// An account that nobody has the key of.
+/// Account for which no key exists.
 const SOMEBODY: Address = Address::repeat_byte(0x77);
 
-/// The name of a change, for whoever counts.
+/// Returns the name of a change in the counts.
 fn name(change: Change) -> &'static str {
     match change {
         Change::Unwind { .. } => "unwind under readers",
@@ -31,21 +31,21 @@ fn name(change: Change) -> &'static str {
     }
 }
 
-/// What came of a change.
+/// Outcome of a change.
 enum Done {
-    /// The chain went on, or stayed as it was.
+    /// The chain was extended or is unchanged.
     Onward,
-    /// It is another one behind this.
+    /// The chain may differ beyond what [`Run::planned`] returned.
     Another,
-    /// It is exactly this.
+    /// The chain equals this ledger.
     Back(Ledger),
     Refused,
-    /// The process or production ended.
+    /// The process or production ended during the change.
     BrokeOff,
 }
 
 impl Run {
-    /// Asks the writer for a change, and sees that it did that or nothing.
+    /// Requests a change from the writer, and checks that it took effect completely or not at all.
     pub fn change(&mut self, change: Change) -> Check {
         self.instead = self.planned(change);
         let before = self.view()?;
@@ -77,13 +77,13 @@ impl Run {
         self.settle()
     }
 
-    /// What stays of the chain if the change is made; `None` if it all does.
+    /// Returns the part of the chain that remains after the change; `None` if all of it does.
     fn planned(&self, change: Change) -> Option<Ledger> {
         let latest = self.ledger.size().1;
         match change {
             Change::Unwind { depth } => Some(self.ledger.back_to(latest.saturating_sub(depth))),
             Change::Reorg { depth, .. } => Some(self.ledger.back_to(latest.checked_sub(depth as u64)?)),
-            // The block being built is built again.
+            // These changes rebuild the pending block.
             Change::BaseFee { .. } | Change::Mine { .. } | Change::Increase { .. } => {
                 Some(self.ledger.back_to(latest))
             }
@@ -143,7 +143,7 @@ impl Run {
         }
     }
 
-    /// Transactions for a block, which may be able to run there or not.
+    /// Returns transactions for a block, which may or may not be executable there.
     fn given(&mut self, count: u64) -> Result<Vec<Arc<Transaction>>, String> {
         let view = self.view()?;
         let account = view.latest().state.account(&self.senders.address(1)).map_err(|e| e.to_string())?;

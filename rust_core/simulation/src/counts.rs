@@ -1,28 +1,29 @@
-//! What was tried.
+//! Counts of what a simulation tried.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-/// How often each thing happened.
+/// Number of occurrences of each event.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
     pub seeds: u64,
     pub acts: u64,
-    /// Steps that were shown, opened blocks included.
+    /// Published steps, including opened blocks.
     pub steps: u64,
     pub sealed_blocks: u64,
     pub restarts: u64,
-    /// Views that were read again after they had been held.
+    /// Repeated reads of held views.
     pub held_views: u64,
     /// Changes of the feed that subscribers applied.
     pub changes: u64,
-    /// Processes of followers, and their connections.
+    /// Started processes of followers. `connections` counts their connections.
     pub followers: u64,
     pub connections: u64,
-    /// Frames that followers heard, ends of connections among them; after each it was looked at what they show.
+    /// Frames that followers received, including ends of connections. The view of the follower is checked
+    /// after each.
     pub frames: u64,
-    /// Submissions that were answered through a follower.
+    /// Submissions through followers that got a response or lost their connection.
     pub answered: u64,
     pub faults: BTreeMap<&'static str, u64>,
     pub crashes: BTreeMap<&'static str, u64>,
@@ -37,7 +38,7 @@ impl Counts {
         *self.crashes.entry(place).or_default() += 1;
     }
 
-    /// Both together.
+    /// Adds the counts of `other`.
     pub fn add(&mut self, other: &Self) {
         self.seeds += other.seeds;
         self.acts += other.acts;

@@ -1,4 +1,4 @@
-//! A connection that ends at every byte of a small exchange.
+//! Connections that end at every byte of a small exchange.
 
 use rand::{SeedableRng, rngs::StdRng};
 use serde::Serialize;
@@ -13,16 +13,16 @@ use crate::{
     run::Run,
 };
 
-/// The kind of a frame with a submission.
+/// Kind of a frame that contains a submission.
 const SUBMIT: u8 = 4;
 
-/// Where connections were cut.
+/// Counts of the connections that were cut.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Cuts {
-    /// Bytes of the exchange, down to the follower and up to the sequencer.
+    /// Size of the exchange in bytes, down to the follower and (`up`) up to the sequencer.
     pub down: u64,
     pub up: u64,
-    /// Connections that were cut; each follower had caught up soon after.
+    /// Number of connections that were cut. After each cut on the way down, the follower caught up.
     pub connections: u64,
 }
 
@@ -42,23 +42,23 @@ fn run() -> Result<Run, String> {
         followers: 1,
         ring: 60,
     })?;
-    // A follower begins with the store, which stays behind.
+    // A follower starts from the store, which then stays behind the chain.
     run.act(&Act::Store)?;
     [submit(0), Act::Tick { ms: 200 }, submit(1)].iter().try_for_each(|act| run.act(act))?;
     Ok(run)
 }
 
-/// All threads have so many turns as there is something to do for.
+/// Runs rounds in which every thread runs as long as it has work.
 fn rounds(run: &mut Run) -> Check {
     let mut random = StdRng::seed_from_u64(1);
     (0..6).try_for_each(|_| run.feed_round(&mut random, true))
 }
 
-/// Ends a connection at every byte that either side says in a small exchange; only at each one in `stride`, beginning with
-/// `first`.
+/// Ends a connection at every byte that either side sends in a small exchange. Tests only one byte in
+/// `stride`, starting with `first`.
 ///
 /// # Errors
-/// What was broken.
+/// Returns the violated property.
 pub fn every_cut(first: usize, stride: usize) -> Result<Cuts, String> {
     let mut run = run()?;
     let (up, hash) = said(&mut run)?;
@@ -76,7 +76,8 @@ pub fn every_cut(first: usize, stride: usize) -> Result<Cuts, String> {
     Ok(done)
 }
 
-/// What a follower says that submits something, and what that is. None of it arrives.
+/// Returns the bytes that a follower sends to submit a transaction, and the hash of the transaction. The
+/// sequencer receives none of them.
 fn said(run: &mut Run) -> Result<(Vec<u8>, alloy_primitives::B256), String> {
     rounds(run)?;
     let slot = &mut run.feed.slots[0];
@@ -92,7 +93,8 @@ fn said(run: &mut Run) -> Result<(Vec<u8>, alloy_primitives::B256), String> {
     Ok((up, hash))
 }
 
-/// A sequencer hears so much and then the end: a submission is admitted if all of it is there.
+/// Sends `up` and then the end of the stream to a sequencer. Checks that the submission is admitted
+/// exactly if its frame is complete.
 fn cut_up(run: &Run, up: &[u8], hash: alloy_primitives::B256) -> Check {
     let node = run.node()?;
     let (mut input, out) = (Pipe::of(up), Pipe::new(1));
@@ -117,7 +119,8 @@ fn cut_up(run: &Run, up: &[u8], hash: alloy_primitives::B256) -> Check {
     }
 }
 
-/// What a follower hears that catches up, submits something and is there for some steps; and what it submits.
+/// Returns the bytes that a follower receives while it catches up, submits a transaction and follows some
+/// steps. Also returns the raw transaction.
 fn heard(run: &mut Run) -> Result<(Vec<u8>, alloy_primitives::Bytes), String> {
     rounds(run)?;
     let sends = Network::Submit { at: 0, given: Given::Next, sender: 0, chance: 6 };
@@ -133,7 +136,8 @@ fn heard(run: &mut Run) -> Result<(Vec<u8>, alloy_primitives::Bytes), String> {
     Ok((connection.down.record(), raw))
 }
 
-/// A follower hears so much and then the end, and afterwards the rest.
+/// Sends `down` and then the end of the stream to a follower. Checks that the follower catches up over
+/// another connection.
 fn cut_down(run: &mut Run, down: &[u8], raw: &alloy_primitives::Bytes) -> Check {
     run.feed.end(0, 0);
     run.with_followers(|feed, world| feed.begin(0, world))?;
@@ -157,7 +161,7 @@ fn cut_down(run: &mut Run, down: &[u8], raw: &alloy_primitives::Bytes) -> Check 
     run.come_level()
 }
 
-/// A submission is taken, or nothing is known of it.
+/// Checks that no submission is rejected: each is accepted, or its outcome is unknown, or it was never sent.
 fn answered(follower: &mut Follower) -> Check {
     for (_, what) in follower.answers(true)? {
         if matches!(what, Answered::Refused) {

@@ -1,7 +1,7 @@
-//! Copies of a journal at rest with something wrong in them.
+//! Damaged copies of a journal that is not in use.
 //!
-//! What was synced and is changed later is named and refused. Only the last append may be taken for one that was torn, and
-//! then nothing before it is touched. Never is there another chain, and never a panic.
+//! A change to synced data is rejected with its place. Only a damaged last append may be treated as a torn
+//! one, and everything before it stays unchanged. Damage never produces another chain or a panic.
 
 use std::{
     fs,
@@ -22,13 +22,13 @@ use crate::{
 };
 
 const SECTOR: usize = 512;
-/// What every append begins with.
+/// First bytes of every append.
 const MAGIC: &[u8; 8] = b"FSEALAPP";
 
-/// What is done to a file.
+/// Damage to a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Damage {
-    /// One bit of a byte.
+    /// One bit of a byte is inverted.
     Flip { at: usize, bit: u8 },
     /// A sector reads as zeros.
     Zero { at: usize },
@@ -56,9 +56,9 @@ impl Damage {
     }
 }
 
-/// A data directory at rest: the real files, and the journal on its disk.
+/// Copy of a data directory that is not in use: the real files, and the journal on a simulated disk.
 pub struct Copy {
-    /// Goes with it.
+    /// Directory of the real files, removed with the copy.
     _folder: TempDir,
     settings: Settings,
     disk: SimulatedDisk,
@@ -79,11 +79,11 @@ fn copy_folder(from: &Path, to: &Path) -> std::io::Result<()> {
 }
 
 impl Copy {
-    /// Of a run whose process has ended.
+    /// Copies the data directory of a run whose process has ended.
     pub fn of(run: &Run) -> Result<Self, String> {
         let folder = process::folder()?;
         copy_folder(&run.settings.datadir, &folder.path().join("data")).map_err(|error| error.to_string())?;
-        // The journal knows its files by their whole names.
+        // The simulated disk identifies files by their full paths.
         let disk = SimulatedDisk::default();
         let datadir = folder.path().join("data");
         for path in run.disk.files() {
@@ -95,7 +95,7 @@ impl Copy {
         Ok(Self { _folder: folder, settings, disk })
     }
 
-    /// The segments, oldest first, each with its number and content.
+    /// Returns the segments, oldest first, each with its number, path and content.
     pub fn segments(&self) -> Vec<(u64, PathBuf, Vec<u8>)> {
         let segment = |path: PathBuf| {
             let number = path.file_stem()?.to_str()?.parse().ok()?;
@@ -105,7 +105,8 @@ impl Copy {
         self.disk.files().into_iter().filter_map(segment).collect()
     }
 
-    /// One damage that `chance` chooses. `run` shows what the undamaged journal holds.
+    /// Checks one damage that is drawn from `chance`. The ledger of `run` is the content of the undamaged
+    /// journal.
     pub fn check(&self, run: &mut Run, chance: u64) -> Check {
         if run.ledger.size().0 < 2 {
             return Ok(());
@@ -133,8 +134,9 @@ impl Copy {
         Ok(())
     }
 
-    /// Starts a node on a copy that is damaged so. Whether it was refused, as it must be unless the chain is `truth`, or
-    /// `truth` without the last append where that is what was damaged.
+    /// Starts a node on a copy with this damage in segment `number`. Returns `true` if the node refuses to
+    /// start. A node that starts must have the chain `truth`, or `truth` without the last append if that one
+    /// is damaged.
     pub fn try_with(
         &self,
         number: u64,
@@ -159,7 +161,8 @@ impl Copy {
         let watch = Watch::new(disk, Arc::new(std::sync::Mutex::new(Weather::new(clocks))));
         let started = crate::quietly(|| node.start_watched(Arc::new(watch)));
         let started = started.ok_or_else(|| context("the node panics".to_owned()))?;
-        // Bytes that fill up the last sector of an append count for nothing: where they are missing, what follows is named.
+        // The padding in the last sector of an append carries no data. If a cut removes only padding, the
+        // error names the place after it.
         let at = match damage {
             Damage::Cut { at } => at.next_multiple_of(SECTOR),
             Damage::Flip { at, .. } | Damage::Zero { at } => at,
@@ -170,7 +173,7 @@ impl Copy {
                 let view = node.view().ok_or_else(|| context("there is no view".to_owned()))?;
                 let mut found = Ledger::default();
                 found.survive(&view, rules).map_err(&context)?;
-                // A newest segment without a byte is one that was being created, as far as anybody can know.
+                // An empty newest segment cannot be distinguished from one whose creation was interrupted.
                 let empty = number == last && damage == Damage::Cut { at: 0 } && truth.began_as(&found);
                 if found == *truth || empty || (torn && truth.is_or_was(&found)) {
                     Ok(false)
@@ -183,7 +186,7 @@ impl Copy {
                 NodeError::Journal(JournalError::Corrupt { place, .. } | JournalError::Missing { place, .. })
                 | NodeError::Start(StartError::Lost { place, .. }),
             ) => {
-                // Without a byte of it, the end of the segment before is where something is missing.
+                // If nothing of the segment is left, the error may name the end of the previous segment.
                 let before = damage == Damage::Cut { at: 0 } && place.segment + 1 == number;
                 if (place.segment == number && place.offset <= at) || before {
                     Ok(true)
@@ -191,7 +194,7 @@ impl Copy {
                     Err(context(format!("{place} is named")))
                 }
             }
-            // The append was the only one that is kept.
+            // The damaged append was the only one in the journal.
             Err(NodeError::Start(StartError::JournalGone { .. }))
                 if torn || damage == (Damage::Cut { at: 0 }) =>
             {

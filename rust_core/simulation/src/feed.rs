@@ -1,4 +1,4 @@
-//! Followers, the connections that they have to the sequencer, and who has a turn.
+//! Followers, their connections to the sequencer, and the order in which their threads run.
 
 use std::sync::{Arc, Mutex};
 
@@ -15,7 +15,7 @@ use crate::{
     world::{Clocks, Watch, Weather},
 };
 
-/// Frames that one thread hears at a time, at most.
+/// Maximum number of frames that a thread receives in a round.
 const HEARD: usize = 64;
 
 /// Both directions of a connection.
@@ -25,27 +25,27 @@ pub struct Connection {
     pub up: Pipe,
 }
 
-/// A connection as the sequencer has it.
+/// A connection on the sequencer's side.
 struct Link {
     slot: usize,
     connection: Connection,
-    /// Once it was greeted.
+    /// Server of the follower; `None` until its greeting has arrived.
     serves: Option<Serves>,
 }
 
-/// A place for a follower, and for those who read from it.
+/// Slot for a follower and its readers.
 #[derive(Default)]
 pub struct Slot {
     pub follower: Option<Follower>,
     pub connection: Option<Connection>,
-    /// Rounds in which nothing arrives at it.
+    /// Number of rounds in which nothing arrives at the follower.
     pub slow: u64,
     pub client: Option<Client>,
     pub held: Vec<Held>,
     pub answered: Vec<(Sent, Answered)>,
 }
 
-/// What followers are started in.
+/// Environment of the followers.
 pub struct World<'w> {
     /// The sequencer, while it runs.
     pub sequencer: Option<&'w Arc<Node>>,
@@ -53,25 +53,25 @@ pub struct World<'w> {
     pub clocks: &'w Arc<Clocks>,
     pub disk: &'w SimulatedDisk,
     pub weather: &'w Arc<Mutex<Weather>>,
-    /// Whether the store has no block yet.
+    /// `true` while the store has no block.
     pub empty: bool,
-    /// Whether the chain may have lost its beginning in the journal.
+    /// `true` if the journal no longer contains the beginning of the chain.
     pub trimmed: bool,
 }
 
-/// All followers.
+/// All followers and their connections.
 pub struct Feed {
     pub ring: Room,
     pub slots: Vec<Slot>,
     links: Vec<Link>,
     pub published: Arc<Published>,
-    /// Transactions stay in pool or view once they are there.
+    /// `true` if a transaction, once it is in the pool or the view, stays in one of the two.
     lasting: bool,
     pub counts: Counts,
     pub notes: Vec<String>,
 }
 
-/// How much of what is on its way arrives in a round.
+/// Draws the number of bytes that arrive in a round; `usize::MAX` delivers all of them.
 fn some(random: &mut StdRng, all: bool, most: usize) -> usize {
     if all || random.random_bool(0.4) { usize::MAX } else { random.random_range(0..=most) }
 }
@@ -93,10 +93,12 @@ impl Feed {
         self.notes.push(format!("  follower {at}: {what}"));
     }
 
-    /// Everybody has a turn, or with `all` as many as there is something to do for.
+    /// Runs a round in which every thread may run one iteration. With `all`, every thread runs as long as it
+    /// has work.
     pub fn round(&mut self, world: &World<'_>, random: &mut StdRng, all: bool) -> Check {
         for at in 0..self.slots.len() {
-            // In one process a store that was opened to be read cannot be opened to be written.
+            // A store that was first opened read-only cannot be opened for writing in the same process. The
+            // sequencer therefore opens it first.
             let may_begin = self.slots[at].follower.is_none() && world.sequencer.is_some();
             if may_begin && (all || random.random_bool(0.4)) {
                 self.begin(at, world)?;
@@ -108,7 +110,7 @@ impl Feed {
         Ok(())
     }
 
-    /// A follower's process begins.
+    /// Starts a follower's process.
     pub fn begin(&mut self, at: usize, world: &World<'_>) -> Check {
         let role = Role::Follower { feed: "feed".into(), name: format!("follower {at}") };
         let settings = Settings { role, ..world.settings.clone() };
@@ -126,7 +128,7 @@ impl Feed {
         Ok(())
     }
 
-    /// What is between a follower and its sequencer goes on.
+    /// Runs both sides of a follower's connection for one round.
     fn flow(&mut self, at: usize, world: &World<'_>, random: &mut StdRng, all: bool) -> Check {
         if self.slots[at].follower.is_some() && self.slots[at].connection.is_none() {
             self.connect(at, world, random)?;
@@ -170,7 +172,7 @@ impl Feed {
         Ok(())
     }
 
-    /// The turns of the sequencer's threads.
+    /// Runs the sequencer's threads for the connections of a slot.
     fn serve(&mut self, at: usize, world: &World<'_>, random: &mut StdRng, all: bool) {
         let Some(sequencer) = world.sequencer else { return };
         let mut links = std::mem::take(&mut self.links);
@@ -194,7 +196,7 @@ impl Feed {
         self.links = links;
     }
 
-    /// The turns of the follower's thread that listens.
+    /// Runs the receiving thread of a follower, and checks its view after every frame.
     fn hear(&mut self, at: usize, world: &World<'_>, random: &mut StdRng, all: bool) -> Check {
         for _ in 0..HEARD {
             let slot = &mut self.slots[at];
@@ -218,7 +220,7 @@ impl Feed {
         Ok(())
     }
 
-    /// The turn of the follower's thread that sends.
+    /// Runs one iteration of the sending thread of a follower.
     fn say(&mut self, at: usize) {
         let slot = &mut self.slots[at];
         let (Some(follower), Some(connection)) = (&mut slot.follower, &slot.connection) else { return };
@@ -230,7 +232,7 @@ impl Feed {
         }
     }
 
-    /// The follower's connection is over.
+    /// Closes the connection of a follower.
     fn lose(&mut self, at: usize, why: &str) {
         self.note(at, why);
         if let Some(connection) = self.slots[at].connection.take() {
@@ -247,7 +249,7 @@ impl Feed {
         Ok(())
     }
 
-    /// A follower's process ends; of what it said last, so many bytes arrive.
+    /// Ends a follower's process; at most `kept` of its bytes in flight to the sequencer still arrive.
     pub fn end(&mut self, at: usize, kept: usize) {
         if let Some(follower) = self.slots[at].follower.take() {
             let unknown = follower.into_sent().map(|sent| (sent, Answered::Unknown));
@@ -262,7 +264,8 @@ impl Feed {
         }
     }
 
-    /// The sequencer's process ends: its threads may get some way yet, and some of what they said arrives.
+    /// Ends the sequencer's process. Its threads may run one more iteration, and some of the bytes in flight
+    /// arrive.
     pub fn sequencer_ends(&mut self, random: &mut StdRng) {
         for link in &mut self.links {
             if let Some(serves) = &mut link.serves
@@ -282,14 +285,14 @@ impl Feed {
         self.links.clear();
     }
 
-    /// The machine ends.
+    /// Ends all followers' processes, as the machine stops.
     pub fn machine_ends(&mut self) {
         for at in 0..self.slots.len() {
             self.end(at, 0);
         }
     }
 
-    /// Whoever waits on a connection that fell silent gives up.
+    /// Lets every wait on a silent connection time out.
     pub fn time_out(&mut self) {
         for connection in self.links.iter().map(|link| &link.connection) {
             connection.down.time_out();
@@ -302,10 +305,10 @@ impl Feed {
     }
 }
 
-/// What breaks off must have a reason that somebody gave.
+/// Checks that a connection ended for an allowed reason.
 pub fn explain(why: &str, mangled: bool, trimmed: bool, lasting: bool) -> Check {
     if !lasting && why.contains("view no longer available") {
-        // The store has gone back further than the follower has heard.
+        // The store was unwound before the follower received the unwind.
         return Ok(());
     }
     let gone = why.contains("does not have the cursor") && !trimmed;
@@ -335,7 +338,7 @@ impl Link {
             open = serves.hear(&mut up.clone());
         }
         if down.is_full() {
-            // Who writes waits, and gives up at last.
+            // The writer waits, and fails once the wait has timed out.
             return if open && !down.is_timed_out() { Ok(()) } else { Err("it does not take".to_owned()) };
         }
         if !open || all || random.random_bool(0.8) { serves.turn() } else { Ok(()) }

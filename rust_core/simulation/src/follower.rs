@@ -1,4 +1,4 @@
-//! A follower's process: what it is told, and what it shows.
+//! A follower's process: the frames that it receives, and checks of the views that it publishes.
 
 use std::{
     collections::BTreeMap,
@@ -13,7 +13,7 @@ use foreseal_state::{StateError, StateReader};
 
 use crate::{ledger::Check, pipe::Pipe, world::Watch};
 
-/// What a view shows: where it is, and of all that it answers from there.
+/// Digest of a view: its place in the chain, and a hash of its content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shown {
     place: Place,
@@ -21,7 +21,7 @@ pub struct Shown {
 }
 
 impl Shown {
-    /// Head, steps, roots, receipts and accounts of a view.
+    /// Computes the digest over head, steps, roots, receipts and accounts of a view.
     pub fn of(view: &View, accounts: &[Address]) -> Result<Self, StateError> {
         let mut hasher = DefaultHasher::new();
         (view.safe(), view.finalized(), view.pending_index()).hash(&mut hasher);
@@ -43,7 +43,7 @@ impl Shown {
     }
 }
 
-/// What the sequencer ever published, by the number of appends that there were by then.
+/// Digests of all views that the sequencer published, by the number of appends at that time.
 pub struct Published {
     by_appends: Mutex<BTreeMap<u64, Shown>>,
     accounts: Vec<Address>,
@@ -54,7 +54,7 @@ impl Published {
         Self { by_appends: Mutex::default(), accounts }
     }
 
-    /// Notes a view that became the newest one.
+    /// Records a newly published view.
     pub fn note(&self, appends: u64, view: &View) -> Check {
         let shown = Shown::of(view, &self.accounts).map_err(|error| format!("a new view: {error}"))?;
         let before = self.lock().insert(appends, shown);
@@ -70,11 +70,11 @@ impl Published {
         self.by_appends.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sees that `view` is what was shown of so many appends.
+    /// Checks that `view` equals the view that the sequencer published after `appends` appends.
     fn check(&self, appends: u64, view: &View) -> Check {
         let found = match Shown::of(view, &self.accounts) {
             Ok(found) => found,
-            // The store has gone back, and the follower will hear of it.
+            // The store was unwound, and the follower has not received the unwind yet.
             Err(StateError::ViewGone) => return Ok(()),
             Err(error) => return Err(format!("a follower's view: {error}")),
         };
@@ -90,19 +90,19 @@ impl Published {
     }
 }
 
-/// A transaction that was sent through a follower.
+/// A transaction submitted through a follower, with its response pending.
 pub struct Sent {
     pub underway: Underway,
     pub raw: Bytes,
     pub hash: B256,
 }
 
-/// What came of one.
+/// Outcome of a submission through a follower.
 pub enum Answered {
     Taken,
-    /// The connection ended: it may have been taken or not.
+    /// The connection ended; the transaction may have been accepted or not.
     Unknown,
-    /// It was never sent.
+    /// The transaction was never sent to the sequencer.
     Away,
     Refused,
 }
@@ -112,7 +112,7 @@ pub struct Follower {
     pub node: Arc<Node>,
     pub follows: Follows,
     pub watch: Arc<Watch>,
-    /// The view that was looked at last, and how many appends it knew of then.
+    /// The view that was checked last, and the number of appends applied at that time.
     seen: Option<(Arc<View>, Option<u64>)>,
     sent: Vec<Sent>,
 }
@@ -126,7 +126,11 @@ impl Follower {
         Ok(Self { node, follows, watch, seen: None, sent: Vec::new() })
     }
 
-    /// Hears a frame or the end; `None` where the process ends in it, `Some(Err)` where the connection does.
+    /// Receives a frame or the end of the stream. Returns `None` if the process ends meanwhile, and
+    /// `Some(Err)` with the reason if the connection ends.
+    ///
+    /// # Errors
+    /// Returns the property that was violated.
     pub fn hear(&mut self, input: &mut Pipe, lasting: bool) -> Result<Option<Result<(), String>>, String> {
         let live = self.follows.is_live();
         let known = if live && lasting { self.known() } else { Vec::new() };
@@ -142,7 +146,7 @@ impl Follower {
         Ok(Some(heard))
     }
 
-    /// Transactions in its pool, and in the block being built.
+    /// Returns the transactions in its pool and in its pending block.
     fn known(&self) -> Vec<B256> {
         let pooled = self.node.pool().all().iter().map(|pooled| pooled.hash()).collect::<Vec<_>>();
         let view = self.node.view();
@@ -150,7 +154,7 @@ impl Follower {
         pooled.into_iter().chain(pending.map(|one| one.hash())).collect()
     }
 
-    /// As a reader does it: first the pool, then the newest view.
+    /// Checks like a reader that a transaction is found: first the pool, then the newest view.
     fn find(&self, hash: &B256) -> Check {
         let status = self.node.pool().status(hash);
         let Some(view) = self.node.view() else { return Ok(()) };
@@ -163,7 +167,8 @@ impl Follower {
         }
     }
 
-    /// Sees that it shows what the sequencer published, and nothing new while it catches up.
+    /// Checks that its view equals the one that the sequencer published, and that it publishes nothing while
+    /// it catches up.
     pub fn look(&mut self, published: &Published) -> Check {
         let Some(view) = self.node.view() else { return Ok(()) };
         let (next, live) = (self.follows.next(), self.follows.is_live());
@@ -184,7 +189,7 @@ impl Follower {
         }
     }
 
-    /// Sends a transaction on; whether it is on its way.
+    /// Forwards a transaction to the sequencer. Returns `false` if the follower rejects it itself.
     pub fn send(&mut self, raw: &Bytes, runnable: bool) -> Result<bool, String> {
         let Ok(submission) = self.node.decode(raw) else { return Ok(false) };
         let hash = submission.hash();
@@ -198,13 +203,13 @@ impl Follower {
         }
     }
 
-    /// Its process ends: those that were not answered never are.
+    /// Ends the process. Returns the submissions that have no response, and never get one.
     pub fn into_sent(self) -> impl Iterator<Item = Sent> {
         self.sent.into_iter()
     }
 
-    /// Submissions that were answered, each visible by then if it was taken. A return to a snapshot may have taken it out of
-    /// the pool again before the answer: only on a `lasting` chain that is looked at.
+    /// Returns the submissions that have a response. On a `lasting` chain, checks that each accepted one is
+    /// in its pool or view. Elsewhere, a return to a snapshot may have removed it before the response.
     pub fn answers(&mut self, lasting: bool) -> Result<Vec<(Sent, Answered)>, String> {
         let mut answered = Vec::new();
         for sent in std::mem::take(&mut self.sent) {
@@ -228,7 +233,8 @@ impl Follower {
         Ok(answered)
     }
 
-    /// Sees that it is what the sequencer is, its pool included; says what differs.
+    /// Compares it with the sequencer, including the pool. Returns a description of the difference, `None` if
+    /// there is none.
     pub fn differs(&self, sequencer: &Node, accounts: &[Address]) -> Result<Option<String>, String> {
         if !self.follows.is_live() || self.follows.next() != sequencer.appends() {
             return Ok(Some(format!(

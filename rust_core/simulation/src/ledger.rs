@@ -1,4 +1,5 @@
-//! What was ever shown: a plain list, kept apart from the node. It knows no trie, no journal and no store.
+//! List of everything that was published. It is independent of the node: it uses no trie, no journal and no
+//! store.
 
 use std::{
     collections::HashMap,
@@ -10,26 +11,26 @@ use alloy_primitives::{Address, B256};
 use foreseal_node::{Executed, View};
 use foreseal_types::Receipt;
 
-/// `Err` says what was broken.
+/// Result of a check; `Err` describes the violated property.
 pub type Check = Result<(), String>;
 
-/// A transaction as it was shown.
+/// A transaction as it was published.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Included {
     pub hash: B256,
     pub sender: Address,
     pub nonce: u64,
-    /// Of everything that its receipt says.
+    /// Hash of the content of its receipt.
     receipt: u64,
 }
 
-/// A block as it was shown, sealed or being built.
+/// A block as it was published, sealed or pending.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Block {
     pub number: u64,
     pub parent: B256,
     pub timestamp: u64,
-    /// Of each step the hash, and how many transactions there are by then.
+    /// For each step, its hash and the number of transactions in the block up to and including it.
     pub steps: Vec<(B256, usize)>,
     pub transactions: Vec<Included>,
     pub sealed: bool,
@@ -69,14 +70,14 @@ impl Block {
         Ok(read)
     }
 
-    /// Number, step and hash, for people.
+    /// Returns number, step and shortened hash, for messages.
     pub fn name(&self) -> String {
         let hash = self.steps.last().map(|step| step.0).unwrap_or_default();
         let sealed = if self.sealed { " sealed" } else { "" };
         format!("{}.{}{sealed} {}", self.number, self.steps.len() - 1, &hash.to_string()[..10])
     }
 
-    /// Whether all of `before` is still there, in its place.
+    /// Checks that the block extends `before` without changing it.
     fn keeps(&self, before: &Self) -> Check {
         let kept = self.number == before.number
             && self.parent == before.parent
@@ -91,18 +92,18 @@ impl Block {
     }
 }
 
-/// Blocks after genesis, the last one being built.
+/// Blocks after genesis; the last one is pending.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ledger {
     pub blocks: Vec<Block>,
 }
 
-/// How a chain must go on.
+/// Rules for the continuation of a chain.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
-    /// Least seconds between blocks.
+    /// Minimum number of seconds between the timestamps of blocks.
     pub apart: u64,
-    /// A block is sealed as it was shown last.
+    /// `true` if a block must be sealed in the form in which it was last published.
     pub sealed_as_shown: bool,
 }
 
@@ -114,12 +115,12 @@ fn block(view: &View, number: u64) -> Result<Block, String> {
 }
 
 impl Ledger {
-    /// The block being built.
+    /// Returns the pending block.
     pub fn pending(&self) -> Option<&Block> {
         self.blocks.last()
     }
 
-    /// Sees that the newest shown block is where it was, and notes what came after it.
+    /// Checks that `view` extends the newest published block, and records the blocks after it.
     pub fn follow(&mut self, view: &View, rules: Rules) -> Check {
         let pending = view.pending().number();
         if pending != view.latest().number() + 1 {
@@ -154,7 +155,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// Sees that everything that was ever shown is there, and notes what came after it.
+    /// Checks that `view` contains everything that was ever published, and records what follows it.
     pub fn survive(&mut self, view: &View, rules: Rules) -> Check {
         if let Some((_, sealed)) = self.blocks.split_last() {
             for shown in sealed {
@@ -168,7 +169,7 @@ impl Ledger {
         self.check_nonces()
     }
 
-    /// Every sender's transactions are there once, in order, from the first on.
+    /// Checks that the nonces of every sender count up from 0 without gaps or repetitions.
     pub fn check_nonces(&self) -> Check {
         let mut next: HashMap<Address, u64> = HashMap::new();
         for included in self.blocks.iter().flat_map(|block| &block.transactions) {
@@ -182,36 +183,37 @@ impl Ledger {
         Ok(())
     }
 
-    /// Whether a step of block `number` has this hash.
+    /// Returns `true` if a step of block `number` has this hash.
     pub fn holds(&self, number: u64, hash: B256) -> bool {
         let block = self.blocks.iter().find(|block| block.number == number);
         block.is_some_and(|block| block.steps.iter().any(|step| step.0 == hash))
     }
 
-    /// What it was when sealed block `number` was the newest one, without the one being built.
+    /// Returns the blocks up to `number`, without any pending block after it.
     pub fn back_to(&self, number: u64) -> Self {
         Self { blocks: self.blocks.iter().take_while(|block| block.number <= number).cloned().collect() }
     }
 
-    /// Steps and sealed blocks.
+    /// Returns the number of steps and of sealed blocks.
     pub fn size(&self) -> (u64, u64) {
         let steps = self.blocks.iter().map(|block| block.steps.len() as u64).sum();
         (steps, self.blocks.iter().filter(|block| block.sealed).count() as u64)
     }
 
-    /// Appends of the journal that lead from `before` to this: each a step of a block, or a seal with an opening.
+    /// Returns the number of journal appends between `before` and this ledger. Each append is a step of a
+    /// block, or a seal together with the opening of the next block.
     pub fn appends_since(&self, before: &Self) -> u64 {
         self.size().0.saturating_sub(before.size().0)
     }
 
-    /// Whether `other` is what this was once.
+    /// Returns `true` if `other` is an earlier state of this ledger.
     pub fn began_as(&self, other: &Self) -> bool {
         let Some((last, sealed)) = other.blocks.split_last() else { return true };
         let now = self.blocks.get(sealed.len());
         self.blocks.starts_with(sealed) && now.is_some_and(|now| now.keeps(last).is_ok())
     }
 
-    /// Whether `other` is this ledger, or what it was before its last append.
+    /// Returns `true` if `other` is this ledger, or its state before the last append.
     pub fn is_or_was(&self, other: &Self) -> bool {
         if self == other {
             return true;

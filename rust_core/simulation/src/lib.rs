@@ -29,7 +29,7 @@ pub use campaign::{Failure, play, run_seeds};
 pub use counts::Counts;
 pub use cuts::{Cuts, every_cut};
 
-/// Calls it; `None` if it broke off.
+/// Calls `call`. Returns `None` if it panics.
 fn quietly<T>(call: impl FnOnce() -> T) -> Option<T> {
     catch_unwind(AssertUnwindSafe(call)).ok()
 }

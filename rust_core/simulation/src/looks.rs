@@ -6,11 +6,11 @@ use crate::{
     run::Run,
 };
 
-/// Views that are held at a time.
+/// Maximum number of views that are held at a time.
 const HELD: usize = 6;
 
 impl Run {
-    /// A reader takes the newest view.
+    /// Loads and holds the newest view.
     pub fn hold(&mut self, chance: u64) -> Check {
         let held = Held::take(self.view()?, self.unwinds, chance, &self.senders.addresses())?;
         if self.held.len() == HELD {
@@ -20,7 +20,7 @@ impl Run {
         Ok(())
     }
 
-    /// All readers look again, and one lets go.
+    /// Reads all held views again, and releases one.
     pub fn look(&mut self, chance: u64) -> Check {
         let accounts = self.senders.addresses();
         for held in &self.held {
@@ -33,12 +33,12 @@ impl Run {
         Ok(())
     }
 
-    /// Readers of a process go with it.
+    /// Releases all held views when their process ends.
     pub fn forget_held(&mut self) {
         self.held.clear();
     }
 
-    /// A subscriber catches up.
+    /// Lets a subscriber catch up. Adds one first if there are fewer than four.
     pub fn follow(&mut self, chance: u64) -> Check {
         let view = self.view()?;
         if self.clients.len() < 4 {
@@ -52,7 +52,7 @@ impl Run {
         Ok(())
     }
 
-    /// Whether the journal has lost its beginning.
+    /// Returns `true` if the journal has lost its first segment.
     pub fn is_trimmed(&self) -> bool {
         let first = self.settings.datadir.join("journal").join("0000000001.segment");
         !self.disk.files().contains(&first)

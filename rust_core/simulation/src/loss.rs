@@ -1,7 +1,9 @@
-//! Losses of a disk that confirmed its writes: bits that change, syncs that lie, a tail that reads as zeros.
+//! Losses of a disk that confirmed its writes: changed bits, syncs without effect, a tail that reads as
+//! zeros.
 //!
-//! After every seed, a disk does one of these. Then the node starts with everything that was shown, or refuses to start, or has
-//! lost something that no other record proves; what proves it is looked up before the start.
+//! After every seed, the disk does one of these. Then the node starts with everything that was published, or
+//! refuses to start, or neither the recorded end nor the store proves the loss. The evidence is collected
+//! before the start.
 
 use foreseal_journal::{JournalError, check, recorded_end};
 use foreseal_node::{NodeError, StartError};
@@ -13,28 +15,28 @@ use crate::{
     run::Run,
 };
 
-/// Numbers of appends that other records prove.
+/// Numbers of appends that exist according to other records than the segments.
 struct Proofs {
-    /// Number in the recorded end.
+    /// Number in the recorded end of the journal; `None` if it cannot be read.
     mark: Option<u64>,
     /// Number in the store.
     store: u64,
 }
 
-/// Fault of the disk.
+/// Damage done by the disk.
 enum Damage {
     None,
-    /// Syncs that lied.
+    /// Syncs returned success without effect.
     LostSyncs,
-    /// A bit of this segment.
+    /// A bit of this segment changed.
     Segment(u64),
-    /// A bit of the recorded end, of which there are two copies.
+    /// A bit of the recorded end changed; a second copy of the end exists.
     End,
     ZeroedTail,
 }
 
 impl Run {
-    /// One loss, and what the next start makes of it.
+    /// Causes one loss, and checks the next start.
     pub fn lose_acknowledged(&mut self) -> Check {
         let mut random = StdRng::seed_from_u64(self.setup.seed ^ 0x1055);
         let kind = random.random_range(0..5);
@@ -74,7 +76,8 @@ impl Run {
         self.start_after_loss(&proofs, next, &damaged)
     }
 
-    /// The sequencer's process ends, and with `power` what its disk did not have is gone; followers go on.
+    /// Ends the sequencer's process, with `power` by a loss of power that discards unsynced data. Followers
+    /// keep running.
     fn end_without(&mut self, random: &mut StdRng, power: bool) {
         self.weather().clear();
         self.forget_held();
@@ -100,7 +103,7 @@ impl Run {
         }
     }
 
-    /// Zeroes the end of what is used, over all segments.
+    /// Zeroes the end of the used bytes, over all segments.
     fn zero_the_tail(&mut self, random: &mut StdRng) -> bool {
         let is_segment = |path: &std::path::PathBuf| path.extension().is_some_and(|name| name == "segment");
         let used = |content: &[u8]| content.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
@@ -133,7 +136,8 @@ impl Run {
         }
     }
 
-    /// It runs: with everything, or without what nothing on the disk proves.
+    /// Checks a node that started: it has everything, or lacks only appends that no other record on the disk
+    /// proves.
     fn check_started(&mut self, proofs: &Proofs, next: u64) -> Check {
         let (view, rules) = (self.view()?, self.rules());
         if self.ledger.clone().survive(&view, rules).is_ok() {
@@ -149,7 +153,7 @@ impl Run {
         }
         let mut found = Ledger::default();
         found.survive(&view, rules)?;
-        // What a start opens is not part of what was there.
+        // The start may have opened a block, which was never published before.
         let opened = found.blocks.split_last().map(|(_, sealed)| Ledger { blocks: sealed.to_vec() });
         if !self.ledger.began_as(&found) && !opened.is_some_and(|opened| self.ledger.began_as(&opened)) {
             return Err("what is left is not what was".to_owned());
@@ -157,7 +161,8 @@ impl Run {
         self.ask_followers(next)
     }
 
-    /// Each follower that has seen more stops production.
+    /// Checks that the node does not serve a follower that has applied more appends. The follower must
+    /// turn health red and stop production.
     fn ask_followers(&mut self, next: u64) -> Check {
         let node = self.node()?.clone();
         let mut seen = false;
@@ -194,10 +199,11 @@ impl Run {
     }
 }
 
-/// Returns `true` if the start may be refused with this error after such damage. A flipped bit is reported with its place.
+/// Returns `true` if the node may refuse to start with this error after such damage. The error for a changed
+/// bit must name its segment or an earlier one.
 fn is_refusal_of(damage: &Damage, error: &NodeError) -> bool {
     match damage {
-        // The other copy is read, and the damaged one written again.
+        // The intact copy is read, and the damaged one is rewritten.
         Damage::None | Damage::End => false,
         Damage::LostSyncs | Damage::ZeroedTail => is_loss(error),
         Damage::Segment(segment) => match error {

@@ -1,14 +1,14 @@
-//! `make simulate`: plays seeds, counts what was tried, and shows a seed that fails.
+//! `make simulate`: runs seeds, counts what was tried, and prints the trace of a failing seed.
 
 use std::{path::PathBuf, process::ExitCode, time::Instant};
 
 use foreseal_simulation::{every_byte, every_cut, play, run_seeds};
 
-/// What the command line asks for.
+/// Options of the command line.
 struct Options {
     first: u64,
     seeds: u64,
-    /// Each one in so many bytes of the small journal, and of the small exchange; none for 0.
+    /// Distance between the tested bytes of the small journal and of the small exchange; 0 skips both tests.
     stride: usize,
     json: Option<PathBuf>,
 }

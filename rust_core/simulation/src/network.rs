@@ -1,4 +1,4 @@
-//! What happens between the sequencer and its followers.
+//! Events between the sequencer and its followers.
 
 use foreseal_node::Point;
 use rand::{Rng, SeedableRng, rngs::StdRng};
@@ -15,36 +15,37 @@ use crate::{
     world::End,
 };
 
-/// One thing that happens there. `at` is the follower's place.
+/// An event between the sequencer and its followers. `at` is the slot of the follower.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Network {
-    /// Every thread of both sides may have a turn, so often.
+    /// In each round, every thread of both sides may run one iteration.
     Rounds { rounds: u64, chance: u64 },
-    /// A follower's process ends.
+    /// A follower's process ends; at most `kept` bytes in flight to the sequencer still arrive.
     Kill { at: usize, kept: usize },
-    /// A follower's process ends where it comes to this.
+    /// A follower's process ends when it reaches the point after passing it `after` times.
     Crash { at: usize, point: Point, after: u32 },
-    /// A connection breaks.
+    /// A connection breaks, with an error if `reset`. `kept` chooses how many bytes in flight arrive, down
+    /// and up.
     Cut { at: usize, kept: [u64; 2], reset: bool },
-    /// Nothing arrives any more, down, up or both, and nobody is told.
+    /// A connection is half-open: nothing arrives down, up or both, and neither side is notified.
     Silence { at: usize, down: bool, up: bool },
-    /// Whoever hears nothing gives up.
+    /// Every wait on a silent connection times out.
     TimeOut,
-    /// Frames come twice, not, or in another order.
+    /// Frames are duplicated, lost or reordered.
     Mangle { at: usize, how: Mangle, chance: u64 },
-    /// Nothing arrives at a follower for a while.
+    /// Nothing arrives at a follower for this number of rounds.
     Slow { at: usize, rounds: u64 },
-    /// Somebody submits through a follower.
+    /// A client submits through a follower.
     Submit { at: usize, given: Given, sender: usize, chance: u64 },
-    /// Somebody takes a follower's newest view and holds on to it.
+    /// A reader loads a follower's newest view and holds it.
     Hold { at: usize, chance: u64 },
-    /// Whoever holds a view of a follower looks again.
+    /// All readers of a follower read their views again, and one releases its view.
     Look { at: usize },
     /// A subscriber of a follower catches up.
     Follow { at: usize },
 }
 
-/// One that `random` chooses.
+/// Draws an event.
 pub fn network(random: &mut StdRng) -> Network {
     let at = random.random_range(0..2);
     match random.random_range(0..1000) {
@@ -75,7 +76,8 @@ pub fn network(random: &mut StdRng) -> Network {
     }
 }
 
-/// Rounds in which a follower has caught up: of two connections, if its cursor is gone, and each has some turns.
+/// Maximum number of rounds until a follower has caught up. It suffices for two connections, as the cursor of
+/// the first may be gone.
 const BOUND: u64 = 16;
 
 impl Run {
@@ -133,14 +135,14 @@ impl Run {
         }
     }
 
-    /// Everybody has a turn.
+    /// Runs one round of [`Feed::round`] and records the outcomes of submissions.
     pub fn feed_round(&mut self, random: &mut StdRng, all: bool) -> Check {
         self.with_followers(|feed, world| feed.round(world, random, all))?;
         self.answered();
         Ok(())
     }
 
-    /// Does something with the followers.
+    /// Calls `act` with the followers and their environment.
     pub fn with_followers<T>(
         &mut self,
         act: impl FnOnce(&mut Feed, &World<'_>) -> Result<T, String>,
@@ -162,7 +164,7 @@ impl Run {
         done
     }
 
-    /// What came of submissions.
+    /// Records the outcomes of submissions through followers.
     fn answered(&mut self) {
         for at in 0..self.feed.slots.len() {
             for (sent, what) in std::mem::take(&mut self.feed.slots[at].answered) {
@@ -229,12 +231,12 @@ impl Run {
         }
     }
 
-    /// Somebody submits through a follower, by what that shows.
+    /// Submits through a follower, with the next nonce according to its view and pool.
     fn submit_there(&mut self, at: usize, given: Given, sender: usize, chance: u64) -> Check {
         let address = self.senders.address(sender);
         let Some(follower) = &mut self.feed.slots[at].follower else { return Ok(()) };
         let Some(view) = follower.node.view() else { return Ok(()) };
-        // A view of before an unwind cannot tell.
+        // A view from before an unwind may no longer be readable.
         let Ok(account) = foreseal_state::StateReader::account(&view.pending().state, &address) else {
             return Ok(());
         };
@@ -276,7 +278,7 @@ impl Run {
         Ok(())
     }
 
-    /// Whether a follower shows what the sequencer shows.
+    /// Returns `true` if a follower is at the same place of the chain as the sequencer.
     fn is_level(&self, at: usize) -> Result<bool, String> {
         let sequencer = self.node()?;
         let Some(follower) = &self.feed.slots[at].follower else { return Ok(false) };
@@ -300,17 +302,17 @@ impl Run {
         Ok(())
     }
 
-    /// Once nothing goes wrong any more, every follower is soon what the sequencer is, the pool included.
+    /// Checks that every follower soon equals the sequencer, including the pool, once faults have stopped.
     pub fn catch_up(&mut self) -> Check {
         if self.feed.slots.is_empty() {
             return Ok(());
         }
-        // A follower begins with the store.
+        // A follower starts from the store.
         self.node()?.write_store();
         self.come_level()
     }
 
-    /// As [`Self::catch_up`], with the store as it is.
+    /// Performs the check of [`Self::catch_up`] without writing the store first.
     pub fn come_level(&mut self) -> Check {
         self.feed.time_out();
         let mut random = StdRng::seed_from_u64(self.setup.seed);

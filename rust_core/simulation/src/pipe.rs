@@ -1,4 +1,4 @@
-//! One direction of a simulated socket: bytes that were written, of which some have arrived.
+//! One direction of a simulated socket: a buffer of written bytes, some of which have arrived.
 
 use std::{
     cell::RefCell,
@@ -8,22 +8,22 @@ use std::{
 
 use foreseal_node::wire::{GREATEST_DOWN, WireError, read_frame};
 
-/// Bytes before the body of a frame says how long it is.
+/// Size of the length prefix of a frame, in bytes.
 const LENGTH: usize = 4;
-/// Bytes on their way at which whoever writes has to wait.
+/// Number of bytes in flight above which a writer must wait.
 const FULL: usize = 16 << 10;
 
-/// How a direction ends.
+/// State of a direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Open,
-    /// Behind what was written the stream ends.
+    /// The stream ends after the written bytes.
     Closed,
-    /// The same, with an error.
+    /// The stream ends after the written bytes, with an error.
     Reset,
 }
 
-/// What is done to frames on their way. No socket does it.
+/// Tampering with frames in flight, which no real socket does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mangle {
     Twice,
@@ -32,36 +32,36 @@ pub enum Mangle {
 }
 
 struct Way {
-    /// Written and not read.
+    /// Bytes written and not read.
     bytes: Vec<u8>,
-    /// How many of them can be read.
+    /// Number of them that have arrived and can be read.
     arrived: usize,
     state: State,
-    /// Nothing arrives any more, and nobody is told.
+    /// Nothing more arrives, and neither side is notified.
     silent: bool,
-    /// Who reads has waited for too long.
+    /// A wait on the silent stream has timed out.
     timed_out: bool,
     mangled: bool,
-    /// Says how large the next piece is.
+    /// State of the random generator for the sizes of reads and writes.
     dice: u64,
-    /// All that was ever written.
+    /// All bytes ever written.
     record: Vec<u8>,
 }
 
-/// Both ends of a direction.
+/// Handle of both ends of a direction.
 #[derive(Clone)]
 pub struct Pipe(Rc<RefCell<Way>>);
 
-/// What a look at the reading end tells.
+/// Readiness of the reading end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ready {
-    /// Who reads a frame now waits.
+    /// Reading a frame would block.
     Not,
-    /// A frame, the end or an error is there.
+    /// A frame, the end of the stream or an error can be read.
     Yes,
 }
 
-/// Reads what has arrived, and would wait behind it.
+/// Reader of the bytes that have arrived, which would block after them unless the stream ends there.
 struct Probe<'p> {
     rest: &'p [u8],
     end: Option<State>,
@@ -94,18 +94,19 @@ impl Pipe {
         })))
     }
 
-    /// Bytes on their way.
+    /// Returns the number of bytes in flight.
     pub fn under_way(&self) -> usize {
         let pipe = self.0.borrow();
         pipe.bytes.len() - pipe.arrived
     }
 
-    /// Whether who writes has to wait. What has arrived is as good as read, also where it is not a whole frame.
+    /// Returns `true` if a writer must wait. Bytes that have arrived do not count, even if they are part of a
+    /// frame.
     pub fn is_full(&self) -> bool {
         self.under_way() > FULL
     }
 
-    /// So many more bytes arrive.
+    /// Delivers `count` more bytes, unless the stream is silent.
     pub fn arrive(&self, count: usize) {
         let mut pipe = self.0.borrow_mut();
         if !pipe.silent {
@@ -113,7 +114,7 @@ impl Pipe {
         }
     }
 
-    /// One side has gone in good order, or its process has ended: what is on its way arrives.
+    /// Closes an open stream: one side hung up or its process ended. The bytes in flight still arrive.
     pub fn close(&self) {
         let mut pipe = self.0.borrow_mut();
         if pipe.state == State::Open {
@@ -121,7 +122,8 @@ impl Pipe {
         }
     }
 
-    /// It breaks behind `kept` of the bytes on their way. Whether that is in the middle of a frame.
+    /// Breaks the stream after `kept` of the bytes in flight. Returns `true` if that is in the middle of a
+    /// frame.
     pub fn cut(&self, kept: usize, reset: bool) -> bool {
         let mut pipe = self.0.borrow_mut();
         let end = pipe.bytes.len().min(pipe.arrived.saturating_add(kept));
@@ -131,23 +133,24 @@ impl Pipe {
         frames(&pipe.bytes).last().map_or(0, |&(_, end)| end) != pipe.bytes.len()
     }
 
-    /// From now on nothing arrives.
+    /// Stops the delivery of bytes.
     pub fn fall_silent(&self) {
         self.0.borrow_mut().silent = true;
     }
 
-    /// So much time goes by that who waits for something on a silent one gives up.
+    /// Lets a wait on the stream time out if the stream is silent.
     pub fn time_out(&self) {
         let mut pipe = self.0.borrow_mut();
         pipe.timed_out |= pipe.silent;
     }
 
-    /// Does something to the frames that have not begun to arrive; whether there were enough.
+    /// Tampers with complete frames of which no byte has arrived. Returns `true` if there were enough of
+    /// them.
     pub fn mangle(&self, how: Mangle, chance: u64) -> bool {
         let mut pipe = self.0.borrow_mut();
         let whole: Vec<_> =
             frames(&pipe.bytes).into_iter().filter(|&(start, _)| start >= pipe.arrived).collect();
-        // The last one may not be whole.
+        // A swap needs a second frame.
         let wanted = if how == Mangle::Swap { 2 } else { 1 };
         let Some(choices) = whole.len().checked_sub(wanted - 1).filter(|choices| *choices > 0) else {
             return false;
@@ -168,12 +171,12 @@ impl Pipe {
         true
     }
 
-    /// All that was ever written.
+    /// Returns all bytes ever written.
     pub fn record(&self) -> Vec<u8> {
         self.0.borrow().record.clone()
     }
 
-    /// One that holds these bytes, all of which arrive, and ends.
+    /// Returns a pipe in which these bytes have arrived and after which the stream ends.
     pub fn of(bytes: &[u8]) -> Self {
         let pipe = Self::new(bytes.len() as u64);
         pipe.0.borrow_mut().bytes = bytes.to_vec();
@@ -190,7 +193,7 @@ impl Pipe {
         self.0.borrow().mangled
     }
 
-    /// Whether a reader of frames has something to read.
+    /// Returns the readiness for a reader of frames.
     pub fn ready(&self) -> Ready {
         let pipe = self.0.borrow();
         let end = (pipe.arrived == pipe.bytes.len() && pipe.state != State::Open).then_some(pipe.state);
@@ -204,7 +207,7 @@ impl Pipe {
     }
 }
 
-/// Where the whole frames in `bytes` begin and end; the first begins at 0.
+/// Returns the start and end of each complete frame in `bytes`; the first starts at 0.
 pub fn frames(bytes: &[u8]) -> Vec<(usize, usize)> {
     let (mut found, mut at) = (Vec::new(), 0);
     while let Some(length) = bytes[at..].first_chunk::<LENGTH>() {
@@ -219,7 +222,7 @@ pub fn frames(bytes: &[u8]) -> Vec<(usize, usize)> {
 }
 
 impl Way {
-    /// A number from 1 to `most`, small ones more often.
+    /// Draws a number from 1 to `most`, small ones more often.
     fn piece(&mut self, most: usize) -> usize {
         self.dice = self.dice.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
         let draw = usize::try_from(self.dice >> 40).unwrap_or(0);

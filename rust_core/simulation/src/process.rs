@@ -1,4 +1,4 @@
-//! Processes begin and end.
+//! Start and end of the node's process.
 
 use std::{
     path::Path,
@@ -28,10 +28,10 @@ use crate::{
     world::{Class, Clocks, Watch},
 };
 
-/// Address space of a store; it holds some dozen blocks.
+/// Size of the store's memory map, in bytes; a run stores only some dozen blocks.
 const MAP: usize = 64 << 20;
 
-/// A folder for the files that are real, in memory where the machine has such a place.
+/// Creates a directory for the real files, in memory if `/dev/shm` exists.
 pub fn folder() -> Result<TempDir, String> {
     let memory = Path::new("/dev/shm");
     let made = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
@@ -61,7 +61,7 @@ pub fn settings(setup: &Setup, folder: &Path, wallets: &[Wallet]) -> Settings {
     }
 }
 
-/// A node on these clocks and this disk, not started.
+/// Opens a node on these clocks and this disk without starting it.
 pub fn open(
     settings: &Settings,
     clocks: Arc<Clocks>,
@@ -77,15 +77,15 @@ pub fn open(
     Node::open(settings.clone(), surroundings)
 }
 
-/// Whether a process could begin.
+/// Outcome of a start.
 pub enum Started {
     Yes,
-    /// A fault kept it from it.
+    /// A fault prevented the start, with this error.
     No(String),
 }
 
 impl Run {
-    /// The next process. What it shows is not looked at yet.
+    /// Starts the next process. The chain that it publishes is not checked yet.
     pub fn start(&mut self) -> Result<Started, String> {
         let began = self.clocks.now();
         self.weather().take_struck();
@@ -105,7 +105,7 @@ impl Run {
         Ok(Started::Yes)
     }
 
-    /// Starts as [`Self::start`] does; the inner result is that of the node.
+    /// Starts the next process like [`Self::start`], without checks. The inner result is that of the node.
     pub fn try_start(&mut self) -> Result<Result<(), NodeError>, String> {
         let followed = self.setup.followers > 0;
         let published = followed.then(|| self.feed.published.clone());
@@ -130,16 +130,16 @@ impl Run {
         }
     }
 
-    /// Ends the process and begins the next one, with a fault on its way perhaps.
+    /// Ends the process and starts the next one, optionally with a fault during the start.
     pub fn restart(
         &mut self,
         ending: Ending,
         fault: Option<(Class, u32, Fault)>,
         damaged: Option<u64>,
     ) -> Check {
-        // Whoever asked to stop it had an answer to everything before.
+        // A running, healthy node has no append in progress: every earlier call has returned.
         let in_flight = !self.is_up() || self.node()?.status().healthy(std::time::Duration::MAX).is_err();
-        // A store that failed shows at the next tick only.
+        // A store failure stops production only at the next tick.
         let broken = in_flight || self.store_failed()?;
         let pooled = self.end(ending, broken)?;
         let copy = match damaged {
@@ -151,7 +151,7 @@ impl Run {
             self.weather().arm(class, after, fault);
         }
         let mut random = StdRng::seed_from_u64(self.counts.acts);
-        // Followers are there before the sequencer is: reads go on.
+        // Followers continue to serve reads while the sequencer is down.
         self.feed_round(&mut random, false)?;
         let mut tries = 0;
         let mut pooled = Some(pooled).filter(|_| ending == Ending::Stop && !broken);
@@ -162,7 +162,7 @@ impl Run {
             } else if self.is_up() {
                 break began;
             }
-            // It may have come as far as taking the saved pool.
+            // The failed start may already have consumed the saved pool.
             pooled = None;
             tries += 1;
             if tries > 2 {
@@ -179,7 +179,7 @@ impl Run {
         }
     }
 
-    /// The process ends. Answers how many transactions its pool held.
+    /// Ends the process. Returns the number of transactions in its pool.
     pub fn end(&mut self, ending: Ending, broken: bool) -> Result<usize, String> {
         let counts = self.node()?.pool().counts();
         if ending == Ending::Stop && !broken {
@@ -217,7 +217,8 @@ impl Run {
         }
     }
 
-    /// Everything that was ever shown is there. Beyond it there is at most the append that was on its way.
+    /// Checks that everything ever published exists, and beyond it at most the one append that was in
+    /// progress.
     fn check_survival(&mut self, in_flight: bool, began: foreseal_node::Now) -> Check {
         let (view, rules) = (self.view()?, self.rules());
         let instead = self.instead.take().filter(|_| in_flight);
@@ -241,15 +242,15 @@ impl Run {
         Err(format!("after a restart, {}", first.unwrap_or_default()))
     }
 
-    /// Goes on with what there is after a restart.
+    /// Continues after a start with `ledger` as the published chain.
     pub fn go_on(&mut self, ledger: Ledger, began: foreseal_node::Now) -> Check {
-        // The clocks when the first view was made; they may have moved since the start began.
+        // Time at which the first view was created; the clocks may have moved since the start began.
         let now = foreseal_node::Now {
             unix: began.unix + self.time.ticked.saturating_sub(began.monotonic),
             monotonic: self.time.ticked,
         };
         if !self.setup.development {
-            // A block that nobody saw was opened by the tick that broke off.
+            // A block that was never published was opened by the interrupted tick.
             self.check_opened(&ledger, self.time.given.unwrap_or(now))?;
             let timestamp = ledger.pending().map_or(0, |open| open.timestamp);
             self.time.due = time::due(now, timestamp, self.setup.block_time);
@@ -259,7 +260,8 @@ impl Run {
         self.check_age()
     }
 
-    /// The pool is promised to nobody, but a clean stop keeps it, and the status says which it was.
+    /// Checks the pool after a start: a clean stop preserves it, any other end may lose it, and the status
+    /// reports which.
     fn check_pool(&self, pooled: Option<usize>) -> Check {
         let (start, counts) = (self.node()?.status().pool_start, self.node()?.pool().counts());
         match (pooled, start) {
@@ -272,7 +274,7 @@ impl Run {
         }
     }
 
-    /// Somebody who has nothing but the journal makes the same chain of it.
+    /// Checks that a replay of the journal alone produces the same chain, unless the journal was trimmed.
     pub fn replay_all(&mut self) -> Check {
         let view = self.view()?;
         let genesis = view.sealed(0).ok().flatten().ok_or("no genesis")?.block.hash;

@@ -1,4 +1,4 @@
-//! Those who look: readers who hold a view, and subscribers who follow the feed.
+//! Clients: readers that hold a view, and subscribers that follow the feed.
 
 use std::{
     hash::{DefaultHasher, Hash, Hasher},
@@ -12,18 +12,18 @@ use foreseal_state::{StateError, StateReader};
 
 use crate::ledger::{Check, Ledger};
 
-/// A view that somebody took a while ago.
+/// A view that a reader holds.
 pub struct Held {
     view: Arc<View>,
     answers: u64,
-    /// How often the chain had gone back then.
+    /// Value of `Run::unwinds` when the view was loaded.
     unwinds: u64,
-    /// Blocks that it asks for.
+    /// Numbers of the blocks that the reader requests.
     blocks: [u64; 2],
 }
 
 impl Held {
-    /// Takes the newest view; `chance` says which old blocks are asked for.
+    /// Holds `view` and records its results; `chance` selects the old blocks that are read.
     pub fn take(view: Arc<View>, unwinds: u64, chance: u64, accounts: &[Address]) -> Result<Self, String> {
         let sealed = view.latest().number() + 1;
         let blocks = [chance % sealed, (chance >> 32) % sealed];
@@ -31,7 +31,8 @@ impl Held {
         Ok(Self { view, answers, unwinds, blocks })
     }
 
-    /// Asks it everything again: the answers are those of then, or after an unwind that the view is gone.
+    /// Reads everything again. Checks that the results are unchanged, or that the view is gone after an
+    /// unwind.
     pub fn look(&self, unwinds: u64, accounts: &[Address]) -> Check {
         let (number, index) = (self.view.pending().number(), self.view.pending_index());
         match answers(&self.view, self.blocks, accounts) {
@@ -43,7 +44,7 @@ impl Held {
     }
 }
 
-/// What a view answers.
+/// Returns a hash of the results of reads from a view.
 fn answers(view: &View, blocks: [u64; 2], accounts: &[Address]) -> Result<u64, ResolveError> {
     let mut hasher = DefaultHasher::new();
     let pending = view.pending();
@@ -65,24 +66,24 @@ fn answers(view: &View, blocks: [u64; 2], accounts: &[Address]) -> Result<u64, R
     Ok(hasher.finish())
 }
 
-/// One thing that a subscriber was told.
+/// A notification that a subscriber received.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Told {
-    /// With the step's own transactions.
+    /// Block number, index, hash, and the transactions that the step adds.
     Step(u64, u64, B256, Vec<B256>),
     Sealed(u64, B256),
 }
 
-/// A subscriber: all that it was told and not told to forget, and its cursor.
+/// A subscriber: the notifications that were not removed again, and its cursor.
 #[derive(Clone)]
 pub struct Client {
     list: Vec<Told>,
     place: Place,
-    /// How many changes it applied.
+    /// Number of changes that it applied.
     pub changes: u64,
 }
 
-/// What the ledger would have told from the start.
+/// Returns the notifications that lead to the content of the ledger.
 fn told(ledger: &Ledger) -> Vec<Told> {
     let mut list = Vec::new();
     for block in &ledger.blocks {
@@ -105,7 +106,7 @@ fn step(step: &BlockAtStep) -> Told {
 }
 
 impl Client {
-    /// One that has everything so far.
+    /// Creates a subscriber that has received everything so far.
     pub fn new(ledger: &Ledger, view: &View) -> Self {
         Self { list: told(ledger), place: view.place(), changes: 0 }
     }
@@ -132,8 +133,8 @@ impl Client {
         }
     }
 
-    /// Catches up from its cursor. What it has then is what was shown, in order, each once. `trimmed` says whether the
-    /// journal has lost its beginning.
+    /// Catches up from its cursor. If `compare` is set, checks that the result is the published chain, in
+    /// order and without repetitions. `trimmed` is `true` if the journal has lost its beginning.
     pub fn follow(&mut self, view: &View, ledger: &Ledger, (compare, trimmed): (bool, bool)) -> Check {
         let (from, mut fault) = (self.place, None);
         let reached = changes(view, from, &mut |change, after| {
@@ -144,7 +145,7 @@ impl Client {
         });
         match reached {
             Err(FeedError::Read(error)) => return Err(format!("the feed cannot be read: {error}")),
-            // Steps that were undone are remembered as long as the journal has them.
+            // Removed steps are available only as long as the journal contains them.
             Err(FeedError::CursorGone { .. }) if trimmed && !ledger.holds(from.number, from.hash) => {
                 *self = Self { changes: self.changes, ..Self::new(ledger, view) };
                 return Ok(());

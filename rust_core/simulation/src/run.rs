@@ -1,4 +1,4 @@
-//! One seed: a node, its world, and what must be true after every act.
+//! Run of one seed: a node, its environment, and the checks after every act.
 
 use std::sync::{
     Arc, Mutex, MutexGuard, PoisonError,
@@ -23,46 +23,46 @@ use crate::{
     world::{Clocks, Watch, Weather},
 };
 
-/// A node that runs.
+/// A running node.
 pub struct Process {
     pub node: Arc<Node>,
     pub producer: Producer,
     pub watch: Arc<Watch>,
 }
 
-/// A seed that is played.
+/// Run of one seed.
 pub struct Run {
     pub setup: Setup,
-    /// Goes with it.
+    /// Data directory, removed when the run is dropped.
     _folder: TempDir,
     pub settings: Settings,
     pub clocks: Arc<Clocks>,
     pub disk: SimulatedDisk,
     pub weather: Arc<Mutex<Weather>>,
-    /// `mixHash` values that were given.
+    /// Number of `mixHash` values drawn so far.
     pub mixes: Arc<AtomicU64>,
-    /// `None` between two processes.
+    /// The current process; `None` between two processes.
     pub process: Option<Process>,
     pub ledger: Ledger,
-    /// What the chain is instead, if a change that was asked for was made.
+    /// Part of the chain that remains if the requested change takes effect; `None` if all of it remains.
     pub instead: Option<Ledger>,
     pub senders: Senders,
     pub feed: Feed,
     pub held: Vec<Held>,
     pub clients: Vec<Client>,
-    /// How often the chain went back.
+    /// Number of changes that may have unwound the chain.
     pub unwinds: u64,
     pub snapshots: Vec<(u64, Ledger)>,
-    /// State was written at will: two ways to a step may have the same name.
+    /// `true` once state was overwritten: different histories of a step may then have the same hash.
     pub written: bool,
     pub time: Timing,
     pub counts: Counts,
-    /// What happened, a line each.
+    /// One line per event.
     pub trace: Vec<String>,
 }
 
 impl Run {
-    /// The first process of a seed, started on an empty disk in fair weather.
+    /// Starts the first process of a seed on an empty disk, without faults.
     pub fn new(setup: Setup) -> Result<Self, String> {
         let folder = process::folder()?;
         let senders = Senders::default();
@@ -128,12 +128,12 @@ impl Run {
         Rules { apart, sealed_as_shown: true }
     }
 
-    /// A line for people. The folder has another name each time.
+    /// Adds a line to the trace. The path of the data directory is replaced, as it differs between runs.
     pub fn note(&mut self, line: &str) {
         self.trace.push(line.replace(&self.settings.datadir.display().to_string(), "data"));
     }
 
-    /// Does one thing, and sees that nothing was broken by it.
+    /// Performs one act and checks all properties afterwards.
     pub fn act(&mut self, act: &Act) -> Check {
         self.counts.acts += 1;
         let done = self.perform(act);
@@ -177,7 +177,7 @@ impl Run {
         self.check_age()
     }
 
-    /// Age and health say when the last tick was.
+    /// Checks that age and health match the time of the last tick.
     pub fn check_age(&self) -> Check {
         let (node, now) = (self.node()?, self.clocks.now().monotonic);
         let age = now.checked_sub(self.time.ticked).ok_or("a tick in the future")?;
@@ -192,7 +192,7 @@ impl Run {
         }
     }
 
-    /// Why production ended, if it did.
+    /// Returns the reason why production ended; `None` while it continues.
     pub fn failure(&self) -> Option<String> {
         match self.process.as_ref()?.node.status().phase {
             Phase::Failed(why) => Some(why),
@@ -200,7 +200,7 @@ impl Run {
         }
     }
 
-    /// Time goes by, and the node ticks.
+    /// Advances the clocks by `ms` milliseconds and ticks the node.
     pub fn tick(&mut self, ms: u64) -> Check {
         self.clocks.pass(ms);
         let now = self.clocks.now();
@@ -224,12 +224,12 @@ impl Run {
         self.settle()
     }
 
-    /// Whether the process and the machine go on.
+    /// Returns `true` if both the process and the machine are running.
     pub fn is_up(&self) -> bool {
         self.process.as_ref().is_some_and(|process| !process.watch.ended()) && !self.disk.is_down()
     }
 
-    /// Looks at what an act left, and begins anew where the process ended or production did.
+    /// Checks the result of an act. Restarts the process if it, the machine or production has ended.
     pub fn settle(&mut self) -> Check {
         if let Some(missed) = self.process()?.watch.missed() {
             return Err(missed);
@@ -246,7 +246,7 @@ impl Run {
         self.check_age()
     }
 
-    /// How a process that failed ends: drawn from the seed.
+    /// Draws from the seed how a failed process ends.
     fn chosen_ending(&self) -> Ending {
         let chance = self.setup.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(17)
             ^ (self.counts.acts << 7)
@@ -254,7 +254,7 @@ impl Run {
         if chance.is_multiple_of(3) { Ending::Kill } else { Ending::PowerLoss(chance) }
     }
 
-    /// Notes what is shown now, which must be what was shown before and what came after it.
+    /// Records the current view, which must extend everything that was published before.
     fn observe(&mut self) -> Check {
         let view = self.view()?;
         let rules = self.rules();
@@ -281,7 +281,8 @@ impl Run {
         self.counts.sealed_blocks += new.1.saturating_sub(old.1);
     }
 
-    /// A block that is new in `ledger` was opened at `now`: its time is that of its slot.
+    /// Checks that a new block in `ledger`, opened at `now`, has the timestamp of its slot. Records when it
+    /// is due.
     pub fn check_opened(&mut self, ledger: &Ledger, now: foreseal_node::Now) -> Check {
         let Some((open, sealed)) = ledger.blocks.split_last() else { return Ok(()) };
         if self.ledger.pending().is_some_and(|known| known.number == open.number) {
@@ -298,7 +299,8 @@ impl Run {
         Ok(())
     }
 
-    /// After a failure nothing new is shown, nothing is taken, and whoever asks is told.
+    /// Checks a node after a failure: it publishes nothing, rejects submissions, reports bad health and
+    /// serves reads.
     fn check_failed(&mut self, why: &str) -> Check {
         self.note(&format!("  production stopped: {why}"));
         if !self.weather().take_struck() && !self.store_failed()? {
@@ -325,12 +327,12 @@ impl Run {
         self.look(0)
     }
 
-    /// Whether the store could not be written.
+    /// Returns `true` if writing to the store has failed.
     pub fn store_failed(&self) -> Result<bool, String> {
         Ok(self.node()?.status().store.is_some_and(|store| store.failure.is_some()))
     }
 
-    /// Whoever comes second is told so, and changes nothing.
+    /// Checks that a second writer is rejected with `NodeError::InUse`.
     fn second_writer(&mut self) -> Check {
         self.weather().counts.fault("second writer");
         match process::open(&self.settings, self.clocks.clone(), self.disk.clone(), Arc::default()) {
@@ -340,11 +342,12 @@ impl Run {
         }
     }
 
-    /// In fair weather the node gets on; everything shown is there at the end, and after one more loss of power.
+    /// Checks that the node makes progress without faults, and that everything published exists after a last
+    /// loss of power.
     pub fn finish(&mut self) -> Check {
         self.weather().clear();
         self.process()?.watch.disarm();
-        // What went wrong before shows now.
+        // An earlier fault may become visible only at this tick.
         self.tick(0)?;
         for _ in 0..3 {
             let before = self.view()?.latest().number();
@@ -371,7 +374,7 @@ impl Run {
         if self.setup.development { Ok(()) } else { self.lose_acknowledged() }
     }
 
-    /// The number that comes next, as `mixHash`.
+    /// Returns a source of `mixHash` values that counts up.
     pub fn randomness(mixes: Arc<AtomicU64>) -> Box<dyn FnMut() -> B256 + Send> {
         Box::new(move || {
             let count = mixes.fetch_add(1, Ordering::SeqCst) + 1;

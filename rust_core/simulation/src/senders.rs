@@ -1,4 +1,4 @@
-//! Those who submit: wallets, and every transaction that they signed.
+//! Senders: wallets, and the transactions that the node accepted from them.
 
 use std::{
     collections::{BTreeMap, HashSet},
@@ -9,27 +9,28 @@ use alloy_primitives::{Address, B256, Bytes, TxKind, U256};
 use foreseal_testkit::{Contract, Fees, Wallet, deploy_code, erc20_transfer};
 use foreseal_types::Transaction;
 
-/// Wallets with funds; one more has none.
+/// Number of wallets with funds; one more wallet has none.
 pub const WALLETS: usize = 3;
 const GWEI: u128 = 1_000_000_000;
 
-/// What a transaction is made from.
+/// Parameters of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Order {
     pub wallet: usize,
     pub nonce: u64,
-    /// What it does.
+    /// Selects the call, deployment or transfer; also the value of a transfer.
     pub kind: u64,
-    /// Gwei of tip; the greatest fee goes with it.
+    /// Priority fee in gwei; the maximum fee increases with it.
     pub tip: u64,
 }
 
-/// Signing takes longer than everything else, and all seeds draw from the same orders.
+/// Cache of signed transactions. Signing is the slowest step of a run, and all seeds draw from the same
+/// orders.
 static SIGNED: Mutex<BTreeMap<Order, Bytes>> = Mutex::new(BTreeMap::new());
-/// A blob's proofs take some hundred milliseconds.
+/// Cache of blob transactions. Computing the proofs of a blob takes some hundred milliseconds.
 static BLOBS: Mutex<BTreeMap<(usize, u64), Bytes>> = Mutex::new(BTreeMap::new());
 
-/// Wallets, and what the node took from them.
+/// Wallets, and the transactions that the node accepted.
 pub struct Senders {
     wallets: Vec<Wallet>,
     taken: Vec<Bytes>,
@@ -44,7 +45,7 @@ impl Default for Senders {
 }
 
 impl Senders {
-    /// Those with funds.
+    /// Returns the wallets with funds.
     pub fn funded(&self) -> &[Wallet] {
         &self.wallets[..WALLETS]
     }
@@ -57,7 +58,7 @@ impl Senders {
         self.wallets.iter().map(|wallet| wallet.address).collect()
     }
 
-    /// The transaction of this order.
+    /// Returns the signed transaction of this order.
     pub fn sign(&self, order: Order) -> Bytes {
         let mut signed = SIGNED.lock().unwrap_or_else(PoisonError::into_inner);
         signed.entry(order).or_insert_with(|| self.make(order)).clone()
@@ -86,25 +87,25 @@ impl Senders {
         }
     }
 
-    /// A transaction with a blob.
+    /// Returns a transaction with a blob.
     pub fn blob(&self, wallet: usize, nonce: u64) -> Bytes {
         let mut blobs = BLOBS.lock().unwrap_or_else(PoisonError::into_inner);
         let make = || self.wallets[wallet].blob(nonce, self.wallets[0].address, 7);
         blobs.entry((wallet, nonce)).or_insert_with(make).clone()
     }
 
-    /// The node took it.
+    /// Records a transaction that the node accepted.
     pub fn take(&mut self, raw: &Bytes, hash: B256) {
         self.taken.push(raw.clone());
         self.hashes.insert(hash);
     }
 
-    /// The node may have taken it.
+    /// Records a transaction that the node may have accepted.
     pub fn may_take(&mut self, hash: B256) {
         self.hashes.insert(hash);
     }
 
-    /// A transaction that goes into a block without the pool.
+    /// Returns a transaction that enters a block without the pool, and records it as accepted.
     pub fn give(&mut self, order: Order) -> Option<Transaction> {
         let raw = self.sign(order);
         let transaction = Transaction::decode(&raw).ok()?;
@@ -112,18 +113,18 @@ impl Senders {
         Some(transaction)
     }
 
-    /// Some transaction that was taken: the one with this number, if there are so many.
+    /// Returns an accepted transaction: the one with this number, modulo their count.
     pub fn taken(&self, chance: u64) -> Option<&Bytes> {
         let count = self.taken.len() as u64;
         if count == 0 { None } else { self.taken.get(usize::try_from(chance % count).ok()?) }
     }
 
-    /// How many were taken.
+    /// Returns the number of accepted transactions.
     pub fn taken_count(&self) -> u64 {
         self.taken.len() as u64
     }
 
-    /// Whether the node ever took it.
+    /// Returns `true` if the node accepted or may have accepted the transaction.
     pub fn is_taken(&self, hash: &B256) -> bool {
         self.hashes.contains(hash)
     }

@@ -13,7 +13,7 @@ use crate::{
 };
 
 impl Run {
-    /// Submits something; what it may answer is known beforehand.
+    /// Submits a transaction and checks that the response is one that its kind allows.
     pub fn submit(&mut self, given: Given, sender: usize, chance: u64) -> Check {
         let node = self.node()?.clone();
         let address = self.senders.address(sender);
@@ -44,7 +44,7 @@ impl Run {
         let answer = node.submit(&raw);
         let expected = match (given, &answer) {
             (Given::Next, answer) => answer.is_ok(),
-            // A chain that went back and a pool that was lost have room for it again.
+            // After an unwind or the loss of the pool, the transaction may be accepted again.
             (Given::Again, answer) => answer.is_err() || self.setup.development || self.counts.restarts > 0,
             (Given::Stale, Err(SubmitError::Refused(error))) => {
                 matches!(error, PoolError::NonceTooLow { .. } | PoolError::AlreadyKnown)
@@ -62,14 +62,14 @@ impl Run {
         if expected { Ok(()) } else { Err(format!("a submission ({given:?}) is answered with {answer:?}")) }
     }
 
-    /// A transaction with a byte changed, or fewer of them.
+    /// Returns a transaction with an unknown type byte, or a truncated one.
     fn garbage(&self, order: Order, chance: u64) -> Bytes {
         let mut bytes = self.senders.sign(order).to_vec();
         let at = usize::try_from(chance >> 8).unwrap_or(0) % bytes.len();
         if chance.is_multiple_of(2) {
             bytes.truncate(at);
         } else {
-            // The type: every other byte may make the transaction of somebody else.
+            // Only the type byte: a change of another byte may produce a valid transaction of another sender.
             bytes[0] = 0x7f;
         }
         bytes.into()

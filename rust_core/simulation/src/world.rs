@@ -1,4 +1,4 @@
-//! What surrounds the node: its clocks, what its disk does wrong, and where its process ends.
+//! Environment of the node: its clocks, the faults of its disk, and the points at which its process ends.
 
 use std::{
     panic::resume_unwind,
@@ -15,7 +15,7 @@ use foreseal_node::{Clock, Node, Now, Point, Watcher};
 
 use crate::{counts::Counts, follower::Published};
 
-/// Both clocks, in milliseconds, each moved by itself.
+/// Wall clock and monotonic clock, in milliseconds.
 #[derive(Debug)]
 pub struct Clocks {
     unix: AtomicU64,
@@ -29,13 +29,14 @@ impl Default for Clocks {
 }
 
 impl Clocks {
-    /// Time goes by.
+    /// Advances both clocks.
     pub fn pass(&self, ms: u64) {
         self.unix.fetch_add(ms, Ordering::SeqCst);
         self.monotonic.fetch_add(ms, Ordering::SeqCst);
     }
 
-    /// The wall clock is set, forwards or back; with the monotonic clock standing, as over a suspended machine.
+    /// Sets the wall clock forward or back while the monotonic clock stands still, as over a suspend of the
+    /// machine.
     pub fn jump(&self, ms: i64) {
         let set = |unix: u64| unix.saturating_add_signed(ms).max(1_000);
         self.unix.store(set(self.unix.load(Ordering::SeqCst)), Ordering::SeqCst);
@@ -49,13 +50,13 @@ impl Clock for Clocks {
     }
 }
 
-/// Operations of the disk among which one is chosen to go wrong.
+/// Disk operations that an armed fault may hit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
     Any,
     Write,
     Sync,
-    /// Creation, removal, and syncs of the folder.
+    /// Creation and removal of files, and syncs of the directory.
     Folder,
 }
 
@@ -72,25 +73,25 @@ impl Class {
     }
 }
 
-/// What the disk does wrong.
+/// Fault plan of the disk.
 #[derive(Debug)]
 pub struct Weather {
     clocks: Arc<Clocks>,
-    /// After so many operations of the class, this.
+    /// Class of operations, number of them that still succeed, and the fault of the next one.
     armed: Option<(Class, u32, Fault)>,
-    /// No space for new files, nor for writes.
+    /// Disk full: creating files and writing fail.
     full: bool,
-    /// So many operations take so many milliseconds each.
+    /// Number of slow operations left, and the milliseconds that each takes.
     slow: (u32, u64),
-    /// So many syncs answer that all is durable, and nothing is.
+    /// Number of syncs that return success without making anything durable.
     lost: u32,
     before: Option<Operation>,
-    /// Something went wrong since this was last taken.
+    /// `true` if a fault occurred since the last call of `take_struck`.
     struck: bool,
     pub counts: Counts,
 }
 
-/// The name of a crash in this operation, behind another one.
+/// Returns the name of a crash in `operation` if `before` was the previous operation.
 fn place(operation: Operation, before: Option<Operation>) -> &'static str {
     use Operation as O;
     match (operation, before) {
@@ -109,7 +110,7 @@ fn place(operation: Operation, before: Option<Operation>) -> &'static str {
     }
 }
 
-/// The name of another fault.
+/// Returns the name of a fault other than a crash.
 fn kind(operation: Operation, fault: Fault) -> &'static str {
     match (fault, operation) {
         (Fault::Lost, _) => "acknowledged write lost",
@@ -127,7 +128,7 @@ impl Weather {
         Self { clocks, armed, full, slow, lost, before, struck: false, counts: Counts::default() }
     }
 
-    /// Lets an operation go wrong; replaces an earlier order.
+    /// Arms a fault that hits after `after` more operations of the class. Replaces an armed one.
     pub fn arm(&mut self, class: Class, after: u32, fault: Fault) {
         self.armed = Some((class, after, fault));
     }
@@ -140,22 +141,22 @@ impl Weather {
         self.slow = (operations, ms);
     }
 
-    /// Lets so many syncs lie.
+    /// Makes the next `syncs` syncs return success without effect.
     pub fn set_lost(&mut self, syncs: u32) {
         self.lost = syncs;
     }
 
-    /// Whether the last operation was a write.
+    /// Returns `true` if the last operation was a write.
     pub fn was_writing(&self) -> bool {
         matches!(self.before, Some(Operation::Write { .. }))
     }
 
-    /// Fair from now on.
+    /// Cancels all faults.
     pub fn clear(&mut self) {
         (self.armed, self.full, self.slow, self.lost) = (None, false, (0, 0), 0);
     }
 
-    /// Whether something went wrong since the last call.
+    /// Returns `true` if a fault occurred since the last call.
     pub fn take_struck(&mut self) -> bool {
         std::mem::take(&mut self.struck)
     }
@@ -196,28 +197,28 @@ impl Judge for Weather {
     }
 }
 
-/// How the way of a thread ends at a point.
+/// Scope of a failure at a point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     /// The whole process.
     Process,
-    /// The thread alone, by a fault of the program.
+    /// The thread alone, as after a panic.
     Thread,
 }
 
-/// Looks on at the points of one process.
+/// Watcher of the points that one process reaches.
 pub struct Watch {
     disk: SimulatedDisk,
     weather: Arc<Mutex<Weather>>,
     armed: Mutex<Option<(Point, u32, End)>>,
     ended: AtomicBool,
     node: OnceLock<Weak<Node>>,
-    /// Of a sequencer that is followed: where it notes what it shows.
+    /// Record of published views; `None` unless the node is a sequencer with followers.
     published: Option<Arc<Published>>,
-    /// How many appends there are, once it has started.
+    /// Total number of appends; valid once the node has started.
     appends: AtomicU64,
     follows: bool,
-    /// Transactions that must be in the pool or on the chain, whenever somebody looks at both.
+    /// Transactions that every reader must find in the pool or on the chain.
     kept: Mutex<Vec<B256>>,
     missed: Mutex<Option<String>>,
 }
@@ -242,17 +243,17 @@ impl Watch {
         }
     }
 
-    /// As [`Self::new`], of a sequencer that is followed.
+    /// Records published views in `published`, for a sequencer with followers.
     pub fn publishing(self, published: Option<Arc<Published>>) -> Self {
         Self { published, ..self }
     }
 
-    /// Looks on at a follower, whose end is not that of the machine's disk.
+    /// Creates the watcher of a follower, whose end does not stop the disk.
     pub fn of_follower(disk: SimulatedDisk, weather: Arc<Mutex<Weather>>) -> Self {
         Self { follows: true, ..Self::new(disk, weather) }
     }
 
-    /// The sequencer has started: what it shows is noted now, and from now on.
+    /// Records the current view of a sequencer that has started, and every later one.
     pub fn begin(&self, node: &Arc<Node>) {
         self.look_at(node);
         self.appends.store(node.appends().unwrap_or(0), Ordering::SeqCst);
@@ -269,12 +270,12 @@ impl Watch {
         }
     }
 
-    /// Ends the process or a thread when the point has been reached so many times more.
+    /// Ends the process or a thread when `point` is reached after it was passed `after` more times.
     pub fn arm(&self, point: Point, after: u32, end: End) {
         *lock(&self.armed) = Some((point, after, end));
     }
 
-    /// Lets the process go on wherever it comes.
+    /// Cancels an armed end.
     pub fn disarm(&self) {
         *lock(&self.armed) = None;
     }
@@ -283,22 +284,23 @@ impl Watch {
         self.node.get_or_init(|| Arc::downgrade(node));
     }
 
-    /// Sees that each of them is somewhere, until the next call.
+    /// Requires that each transaction is in the pool or the view before and after every publication, until
+    /// the next call.
     pub fn keep(&self, transactions: Vec<B256>) {
         *lock(&self.kept) = transactions;
     }
 
-    /// Whether the process ended at a point.
+    /// Returns `true` if the process ended at a point.
     pub fn ended(&self) -> bool {
         self.ended.load(Ordering::SeqCst)
     }
 
-    /// What a reader missed.
+    /// Returns the first violation that a reader observed.
     pub fn missed(&self) -> Option<String> {
         lock(&self.missed).clone()
     }
 
-    /// As a reader does it: first the pool, then the newest view.
+    /// Checks that each transaction in `kept` is in the pool or the newest view, as a reader would find it.
     fn look(&self, point: Point) {
         let Some(node) = self.node.get().and_then(Weak::upgrade) else { return };
         let Some(view) = node.view() else { return };
@@ -326,7 +328,7 @@ impl Watch {
     }
 }
 
-/// The name of a crash at this point.
+/// Returns the name of a crash at this point.
 fn name(point: Point, follows: bool) -> &'static str {
     match point {
         Point::BeforePublish if follows => "follower: before publish",
@@ -363,7 +365,7 @@ impl Watcher for Watch {
             }
             Some(End::Thread) => lock(&self.weather).counts.fault("store's thread panics"),
         }
-        // Not `panic!`: nothing is printed.
+        // Unlike `panic!`, this prints nothing.
         resume_unwind(Box::new(point));
     }
 }

@@ -1,18 +1,18 @@
-//! The short form of the simulation: a fixed number of seeds, about a minute of two cores. `FORESEAL_SEEDS` says how many others,
-//! `FORESEAL_SEED` from which on; `make simulate` is the long form.
+//! Short form of the simulation: a fixed number of seeds, about a minute on two cores. `FORESEAL_SEEDS` sets
+//! another number of seeds and `FORESEAL_SEED` the first one. `make simulate` is the long form.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use foreseal_simulation::{Counts, every_byte, every_cut, play, run_seeds};
 
-/// Played on every change.
+/// Number of seeds that every change must pass.
 const SEEDS: u64 = 4_000;
 
 fn setting(name: &str, otherwise: u64) -> u64 {
     std::env::var(name).map_or(otherwise, |value| value.parse().expect("a number"))
 }
 
-/// Whatever happens to disk, clock and process.
+/// All properties hold under faults of disk, clocks, processes and connections.
 #[test]
 fn every_seed_keeps_what_was_promised() {
     let (first, seeds) = (setting("FORESEAL_SEED", 1), setting("FORESEAL_SEEDS", SEEDS));
@@ -23,7 +23,7 @@ fn every_seed_keeps_what_was_promised() {
     }
 }
 
-/// A schedule that no longer reaches something finds nothing there.
+/// Checks that each fault and crash was tried at least 20 times: a fault that is never tried finds no bug.
 fn assert_everything_was_tried(counts: &Counts) {
     assert_eq!((counts.faults.len(), counts.crashes.len()), (FAULTS, CRASHES), "{counts}");
     let least = counts.faults.iter().chain(&counts.crashes).min_by_key(|(_, count)| **count);
@@ -33,7 +33,7 @@ fn assert_everything_was_tried(counts: &Counts) {
 const FAULTS: usize = 47;
 const CRASHES: usize = 20;
 
-/// A seed that fails can be looked at again.
+/// A failing seed can be repeated.
 #[test]
 fn a_seed_plays_the_same_each_time() {
     for seed in 1..=40 {
@@ -44,14 +44,14 @@ fn a_seed_plays_the_same_each_time() {
     }
 }
 
-/// Of each byte and each length every 23rd; the long form tries them all.
+/// Tests one in 23 bytes and lengths; the long form tests all.
 #[test]
 fn damage_anywhere_is_named_or_tears_the_last_append() {
     let done = every_byte(11, 23).unwrap_or_else(|what| panic!("{what}"));
     assert!(done.refused > 500 && done.starts > done.refused, "{done:?}");
 }
 
-/// The same of a connection.
+/// Tests one in 23 bytes of an exchange.
 #[test]
 fn a_connection_that_ends_anywhere_is_gone_on_with() {
     let done = every_cut(5, 23).unwrap_or_else(|what| panic!("{what}"));

@@ -1,4 +1,4 @@
-//! What the leaves of the state and storage tries hold.
+//! Values in the leaves of the state trie and the storage tries.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use alloy_rlp::{Decodable, Encodable, Header};
 use foreseal_trie::{EMPTY_ROOT, Trie, Value};
 use foreseal_types::Account;
 
-/// A storage slot's value; never zero.
+/// Value of a storage slot; never zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SlotValue(pub U256);
 
@@ -22,7 +22,7 @@ impl Value for SlotValue {
     }
 }
 
-/// An account with its storage. Most accounts have neither code nor storage, and so no allocation for them.
+/// An account with its storage. Most accounts have neither code nor storage, and then need no allocation.
 #[derive(Clone)]
 pub(crate) struct AccountLeaf {
     nonce: u64,
@@ -51,7 +51,7 @@ impl AccountLeaf {
         self.contract.as_ref().map(|contract| &contract.storage)
     }
 
-    /// The same account with its storage in another form.
+    /// Returns the same account with another form of its storage.
     pub fn with_storage(&self, storage: Trie<SlotValue>) -> Self {
         Self::new(self.account(), storage)
     }
@@ -62,7 +62,7 @@ impl AccountLeaf {
 }
 
 impl Value for AccountLeaf {
-    /// RLP of [nonce, balance, storage root, code hash] (yellow paper, section 4.1).
+    /// Encodes RLP of `[nonce, balance, storage root, code hash]` (yellow paper, section 4.1).
     fn encode(&self, out: &mut Vec<u8>) {
         let code_hash = self.account().code_hash;
         let storage_root = self.storage_root();
@@ -75,7 +75,7 @@ impl Value for AccountLeaf {
         code_hash.encode(out);
     }
 
-    /// Of the storage only the root is known then.
+    /// Decodes the account; of its storage only the root is known, so the storage trie is a stub.
     fn decode(mut bytes: &[u8]) -> Option<Self> {
         let header = Header::decode(&mut bytes).ok().filter(|header| header.list)?;
         if bytes.len() != header.payload_length {

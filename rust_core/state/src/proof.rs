@@ -9,14 +9,14 @@ use crate::{
     account::{AccountLeaf, SlotValue},
 };
 
-/// An account with the trie nodes that prove it, or that there is none.
+/// An account with the trie nodes that prove it or its absence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AccountProof {
     pub address: Address,
-    /// `None` when the proof is one of absence.
+    /// `None` if the proof shows absence.
     pub account: Option<Account>,
     pub storage_root: B256,
-    /// RLP of the nodes from the state root on.
+    /// RLP of the nodes, from the state root downwards.
     pub nodes: Vec<Bytes>,
     pub slots: Vec<SlotProof>,
 }
@@ -25,17 +25,18 @@ pub struct AccountProof {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SlotProof {
     pub slot: U256,
-    /// Zero when the proof is one of absence.
+    /// Zero if the proof shows absence.
     pub value: U256,
-    /// RLP of the nodes from the storage root on.
+    /// RLP of the nodes, from the storage root downwards.
     pub nodes: Vec<Bytes>,
 }
 
 impl State {
-    /// Proves an account and some of its slots, present or not.
+    /// Proves an account and some of its slots, present or absent.
     ///
     /// # Errors
-    /// When a node has to be loaded and cannot be: [`StateError::Pruned`] for states older than those that are kept.
+    /// Returns an error if a node that must be loaded cannot be: [`StateError::Pruned`] for states older than
+    /// the retained ones.
     pub fn prove_account(&self, address: &Address, slots: &[U256]) -> Result<AccountProof, StateError> {
         let key = hash_address(address);
         let accounts = self.loaded(key)?;
@@ -71,7 +72,7 @@ impl State {
     }
 }
 
-/// The proof in a storage that is empty.
+/// Returns the proof of absence of a slot in empty storage.
 fn absent(slot: U256) -> SlotProof {
     SlotProof { slot, value: U256::ZERO, nodes: Vec::new() }
 }

@@ -1,4 +1,4 @@
-//! Reading a state: from memory, and below a stub from the store.
+//! Reads of a state: from memory, and below a stub from the store.
 
 use alloy_primitives::{Address, B256, KECCAK256_EMPTY, U256};
 use foreseal_trie::{Lookup, Trie};
@@ -16,7 +16,7 @@ impl State {
         self.accounts.get(hash_address(address).as_slice())
     }
 
-    /// What is read below a stub.
+    /// Returns the store from which everything below a stub is read.
     fn below(&self) -> &Base {
         self.base.as_ref().expect("only a state with a store has stubs")
     }
@@ -109,8 +109,8 @@ impl StateReader for State {
 }
 
 impl State {
-    /// A slot of an account whose leaf is in memory. Its storage answers by itself unless the slot is below a stub, and
-    /// there nothing has changed since the block as of which the store is asked.
+    /// Reads a slot of an account whose leaf is in memory. The storage trie has the value unless the slot is
+    /// below a stub; below a stub, nothing has changed since the block at which the store is read.
     fn read(&self, storage: &Trie<SlotValue>, address: &Address, slot: &U256) -> Result<U256, StateError> {
         match storage.get(hash_slot(slot).as_slice()) {
             Lookup::Value(value) => Ok(value.0),
@@ -123,7 +123,7 @@ impl State {
     }
 }
 
-/// The storage of an account whose leaf is in memory.
+/// Storage of an account whose leaf is in memory.
 struct AccountStorage<'s> {
     state: &'s State,
     storage: &'s Trie<SlotValue>,
@@ -136,7 +136,7 @@ impl StorageReader for AccountStorage<'_> {
     }
 }
 
-/// The storage of an account that is in the store.
+/// Storage of an account that is in the store.
 struct StoredStorage<'s> {
     base: &'s Base,
     address: Address,

@@ -1,4 +1,4 @@
-//! The state after some step, and the step to the next.
+//! The state after a step, and the application of a step's diff.
 
 use alloy_genesis::{Genesis, GenesisAccount};
 use alloy_primitives::{Address, B256, KECCAK256_EMPTY, U256};
@@ -15,18 +15,19 @@ use crate::{
     store::{Base, analysed},
 };
 
-/// From this many written slots on, an account's storage trie is worked on by itself, which may fork.
+/// Number of written slots from which an account's storage trie is updated separately, possibly on several
+/// threads.
 const LARGE_STORAGE: usize = 256;
-/// Smaller storage tries are hashed together in groups of so many accounts.
+/// Number of accounts with smaller storage tries that are hashed together.
 const GROUP: usize = 64;
 
-/// Keys that one thread hashes at a time.
+/// Number of keys that one thread hashes at a time.
 const HASH_PIECE: usize = 512;
 
-/// Accounts that one thread looks up at a time.
+/// Number of accounts that one thread looks up at a time.
 const READ_PIECE: usize = 256;
 
-/// A storage trie and the changes that make the next one.
+/// A storage trie and the changes that lead to the next one.
 type StorageWork = (Trie<SlotValue>, Vec<Change<SlotValue>>);
 
 /// An immutable snapshot of accounts, storage and code. A clone copies pointers.
@@ -35,22 +36,25 @@ type StorageWork = (Trie<SlotValue>, Vec<Change<SlotValue>>);
 #[derive(Clone, Default)]
 pub struct State {
     pub(crate) accounts: Trie<AccountLeaf>,
-    /// Analysed code by its hash, of what the store need not have. Code stays when the last account that has it goes.
+    /// Analysed code by its hash that the store may not have. Code stays after its last account is deleted.
     pub(crate) codes: imbl::HashMap<B256, Bytecode>,
-    /// Where to read what is a stub in the tries. It is the same there as it was after the block that is named.
+    /// Store for everything that is a stub in the tries, and the block at which it is read. Below a stub
+    /// nothing has changed since that block.
     pub(crate) base: Option<Base>,
 }
 
 impl State {
-    /// The state that a genesis allocates.
+    /// Returns the state that a genesis allocates.
     pub fn from_genesis(genesis: &Genesis) -> Self {
         Self::default().apply(&genesis_diff(genesis)).expect("a state that is wholly in memory loads nothing")
     }
 
-    /// The snapshot after `diff`, with its root. Emptiness (EIP-161) is not looked at: what the diff says is taken.
+    /// Returns the snapshot after `diff`, with its root computed. Does not check for empty accounts
+    /// (EIP-161): the diff is authoritative.
     ///
     /// # Errors
-    /// When a trie node has to be loaded and cannot be. A state that is wholly in memory never fails.
+    /// Returns an error if a trie node that must be loaded cannot be. A state that is entirely in memory
+    /// never fails.
     pub fn apply(&self, diff: &StateDiff) -> Result<Self, StateError> {
         let mut codes = self.codes.clone();
         for new in &diff.codes {
@@ -75,27 +79,27 @@ impl State {
         Ok(Self { accounts: accounts.apply(changes.collect()), codes, base: self.base.clone() })
     }
 
-    /// The state root. Already computed.
+    /// Returns the state root, which is already computed.
     pub fn root(&self) -> B256 {
         self.accounts.root()
     }
 
-    /// How many accounts exist; `None` if some of them never were in memory.
+    /// Returns the number of accounts; `None` if some of them were never in memory.
     pub fn account_count(&self) -> Option<usize> {
         self.accounts.len()
     }
 
-    /// The root of an account's storage; `None` if there is no such account.
+    /// Returns the root of an account's storage; `None` if the account does not exist.
     ///
     /// # Errors
-    /// When a trie node has to be loaded and cannot be.
+    /// Returns an error if a trie node that must be loaded cannot be.
     pub fn storage_root(&self, address: &Address) -> Result<Option<B256>, StateError> {
         let key = hash_address(address);
         Ok(self.loaded(key)?.get(key.as_slice()).value().map(AccountLeaf::storage_root))
     }
 }
 
-/// What a genesis changes in the empty state: what it allocates.
+/// Returns the diff from the empty state to the allocation of a genesis.
 pub fn genesis_diff(genesis: &Genesis) -> StateDiff {
     let codes = genesis.alloc.values().filter_map(|account| account.code.as_ref());
     let mut codes: Vec<_> = codes.map(|code| NewCode { hash: keccak(code), code: code.clone() }).collect();
@@ -127,16 +131,16 @@ fn hash_all(inputs: &[&[u8]]) -> Vec<B256> {
     hashes
 }
 
-/// The work on the storage of the accounts that a diff changes.
+/// The update of the storage tries of the accounts that a diff changes.
 struct NextStorages<'d> {
     state: &'d State,
     accounts: &'d [ChangedAccount],
-    /// The hashes of their addresses.
+    /// Hashes of the addresses of `accounts`.
     keys: &'d [B256],
 }
 
 impl NextStorages<'_> {
-    /// The storage trie of every changed account after the diff, in the order of the diff.
+    /// Returns the storage trie of every changed account after the diff, in the order of the diff.
     fn run(&self, leaves: &[Option<&AccountLeaf>]) -> Result<Vec<Trie<SlotValue>>, StateError> {
         let accounts = self.accounts;
         let mut tries: Vec<Trie<SlotValue>> =
@@ -162,7 +166,7 @@ impl NextStorages<'_> {
         Ok(tries)
     }
 
-    /// What is to be applied to one account's storage, and the storage with all that is needed for it in memory.
+    /// Returns the changes of one account's storage, and its trie with all nodes that they need loaded.
     fn work(&self, at: usize, storage: &Trie<SlotValue>) -> Result<StorageWork, StateError> {
         let changes = slot_changes(&self.accounts[at].diff);
         let source = self.state.nodes(TrieName::Storage(self.keys[at]));
@@ -172,7 +176,8 @@ impl NextStorages<'_> {
     }
 }
 
-/// What an account's storage was, as far as the diff keeps it.
+/// Returns the account's storage before the slot changes of the diff: empty if the diff wipes it or deletes
+/// the account.
 fn kept_storage(diff: &AccountDiff, leaf: Option<&AccountLeaf>) -> Trie<SlotValue> {
     if diff.wiped || diff.account.is_none() {
         return Trie::default();

@@ -1,4 +1,4 @@
-//! What a state asks of the store that holds what is not in memory.
+//! Interface to the store that holds the parts of a state that are not in memory.
 
 use std::{fmt, sync::Arc};
 
@@ -9,50 +9,53 @@ use revm_bytecode::Bytecode;
 
 use crate::StateError;
 
-/// The states of stored blocks: flat values and trie nodes, both by version.
+/// States of stored blocks: flat values and trie nodes, both versioned by block.
 ///
-/// `at` is a block number that the store holds. *As of block `at`* means: the newest version that was written by a block
-/// with a number of at most `at`; one that says "gone" reads as absent. A handle belongs to one chain: after an unwind its
-/// reads answer [`StateError::ViewGone`], or what it still has in memory of its own chain, and never another chain's values.
+/// `at` is the number of a stored block. *As of block `at`* means the newest version that a block with a
+/// number of at most `at` wrote; a version that marks a deletion reads as absent. A handle belongs to one
+/// chain. After that chain is unwound, a read returns [`StateError::ViewGone`] or a value of its own chain
+/// that is still cached. It never returns a value of another chain.
 ///
-/// A state asks for values and nodes only below what it knows to be unchanged since `at`. It never asks for slots of a
-/// storage that was made anew in memory after `at`, so `slot` may go by the incarnation that the account had as of `at`.
+/// A state reads values and nodes only below stubs, which have not changed since `at`. It never reads slots
+/// of a storage that was created in memory after `at`. So `slot` may use the incarnation that the account had
+/// as of `at`.
 pub trait StateStore: Send + Sync {
-    /// The account as of block `at`, `None` if it does not exist then.
+    /// Returns the account as of block `at`; `None` if it does not exist at that block.
     fn account(&self, address: &Address, at: u64) -> Result<Option<Account>, StateError>;
 
-    /// Many accounts as of block `at`, in the order of the addresses.
+    /// Returns many accounts as of block `at`, in the order of the addresses.
     fn accounts(&self, addresses: &[Address], at: u64) -> Result<Vec<Option<Account>>, StateError> {
         addresses.iter().map(|address| self.account(address, at)).collect()
     }
 
-    /// The value of a slot as of block `at`: zero if it was never written in the account's incarnation of that block, if
-    /// it was deleted, or if there is no such account then.
+    /// Returns the value of a slot as of block `at`. Zero if the slot was never written in the account's
+    /// incarnation at that block, if it was deleted, or if the account does not exist.
     fn slot(&self, address: &Address, slot: &U256, at: u64) -> Result<U256, StateError>;
 
-    /// Whether any slot of the account is not zero as of block `at`.
+    /// Returns `true` if any slot of the account is not zero as of block `at`.
     fn has_storage(&self, address: &Address, at: u64) -> Result<bool, StateError>;
 
-    /// Code by its hash, of whatever block; analysed (see [`analysed`]), so the store does well to keep what is used much.
-    /// `None` if it never was stored.
+    /// Returns code by its hash, independent of the block; `None` if it was never stored. The code is
+    /// analysed (see [`analysed`]), so the store should cache what is used often.
     fn code(&self, hash: &B256) -> Result<Option<Bytecode>, StateError>;
 
-    /// The node of the account trie that hangs at `path` (nibbles, one per byte) as of block `at`, in the form that
-    /// [`StateChanges`](crate::StateChanges) had it; `None` if none hangs there.
+    /// Returns the node of the account trie at `path` (nibbles, one per byte) as of block `at`, encoded as in
+    /// [`StateChanges`](crate::StateChanges); `None` if there is no node at that path.
     ///
     /// # Errors
-    /// [`StateError::Pruned`] when nodes as old as that are no longer kept.
+    /// Returns [`StateError::Pruned`] if nodes that old are no longer retained.
     fn account_node(&self, path: &[u8], at: u64) -> Result<Option<Bytes>, StateError>;
 
-    /// Many nodes of the account trie, in the order of the paths, which ascend.
+    /// Returns many nodes of the account trie, in the order of the paths, which ascend.
     fn account_nodes(&self, paths: &[&[u8]], at: u64) -> Result<Vec<Option<Bytes>>, StateError> {
         paths.iter().map(|path| self.account_node(path, at)).collect()
     }
 
-    /// As [`StateStore::account_node`], in the storage trie of the account with this hash (keccak-256 of its address).
+    /// Does the same as [`StateStore::account_node`] in the storage trie of the account with this hash
+    /// (keccak-256 of its address).
     fn storage_node(&self, account: &B256, path: &[u8], at: u64) -> Result<Option<Bytes>, StateError>;
 
-    /// Many nodes of one storage trie, in the order of the paths, which ascend.
+    /// Returns many nodes of one storage trie, in the order of the paths, which ascend.
     fn storage_nodes(
         &self,
         account: &B256,
@@ -63,18 +66,18 @@ pub trait StateStore: Send + Sync {
     }
 }
 
-/// Code as execution wants it, its jump destinations found.
+/// Analyses code for execution: finds its jump destinations.
 ///
-/// Code that begins like a delegation (EIP-7702) but is none can stand in states from before EIP-3541.
+/// States from before EIP-3541 may contain code that begins like a delegation (EIP-7702) but is none.
 pub fn analysed(code: Bytes) -> Bytecode {
     Bytecode::new_raw_checked(code.clone()).unwrap_or_else(|_| Bytecode::new_legacy(code))
 }
 
-/// One of the tries of a state.
+/// A trie of a state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TrieName {
     Accounts,
-    /// The storage of the account with this hash of its address.
+    /// Storage trie of the account with this hash of its address.
     Storage(B256),
 }
 
@@ -87,14 +90,14 @@ impl fmt::Display for TrieName {
     }
 }
 
-/// The store below a state, and the block as of which it is read.
+/// The store below a state, and the block at which it is read.
 #[derive(Clone)]
 pub(crate) struct Base {
     pub store: Arc<dyn StateStore>,
     pub at: u64,
 }
 
-/// The nodes of one trie of a state. A state without a store has no stubs, so nothing is ever asked for.
+/// Nodes of one trie of a state. A state without a store has no stubs, so no node is ever requested.
 #[derive(Clone, Copy)]
 pub(crate) struct Nodes<'s> {
     pub base: Option<&'s Base>,
@@ -102,7 +105,7 @@ pub(crate) struct Nodes<'s> {
 }
 
 impl Nodes<'_> {
-    /// Why a node of this trie was not loaded.
+    /// Converts the failure to load a node of this trie.
     pub fn error(&self, error: LoadError<StateError>) -> StateError {
         let trie = self.trie;
         match error {

@@ -1,4 +1,4 @@
-//! States of which a store holds what is not in memory: opened, written, and let go of.
+//! States that are partly in a store: opening, writing and unloading.
 
 use std::{cmp::Ordering, sync::Arc};
 
@@ -12,21 +12,21 @@ use crate::{
     store::{Base, Nodes, TrieName},
 };
 
-/// The trie nodes in which a state differs from an older one: what a store writes beside the flat values.
+/// Trie nodes in which a state differs from an older one: a store writes them next to the flat values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StateChanges {
-    /// Of the account trie, in the order of the paths.
+    /// Nodes of the account trie, in the order of the paths.
     pub accounts: Vec<NodeChange>,
-    /// Of the storage tries that differ, in the order of the accounts' hashes.
+    /// Storage tries that differ, in the order of the accounts' hashes.
     pub storages: Vec<StorageChanges>,
 }
 
-/// The nodes in which one storage trie differs.
+/// Nodes in which one storage trie differs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StorageChanges {
     /// Hash of the account's address.
     pub account: B256,
-    /// In the order of the paths. A storage that is gone as a whole is one entry: the root, cleared.
+    /// Nodes in the order of the paths. A deleted storage is one entry: the root, cleared.
     pub nodes: Vec<NodeChange>,
 }
 
@@ -40,7 +40,8 @@ pub struct HashedAccount {
 }
 
 impl State {
-    /// The state with this root, of which nothing is in memory: the state after block `at`, which `store` holds.
+    /// Returns the state with this root, with nothing in memory: the state after block `at`, which `store`
+    /// holds.
     ///
     /// Values are read as of block `at`. Changes and proofs load trie nodes, and check them against the root.
     pub fn stored(store: Arc<dyn StateStore>, at: u64, root: B256) -> Self {
@@ -48,19 +49,20 @@ impl State {
         Self { accounts: Trie::stub(root), codes: imbl::HashMap::default(), base }
     }
 
-    /// The number of the block as of which values are read that are not in memory; `None` if all of them are.
+    /// Returns the block as of which values that are not in memory are read; `None` if everything is in
+    /// memory.
     pub fn stored_at(&self) -> Option<u64> {
         self.base.as_ref().map(|base| base.at)
     }
 
-    /// The trie nodes that this state has and `old` has not, and what is gone. The first state written is compared with
-    /// `State::default()`.
+    /// Returns the trie nodes that this state has and `old` has not, and the removed ones. The first written
+    /// state is compared with `State::default()`.
     ///
-    /// Costs what differs. Where `old` is a stub and differs, its node is loaded; so it is cheapest to keep the
-    /// snapshots of the last few blocks until they are written.
+    /// The cost is proportional to the difference. A stub of `old` that differs is loaded, so callers should
+    /// retain the snapshots of the last few blocks until they are written.
     ///
     /// # Errors
-    /// When a node has to be loaded and cannot be.
+    /// Returns an error if a node that must be loaded cannot be.
     pub fn changes_since(&self, old: &Self) -> Result<StateChanges, StateError> {
         let (source, old_source) = (self.nodes(TrieName::Accounts), old.nodes(TrieName::Accounts));
         let changes = self.accounts.changes(&source, &old.accounts, &old_source, true);
@@ -105,12 +107,13 @@ impl State {
         Ok(changes.map_err(|error| source.error(error))?.nodes)
     }
 
-    /// The same state, in which a portion of what has not changed since `old` is no longer in memory. Values that are not
-    /// in memory are read as of block `at` from now on.
+    /// Returns the same state with a portion of what has not changed since `old` removed from memory. From
+    /// then on, values that are not in memory are read as of block `at`.
     ///
-    /// `old` is the state after block `at`, which `store` holds; this state must descend from it, and `at` be no older
-    /// than the block as of which it is read now (nothing is done then). `portion` goes from 0 to 255; after all of them, in any order, nothing
-    /// is in memory but what has changed since block `at`, and a little. Each may be given another, newer block.
+    /// `old` is the state after block `at`, which `store` holds. This state must descend from it. `at` must
+    /// not be older than the block as of which this state is read already; otherwise nothing is removed.
+    /// `portion` ranges from 0 to 255. After all portions, in any order, memory holds the changes since block
+    /// `at` and little else. Each call may use a newer block.
     #[must_use]
     pub fn unload(&self, old: &Self, store: &Arc<dyn StateStore>, at: u64, portion: u8) -> Self {
         if self.stored_at().is_some_and(|now| now > at) {
@@ -131,7 +134,7 @@ impl State {
         Self { accounts, codes, base: Some(Base { store: Arc::clone(store), at }) }
     }
 
-    /// All accounts in the order of their hashes, each node that is loaded for it checked on the way.
+    /// Iterates over all accounts in the order of their hashes; checks each node that it loads.
     pub fn iter_accounts(&self) -> impl Iterator<Item = Result<HashedAccount, StateError>> {
         let source = self.nodes(TrieName::Accounts);
         self.accounts.iter(source).map(move |leaf| {
@@ -141,11 +144,11 @@ impl State {
         })
     }
 
-    /// All slots of an account, named by the hash of its address: the hash of the slot and its value, in the order of the
-    /// hashes. Each node that is loaded for it is checked on the way.
+    /// Iterates over all slots of the account with this address hash: the hash of each slot and its value, in
+    /// the order of the hashes. Checks each node that it loads.
     ///
     /// # Errors
-    /// When the way to the account cannot be loaded.
+    /// Returns an error if the path to the account cannot be loaded.
     pub fn iter_slots(
         &self,
         account: B256,
@@ -159,7 +162,7 @@ impl State {
         }))
     }
 
-    /// The account trie with the way to one account in memory.
+    /// Returns the account trie with the path to one account in memory.
     pub(crate) fn loaded(&self, account: B256) -> Result<Trie<AccountLeaf>, StateError> {
         let source = self.nodes(TrieName::Accounts);
         let want = Want { key: account.into(), deleted: false };

@@ -9,7 +9,7 @@ fn address(seed: u64) -> Address {
     Address::left_padding_from(&seed.to_be_bytes())
 }
 
-/// Accounts 0 to 99, every third with as many slots as its number.
+/// Accounts 0 to 99; every third account has as many slots as its number.
 fn state() -> State {
     let changed = |seed: u64| {
         let account = Account { nonce: seed, balance: U256::from(seed) << 90, code_hash: KECCAK256_EMPTY };

@@ -85,7 +85,7 @@ fn account_diff(slots: usize) -> impl Strategy<Value = AccountDiff> {
     )
 }
 
-/// Sizes on both sides of the limits from which work is forked.
+/// Sizes on both sides of the thresholds for parallel work.
 fn diffs() -> impl Strategy<Value = Vec<Diff>> {
     let of = |accounts, slots| btree_map((0u16..400).prop_map(address), account_diff(slots), 0..accounts);
     vec(prop_oneof![4 => of(30, 8), 1 => of(4, 500), 1 => of(350, 4)], 1..6)
@@ -122,13 +122,14 @@ proptest! {
             prop_assert_eq!(state.root(), model_root(model));
             assert_reads(state, model);
         }
-        // Absolute values: a diff applied twice changes nothing more.
+        // Values are absolute: applying a diff twice changes nothing more.
         let again = state.apply(&state_diff(diffs.last().unwrap())).unwrap();
         prop_assert_eq!(again.root(), state.root());
     }
 }
 
-/// Enough accounts and slots for every part of the work to be divided, and then a second time over them.
+/// Enough accounts and slots that all work is divided among threads, and then a second diff on the same
+/// accounts.
 #[test]
 fn a_large_diff() {
     let slots =

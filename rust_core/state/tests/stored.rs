@@ -1,4 +1,4 @@
-//! States over a store against the same states wholly in memory.
+//! States over a store, compared with the same states entirely in memory.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -40,7 +40,7 @@ fn account() -> impl Strategy<Value = Account> {
 }
 
 fn account_diff() -> impl Strategy<Value = AccountDiff> {
-    // Few values, so that accounts come back to what they were, and a new incarnation equals an old one.
+    // Few values, so that accounts return to earlier values and a new incarnation equals an old one.
     let storage = btree_map((0..SLOTS).prop_map(U256::from), (0u64..3).prop_map(U256::from), 0..12);
     (option::weighted(0.8, account()), prop::bool::weighted(0.25), storage).prop_map(
         |(account, wiped, storage)| AccountDiff { account, wiped, storage: storage.into_iter().collect() },
@@ -90,15 +90,15 @@ fn assert_same(whole: &State, stored: &State) {
     }
 }
 
-/// A history, written to a store as it is made.
+/// A history of blocks that is written to a store as it grows.
 struct History {
     double: Arc<Double>,
     store: Arc<dyn StateStore>,
     diffs: Vec<StateDiff>,
-    /// The states wholly in memory, and those of which parts are let go of; the empty one of block 0 first.
+    /// States entirely in memory, and partly unloaded ones; both begin with the empty state of block 0.
     whole: Vec<State>,
     live: Vec<State>,
-    /// The newest block that the store holds.
+    /// Newest block that the store holds.
     stored: usize,
 }
 
@@ -117,7 +117,8 @@ impl History {
         history
     }
 
-    /// Another block. The store is behind by `lag` blocks, and portions of what has not changed since are let go of.
+    /// Adds a block. The store lags by `lag` blocks, and portions that have not changed since its newest
+    /// block are unloaded.
     fn push(&mut self, diff: &StateDiff, lag: usize, portions: &[u8]) {
         let head = self.diffs.len();
         self.diffs.push(diff.clone());
@@ -149,7 +150,7 @@ impl History {
         assert_same(self.whole.last().unwrap(), self.live.last().unwrap());
     }
 
-    /// The state after a block with nothing of it in memory.
+    /// Returns the state after a block with nothing of it in memory.
     fn opened(&self, block: usize) -> State {
         State::stored(Arc::clone(&self.store), block as u64, self.whole[block].root())
     }
@@ -158,7 +159,7 @@ impl History {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// The store is up to `lag` blocks behind; the live state is let go of in portions.
+    /// The store lags by up to `lag` blocks; the live state is unloaded in portions.
     #[test]
     fn histories(blocks in vec((diff(), vec(any::<u8>(), 0..160)), 1..12), lag in 0usize..4) {
         let mut history = History::new();
@@ -175,7 +176,8 @@ proptest! {
         }
     }
 
-    /// One node missing, or another in its place: whatever needs it names it, and all the rest is right.
+    /// With one node missing or replaced, every operation that needs it reports it, and all others are
+    /// correct.
     #[test]
     fn a_spoiled_node_is_named(diffs in vec(diff(), 1..5), next in diff(), place in any::<Index>(), gone: bool) {
         let history = History::of(&diffs);
@@ -195,7 +197,7 @@ proptest! {
         let (whole, opened) = (history.whole.last().unwrap(), history.opened(diffs.len()));
         let slots: Vec<U256> = (0..SLOTS).map(U256::from).collect();
         for address in (0..ACCOUNTS).map(address) {
-            // Flat values need no node.
+            // Flat values need no trie node.
             prop_assert_eq!(opened.account(&address), whole.account(&address));
             prop_assert_eq!(opened.storage(&address, &slots[1]), whole.storage(&address, &slots[1]));
             match opened.prove_account(&address, &slots) {
@@ -221,7 +223,7 @@ fn one(address: Address, account: Option<Account>, storage: &[(u64, u64)]) -> St
     StateDiff { accounts: vec![ChangedAccount { address, diff }], codes: Vec::new() }
 }
 
-/// Many accounts, of which one has many slots.
+/// Many accounts; one of them has many slots.
 fn crowd() -> StateDiff {
     let slots: Vec<(u64, u64)> = (0..300).map(|slot| (slot, 7)).collect();
     let mut crowd = one(address(0), Some(Account::default()), &slots);
@@ -233,7 +235,7 @@ fn crowd() -> StateDiff {
     crowd
 }
 
-/// What was something else for a while reads as it is now, although the block that is asked was in between.
+/// A value that changed and changed back reads correctly, although the store is read at a block in between.
 #[test]
 fn what_changes_and_comes_back_is_read_as_it_is() {
     let all: Vec<u8> = (0..=u8::MAX).collect();
@@ -253,7 +255,8 @@ fn what_changes_and_comes_back_is_read_as_it_is() {
     }
 }
 
-/// What a state has let go of is read from the store: without the store's nodes there is no proof, though there is a value.
+/// An unloaded part of a state is read from the store: without the store's nodes a value is available, a
+/// proof is not.
 #[test]
 fn what_is_let_go_of_is_not_in_memory() {
     let mut history = History::of(&[crowd()]);

@@ -15,54 +15,56 @@ use crate::{
     table::Table,
 };
 
-/// Bytes that are handed on at a time.
+/// Chunk size in bytes.
 const PIECE: usize = 1 << 20;
 
-/// A store that is copied as it stands at one moment. It may have an older schema than this program's.
+/// A store to be copied in its state at one moment. It may have an older schema than this program.
 pub struct Copying {
     env: Env<WithoutTls>,
     meta: Table,
 }
 
 impl Copying {
-    /// One that this process has open.
+    /// Returns a handle to copy a store that this process has open.
     pub fn of(store: &Store) -> Self {
         Self { env: store.env().clone(), meta: store.tables().meta }
     }
 
-    /// The one in the folder `path`, which this process does not have open. Nothing is written but the file of locks.
+    /// Opens the store in the folder `path`, which this process must not
+    /// have open. Only the lock file is written.
     ///
     /// # Errors
-    /// Whatever is not the store of the chain that `options` names, or is newer than this program.
+    /// Returns an error if it is not the store of the chain that
+    /// `options` names, or is newer than this program.
     pub fn open(path: &Path, options: &Options) -> Result<Self, StoreError> {
         let (env, meta) = open_to_copy(path, &Options { read_only: true, ..*options })?;
         Ok(Self { env, meta })
     }
 
-    /// Version of its tables.
+    /// Returns the schema version of the store.
     pub fn schema(&self) -> Result<u32, StoreError> {
         meta::schema(&self.meta, &*self.env.read_txn()?)
     }
 
-    /// How far it has come.
+    /// Returns the progress of the store.
     pub fn progress(&self) -> Result<Progress, StoreError> {
         meta::read(&self.meta, &*self.env.read_txn()?)
     }
 
-    /// Bytes that a copy has at most.
+    /// Returns the maximum size of a copy in bytes.
     pub fn bytes(&self) -> u64 {
         page_bytes(&self.env)
     }
 
-    /// Gives `sink` the bytes of a file that holds the store as it stands when this begins, without free pages. What is written
-    /// meanwhile is not in it, and no page that it holds is used again before it ends.
+    /// Passes `sink` the bytes of a file that holds the store as of the start of the call, without free
+    /// pages. Later writes are not included. No page of the copied version is reused before the copy ends.
     ///
     /// # Errors
-    /// What `sink` answers ends it, as [`StoreError::Io`].
+    /// An error of `sink` ends the copy and is returned as [`StoreError::Io`].
     pub fn copy(&self, sink: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> Result<(), StoreError> {
         let (mut reader, writer) = io::pipe().map_err(|error| pipe_error(&error))?;
         std::thread::scope(|scope| {
-            // LMDB writes into the pipe; whoever stops reading ends that.
+            // LMDB writes into the pipe; it stops when the reader is dropped.
             let mut end = File::from(OwnedFd::from(writer));
             let copied = scope.spawn(move || self.env.copy_to_file(&mut end, CompactionOption::Enabled));
             let read = read_all(&mut reader, sink);

@@ -1,4 +1,4 @@
-//! Damage that one process has found and another one has to know of.
+//! Damage that one process found, for another process that has the same store open.
 
 use crate::{PageFault, Store, StoreError, pages::Walk};
 
@@ -7,13 +7,13 @@ use crate::{PageFault, Store, StoreError, pages::Walk};
 pub struct DamageReport {
     pub table: String,
     pub key: Vec<u8>,
-    /// The page that does not have its checksum; `None` if values do not fit together.
+    /// Page whose checksum is wrong; `None` if entries are inconsistent.
     pub page: Option<u64>,
-    /// The error in words.
+    /// The error message.
     pub reason: String,
 }
 
-/// How often a page that does not have its checksum is read: it may be one that a commit writes at the moment.
+/// Attempts to read a page whose checksum is wrong: a commit may be writing it at the moment.
 const ATTEMPTS: u32 = 3;
 
 impl Store {
@@ -28,8 +28,8 @@ impl Store {
         Some(DamageReport { table: table.to_owned(), key, page, reason: error.to_string() })
     }
 
-    /// Reads the page that another process reports as damaged. Unless it proves to be sound, the damage is noted: see
-    /// [`Self::damage`]. Returns `true` if it was noted.
+    /// Reads the page that another process reports as damaged. Unless it proves intact, records the damage:
+    /// see [`Self::damage`]. Returns `true` if it was recorded.
     pub fn confirm_damage(&self, report: &DamageReport) -> bool {
         let sound = |page| (0..ATTEMPTS).any(|_| self.has_sound_page(page).unwrap_or(false));
         if report.page.is_some_and(sound) {

@@ -1,4 +1,4 @@
-//! What can go wrong with a store.
+//! Errors of the store.
 
 use std::{
     io,
@@ -10,12 +10,12 @@ use heed::MdbError;
 
 use crate::LogIndexError;
 
-/// Why a store cannot be opened, read or written.
+/// Reasons for which a store cannot be opened, read or written.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
 pub enum StoreError {
     #[error("store: cannot {action} {}: {why}", path.display())]
     Io { action: &'static str, path: PathBuf, why: String },
-    /// Read-only opening makes nothing.
+    /// A read-only opening creates no store.
     #[error("store: there is none in {}", path.display())]
     Absent { path: PathBuf },
     #[error("store: {} holds a file that is not a store of this program: {why}", path.display())]
@@ -24,7 +24,7 @@ pub enum StoreError {
     InUse { path: PathBuf },
     #[error("store has schema version {found}, newer than {supported}, the newest this program knows")]
     NewerSchema { found: u32, supported: u32 },
-    /// Whoever only reads changes nothing.
+    /// A read-only opening does not upgrade the store.
     #[error(
         "store has schema version {found}, this program works with {needed}: `foreseal db upgrade` brings it there, and so does the next start of a node on it"
     )]
@@ -37,10 +37,10 @@ pub enum StoreError {
     ReadOnlyDirectory { path: PathBuf },
     #[error("store is open for reading only")]
     ReadOnly,
-    /// Nothing of the write is in the store; what was committed before stays.
+    /// Nothing of the failed write is in the store; earlier commits remain.
     #[error("store: the disk is full; the block is not stored, all earlier ones are")]
     DiskFull,
-    /// As [`Self::DiskFull`], for the limit of the setting.
+    /// Same as [`Self::DiskFull`], for the configured map size.
     #[error("store has reached its greatest size, {limit} bytes; give it a larger map")]
     MapFull { limit: usize },
     #[error("store: {} ends after {found} of {expected} bytes: a part of it is missing", path.display())]
@@ -52,10 +52,10 @@ pub enum StoreError {
     Moved { path: PathBuf },
     #[error("store: more than {limit} reads at once; raise the number of readers")]
     TooManyReaders { limit: u32 },
-    /// An entry is not what this program writes.
+    /// An entry is not in a form that this program writes.
     #[error("store is damaged: table {table}, key {key}: {why}", key = hex::encode(key))]
     Damaged { table: &'static str, key: Vec<u8>, why: &'static str },
-    /// A page is not what was written there. The key is the one that led to it.
+    /// The content of a page is not what was written. `key` is the key whose access read the page.
     #[error(
         "store is damaged: table {table}, key {key}: page {page} of data.mdb does not have its checksum",
         key = hex::encode(key)
@@ -65,7 +65,7 @@ pub enum StoreError {
     OutOfOrder { number: u64, why: &'static str },
     #[error("store: the verification was broken off")]
     Interrupted,
-    /// Blocks were unwound since the view was made: its answers would be a mixture.
+    /// Blocks were unwound since the view was created: its results would mix two chains.
     #[error("view no longer available")]
     ViewGone,
     #[error("proofs are kept from block {oldest} on; block {number} is older")]
@@ -89,7 +89,7 @@ impl StoreError {
         }
     }
 
-    /// The error of an access to a table by a key.
+    /// Returns the error for a failed access to a key of a table.
     pub(crate) fn of_table(table: &'static str, key: &[u8], error: heed::Error) -> Self {
         match error {
             heed::Error::Mdb(error) if is_damage(error) => {
@@ -99,7 +99,7 @@ impl StoreError {
         }
     }
 
-    /// Returns `true` if the store holds something else than was written.
+    /// Returns `true` if the store holds other content than was written.
     pub fn is_damage(&self) -> bool {
         match self {
             Self::Damaged { .. }
@@ -134,24 +134,24 @@ impl StoreError {
     }
 }
 
-/// Name of the tables' roots, which LMDB keeps for itself.
+/// Name of the roots of the tables, which LMDB stores internally.
 pub(crate) const ROOTS: &str = "roots";
 /// Name of the list of free pages.
 pub(crate) const FREE: &str = "free pages";
 
-/// Returns `true` for what LMDB answers when pages are not what it wrote.
+/// Returns `true` for the LMDB errors that mean unexpected page content.
 fn is_damage(error: MdbError) -> bool {
     match error {
         MdbError::PageNotFound | MdbError::Corrupted | MdbError::CursorFull => true,
-        // The transaction met a damaged page before; some functions of LMDB do not pass that on.
+        // The transaction met a damaged page before; some LMDB functions do not propagate that error.
         MdbError::BadTxn => bad_page() != 0,
         _ => false,
     }
 }
 
-/// The page that was found damaged in the newest transaction of this thread; 0 for none.
+/// Returns the page that was found damaged in the newest transaction of this thread; 0 for none.
 fn bad_page() -> u64 {
-    // SAFETY: it reads a number of this thread.
+    // SAFETY: the function reads a thread-local number.
     unsafe { lmdb_master_sys::mdb_bad_page() as u64 }
 }
 
@@ -160,7 +160,7 @@ impl From<heed::Error> for StoreError {
         match error {
             heed::Error::Mdb(error) if is_damage(error) => Self::of_table(ROOTS, &[], error.into()),
             heed::Error::Io(error) => match error.kind() {
-                // A limit on the size of files, or a quota, is the same to the caller as a full disk.
+                // To the caller, a file size limit or a quota is the same as a full disk.
                 io::ErrorKind::StorageFull | io::ErrorKind::FileTooLarge | io::ErrorKind::QuotaExceeded => {
                     Self::DiskFull
                 }

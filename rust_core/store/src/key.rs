@@ -1,8 +1,8 @@
-//! Keys. Numbers are big-endian, so that entries lie in their order.
+//! Table keys. Numbers are big-endian, so that entries are sorted by number.
 
 use crate::{StoreError, table::Table};
 
-/// Place of a transaction, a receipt or a step: the block's number and an index in it.
+/// Key of a transaction, a receipt or a step: the block number and the index in that block.
 pub(crate) type Place = [u8; 12];
 
 pub(crate) fn number(number: u64) -> [u8; 8] {
@@ -16,7 +16,7 @@ pub(crate) fn place(number: u64, index: u32) -> Place {
     key
 }
 
-/// A position, or a number of things, in a block.
+/// Converts an index in a block, or a count of its items.
 pub(crate) fn index(index: usize) -> u32 {
     u32::try_from(index).expect("a block has fewer than 2^32 of anything")
 }
@@ -27,7 +27,7 @@ pub(crate) fn read_number(table: &Table, key: &[u8], bytes: &[u8]) -> Result<u64
     Ok(u64::from_be_bytes(bytes))
 }
 
-/// Reads a place from an entry of `table` under `key`.
+/// Reads block number and index from an entry of `table` under `key`.
 pub(crate) fn read_place(table: &Table, key: &[u8], bytes: &[u8]) -> Result<(u64, u32), StoreError> {
     match (bytes.first_chunk(), bytes.last_chunk()) {
         (Some(number), Some(index)) if bytes.len() == 12 => {

@@ -1,4 +1,4 @@
-//! Logs of stored blocks that match a filter: the index says which, the table of logs what.
+//! Search of stored logs by a filter: the index yields the ordinals, the `logs` table the logs.
 
 use std::ops::{ControlFlow, Range};
 
@@ -7,21 +7,22 @@ use foreseal_types::{FoundLog, LogFilter, LogPosition, LogSink};
 
 use crate::{Next, Reader, StoreError, StoredLog, key, snapshot::Snapshot};
 
-/// Look-ups in the index, and logs given out, in one read transaction.
+/// Maximum number of index lookups and delivered logs in one read transaction.
 const PORTION: u64 = 1024;
 
-/// How a portion of a search ended.
+/// The end of one portion of a search.
 enum Portion {
-    /// In front of the log with this ordinal; there may be more.
+    /// Paused before the log with this ordinal; there may be more matches.
     Paused(u64),
-    /// The sink broke it off.
+    /// The sink ended the search at this position.
     Broken(LogPosition),
     End,
 }
 
 impl Reader {
-    /// Gives `sink` the logs that match `filter`, from the place `from` on up to the end of block `last`; both must be
-    /// stored. Returns where the search ended: in front of the block after the last, or where `sink` broke it off.
+    /// Passes `sink` the logs that match `filter`, from the position `from` up to the end of block
+    /// `last`; both blocks must be stored. Returns the position where the search ended: before the
+    /// block after `last`, or where `sink` ended it.
     pub fn search_logs(
         &self,
         filter: &LogFilter,
@@ -57,7 +58,7 @@ impl Reader {
 }
 
 impl Snapshot<'_> {
-    /// The ordinals of the logs from a place on up to the end of a block; both blocks are stored.
+    /// Returns the ordinals of the logs from a position up to the end of a block; both blocks must be stored.
     fn ordinals(&self, from: LogPosition, last: u64) -> Result<Range<u64>, StoreError> {
         let first = self.logs_of(from.block)?;
         let end = if last == from.block { first.end } else { self.logs_of(last)?.end };
@@ -72,7 +73,7 @@ impl Snapshot<'_> {
     ) -> Result<Portion, StoreError> {
         let mut work = 0;
         let mut matches = self.tables.log_index().search(self.txn, filter, ordinals, &mut work)?;
-        // What opening the search took does not count: every portion gets somewhere.
+        // The lookups that open the search do not count, so that every portion makes progress.
         let limit = work + PORTION;
         let mut place = None;
         loop {
@@ -92,7 +93,7 @@ impl Snapshot<'_> {
         }
     }
 
-    /// Gives `sink` the log with this ordinal. `place` is that of the log before.
+    /// Passes `sink` the log with this ordinal. `place` caches the block and transaction of the previous log.
     fn give(
         &self,
         filter: &LogFilter,
@@ -145,7 +146,7 @@ impl Snapshot<'_> {
         })
     }
 
-    /// In front of the log with this ordinal.
+    /// Returns the position before the log with this ordinal.
     fn position_of(&self, ordinal: u64) -> Result<LogPosition, StoreError> {
         let block = self.known_log(ordinal)?.number;
         let (_, record) = self.known_record(block)?;
@@ -157,7 +158,7 @@ impl Snapshot<'_> {
         self.log(ordinal)?.ok_or_else(missing)
     }
 
-    /// The hash of a transaction that a log names: of its bytes, which nobody decodes for it.
+    /// Returns the hash of a log's transaction, computed from its bytes without decoding them.
     fn transaction_hash(&self, number: u64, index: u32) -> Result<B256, StoreError> {
         let (table, key) = (&self.tables.transactions, key::place(number, index));
         let bytes = table.get(self.txn, &key)?.ok_or_else(|| table.damaged(&key, "it is missing"))?;
@@ -166,7 +167,7 @@ impl Snapshot<'_> {
     }
 }
 
-/// What logs of the same block, or of the same transaction, have in common.
+/// Fields that the logs of a block, or of a transaction, share.
 struct Place {
     block_number: u64,
     block_hash: B256,

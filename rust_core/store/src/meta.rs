@@ -1,11 +1,11 @@
-//! What the store says about itself: format, chain, progress.
+//! Metadata of the store: format, chain and progress.
 
 use alloy_primitives::{B256, Bytes};
 use heed::{RoTxn, RwTxn};
 
 use crate::{Options, StoreError, table::Table, unwinds::Unwinds};
 
-/// Version of the tables and of what is in them: what each adds is in `upgrade`.
+/// Version of the tables and their content; `upgrade` documents the changes of each version.
 pub const SCHEMA: u32 = 3;
 
 const SCHEMA_KEY: &[u8] = b"schema";
@@ -19,37 +19,37 @@ const UNWINDS_KEY: &[u8] = b"unwinds";
 const IDENTITY_BYTES: usize = 8 + 32;
 const PROGRESS_BYTES: usize = 9 + 32 + 8 * 5;
 
-/// How far the store has come. Read in the same transaction as what is answered from it.
+/// Progress of the store. A read obtains it in the same transaction as the data that it returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// The newest block, `None` before genesis is written.
+    /// The newest block; `None` before genesis is written.
     pub head: Option<Head>,
-    /// Sequence number of the journal up to which its records are in the store.
+    /// Journal sequence number up to which its records are in the store.
     pub journal_sequence: u64,
-    /// How often blocks were unwound.
+    /// Number of times that blocks were unwound.
     pub generation: u64,
-    /// Ordinal of the next log: how many there are.
+    /// Ordinal of the next log, which is the number of logs.
     pub logs: u64,
-    /// The first block whose state can be proved.
+    /// First block whose state can be proved.
     pub proofs_from: u64,
-    /// The first block whose steps are found by hash.
+    /// First block whose steps are indexed by hash.
     pub steps_from: u64,
 }
 
-/// A program that made the store what it is: the one that created it, then each that upgraded it. A store that was created
-/// before schema 2 does not say by what.
+/// A program version that created or upgraded the store. The first one created it, each later one upgraded
+/// it. A store that was created before schema 2 lacks the entry of its creator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin {
-    /// The schema that the store had from then on.
+    /// Schema version of the store from then on.
     pub schema: u32,
     /// Version of the program.
     pub program: String,
-    /// Seconds since 1970.
+    /// Unix time in seconds.
     pub at: u64,
 }
 
 impl Origin {
-    /// This program, at the time that `options` say.
+    /// Returns an entry for this program, at the time in `options`.
     pub(crate) fn now(schema: u32, options: &Options) -> Self {
         Self { schema, program: env!("CARGO_PKG_VERSION").to_owned(), at: options.at }
     }
@@ -62,7 +62,7 @@ impl Origin {
         bytes.extend_from_slice(self.program.as_bytes());
     }
 
-    /// The first one in `bytes`, and what follows it.
+    /// Decodes the first entry in `bytes`; also returns the remaining bytes.
     fn decode(bytes: &[u8]) -> Option<(Self, &[u8])> {
         let (schema, bytes) = bytes.split_first_chunk()?;
         let (at, bytes) = bytes.split_first_chunk()?;
@@ -73,11 +73,11 @@ impl Origin {
     }
 }
 
-/// A step of an upgrade that is not at its end.
+/// An upgrade step that is not complete.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Begun {
     pub to: u32,
-    /// Where it goes on.
+    /// Position at which the step continues.
     pub place: Vec<u8>,
 }
 
@@ -120,7 +120,7 @@ impl Progress {
     }
 }
 
-/// Bytes with their checksum behind them.
+/// Returns the bytes followed by their checksum.
 fn sealed(bytes: &[u8]) -> Vec<u8> {
     [bytes, &crc32c::crc32c(bytes).to_be_bytes()].concat()
 }
@@ -141,7 +141,7 @@ fn unsealed<'t, const N: usize>(
     Ok(bytes)
 }
 
-/// Writes the entries of a store that has no block yet.
+/// Writes the entries of a store without blocks.
 pub(crate) fn create(meta: &Table, txn: &mut RwTxn<'_>, options: &Options) -> Result<(), StoreError> {
     let identity = [options.chain_id.to_be_bytes().as_slice(), options.genesis.as_slice()].concat();
     meta.put(txn, SCHEMA_KEY, &SCHEMA.to_be_bytes())?;
@@ -150,13 +150,13 @@ pub(crate) fn create(meta: &Table, txn: &mut RwTxn<'_>, options: &Options) -> Re
     write(meta, txn, &Progress::NEW)
 }
 
-/// The version that the store has; that of before an upgrade that has begun.
+/// Returns the schema version of the store; during an upgrade step, the version before the step.
 pub(crate) fn schema(meta: &Table, txn: &RoTxn<'_>) -> Result<u32, StoreError> {
     let written = written_schema(meta, txn)?;
     Ok(begun(meta, txn)?.map_or(written, |begun| begun.to.saturating_sub(1)))
 }
 
-/// The version that a program needs to know to write the store.
+/// Returns the schema version that a program must support to write to the store.
 fn written_schema(meta: &Table, txn: &RoTxn<'_>) -> Result<u32, StoreError> {
     let damaged = |why| meta.damaged(SCHEMA_KEY, why);
     let schema = meta.get(txn, SCHEMA_KEY)?.ok_or_else(|| damaged("it is missing"))?;
@@ -166,7 +166,7 @@ fn written_schema(meta: &Table, txn: &RoTxn<'_>) -> Result<u32, StoreError> {
     }
 }
 
-/// The programs that made the store what it is, oldest first.
+/// Returns the programs that created and upgraded the store, oldest first.
 pub(crate) fn origins(meta: &Table, txn: &RoTxn<'_>) -> Result<Vec<Origin>, StoreError> {
     let stored = unsealed_any(meta, txn, ORIGINS_KEY)?.unwrap_or_default();
     let (mut rest, mut origins) = (stored, Vec::new());
@@ -187,15 +187,16 @@ fn write_origins(meta: &Table, txn: &mut RwTxn<'_>, origins: &[Origin]) -> Resul
     meta.put(txn, ORIGINS_KEY, &sealed(&bytes))
 }
 
-/// The place where a step of an upgrade to schema `to` goes on; empty at first. What was begun by a program that did not record
-/// the schema is begun again: an older program may have written the store since.
+/// Returns the position at which an upgrade step to schema `to` continues; empty at first. A
+/// step that was begun by a program that did not record the schema starts again: an older
+/// program may have written to the store since.
 pub(crate) fn upgrade_place(meta: &Table, txn: &RoTxn<'_>, to: u32) -> Result<Vec<u8>, StoreError> {
     let recorded = written_schema(meta, txn)? == to;
     let begun = begun(meta, txn)?.filter(|begun| recorded && begun.to == to);
     Ok(begun.map(|begun| begun.place).unwrap_or_default())
 }
 
-/// The step of an upgrade that was begun.
+/// Returns the upgrade step in progress.
 pub(crate) fn begun(meta: &Table, txn: &RoTxn<'_>) -> Result<Option<Begun>, StoreError> {
     let Some(stored) = unsealed_any(meta, txn, UPGRADE_KEY)? else { return Ok(None) };
     let damaged = || meta.damaged(UPGRADE_KEY, "it is too short");
@@ -203,13 +204,14 @@ pub(crate) fn begun(meta: &Table, txn: &RoTxn<'_>) -> Result<Option<Begun>, Stor
     Ok(Some(Begun { to: u32::from_be_bytes(*to), place: place.to_vec() }))
 }
 
-/// Notes where a step of an upgrade goes on. From the first piece on, programs of the schema before refuse the store.
+/// Records the position of an upgrade step. From its first piece on, programs
+/// for the previous schema reject the store.
 pub(crate) fn begin(meta: &Table, txn: &mut RwTxn<'_>, begun: &Begun) -> Result<(), StoreError> {
     meta.put(txn, SCHEMA_KEY, &begun.to.to_be_bytes())?;
     meta.put(txn, UPGRADE_KEY, &sealed(&[begun.to.to_be_bytes().as_slice(), &begun.place].concat()))
 }
 
-/// Ends a step of an upgrade: the store has the schema of `origin` now.
+/// Completes an upgrade step: the store now has the schema of `origin`.
 pub(crate) fn arrive(meta: &Table, txn: &mut RwTxn<'_>, origin: &Origin) -> Result<(), StoreError> {
     let mut origins = origins(meta, txn)?;
     origins.push(origin.clone());
@@ -218,7 +220,7 @@ pub(crate) fn arrive(meta: &Table, txn: &mut RwTxn<'_>, origin: &Origin) -> Resu
     meta.put(txn, SCHEMA_KEY, &origin.schema.to_be_bytes())
 }
 
-/// Refuses another chain, and what is newer than this program. An older schema is for the caller to upgrade.
+/// Rejects another chain, and a schema newer than this program's. The caller upgrades an older schema.
 pub(crate) fn check(meta: &Table, txn: &RoTxn<'_>, options: &Options) -> Result<(), StoreError> {
     let found = written_schema(meta, txn)?;
     if found > SCHEMA {
@@ -244,12 +246,12 @@ pub(crate) fn write(meta: &Table, txn: &mut RwTxn<'_>, progress: &Progress) -> R
     meta.put(txn, PROGRESS_KEY, &sealed(&progress.encode()))
 }
 
-/// What the writer left beside the newest block; empty before the first.
+/// Returns the note that the writer stored with the newest block; empty before the first.
 pub(crate) fn note(meta: &Table, txn: &RoTxn<'_>) -> Result<Bytes, StoreError> {
     Ok(Bytes::copy_from_slice(unsealed_any(meta, txn, NOTE_KEY)?.unwrap_or_default()))
 }
 
-/// An entry of any length, without its checksum; `None` if there is none.
+/// Returns an entry of any length, without its checksum; `None` if it does not exist.
 fn unsealed_any<'t>(meta: &Table, txn: &'t RoTxn<'_>, key: &[u8]) -> Result<Option<&'t [u8]>, StoreError> {
     let damaged = |why| meta.damaged(key, why);
     let Some(stored) = meta.get(txn, key)? else { return Ok(None) };
@@ -264,7 +266,7 @@ pub(crate) fn write_note(meta: &Table, txn: &mut RwTxn<'_>, note: &[u8]) -> Resu
     meta.put(txn, NOTE_KEY, &sealed(note))
 }
 
-/// The newest unwinds; a store that never went back has none.
+/// Returns the newest unwinds; a store without unwinds has none.
 pub(crate) fn unwinds(meta: &Table, txn: &RoTxn<'_>) -> Result<Unwinds, StoreError> {
     let Some(stored) = unsealed_any(meta, txn, UNWINDS_KEY)? else { return Ok(Unwinds::default()) };
     Unwinds::decode(stored).ok_or_else(|| meta.damaged(UNWINDS_KEY, "it does not hold whole entries"))

@@ -1,7 +1,9 @@
-//! The two meta pages of a store's file. Each commit writes one of them; the other one still leads to the commit before.
+//! The two meta pages of a store's file. Each commit writes one of them; the
+//! other still refers to the previous commit.
 //!
-//! LMDB opens no file of which one is damaged. At rest the sound one can replace it: the store is then as of the newest commit or
-//! as of the one before, and the journal has what follows.
+//! LMDB does not open a file with one damaged meta page. While no process has the store open,
+//! the sound page can replace it. The store is then as of the newest commit or the one before,
+//! and the journal has the blocks that follow.
 
 use std::{
     fmt,
@@ -13,14 +15,14 @@ use std::{
 
 use crate::{StoreError, open::DATA_FILE, pages::is_sound_meta};
 
-/// Sizes that LMDB's pages can have: that of the machine's memory pages when the file was made.
+/// Page sizes that LMDB can use: the memory page size of the machine that created the file.
 const PAGE_SIZES: [usize; 5] = [4 << 10, 8 << 10, 16 << 10, 32 << 10, 64 << 10];
 
-/// The one meta page of a file that is damaged.
+/// The only damaged meta page of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MetaFault {
     pub path: PathBuf,
-    /// 0 or 1.
+    /// Number of the page, 0 or 1.
     pub page: u64,
     /// Offset in the file.
     pub offset: u64,
@@ -28,11 +30,11 @@ pub struct MetaFault {
 }
 
 impl MetaFault {
-    /// Looks for a damaged meta page in the store in `folder`, which no process has open; `None` if both are sound or both
-    /// are damaged.
+    /// Checks the store in `folder`, which no process may have open, for a damaged meta page. Returns
+    /// `None` if both are sound or both are damaged.
     ///
     /// # Errors
-    /// When the file cannot be read.
+    /// Returns an error if the file cannot be read.
     pub fn find(folder: &Path) -> Result<Option<Self>, StoreError> {
         let path = folder.join(DATA_FILE);
         let file = File::open(&path).map_err(StoreError::io("read", &path))?;
@@ -52,13 +54,14 @@ impl MetaFault {
         Ok(None)
     }
 
-    /// Copies the sound meta page over the damaged one in `folder`, a copy of the store's, and syncs it.
+    /// Copies the sound meta page over the damaged one in `folder`, which holds
+    /// a copy of the store, and syncs the file.
     pub fn repair(&self, folder: &Path) -> Result<(), StoreError> {
         let path = folder.join(DATA_FILE);
         let file =
             OpenOptions::new().read(true).write(true).open(&path).map_err(StoreError::io("open", &path))?;
         let mut bytes = read(&file, 1 - self.page, self.page_size).map_err(StoreError::io("read", &path))?;
-        // A page begins with its number.
+        // A page begins with its own number.
         bytes[..8].copy_from_slice(&self.page.to_ne_bytes());
         let written = file.write_all_at(&bytes, self.offset).and_then(|()| file.sync_all());
         written.map_err(StoreError::io("write", &path))

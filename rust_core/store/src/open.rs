@@ -1,4 +1,5 @@
-//! Opening a store: made if absent, refused if it is not what is asked for, never changed by a refusal.
+//! Opening a store: creates it if absent. Rejects a store that does
+//! not match the request, without changing it.
 
 use std::{
     fs::{self, File},
@@ -18,11 +19,12 @@ use crate::{
 };
 
 pub(crate) const DATA_FILE: &str = "data.mdb";
-/// Tables that LMDB makes room for. Each transaction clears its own room for all of them, so there are no more than needed.
+/// Number of tables that LMDB reserves room for. Each transaction clears the room of all
+/// of them, so it is no larger than needed.
 const MAX_TABLES: u32 = 20;
 
-/// Opens the files in the folder `path`, which is made if it is absent. An older schema is upgraded; `report` hears of it, and
-/// may break it off.
+/// Opens the files in the folder `path`, which is created if absent. An older schema is upgraded; `report`
+/// receives the progress and may interrupt the upgrade.
 pub(crate) fn open(
     path: &Path,
     options: &Options,
@@ -42,14 +44,14 @@ pub(crate) fn open(
     Ok((env, tables))
 }
 
-/// As [`open`], for copying alone: a schema that is older stays as it is.
+/// Same as [`open`], only for copying: an older schema is not upgraded.
 pub(crate) fn open_to_copy(path: &Path, options: &Options) -> Result<(Env<WithoutTls>, Table), StoreError> {
     let env = open_files(path, options)?;
     let meta = settle(path, &env, options)?;
     Ok((env, meta))
 }
 
-/// Bytes of the map in use.
+/// Returns the bytes of the map in use.
 pub(crate) fn page_bytes(env: &Env<WithoutTls>) -> u64 {
     (env.info().last_page_number as u64 + 1) * u64::from(env.unnamed_database_stat().page_size)
 }
@@ -86,9 +88,9 @@ fn open_env(path: &Path, options: &Options) -> Result<Env<WithoutTls>, StoreErro
     if options.read_only {
         flags |= EnvFlags::READ_ONLY;
     }
-    // SAFETY: neither flag weakens what LMDB guarantees; locking and syncing stay on.
+    // SAFETY: neither flag weakens LMDB's guarantees; locking and syncing stay on.
     unsafe { open.flags(flags) };
-    // SAFETY: the file is changed through LMDB alone, and its length is checked before it is read.
+    // SAFETY: the file is changed only through LMDB, and its length is checked before it is read.
     let opened = unsafe { open.open(path) };
     opened.map_err(|error| open_error(path, error))
 }
@@ -111,14 +113,14 @@ fn open_error(path: &Path, error: heed::Error) -> StoreError {
     }
 }
 
-/// A page that the file no longer has could not be read: the process would be killed by the attempt.
+/// Checks that the file has all its pages: an attempt to read a missing one would kill the process.
 fn check_length(path: &Path, env: &Env<WithoutTls>) -> Result<(), StoreError> {
     let file = env.try_clone_inner_file()?;
     let data = path.join(DATA_FILE);
     let page_size = env.unnamed_database_stat().page_size;
     let last = env.info().last_page_number as u64;
     let expected = last.saturating_add(1).saturating_mul(page_size.into());
-    // After the other: a process that writes may make the file longer meanwhile.
+    // Read after the expected length: a writing process may extend the file meanwhile.
     let found = file.metadata().map_err(StoreError::io("read", &data))?.len();
     if found >= expected || env.info().last_txn_id == 0 {
         return Ok(());
@@ -130,7 +132,8 @@ fn check_length(path: &Path, env: &Env<WithoutTls>) -> Result<(), StoreError> {
     Err(StoreError::Truncated { path: data, found, expected })
 }
 
-/// Checks that the open file is still the one at its path: what is written to a removed one is lost with the process.
+/// Checks that the open file is still the one at its path: writes to a
+/// removed file are lost when the process ends.
 pub fn check_place(path: &Path, env: &Env<WithoutTls>) -> Result<(), StoreError> {
     let data = path.join(DATA_FILE);
     let opened =
@@ -144,7 +147,7 @@ pub fn check_place(path: &Path, env: &Env<WithoutTls>) -> Result<(), StoreError>
     }
 }
 
-/// Makes the tables. They are empty: [`settle`] makes a store of them.
+/// Creates empty tables, which [`settle`] initializes as a store.
 fn create_tables(path: &Path, env: &Env<WithoutTls>) -> Result<(), StoreError> {
     let made =
         env.create_databases_and_commit(env.write_txn()?, |opener, txn| -> Result<_, heed::Error> {
@@ -154,7 +157,7 @@ fn create_tables(path: &Path, env: &Env<WithoutTls>) -> Result<(), StoreError> {
             Ok(CommitOrAbort::<_, ()>::Commit(()))
         })?;
     made.commit().expect("the closure commits");
-    // The names of new files are durable only once their folders are.
+    // The names of new files are durable only after their folders are synced.
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     for folder in [Some(path), parent].into_iter().flatten() {
         File::open(folder).and_then(|f| f.sync_all()).map_err(StoreError::io("sync", folder))?;
@@ -162,14 +165,14 @@ fn create_tables(path: &Path, env: &Env<WithoutTls>) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Checks that the tables are those of the chain asked for; new ones become its store. The table of what it says of itself.
+/// Checks that the tables belong to the requested chain, and initializes new ones. Returns the `meta` table.
 fn settle(path: &Path, env: &Env<WithoutTls>, options: &Options) -> Result<Table, StoreError> {
     let Some(meta) = open_table(env, Tables::META)? else {
         let why = "it is an LMDB file, but not one of this program".to_owned();
         return Err(StoreError::NotAStore { path: path.to_owned(), why });
     };
     if meta.is_empty(&*env.read_txn()?)? {
-        // New, or made by a process that ended before it got here.
+        // New, or created by a process that ended before this point.
         if options.read_only {
             return Err(StoreError::Absent { path: path.to_owned() });
         }

@@ -1,5 +1,5 @@
-//! The stores that this process has open. LMDB maps a file once per process; a store that somebody still reads is
-//! therefore shared with whoever opens it next, not opened again.
+//! Registry of the stores that this process has open. LMDB maps a file once per process, so a store that is
+//! still in use is shared with later callers instead of being opened again.
 
 use std::{
     fs,
@@ -14,25 +14,26 @@ use parking_lot::Mutex;
 
 use crate::{Options, Store, StoreError, Upgrading, store::Shared};
 
-/// How long one that is just being closed by another thread is waited for.
+/// Time to wait for a store that another thread is closing.
 const CLOSING: Duration = Duration::from_secs(5);
 
 static STORES: Mutex<Vec<(PathBuf, Weak<Shared>)>> = Mutex::new(Vec::new());
 
 impl Store {
-    /// Opens the store in the folder `path`, or makes it there. One that this process has open already is shared if it was
-    /// opened with the same options, or may be written besides: who may write it is for the caller to see.
+    /// Opens the store in the folder `path`, or creates it there. A store that this process has open
+    /// is shared if it was opened with the same options, or with the same options and write access.
+    /// The caller decides which handles may write.
     ///
     /// # Errors
-    /// Whatever is not the store that `options` asks for is refused and left as it is.
+    /// Rejects a store that does not match `options`, and leaves it unchanged.
     pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Self, StoreError> {
         Self::open_reporting(path, options, &mut |_| ControlFlow::Continue(()))
     }
 
-    /// As [`Self::open`]; `report` hears how an upgrade of the schema goes on, and may break it off.
+    /// Same as [`Self::open`]; `report` receives the progress of a schema upgrade and may interrupt it.
     ///
     /// # Errors
-    /// As [`Self::open`], and [`StoreError::Interrupted`]: the next opening goes on with the upgrade.
+    /// The errors of [`Self::open`], and [`StoreError::Interrupted`]: the next opening continues the upgrade.
     pub fn open_reporting(
         path: impl AsRef<Path>,
         options: Options,
@@ -45,7 +46,7 @@ impl Store {
         let known = stores.iter().find(|(known, _)| Some(known) == place.as_ref());
         if let Some(shared) = known.and_then(|(_, store)| store.upgrade()) {
             let store = Self { shared };
-            // To read, a handle that may write as well is as good.
+            // For a reader, a handle that may also write is equally suitable.
             let writable = Options { read_only: false, ..options };
             let asked = [&options, &writable].into_iter().any(|asked| store.options().ask_the_same(asked));
             return if store.is_file_of(path) && asked {
@@ -63,7 +64,7 @@ impl Store {
         Ok(store)
     }
 
-    /// Whether it is the file that is in the folder now, not one that was removed.
+    /// Returns `true` if the open file is the one that is in the folder now, not a removed one.
     fn is_file_of(&self, path: &Path) -> bool {
         let own = self.env().try_clone_inner_file().ok().and_then(|file| file.metadata().ok());
         let there = fs::metadata(path.join(crate::open::DATA_FILE)).ok();

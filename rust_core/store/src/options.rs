@@ -1,4 +1,4 @@
-//! How a store is opened.
+//! Options for opening a store.
 
 use alloy_primitives::B256;
 
@@ -8,29 +8,29 @@ pub struct Options {
     pub chain_id: u64,
     /// Hash of block 0.
     pub genesis: B256,
-    /// Greatest size in bytes. Address space, not disk: the file grows with what is written.
+    /// Maximum size in bytes. It reserves address space, not disk: the file grows as data is written.
     pub map_size: usize,
-    /// For how many of the newest blocks proofs can be made.
+    /// Number of newest blocks for which proofs are available.
     pub proof_window: u64,
-    /// For how many of the newest blocks a step is found by its hash.
+    /// Number of newest blocks whose steps are indexed by hash.
     pub step_window: u64,
-    /// Reads at the same time, of all processes together.
+    /// Maximum number of concurrent reads, of all processes together.
     pub max_readers: u32,
-    /// Open for reading: nothing but the file of locks is written.
+    /// `true` to open for reading only: nothing but the lock file is written.
     pub read_only: bool,
-    /// Seconds since 1970: what a store that is made or upgraded notes of when that was.
+    /// Current Unix time in seconds, recorded in a store that is created or upgraded.
     pub at: u64,
 }
 
 impl Options {
-    /// 1 TiB.
+    /// Default map size: 1 TiB.
     pub const MAP_SIZE: usize = 1 << 40;
-    /// Blocks.
+    /// Default proof window and step window, in blocks.
     pub const WINDOW: u64 = 1_024;
-    /// Readers.
+    /// Default number of readers.
     pub const MAX_READERS: u32 = 1_024;
 
-    /// The default settings for a chain.
+    /// Returns the default settings for a chain.
     pub fn new(chain_id: u64, genesis: B256) -> Self {
         Self {
             chain_id,
@@ -44,7 +44,7 @@ impl Options {
         }
     }
 
-    /// Whether they ask for the same, whenever that is.
+    /// Returns `true` if both request the same, regardless of their times.
     pub(crate) fn ask_the_same(&self, other: &Self) -> bool {
         Self { at: other.at, ..*self } == *other
     }

@@ -1,16 +1,16 @@
-//! Long values, cut into pieces.
+//! Long values, split into pieces.
 //!
-//! A value that does not fit into a page takes pages of its own, side by side, and the search for so many free ones is slow
-//! in a large file. Two pieces fill one page.
+//! A value that does not fit into a page gets contiguous pages of its own. In a large file, the search for
+//! that many free ones is slow. Two pieces fill one page.
 
 use heed::RwTxn;
 
 use crate::{StoreError, key, snapshot::Snapshot, table::Table};
 
-/// Bytes of a piece: the most of which two fit into a page of 4 KiB, with their keys and LMDB's headers.
+/// Size of a piece in bytes: two of them fit exactly into a 4 KiB page, with their keys and LMDB's headers.
 const PIECE: usize = 2_018;
 
-/// Appends a value under a block's number; nothing if it is empty.
+/// Appends a value under a block number; an empty value adds nothing.
 pub(crate) fn append(
     txn: &mut RwTxn<'_>,
     table: &Table,
@@ -21,13 +21,13 @@ pub(crate) fn append(
     pieces.try_for_each(|(index, piece)| table.append(txn, &key::place(number, index), piece))
 }
 
-/// Removes the value under a block's number.
+/// Removes the value under a block number.
 pub(crate) fn remove(txn: &mut RwTxn<'_>, table: &Table, number: u64) -> Result<(), StoreError> {
     table.delete_range(txn, &key::place(number, 0), &key::place(number.saturating_add(1), 0))
 }
 
 impl Snapshot<'_> {
-    /// The value under a block's number; empty if there is none.
+    /// Returns the value under a block number; empty if there is none.
     pub fn pieces(&self, table: &Table, number: u64) -> Result<Vec<u8>, StoreError> {
         let mut value = Vec::new();
         for (index, piece) in (0..).zip(table.prefix(self.txn, &key::number(number))?) {

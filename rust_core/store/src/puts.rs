@@ -1,17 +1,17 @@
-//! Entries gathered for one table, to be written in the order of their keys.
+//! Entries that are collected for one table and written in key order.
 
 use heed::RwTxn;
 
 use crate::{StoreError, table::Table};
 
-/// Entries of one table. Written sorted, they meet each page of the table once.
+/// Entries of one table. Sorted writes visit each page of the table once.
 #[derive(Default)]
 pub(crate) struct Puts {
     bytes: Vec<u8>,
     entries: Vec<Put>,
 }
 
-/// Where an entry lies in [`Puts::bytes`]: its key, then its value.
+/// Position of an entry in [`Puts::bytes`]: its key, then its value.
 #[derive(Clone, Copy)]
 struct Put {
     start: usize,
@@ -27,7 +27,7 @@ impl Puts {
         self.entries.push(Put { start, value: start + key.len(), end: self.bytes.len() });
     }
 
-    /// Entries by key; of several with the same key, in the order in which they came.
+    /// Returns the entries by key; entries with the same key stay in insertion order.
     pub fn sorted(&mut self) -> impl Iterator<Item = (&[u8], &[u8])> {
         let bytes = &self.bytes;
         self.entries.sort_by(|a, b| bytes[a.start..a.value].cmp(&bytes[b.start..b.value]));

@@ -1,7 +1,7 @@
-//! Writing a damaged store again from the pages of it that are sound.
+//! Rebuilding a damaged store from its sound pages.
 //!
-//! The free pages and four tables follow from the other tables. Where nothing else is damaged, all other entries are copied into a
-//! new store, and these tables are made again from the blocks.
+//! The free pages and four tables are derived from the other tables. If only they are damaged, all other
+//! entries are copied into a new store, and these tables are rebuilt from the blocks.
 
 use std::{ops::ControlFlow, path::Path};
 
@@ -15,11 +15,11 @@ use crate::{
     table::{Table, Tables},
 };
 
-/// Bytes, and blocks, that are written in one transaction.
+/// Limits of one transaction, in bytes and in blocks.
 const BATCH_SIZE: usize = 16 << 20;
 const BATCH_BLOCKS: u64 = 256;
 
-/// Tables that follow from the others.
+/// Tables that are derived from the others.
 const DERIVED: [&str; 4] = ["log_index", "block_hashes", "transaction_hashes", "step_hashes"];
 
 /// The damaged pages of a store.
@@ -29,30 +29,30 @@ pub struct Survey {
 }
 
 impl Survey {
-    /// Returns `true` if what is damaged follows from the rest.
+    /// Returns `true` if all damage is in data that is derived from the rest.
     pub fn is_derived(&self) -> bool {
         self.faults.iter().all(|fault| self.follows(fault.table))
     }
 
-    /// Returns `true` if a table follows from the others.
+    /// Returns `true` if a table is derived from the others.
     pub fn follows(&self, table: &str) -> bool {
         table == FREE || DERIVED.contains(&table)
     }
 }
 
-/// How far the copy of a store is.
+/// Progress of rewriting a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rewriting {
-    /// Entries that were copied, or blocks whose index was made.
+    /// Number of entries copied, or of blocks indexed.
     pub done: u64,
     pub of: u64,
 }
 
 impl Store {
-    /// Reads every page.
+    /// Reads every page and returns the damaged ones.
     ///
     /// # Errors
-    /// When the file cannot be read, or its roots are damaged.
+    /// Returns an error if the file cannot be read, or if its roots are damaged.
     pub fn survey(&self) -> Result<Survey, StoreError> {
         let walk = Walk::begin(self.env())?;
         let mut survey = Survey::default();
@@ -67,11 +67,11 @@ impl Store {
         Ok(survey)
     }
 
-    /// Writes the store again into the new folder `target`. What is damaged must follow from the rest ([`Survey::is_derived`]).
-    /// `report` may break it off.
+    /// Rewrites the store into the new folder `target`. All damage must be in derived data
+    /// ([`Survey::is_derived`]). `report` may interrupt it.
     ///
     /// # Errors
-    /// [`StoreError::DamagedPage`] for damage elsewhere, and [`StoreError::Interrupted`].
+    /// Returns [`StoreError::DamagedPage`] for other damage, and [`StoreError::Interrupted`].
     pub fn rewrite(
         &self,
         target: &Path,
@@ -99,13 +99,13 @@ impl Store {
         Ok(made)
     }
 
-    /// Copies the tables that do not follow from others.
+    /// Copies the tables that are not derived from others.
     fn copy_tables(
         &self,
         made: &Self,
         report: &mut dyn FnMut(Rewriting) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {
-        // A table whose root is damaged does not say how many it has.
+        // The number of entries of a table whose root is damaged is unknown.
         let entries = |table: Table| self.read(|snapshot, _| Ok(table.stat(snapshot.txn)?.entries as u64));
         let of = self.tables().all().into_iter().filter_map(|table| entries(table).ok()).sum();
         let (walk, mut done) = (Walk::begin(self.env())?, 0);
@@ -139,7 +139,7 @@ impl Store {
     }
 }
 
-/// Entries on their way into a table.
+/// Entries that are buffered for a table.
 struct Batch<'s> {
     store: &'s Store,
     table: Table,
@@ -167,7 +167,7 @@ impl<'s> Batch<'s> {
             for (key, value) in &entries {
                 if meta { table.put(txn, key, value)? } else { table.append(txn, key, value)? }
             }
-            // The copied progress is the one to keep.
+            // The copied progress replaces that of the new store.
             *progress = meta::read(&self.store.tables().meta, txn)?;
             Ok::<(), StoreError>(())
         })

@@ -1,4 +1,5 @@
-//! Schema 3: every page has a checksum. Writing an entry again writes its pages again, with theirs.
+//! Upgrade to schema 3, in which every page has a checksum: rewriting
+//! an entry writes its pages with checksums.
 
 use heed::RwTxn;
 
@@ -11,11 +12,12 @@ use crate::{
 /// Limits of one transaction, in entries and in bytes.
 const ENTRIES: usize = 16_384;
 const BYTES: usize = 8 << 20;
-/// A value that no free pages side by side hold: LMDB reads the whole list of free pages for it, and writes it again.
+/// Size of a value that no contiguous free pages can hold: LMDB reads the whole
+/// free list for it, and writes the list again.
 const LARGE: usize = 1 << 20;
 const LARGE_KEY: &[u8] = b"large";
 
-/// Position of the step: a table, the entries before it, and a key of it.
+/// Position of the step: a table, the number of entries done, and a key in the table.
 #[derive(Default)]
 struct Place {
     table: u8,
@@ -35,7 +37,7 @@ impl Place {
     }
 }
 
-/// Writes some entries again, and at last the list of free pages.
+/// Rewrites some entries; after the last ones, rewrites the list of free pages.
 pub(crate) fn rewrite(tables: &Tables, txn: &mut RwTxn<'_>, place: &[u8]) -> Result<Piece, StoreError> {
     let damaged = || tables.meta.damaged(b"upgrade", "it is too short");
     let place = if place.is_empty() { Place::default() } else { Place::decode(place).ok_or_else(damaged)? };
@@ -63,7 +65,7 @@ pub(crate) fn rewrite(tables: &Tables, txn: &mut RwTxn<'_>, place: &[u8]) -> Res
 
 type Entries = Vec<(Vec<u8>, Vec<u8>)>;
 
-/// Entries from a key on, and the key of the one behind them.
+/// Returns entries from a key on, and the key of the entry after them.
 fn some_entries(
     table: &Table,
     txn: &RwTxn<'_>,

@@ -1,4 +1,4 @@
-//! What is written at once: a sealed block and all that belongs to it.
+//! The unit of a write: a sealed block and its data.
 
 use std::sync::Arc;
 
@@ -8,24 +8,25 @@ use foreseal_types::{Block, StateDiff};
 
 use crate::{Options, Progress, StoreError, StoredStep};
 
-/// A sealed block with its steps and what it changed. Genesis is block 0, with its allocation as the diff.
+/// A sealed block with its steps and state changes. Genesis is block 0, with its allocation as the diff.
 #[derive(Clone, Debug)]
 pub struct SealedBlock {
     pub block: Block,
-    /// By index. Empty for genesis and for an imported block.
+    /// Steps by index. Empty for genesis and for an imported block.
     pub steps: Vec<StoredStep>,
-    /// What the whole block changed, end-of-block processing included.
+    /// State changes of the whole block, including end-of-block processing.
     pub diff: Arc<StateDiff>,
-    /// The trie nodes that differ from the parent's state: `State::changes_since`. From an empty state for genesis.
+    /// Trie nodes that differ from the parent's state:
+    /// `State::changes_since`. For genesis, from an empty state.
     pub nodes: StateChanges,
-    /// Sequence number of the journal's append that seals the block.
+    /// Sequence number of the journal append that seals the block.
     pub journal_sequence: u64,
-    /// What the writer wants to find again beside the head: [`crate::Store::note`].
+    /// Note of the writer, stored with the head: [`crate::Store::note`].
     pub note: Bytes,
 }
 
 impl SealedBlock {
-    /// Refuses a block that does not follow the newest one.
+    /// Rejects a block that does not follow the newest one.
     pub(crate) fn check(&self, progress: &Progress, options: &Options) -> Result<(), StoreError> {
         let number = self.block.header.number;
         let refused = |why| Err(StoreError::OutOfOrder { number, why });

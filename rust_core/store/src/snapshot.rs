@@ -1,34 +1,35 @@
-//! What a transaction sees.
+//! The view of one transaction.
 
 use heed::{RoTxn, WithoutTls};
 
 use crate::{Progress, StoreError, meta, table::Tables};
 
-/// A transaction and the tables that are read in it; the reads are in the modules of what they read.
+/// A transaction and the tables that it reads. The read methods are
+/// in the modules of the data that they read.
 ///
-/// Of a transaction that writes it sees what that has written so far.
+/// For a write transaction, the view includes its own uncommitted writes.
 #[derive(Clone, Copy)]
 pub(crate) struct Snapshot<'s> {
     pub txn: &'s RoTxn<'s, WithoutTls>,
     pub tables: &'s Tables,
-    /// Whether there may be incarnations: whether the storage of any account was ever dropped.
+    /// `true` if incarnations may exist: the storage of some account may have been dropped.
     pub incarnations: bool,
 }
 
 impl<'s> Snapshot<'s> {
-    /// Of a transaction of which nothing is known.
+    /// Returns the view of any transaction, which assumes that incarnations may exist.
     pub fn new(txn: &'s RoTxn<'s, WithoutTls>, tables: &'s Tables) -> Self {
         Self { txn, tables, incarnations: true }
     }
 }
 
-/// What every read needs to know first. It is as it is for all transactions with the same id.
+/// Data that every read needs first. It is the same for all transactions with the same id.
 #[derive(Clone, Copy)]
 pub(crate) struct Known {
     /// Id of the transaction.
     pub id: usize,
     pub progress: Progress,
-    /// As in [`Snapshot`].
+    /// Same as [`Snapshot::incarnations`].
     pub incarnations: bool,
 }
 

@@ -1,31 +1,31 @@
-//! How large the store is.
+//! Sizes of the store.
 
 use crate::{Origin, Progress, Store, StoreError, open::page_bytes};
 
-/// Sizes of the store and its tables, and how far it has come.
+/// Sizes of the store and its tables, and its progress.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stats {
     pub progress: Progress,
-    /// The programs that made it, oldest first.
+    /// Programs that created and upgraded it, oldest first.
     pub origins: Vec<Origin>,
     pub tables: Vec<TableStats>,
-    /// Bytes of the map in use, free pages among them.
+    /// Bytes of the map in use, including free pages.
     pub map_used: u64,
-    /// Greatest number of bytes.
+    /// Maximum number of bytes.
     pub map_size: u64,
     /// Bytes of the file.
     pub file_size: u64,
-    /// Places of readers that have been in use at the same time, and how many there are.
+    /// Number of reader slots that have been in use at the same time, and number of available slots.
     pub readers: (u32, u32),
 }
 
 /// Sizes of the whole store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoreSize {
-    /// Bytes of the map in use, free pages among them, and the greatest number of them.
+    /// Bytes of the map in use, including free pages; `limit` is their maximum.
     pub used: u64,
     pub limit: u64,
-    /// Places of readers that have been in use at the same time, and how many there are.
+    /// Number of reader slots that have been in use at the same time, and number of available slots.
     pub readers: (u32, u32),
 }
 
@@ -34,16 +34,16 @@ pub struct StoreSize {
 pub struct TableStats {
     pub name: &'static str,
     pub entries: u64,
-    /// Pages of the table: branches, leaves and what overflows them.
+    /// Pages of the table: branch, leaf and overflow pages.
     pub pages: u64,
     /// Bytes of these pages.
     pub bytes: u64,
-    /// Pages from the root to an entry.
+    /// Number of pages from the root to an entry.
     pub depth: u32,
 }
 
 impl Store {
-    /// How large it is. Reads nothing of the map.
+    /// Returns the size of the store, without reading the map.
     pub fn size(&self) -> StoreSize {
         let info = self.env().info();
         StoreSize {
@@ -53,7 +53,7 @@ impl Store {
         }
     }
 
-    /// Sizes. Reads one page per table.
+    /// Returns sizes and progress. Reads one page per table.
     pub fn stats(&self) -> Result<Stats, StoreError> {
         let (progress, tables) = self.read(|snapshot, progress| {
             let tables = self.tables().all().map(|table| {

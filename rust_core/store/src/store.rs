@@ -21,7 +21,7 @@ use crate::{
     table::Tables,
 };
 
-/// An open store. A clone is a handle of the same.
+/// An open store. Clones are handles to the same store.
 #[derive(Clone)]
 pub struct Store {
     pub(crate) shared: Arc<Shared>,
@@ -33,7 +33,7 @@ pub(crate) struct Shared {
     options: Options,
     path: PathBuf,
     recent: Recent,
-    /// Of the transaction that was read in last.
+    /// Data of the transaction that was read last.
     known: Mutex<Option<Known>>,
     /// The first damage that a read, a write or the scrub found.
     damage: OnceLock<StoreError>,
@@ -56,42 +56,42 @@ impl Store {
         Arc::downgrade(&self.shared)
     }
 
-    /// How far the store has come.
+    /// Returns the progress of the store.
     pub fn progress(&self) -> Result<Progress, StoreError> {
         self.read(|_, progress| Ok(*progress))
     }
 
-    /// How far the store has come, and what the writer left beside it, as of one moment.
+    /// Returns the progress of the store and the writer's note, as of one moment.
     pub fn standing(&self) -> Result<(Progress, Bytes), StoreError> {
         self.read(|snapshot, progress| Ok((*progress, meta::note(&snapshot.tables.meta, snapshot.txn)?)))
     }
 
-    /// The newest block; `None` before genesis is written.
+    /// Returns the newest block; `None` before genesis is written.
     pub fn head(&self) -> Result<Option<Head>, StoreError> {
         Ok(self.progress()?.head)
     }
 
-    /// What the writer left beside the newest block; empty before the first.
+    /// Returns the note that the writer stored with the newest block; empty before the first.
     pub fn note(&self) -> Result<Bytes, StoreError> {
         self.read(|snapshot, _| meta::note(&snapshot.tables.meta, snapshot.txn))
     }
 
-    /// The programs that made it what it is, oldest first.
+    /// Returns the programs that created and upgraded the store, oldest first.
     pub fn origins(&self) -> Result<Vec<Origin>, StoreError> {
         self.read(|snapshot, _| meta::origins(&snapshot.tables.meta, snapshot.txn))
     }
 
-    /// Reads that fail once blocks are unwound.
+    /// Returns a reader, whose reads fail once blocks are unwound.
     pub fn reader(&self) -> Result<Reader, StoreError> {
         Ok(self.reader_of(self.progress()?.generation))
     }
 
-    /// As [`Self::reader`], for a generation seen before.
+    /// Same as [`Self::reader`], for an earlier generation.
     pub fn reader_of(&self, generation: u64) -> Reader {
         Reader::new(self.clone(), generation)
     }
 
-    /// Writes blocks behind the newest one. They are on the disk, all of them, when this returns; if it fails, none is.
+    /// Writes blocks after the newest one. All are durable when this returns; on an error, none is stored.
     pub fn write(&self, blocks: &[SealedBlock]) -> Result<(), StoreError> {
         if blocks.is_empty() {
             return Ok(());
@@ -119,35 +119,37 @@ impl Store {
         })
     }
 
-    /// The newest block that no unwind since `generation` has taken back; `None` if there was none. What was written up to
-    /// that block is the same in every generation since.
+    /// Returns the newest block that no unwind since `generation` removed; `None` if there was no unwind. All
+    /// data up to that block is the same in every generation since.
     pub fn common_since(&self, generation: u64) -> Result<Option<u64>, StoreError> {
         self.read(|snapshot, _| {
             Ok(meta::unwinds(&snapshot.tables.meta, snapshot.txn)?.common_since(generation))
         })
     }
 
-    /// What the store was opened with.
+    /// Returns the options with which the store was opened.
     pub fn options(&self) -> &Options {
         &self.shared.options
     }
 
-    /// The folder.
+    /// Returns the folder of the store.
     pub fn path(&self) -> &Path {
         &self.shared.path
     }
 
-    /// Frees the places of readers whose process is gone; how many there were. Their pages can be used again.
+    /// Frees the reader slots of ended processes, so that their pages can be
+    /// reused. Returns the number of freed slots.
     pub fn clear_stale_readers(&self) -> Result<usize, StoreError> {
         Ok(self.shared.env.clear_stale_readers()?)
     }
 
-    /// The first damage that was found since the store was opened. It stays: what is built on a damaged store is wrong.
+    /// Returns the first damage found since the store was opened. It is never
+    /// cleared: data built on a damaged store is wrong.
     pub fn damage(&self) -> Option<&StoreError> {
         self.shared.damage.get()
     }
 
-    /// Notes damage, so that nothing is built on it.
+    /// Records damage, so that no further blocks are built on it.
     pub(crate) fn note_damage(&self, error: &StoreError) {
         if error.is_damage() && self.shared.damage.set(error.clone()).is_ok() {
             tracing::error!(%error, "the store is damaged");
@@ -166,10 +168,10 @@ impl Store {
         &self.shared.recent
     }
 
-    /// Does `work` in one read transaction.
+    /// Runs `work` in one read transaction.
     ///
-    /// The pages that a transaction sees cannot be used again while it lives. So none leaves this crate, and a work
-    /// that may take long is done in several.
+    /// The pages that a transaction sees cannot be reused while it exists. Therefore no transaction leaves
+    /// this crate, and long work is split into several.
     pub(crate) fn read<T>(
         &self,
         work: impl FnOnce(&Snapshot<'_>, &Progress) -> Result<T, StoreError>,
@@ -183,7 +185,8 @@ impl Store {
         attempt().inspect_err(|error| self.note_damage(error))
     }
 
-    /// What is known of a transaction: reads of one commit come by the thousand, and each would look it up again.
+    /// Returns the cached data of a transaction. Thousands of reads use one
+    /// commit, and each would otherwise read it again.
     fn known(&self, txn: &RoTxn<'_, WithoutTls>) -> Result<Known, StoreError> {
         let id = txn.id();
         let known = (*self.shared.known.lock()).filter(|known| known.id == id);
@@ -195,7 +198,7 @@ impl Store {
         Ok(known)
     }
 
-    /// Does `work` in one transaction, which is on the disk when this returns, or not at all.
+    /// Runs `work` in one transaction, which is durable when this returns, or has no effect.
     pub(crate) fn commit(
         &self,
         work: impl FnOnce(&mut RwTxn<'_>, &mut Progress) -> Result<(), StoreError>,
@@ -210,7 +213,7 @@ impl Store {
             work(&mut txn, &mut progress)?;
             meta::write(meta, &mut txn, &progress)?;
             txn.commit()?;
-            // What is confirmed may leave the journal.
+            // The journal may drop records after this confirmation, so the file must still be in place.
             check_place(&self.shared.path, self.env())
         };
         if let Some(damage) = self.damage() {
@@ -219,7 +222,7 @@ impl Store {
         attempt().map_err(|error| self.limits(error)).inspect_err(|error| self.note_damage(error))
     }
 
-    /// Puts the settings into errors that say a limit is reached.
+    /// Adds the configured limits to errors about a reached limit.
     fn limits(&self, error: StoreError) -> StoreError {
         match error {
             StoreError::MapFull { .. } => StoreError::MapFull { limit: self.options().map_size },

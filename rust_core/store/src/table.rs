@@ -1,4 +1,4 @@
-//! One table of the store, and the list of them all.
+//! Tables of the store, and the list of all of them.
 
 use std::ops::Bound;
 
@@ -6,7 +6,7 @@ use heed::{Database, PutFlags, RoTxn, RwTxn, types::Bytes};
 
 use crate::{LogIndex, StoreError};
 
-/// A key and its value, as they lie in the map.
+/// A key and its value, borrowed from the map.
 pub(crate) type Entry<'t> = (&'t [u8], &'t [u8]);
 
 /// A table from bytes to bytes, ordered by key.
@@ -20,7 +20,7 @@ impl Tables {
     /// Name of [`Self::meta`].
     pub const META: &'static str = Self::NAMES[0];
 
-    /// The index in its table.
+    /// Returns the log index in its table.
     pub fn log_index(&self) -> LogIndex {
         LogIndex::new(self.log_index.database())
     }
@@ -35,7 +35,7 @@ impl Table {
         self.database.get(txn, key).map_err(|error| self.failed(key, error))
     }
 
-    /// Entries from one key on, to another one that is left out.
+    /// Returns the entries from one key up to another one, which is excluded.
     pub fn range<'t>(
         &self,
         txn: &'t RoTxn<'_>,
@@ -46,17 +46,17 @@ impl Table {
         self.iterate(txn, &bounds)
     }
 
-    /// The first entry whose key is `key` or greater.
+    /// Returns the first entry whose key is `key` or greater.
     pub fn seek<'t>(&self, txn: &'t RoTxn<'_>, key: &[u8]) -> Result<Option<Entry<'t>>, StoreError> {
         self.database.get_greater_than_or_equal_to(txn, key).map_err(|error| self.failed(key, error))
     }
 
-    /// The first entry whose key is greater than `key`.
+    /// Returns the first entry whose key is greater than `key`.
     pub fn after<'t>(&self, txn: &'t RoTxn<'_>, key: &[u8]) -> Result<Option<Entry<'t>>, StoreError> {
         self.database.get_greater_than(txn, key).map_err(|error| self.failed(key, error))
     }
 
-    /// Entries from a key on; all of them from an empty one on.
+    /// Returns the entries from a key on; all entries if the key is empty.
     pub fn from<'t>(
         &self,
         txn: &'t RoTxn<'_>,
@@ -66,7 +66,7 @@ impl Table {
         self.iterate(txn, &(from, Bound::<&[u8]>::Unbounded))
     }
 
-    /// Entries whose keys begin with `prefix`.
+    /// Returns the entries whose keys begin with `prefix`.
     pub fn prefix<'t>(
         &self,
         txn: &'t RoTxn<'_>,
@@ -76,7 +76,7 @@ impl Table {
         self.iterate(txn, &(borrowed(&from), borrowed(&to)))
     }
 
-    /// Entries within bounds. An error names the entry before it, or the bound.
+    /// Returns the entries within bounds. An error names the key of the preceding entry, or the bound.
     fn iterate<'t>(
         &self,
         txn: &'t RoTxn<'_>,
@@ -117,10 +117,10 @@ impl Table {
         self.database.put(txn, key, value).map_err(|error| self.failed(key, error))
     }
 
-    /// Adds an entry behind all others. Fills pages to their ends, which `put` does not.
+    /// Appends an entry after all others. Fills pages completely, which `put` does not.
     ///
     /// # Errors
-    /// [`StoreError::Damaged`] when there is an entry at or behind that place.
+    /// Returns [`StoreError::Damaged`] if the table has an entry at or after `key`.
     pub fn append(&self, txn: &mut RwTxn<'_>, key: &[u8], value: &[u8]) -> Result<(), StoreError> {
         match self.database.put_with_flags(txn, PutFlags::APPEND, key, value) {
             Err(heed::Error::Mdb(heed::MdbError::KeyExist)) => {
@@ -130,12 +130,12 @@ impl Table {
         }
     }
 
-    /// Removes an entry; whether there was one.
+    /// Removes an entry. Returns `true` if it existed.
     pub fn delete(&self, txn: &mut RwTxn<'_>, key: &[u8]) -> Result<bool, StoreError> {
         self.database.delete(txn, key).map_err(|error| self.failed(key, error))
     }
 
-    /// Removes the entries from one key on, to another one that is left out.
+    /// Removes the entries from one key up to another one, which is excluded.
     pub fn delete_range(&self, txn: &mut RwTxn<'_>, from: &[u8], to: &[u8]) -> Result<(), StoreError> {
         let deleted = self.database.delete_range(txn, &(Bound::Included(from), Bound::Excluded(to)));
         deleted.map(|_| ()).map_err(|error| self.failed(from, error))
@@ -149,23 +149,24 @@ impl Table {
         self.database.stat(txn).map_err(|error| self.failed(&[], error))
     }
 
-    /// The database under its own type, for those who keep their own keys.
+    /// Returns the LMDB database, for modules that encode their own keys.
     pub fn database(&self) -> Database<'static, Bytes, Bytes> {
         self.database
     }
 
-    /// Converts the result of an access by `key`: a damaged page is named with table and key.
+    /// Converts the error of an access by `key`: a damaged page is reported with table and key.
     fn failed(&self, key: &[u8], error: heed::Error) -> StoreError {
         StoreError::of_table(self.name, key, error)
     }
 
-    /// The error that says what is wrong with an entry of this table.
+    /// Returns the error for a damaged entry of this table.
     pub fn damaged(&self, key: &[u8], why: &'static str) -> StoreError {
         StoreError::damaged(self.name, key, why)
     }
 }
 
-/// The bounds of the keys that begin with a prefix. LMDB knows no empty key, so an empty bound is none.
+/// Returns the bounds of the keys that begin with a prefix. LMDB has no
+/// empty key, so an empty bound is unbounded.
 fn prefix_bounds(prefix: &[u8]) -> (Bound<Vec<u8>>, Bound<Vec<u8>>) {
     let from = if prefix.is_empty() { Bound::Unbounded } else { Bound::Included(prefix.to_vec()) };
     let kept = prefix.iter().rposition(|byte| *byte != u8::MAX);
@@ -181,7 +182,7 @@ fn borrowed(bound: &Bound<Vec<u8>>) -> Bound<&[u8]> {
     bound.as_ref().map(Vec::as_slice)
 }
 
-/// Names the tables once: as fields, for opening and for iteration.
+/// Declares the tables once: as fields, for opening and for iteration.
 macro_rules! tables {
     ($($(#[$doc:meta])* $name:ident),* $(,)?) => {
         /// Every table of the store.
@@ -193,7 +194,7 @@ macro_rules! tables {
         impl Tables {
             pub const NAMES: [&'static str; [$(stringify!($name)),*].len()] = [$(stringify!($name)),*];
 
-            /// From the tables in the order of [`Self::NAMES`].
+            /// Returns the tables, given in the order of [`Self::NAMES`].
             pub fn new(tables: [Table; Self::NAMES.len()]) -> Self {
                 let [$($name),*] = tables;
                 Self { $($name),* }
@@ -231,18 +232,19 @@ tables! {
     step_hashes,
     /// Address and inverted number to account.
     accounts,
-    /// Address and inverted number to the incarnation of the account's storage, for those that have a second one.
+    /// Address and inverted number to the incarnation of the account's
+    /// storage, for accounts with more than one.
     incarnations,
     /// Address, incarnation, slot and inverted number to value.
     slots,
     /// Hash to code.
     codes,
-    /// Number to the keys that the block wrote in the four tables before.
+    /// Number to the keys that the block wrote in the four preceding tables.
     state_changes,
     /// Path and inverted number to node; see [`crate::nodes`].
     account_nodes,
     /// Account hash, path and inverted number to node.
     storage_nodes,
-    /// Number to the places of nodes that the block wrote, for the blocks of the proof window.
+    /// Number to the locations of the nodes that the block wrote, for the blocks of the proof window.
     node_changes,
 }

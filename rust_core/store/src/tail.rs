@@ -1,37 +1,39 @@
-//! Whether a file that is shorter than its map lost anything.
+//! Detection of data loss in a file that is shorter than its map.
 //!
-//! LMDB leaves pages at the end unwritten that were taken and freed again in one transaction, so a whole file may end before the last
-//! page that was ever taken. Then all that is missing is listed as free. The list is read from the file and not through the
-//! map: reading a page of the map that the file does not have kills the process.
+//! LMDB does not write pages at the end that were allocated and freed in one transaction. An intact
+//! file may therefore end before the last page that was ever allocated. All missing pages are then
+//! listed as free. The list is read from the file, not through the map: reading a page of the map
+//! beyond the end of the file kills the process.
 //!
-//! The layout is that of LMDB's data format 1 (`struct MDB_meta`, `MDB_page` and `MDB_node` in `mdb.c`), on a 64-bit machine.
+//! The layout is that of LMDB's data format 1 (`struct MDB_meta`, `MDB_page` and
+//! `MDB_node` in `mdb.c`) on a 64-bit machine.
 
 use std::{fs::File, io, os::unix::fs::FileExt};
 
-/// Bytes of a page's header.
+/// Length in bytes of a page's header.
 const HEADER: usize = 16;
 const BRANCH: u16 = 0x01;
 const LEAF: u16 = 0x02;
-/// The value is on pages of its own.
+/// Node flag: the value is on pages of its own.
 const BIG: u16 = 0x01;
-/// Deeper than any tree of 2^64 pages.
+/// Depth limit: more than any tree of 2^64 pages has.
 const DEEPEST: u32 = 64;
 const NO_PAGE: u64 = u64::MAX;
 
-/// Whether all pages from `first_missing` to `last` are free.
+/// Returns `true` if all pages from `first_missing` to `last` are free.
 pub(crate) fn is_free(file: &File, page_size: usize, first_missing: u64, last: u64) -> io::Result<bool> {
     let pages = Pages { file, page_size, end: first_missing };
     let Some(root) = pages.free_root()? else { return Ok(false) };
-    // A damaged list may name itself: a whole one has no more pages than the file.
+    // A damaged list may reference itself: an intact one has no more pages than the file.
     let mut count = Count { free: 0, pages_left: first_missing };
     let whole = root == NO_PAGE || pages.count_free(root, DEEPEST, &mut count)?;
     Ok(whole && first_missing.checked_add(count.free) == last.checked_add(1))
 }
 
-/// A count under way.
+/// State of a count.
 struct Count {
     free: u64,
-    /// Pages that may still be read.
+    /// Number of pages that may still be read.
     pages_left: u64,
 }
 
@@ -43,7 +45,7 @@ struct Pages<'f> {
 }
 
 impl Pages<'_> {
-    /// `count` bytes from a page's beginning on; `None` if the file does not have them.
+    /// Returns `count` bytes from the start of a page; `None` if the file does not have them.
     fn read(&self, page: u64, count: usize) -> io::Result<Option<Vec<u8>>> {
         let Some(offset) = page.checked_mul(self.page_size as u64).filter(|_| page < self.end) else {
             return Ok(None);
@@ -56,7 +58,7 @@ impl Pages<'_> {
         }
     }
 
-    /// Root of the table of free pages, after the newest transaction.
+    /// Returns the root of the table of free pages, as of the newest transaction.
     fn free_root(&self) -> io::Result<Option<u64>> {
         let mut newest = None;
         for page in 0..2 {
@@ -70,8 +72,8 @@ impl Pages<'_> {
         Ok(newest.map(|(_, root)| root))
     }
 
-    /// Counts the free pages behind the end of the file that are listed below a page; `false` if a part of the list is
-    /// missing itself.
+    /// Counts the listed free pages after the end of the file in the subtree of a page. Returns `false`
+    /// if a part of the list itself is missing.
     fn count_free(&self, page: u64, deepest: u32, count: &mut Count) -> io::Result<bool> {
         let Some(left) = count.pages_left.checked_sub(1).filter(|_| deepest > 0) else { return Ok(false) };
         count.pages_left = left;
@@ -104,7 +106,7 @@ impl Pages<'_> {
         Ok(true)
     }
 
-    /// Counts those of one list: how many it has, then the pages.
+    /// Counts the free pages of one list: their number, then the page numbers.
     fn count_listed(
         &self,
         leaf: &[u8],

@@ -1,4 +1,4 @@
-//! Taking blocks back.
+//! Unwinding blocks.
 
 use foreseal_state::StateChanges;
 
@@ -10,20 +10,20 @@ use crate::{
     state,
 };
 
-/// What becomes of the trie nodes.
+/// Treatment of the trie nodes in an unwind.
 enum Nodes {
-    /// The versions of the blocks that go are removed; those before them are still there.
+    /// The versions of the unwound blocks are removed; those before them are still stored.
     Removed,
-    /// They are made of the newest ones.
+    /// The versions of the new head are computed from the newest ones.
     Rewound(StateChanges),
 }
 
 impl Store {
-    /// Removes every block above `to` and all that they changed, in one transaction; readers of before answer
-    /// [`StoreError::ViewGone`] from then on. The journal is applied up to `journal_sequence` then.
+    /// Removes every block above `to` and all its changes, in one transaction. Existing readers return
+    /// [`StoreError::ViewGone`] from then on. The journal then counts as applied up to `journal_sequence`.
     ///
-    /// If the store has no block above `to`, only the sequence number and the note are taken. Of blocks before `to` no
-    /// proofs can be made afterwards, if `to` left the proof window.
+    /// If the store has no block above `to`, only the sequence number and the note are written. If `to` had
+    /// left the proof window, blocks before `to` can no longer be proved.
     pub fn unwind(&self, to: u64, journal_sequence: u64, note: &[u8]) -> Result<(), StoreError> {
         let nodes = self.plan_nodes(to)?;
         self.commit(|txn, progress| {
@@ -32,7 +32,7 @@ impl Store {
             meta::write_note(&tables.meta, txn, note)?;
             let Some(head) = progress.head.filter(|head| head.number > to) else { return Ok(()) };
             if let Nodes::Rewound(back) = &nodes {
-                // What was cleared has no versions that say so below it; only the lists know.
+                // Below a cleared location no version records the removal; only the lists do.
                 nodes::leave_window(txn, tables, progress, head.number)?;
                 nodes::rewind(txn, tables, to, back)?;
                 progress.proofs_from = to;

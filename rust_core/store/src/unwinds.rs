@@ -1,28 +1,29 @@
-//! The newest unwinds of a store, for those who read it as of a generation before them: in this process and in others.
+//! The newest unwinds of a store, for readers of an earlier generation, in this process and in others.
 
-/// Entries that are kept; beyond them the oldest two become one, which says no more than either.
+/// Maximum number of entries. Beyond it, the two oldest merge into one that holds for both generations.
 const MOST: usize = 256;
-/// Bytes of an entry.
+/// Length in bytes of an entry.
 const ENTRY: usize = 16;
 
-/// The generation that each unwind began, and the block that it went back to. An unwind to a lower block makes those
-/// before it superfluous, so both grow from entry to entry.
+/// The generation that each unwind began, and the block that it went back to. An unwind to a lower block
+/// supersedes the entries before it, so both numbers ascend.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Unwinds(Vec<(u64, u64)>);
 
 impl Unwinds {
-    /// To be kept in the transaction that unwinds: whoever sees the generation sees what led to it.
+    /// Adds an unwind. The unwinding transaction stores it: a reader of the
+    /// generation also sees the unwinds before it.
     pub fn add(&mut self, generation: u64, to: u64) {
         while self.0.pop_if(|(_, before)| *before >= to).is_some() {}
         self.0.push((generation, to));
         if self.0.len() > MOST {
-            // Whoever is older than the second is told the lower block of the two.
+            // A reader older than the second entry gets the lower block of the two.
             let (_, lowest) = self.0.remove(0);
             self.0[0].1 = lowest;
         }
     }
 
-    /// The newest block that has not gone since `generation`; `None` if none went.
+    /// Returns the newest block that no unwind since `generation` removed; `None` if there was no unwind.
     pub fn common_since(&self, generation: u64) -> Option<u64> {
         self.0.get(self.0.partition_point(|(began, _)| *began <= generation)).map(|(_, to)| *to)
     }
@@ -32,7 +33,7 @@ impl Unwinds {
         self.0.iter().flat_map(bytes).collect()
     }
 
-    /// `None` unless these are whole entries.
+    /// Decodes the entries. Returns `None` unless they are complete.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         let entries = bytes.chunks_exact(ENTRY);
         if !entries.remainder().is_empty() {
@@ -76,7 +77,7 @@ mod tests {
         assert_eq!(unwinds.0.len(), MOST);
         for generation in 0..count {
             let (exact, told) = (10 * (generation + 1), unwinds.common_since(generation));
-            // The oldest entry stands for those before it as well.
+            // The oldest entry also represents the entries merged into it.
             let kept = generation > 50;
             assert!(
                 if kept { told == Some(exact) } else { told <= Some(exact) && told.is_some() },

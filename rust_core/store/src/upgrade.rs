@@ -1,14 +1,14 @@
-//! From the schema of an older program to this one's, a step at a time.
+//! Upgrades of a store from the schema of an older program to the current one, one step at a time.
 //!
 //! ```text
 //!   schema 1 --(step to 2)--> schema 2 --(step to 3)--> ...
-//!            piece, piece, piece: one transaction each, with the place where the next one goes on
+//!            piece, piece, piece: one transaction each, with the position at which the next one continues
 //! ```
 //!
-//! A step is done in pieces, so that the largest store needs no transaction that holds all of it, and a crash loses one
-//! piece. The first piece sets the schema, so that programs of the one before refuse the store, and records that the step has
-//! begun; the last piece removes that record. Only a program that goes on with the step opens the store in between.
-//! A newer schema adds a row to [`STEPS`]; rows stay for good.
+//! A step is done in pieces, so that even the largest store needs no transaction over all its data, and a
+//! crash loses one piece. The first piece sets the schema, so that programs for the previous one reject the
+//! store, and records that the step has begun. The last piece removes that record. In between, only a program
+//! that continues the step opens the store. A newer schema adds a row to [`STEPS`]; rows are never removed.
 
 use std::ops::ControlFlow;
 
@@ -21,9 +21,9 @@ use crate::{
     table::Tables,
 };
 
-/// What a piece of a step leaves to do.
+/// Result of a piece of a step.
 pub(crate) enum Piece {
-    /// `done` of `of` so far; the next piece is given `place`.
+    /// `done` of `of` is complete; the next piece starts at `place`.
     More {
         place: Vec<u8>,
         done: u64,
@@ -32,35 +32,35 @@ pub(crate) enum Piece {
     Done,
 }
 
-/// The way to one schema from the one before.
+/// The upgrade to one schema from the previous one.
 pub(crate) struct Step {
     pub to: u32,
-    /// One piece of the work, from `place` on, which is empty at first.
+    /// Function for one piece of the work, which starts at `place`; empty at first.
     pub work: fn(&Tables, &mut RwTxn<'_>, place: &[u8]) -> Result<Piece, StoreError>,
 }
 
-/// Every step, oldest first.
+/// All steps, oldest first.
 pub(crate) const STEPS: &[Step] = &[
-    // Since schema 2 a store says which programs made it, which the last piece of every step notes.
+    // Schema 2 records the programs that made the store; the last piece of every step adds an entry.
     Step { to: 2, work: |_, _, _| Ok(Piece::Done) },
-    // Since schema 3 every page has a checksum.
+    // Schema 3 has a checksum in every page.
     Step { to: 3, work: rewrite },
 ];
 
-/// An upgrade under way.
+/// Progress of an upgrade.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Upgrading {
-    /// The schema that the present step leads to.
+    /// The schema to which the current step leads.
     pub to: u32,
-    /// Pieces of the step, however it counts them.
+    /// Completed work of the step, in a unit that the step defines.
     pub done: u64,
     pub of: u64,
 }
 
-/// Brings a store of the chain that `options` names to the newest schema. Where it was broken off it goes on.
+/// Upgrades a store of the chain that `options` names to the newest schema. An interrupted upgrade continues.
 ///
 /// # Errors
-/// [`StoreError::Interrupted`] when `report` says so; what was done stays.
+/// Returns [`StoreError::Interrupted`] if `report` breaks off; completed pieces stay.
 pub(crate) fn upgrade(
     env: &Env<WithoutTls>,
     tables: &Tables,
@@ -122,7 +122,7 @@ mod tests {
 
     const ENTRIES: u8 = 10;
 
-    /// Notes one entry at a time.
+    /// Writes one entry per piece.
     fn slow(tables: &Tables, txn: &mut RwTxn<'_>, place: &[u8]) -> Result<Piece, StoreError> {
         let (meta, at) = (&tables.meta, place.first().copied().unwrap_or(0));
         assert!(meta.get(txn, &[b'e', at])?.is_none(), "no piece is done twice");
@@ -146,7 +146,7 @@ mod tests {
         Step { to: 5, work: one },
     ];
 
-    /// Broken off after each number of pieces, it goes on there and ends the same.
+    /// After an interruption at any piece, the upgrade continues there and has the same result.
     #[test]
     fn an_upgrade_goes_on_where_it_was_broken_off() {
         for pieces in 0..=u64::from(ENTRIES) + 1 {
@@ -173,7 +173,7 @@ mod tests {
                 3
             }));
             if pieces > 0 && pieces < u64::from(ENTRIES) {
-                // A program of schema 3 that opens it now refuses it.
+                // A program for schema 3 that opens the store now rejects it.
                 let refused = meta::check(&meta, &env.read_txn().unwrap(), &options);
                 assert_eq!(refused, Err(StoreError::NewerSchema { found: 4, supported: 3 }));
             }
@@ -194,7 +194,7 @@ mod tests {
         }
     }
 
-    /// What stands in [`STEPS`] leads from the oldest schema to the newest without a gap.
+    /// [`STEPS`] leads from the oldest schema to the newest without a gap.
     #[test]
     fn there_is_a_step_to_every_schema() {
         let to: Vec<_> = STEPS.iter().map(|step| step.to).collect();

@@ -1,4 +1,4 @@
-//! The forms of stored values by name, for tests that read bytes which nobody wrote.
+//! Encodings of stored values by name, for tests that decode arbitrary bytes.
 
 use alloy_rlp::{Decodable, Encodable};
 
@@ -9,24 +9,24 @@ use crate::{
     state::value,
 };
 
-/// A form of values.
+/// An encoding of stored values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     Account,
     Slot,
-    /// Of the log index.
+    /// A chunk of the log index.
     Chunk,
     Log,
     Receipt,
-    /// Of a block, without its hash.
+    /// The record of a block, without its hash.
     Record,
     Step,
-    /// The places that a block wrote.
+    /// The node locations that a block wrote.
     NodeKeys,
 }
 
 impl Form {
-    /// All of them.
+    /// All encodings.
     pub const ALL: [Self; 8] = [
         Self::Account,
         Self::Slot,
@@ -38,13 +38,13 @@ impl Form {
         Self::NodeKeys,
     ];
 
-    /// Whether a value has one form as bytes.
+    /// Returns `true` if each value has exactly one encoding.
     pub fn is_canonical(self) -> bool {
         matches!(self, Self::Log | Self::Record)
     }
 }
 
-/// A value that was read, as it is written; `None` if the bytes are none.
+/// Decodes a value and encodes it again. Returns `None` if the bytes are not a value.
 pub fn rewritten(form: Form, bytes: &[u8]) -> Option<Vec<u8>> {
     match form {
         Form::Account => {

@@ -1,4 +1,4 @@
-//! Blocks, written and read again.
+//! Writing blocks and reading them again.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -18,7 +18,7 @@ fn rlp(block: &Block) -> Vec<u8> {
     bytes
 }
 
-/// Everything that can be asked about one block.
+/// Compares every query result about one block.
 fn assert_block(reader: &Reader, made: &Made) {
     let (expected, number) = (&made.sealed.block, made.number());
     let block = reader.block(number).unwrap().unwrap();

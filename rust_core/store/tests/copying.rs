@@ -1,4 +1,4 @@
-//! A copy holds what the store held at one moment, whatever is written meanwhile.
+//! A copy holds the content of the store at one moment, regardless of concurrent writes.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 

@@ -32,7 +32,7 @@ fn a_reported_page_is_read_before_its_damage_is_noted() {
     assert!(noted.reason.contains("does not have its checksum"), "{}", noted.reason);
 }
 
-/// Nothing proves that the values fit together after all.
+/// Without a page, nothing can prove that the entries are consistent after all.
 #[test]
 fn reported_damage_without_a_page_is_noted() {
     let folder = tempfile::tempdir().unwrap();

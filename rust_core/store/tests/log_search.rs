@@ -1,4 +1,4 @@
-//! Logs found by the index against a scan of all receipts.
+//! Compares the logs found by the index with a scan of all receipts.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -13,7 +13,7 @@ use rand::{Rng, SeedableRng, rngs::StdRng};
 use support::{Made, Maker, Size, sealed};
 use tempfile::tempdir;
 
-/// A log with everything that is said of it.
+/// A log with all its reported fields.
 #[derive(Debug, PartialEq)]
 struct Told {
     at: LogPosition,
@@ -23,7 +23,7 @@ struct Told {
     log: Log,
 }
 
-/// Takes so many logs at a time, and so many pauses.
+/// Sink that ends a search after a number of logs, or of pauses.
 #[derive(Default)]
 struct Taker {
     told: Vec<Told>,
@@ -75,7 +75,7 @@ fn scan(chain: &[Made], filter: &LogFilter, from: LogPosition, last: u64) -> Vec
     told
 }
 
-/// All that a search gives when it is broken off again and again, and goes on from where it ended.
+/// Returns all results of a search that is interrupted repeatedly and continues where it ended.
 fn search(
     reader: &Reader,
     filter: &LogFilter,

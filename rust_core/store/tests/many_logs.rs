@@ -1,4 +1,5 @@
-//! The log index against a naive scan over very many logs: `FORESEAL_LOGS` says how many (the default takes seconds).
+//! Compares the log index with a naive scan over very many logs. `FORESEAL_LOGS` sets
+//! their number (the default takes seconds).
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -16,7 +17,7 @@ use proptest::{collection::vec, prelude::*, sample::Index};
 use rand::{Rng, SeedableRng, rngs::StdRng};
 use tempfile::{TempDir, tempdir};
 
-/// Blocks that are written in one transaction.
+/// Number of blocks that are written in one transaction.
 const BATCH: usize = 500;
 
 struct Stored {
@@ -26,7 +27,7 @@ struct Stored {
     _folder: TempDir,
 }
 
-/// The chain that all cases search.
+/// Returns the chain that all cases search.
 fn stored() -> &'static Stored {
     static STORED: OnceLock<Stored> = OnceLock::new();
     STORED.get_or_init(|| {
@@ -65,7 +66,7 @@ fn stored() -> &'static Stored {
 #[derive(Default)]
 struct Taker {
     logs: Vec<(LogPosition, Log)>,
-    /// Whether to break off at every pause.
+    /// `true` to end the search at every pause.
     pauses: bool,
 }
 
@@ -103,7 +104,7 @@ impl Stored {
 
 #[derive(Clone, Debug)]
 enum Pick {
-    /// Of a log that is there.
+    /// Address or topic of an existing log.
     Of(Index),
     Numbered(u64),
 }
@@ -145,7 +146,7 @@ proptest! {
         let filter = LogFilter::new(addresses.iter().map(address).collect(), topics.collect());
         let blocks = usize::try_from(stored.blocks).unwrap();
         let block = from.index(blocks);
-        // As often over a few blocks as over any number of them, unless everything is found.
+        // Half of the ranges have few blocks, the others any number, unless the filter matches every log.
         let longest = match (near, filter.addresses().is_empty() && filter.topics().iter().all(Vec::is_empty)) {
             (true, _) => 30,
             (false, true) => 300,

@@ -1,4 +1,4 @@
-//! The store against a model in memory: writes of any size, unwinds, other branches, restarts.
+//! Compares the store with a model in memory: writes of any size, unwinds, other branches, restarts.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -47,13 +47,13 @@ impl ModelState {
     }
 }
 
-/// The chain as it should be stored.
+/// The chain that the store must hold.
 struct Model {
     chain: Vec<(Made, ModelState)>,
     /// Blocks that were unwound.
     gone: Vec<Made>,
     generation: u64,
-    /// What an unwind has left of the proof window.
+    /// First block that can be proved after the unwinds so far.
     proofs_from: u64,
 }
 
@@ -111,7 +111,7 @@ impl Model {
         }
     }
 
-    /// Proofs, changes and whole tries from the nodes of a block, as from memory.
+    /// Compares proofs, changes and whole tries from the stored nodes of a block with those in memory.
     fn assert_nodes(&self, reader: &Reader, made: &Made, proofs_from: u64) {
         let number = made.number();
         let stored = State::stored(Arc::new(reader.clone()), number, made.state.root());
@@ -119,7 +119,7 @@ impl Model {
         let slots: Vec<U256> = (0..30).step_by(3).map(U256::from).collect();
         for address in (0..40).step_by(7).map(|seed| Address::left_padding_from(&[seed])) {
             let proof = stored.prove_account(&address, &slots);
-            // Of an empty state there is nothing to prune.
+            // An empty state has nothing to prune.
             if number < proofs_from && made.state.root() != EMPTY_ROOT {
                 let pruned = StateError::Pruned { block: number, oldest: proofs_from };
                 assert_eq!(proof.unwrap_err(), pruned);
@@ -145,7 +145,8 @@ impl Model {
         }
     }
 
-    /// A reader from before an unwind has its own chain's values as far as they are kept in memory, and no other's.
+    /// A reader from before an unwind returns cached values of its own
+    /// chain, and never values of another chain.
     fn assert_gone(&self, reader: &Reader) {
         for (made, state) in &self.chain {
             for seed in 0..40 {
@@ -166,7 +167,7 @@ impl Model {
         }
     }
 
-    /// Everything that is and everything that is no longer.
+    /// Checks all stored data, and that removed data is absent.
     fn assert_stored(&self, store: &Store) {
         let reader = store.reader().unwrap();
         let progress = reader.progress().unwrap();
@@ -177,7 +178,7 @@ impl Model {
             Self::assert_state(&reader, made.number(), state);
             self.assert_nodes(&reader, made, progress.proofs_from);
         }
-        // Downwards what was read is known as of older blocks as well, as far down as it was written.
+        // In descending order, a cached value also serves older blocks, down to the block that wrote it.
         for (made, state) in self.chain.iter().rev() {
             Self::assert_state(&reader, made.number(), state);
         }
@@ -207,7 +208,7 @@ fn options(genesis: &Made) -> Options {
 #[derive(Clone, Debug)]
 enum Step {
     Write(usize),
-    /// Back by so many blocks; to genesis at most.
+    /// Unwinds this many blocks, at most to genesis.
     Unwind(usize),
     Reopen,
 }
@@ -221,7 +222,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     vec(step, 1..14)
 }
 
-/// Of each node the versions of the window are kept, the one before them, and at most one more.
+/// Asserts that each node has the versions of the window, the one before it, and at most one more.
 fn assert_needed(dump: &Dump, proofs_from: u64) {
     for name in ["account_nodes", "storage_nodes"] {
         let mut versions: BTreeMap<&[u8], Vec<(u64, bool)>> = BTreeMap::new();
@@ -240,7 +241,7 @@ fn assert_needed(dump: &Dump, proofs_from: u64) {
     assert!(first.is_none_or(|number| u64::from_be_bytes(number) > proofs_from));
 }
 
-/// A store that took no detours.
+/// Compares the store with one to which the chain was written without unwinds.
 fn assert_same_as_straight(folder: &Path, model: &Model, proofs_from: u64) {
     let straight = tempdir().unwrap();
     let store = Store::open(straight.path(), options(&model.chain[0].0)).unwrap();
@@ -250,7 +251,7 @@ fn assert_same_as_straight(folder: &Path, model: &Model, proofs_from: u64) {
     drop(store);
     let (mut ours, mut theirs) = (dump(folder), dump(straight.path()));
     for dump in [&mut ours, &mut theirs] {
-        // The generation is in it, and how it came about beside it.
+        // `progress` contains the generation, and `unwinds` its history.
         let meta = dump.get_mut("meta").unwrap();
         meta.remove(b"progress".as_slice()).unwrap();
         meta.remove(b"unwinds".as_slice());

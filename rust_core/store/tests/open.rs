@@ -1,4 +1,4 @@
-//! Opening: what is refused, and that a refusal changes nothing.
+//! Opening a store: rejections, and that they change nothing.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -18,7 +18,7 @@ use heed::{CommitOrAbort, EnvOpenOptions, types::Bytes};
 use support::{Made, Maker, Size, dump, sealed};
 use tempfile::{TempDir, tempdir};
 
-/// A store of genesis and ten blocks, closed again.
+/// Returns a closed store with genesis and ten blocks.
 fn filled() -> (TempDir, Options, Vec<Made>) {
     let mut maker = Maker::new(11, Size::SMALL);
     let genesis = maker.genesis();
@@ -39,7 +39,7 @@ fn assert_whole(folder: &Path, options: Options, chain: &[Made]) {
     }
 }
 
-/// Changes an entry of the meta table from outside.
+/// Changes an entry of the `meta` table without using the crate.
 fn put_meta(folder: &Path, key: &str, value: Option<&[u8]>) {
     let env = dump::open(folder);
     let meta = dump::table(&env, "meta");
@@ -107,7 +107,7 @@ fn what_is_not_a_store_is_refused_and_kept() {
 fn the_lmdb_file_of_another_program_is_refused_and_kept() {
     let folder = tempdir().unwrap();
     let mut open = EnvOpenOptions::new();
-    // SAFETY: a file of this test alone.
+    // SAFETY: only this test uses the file.
     let env = unsafe { open.map_size(1 << 20).max_dbs(2).open(folder.path()).unwrap() };
     env.create_databases_and_commit(env.write_txn().unwrap(), |opener, txn| {
         opener.create_database::<Bytes, Bytes>(txn, Some("theirs"))?.put(txn, b"key", b"value")?;
@@ -226,7 +226,7 @@ fn a_full_map_keeps_the_last_commit() {
     assert_eq!(store.head().unwrap().unwrap().hash, chain[399].hash());
 }
 
-/// Runs one test of this file in a process of its own, set up by `prepare`.
+/// Runs one test of this file in a process of its own, configured by `prepare`.
 fn run_apart(test: &str, folder: &Path, prepare: impl FnOnce(&mut Command)) {
     let mut child = Command::new(std::env::current_exe().unwrap());
     child.args(["--exact", test, "--ignored", "--nocapture"]).env("STORE_FOLDER", folder);
@@ -236,7 +236,7 @@ fn run_apart(test: &str, folder: &Path, prepare: impl FnOnce(&mut Command)) {
     assert!(output.status.success() && text.contains("1 passed"), "{text}\n{output:?}");
 }
 
-/// The folder that [`run_apart`] passed on.
+/// Returns the folder that [`run_apart`] passed.
 fn folder_apart() -> std::path::PathBuf {
     std::env::var_os("STORE_FOLDER").expect("run by another test of this file").into()
 }
@@ -248,7 +248,7 @@ fn a_folder_without_write_permission_is_named() {
     fs::set_permissions(folder.path().join("data.mdb"), fs::Permissions::from_mode(0o444)).unwrap();
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o555)).unwrap();
     run_apart("apart_a_folder_without_write_permission", folder.path(), |child| {
-        // SAFETY: asks for a number.
+        // SAFETY: the call only returns a number.
         if unsafe { libc::geteuid() } == 0 {
             // The superuser may write anywhere.
             child.uid(65_534);
@@ -267,7 +267,7 @@ fn apart_a_folder_without_write_permission() {
     assert_eq!(error, StoreError::ReadOnlyDirectory { path: folder.clone() });
     let error = Store::open(folder.join("new"), options).unwrap_err();
     assert_eq!(error, StoreError::ReadOnlyDirectory { path: folder.join("new") });
-    // A worker that may write the file of locks alone.
+    // A worker that may only write the lock file.
     let store = Store::open(&folder, Options { read_only: true, ..options }).unwrap();
     assert_eq!(store.head().unwrap().unwrap().number, 10);
 }
@@ -288,7 +288,8 @@ fn apart_a_disk_without_space() {
     let chain = maker.chain(&genesis, 500);
     let length = fs::metadata(folder.join("data.mdb")).unwrap().len();
     let limit = libc::rlimit { rlim_cur: length, rlim_max: length };
-    // SAFETY: this process is for this test alone. Files cannot grow any more, and a write that would is an error.
+    // SAFETY: only this test runs in this process. From now on files cannot grow,
+    // and a write that would extend one fails.
     unsafe {
         libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
         assert_eq!(libc::setrlimit(libc::RLIMIT_FSIZE, &raw const limit), 0);
@@ -300,7 +301,7 @@ fn apart_a_disk_without_space() {
     assert_eq!(reader.block(10).unwrap().unwrap().hash, chain[9].hash());
 }
 
-/// LMDB leaves pages unwritten that a transaction took at the end of the file and freed again.
+/// LMDB does not write pages that a transaction allocated at the end of the file and freed again.
 #[test]
 fn a_file_that_ends_before_free_pages_is_whole() {
     let (folder, options, chain) = filled();

@@ -1,4 +1,4 @@
-//! Checksums of pages: a changed bit of the file is an error, never another answer.
+//! Page checksums: a changed bit in the file is an error, never a wrong result.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -44,7 +44,7 @@ fn scrub(store: &Store, portion: u64) -> Result<Scrubbed, StoreError> {
     }
 }
 
-/// Answers of a store to everything that can be queried, and its errors apart.
+/// Results of all queries to a store, and the number of errors.
 #[derive(Default)]
 struct Answers {
     given: Vec<Option<String>>,
@@ -79,7 +79,7 @@ fn answers(reader: &Reader, chain: &[Made]) -> Answers {
             answers.add_result(reader.receipt(number, index));
             answers.add_result(reader.place_of(&transaction.hash()));
         }
-        // Nothing has these hashes: absence is an answer as well.
+        // These hashes do not exist: absence is a result as well.
         answers.add_result(reader.place_of(&block.header.state_root));
         let state = State::stored(Arc::new(reader.clone()), number, made.state.root());
         for address in (0..42).step_by(3).map(|seed| Address::left_padding_from(&[seed])) {
@@ -93,10 +93,10 @@ fn answers(reader: &Reader, chain: &[Made]) -> Answers {
     answers
 }
 
-/// A changed bit shows in the checksum of a page's header, wherever it is in a page of up to 64 KiB.
+/// A changed bit changes the checksum in the page header, at any position in a page of up to 64 KiB.
 #[test]
 fn every_single_bit_changes_the_folded_checksum() {
-    // The pattern of a bit in CRC-32C, moved on by one more bit behind it.
+    // Returns the CRC-32C pattern of a changed bit that is followed by one more bit.
     let step = |sum: u32| (sum >> 1) ^ if sum & 1 == 1 { 0x82f6_3b78 } else { 0 };
     let mut pattern = step(1);
     let last = crc32c::crc32c(&[0x80]) ^ crc32c::crc32c(&[0]);
@@ -138,11 +138,11 @@ fn a_changed_bit_is_never_another_answer() {
         }
         std::fs::write(folder.path().join("data.mdb"), &whole).unwrap();
     }
-    // Free pages and the unused end of the meta pages are read by nobody.
+    // Free pages and the unused end of the meta pages are never read.
     assert!(at_read > 50, "{at_open} {at_read} {scrubbed} {unread}");
 }
 
-/// A page that is taken away, or put where another one was, is damage as well.
+/// A page that is erased, or overwritten by another page, is damage as well.
 #[test]
 fn a_page_in_another_place_is_damage() {
     let (folder, options, _) = filled(2);
@@ -181,7 +181,7 @@ fn nothing_is_written_once_damage_was_found() {
     assert_eq!(store.head().unwrap().unwrap().number, stored.len() as u64 - 1);
 }
 
-/// Offset of a leaf with transactions.
+/// Returns the offset of a leaf page with transactions.
 fn page_of_table(folder: &Path, options: Options) -> usize {
     let store = Store::open(folder, options).unwrap();
     let whole = std::fs::read(folder.join("data.mdb")).unwrap();
@@ -207,7 +207,7 @@ fn a_scrub_in_portions_reads_what_one_at_once_reads() {
     }
 }
 
-/// The upgrade gives every page a checksum, those of the list of free pages as well, wherever it is broken off.
+/// The upgrade gives every page a checksum, including the list of free pages, wherever it is interrupted.
 #[test]
 fn a_store_of_schema_2_gets_checksums() {
     for stop in [0, 1, 5, 12, u64::MAX] {
@@ -247,7 +247,7 @@ fn pages_without_checksums_are_reported_at_schema_3() {
     assert_eq!(verified.fault_count, 1);
 }
 
-/// A leaf page with its checksum.
+/// Writes the checksum of a leaf page.
 fn seal(page: &mut [u8]) {
     let flags = u16::from_ne_bytes([page[10], page[11]]) & 0xff;
     let sum = foreseal_fold(crc32c::crc32c_append(flags.into(), &page[12..]));
@@ -256,7 +256,8 @@ fn seal(page: &mut [u8]) {
     page[10..12].copy_from_slice(&(flags | high).to_ne_bytes());
 }
 
-/// Changes the node of a key whose value is on pages of its own, in every leaf page that has one, and the checksums with it.
+/// Changes the node of a key whose value is on pages of its own, in every
+/// leaf page with the key, and the checksums.
 fn change_node(folder: &Path, wanted: &[u8], change: impl Fn(&mut [u8], u64)) {
     let data = folder.join("data.mdb");
     let mut bytes = std::fs::read(&data).unwrap();

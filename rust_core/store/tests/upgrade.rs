@@ -1,4 +1,5 @@
-//! A store that an older program made is brought to this one's schema by opening it, and only by who may write.
+//! Opening a store of an older program for writing upgrades it to the current
+//! schema; opening it for reading does not.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -10,7 +11,7 @@ use foreseal_store::{Copying, Options, Origin, SCHEMA, Store, StoreError, Upgrad
 use support::{Made, Maker, Size, dump, sealed};
 use tempfile::{TempDir, tempdir};
 
-/// A store as schema 1 had it: no entry says what made it.
+/// Returns a store of schema 1, which does not record the program that made it.
 fn of_schema_1() -> (TempDir, Options, Vec<Made>) {
     let mut maker = Maker::new(12, Size::SMALL);
     let genesis = maker.genesis();
@@ -53,7 +54,7 @@ fn opening_to_write_upgrades() {
     );
     assert_eq!(told[0], Upgrading { to: 2, done: 0, of: 1 });
     assert!(told[1..].iter().all(|upgrading| upgrading.to == SCHEMA));
-    // Another time says nothing new of it.
+    // Opening it at a later time adds no entry.
     assert_upgraded(folder.path(), Options { at: 99, ..options }, &chain);
 }
 

@@ -1,4 +1,4 @@
-//! Verification: nothing to say about a sound store, and every damage found.
+//! Verification: reports nothing for a sound store, and finds every damage.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -33,7 +33,7 @@ fn verify(folder: &Path, options: Options) -> Verified {
     store.verify(&mut |_| ControlFlow::Continue(())).unwrap()
 }
 
-/// Calls every read there is; what they answer does not matter here.
+/// Calls every read; the results do not matter here.
 fn read_everything(folder: &Path, options: Options, chain: &[Made]) {
     let store = Store::open(folder, options).unwrap();
     let reader = store.reader().unwrap();
@@ -96,7 +96,7 @@ fn a_sound_store_is_clean() {
     assert_eq!(store.verify(&mut |_| ControlFlow::Continue(())).unwrap(), Verified::default());
 }
 
-/// What is done to an entry.
+/// Kind of damage to an entry.
 #[derive(Clone, Copy, Debug)]
 enum Damage {
     Flip,
@@ -128,7 +128,7 @@ fn damage(folder: &Path, name: &str, damage: Damage, random: &mut StdRng) -> Opt
     Some(key)
 }
 
-/// Tables in which any change of any bit is found.
+/// Tables in which a change of any bit is found.
 const WATCHED: [&str; 16] = [
     "headers",
     "bodies",
@@ -159,7 +159,7 @@ fn every_damage_is_found_and_no_read_panics() {
             let Some(key) = damage(folder.path(), name, kind, &mut random) else { panic!("{name} is empty") };
             read_everything(folder.path(), options, &chain);
             let verified = verify(folder.path(), options);
-            // Where a contract was created, and when a step was made, follows from nothing else.
+            // Addresses of created contracts and times of steps cannot be recomputed from other data.
             let unknown = matches!((name, kind), ("receipts" | "steps", Damage::Flip));
             assert!(unknown || !verified.is_clean(), "{kind:?} of {name} {key:02x?}");
             let named = verified.faults.iter().any(|fault| fault.table == name);
@@ -204,7 +204,7 @@ fn strays_are_named() {
     }
 }
 
-/// Verification runs while blocks are written; what it looks at stays what it was.
+/// `report` can interrupt every part of a verification.
 #[test]
 fn a_verification_can_be_broken_off() {
     let (folder, options, _) = filled(1);
@@ -217,6 +217,7 @@ fn a_verification_can_be_broken_off() {
     }
 }
 
+/// Verification runs while blocks are written; the data that it verifies does not change.
 #[test]
 fn a_node_may_write_meanwhile() {
     let mut maker = Maker::new(4, Size::SMALL);

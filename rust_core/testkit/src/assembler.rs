@@ -1,4 +1,4 @@
-//! Just enough of an assembler to keep test contracts readable.
+//! A minimal assembler that keeps test contracts readable.
 
 use std::collections::HashMap;
 
@@ -46,11 +46,11 @@ const OPCODES: &[(&str, u8)] = &[
     ("SELFDESTRUCT", 0xff),
 ];
 
-/// Assembles words separated by white space: opcode names, `0x..` (pushed with the shortest PUSH that holds its
-/// digits), `name:` (a jump destination) and `@name` (pushes where it is).
+/// Assembles words separated by white space: opcode names, `0x..` (pushed with the shortest PUSH that holds
+/// its digits), `name:` (a jump destination) and `@name` (pushes its position).
 ///
 /// # Panics
-/// On a word that is none of these.
+/// Panics on any other word.
 pub fn assemble(source: &str) -> Bytes {
     let (mut code, mut labels, mut uses) = (Vec::new(), HashMap::new(), Vec::new());
     for word in source.split_whitespace() {
@@ -76,10 +76,10 @@ pub fn assemble(source: &str) -> Bytes {
     code.into()
 }
 
-/// Init code that deploys `runtime`.
+/// Returns init code that deploys `runtime`.
 ///
 /// # Panics
-/// When the runtime code is longer than 65,535 bytes.
+/// Panics if the runtime code is longer than 65,535 bytes.
 pub fn deploy_code(runtime: &[u8]) -> Bytes {
     let length = u16::try_from(runtime.len()).expect("code below 64 KiB").to_be_bytes();
     let head = [0x61, length[0], length[1], 0x80, 0x60, 0x0a, 0x5f, 0x39, 0x5f, 0xf3];

@@ -1,4 +1,4 @@
-//! Contracts that do one thing each, at fixed addresses in the test genesis.
+//! Single-purpose contracts at fixed addresses in the test genesis.
 
 use alloy_primitives::{Address, B256, Bytes, U256, keccak256};
 
@@ -13,18 +13,19 @@ pub enum Contract {
     Logger,
     /// Reverts with `Error("no")`.
     Reverter,
-    /// Destroys itself to the caller.
+    /// Self-destructs in favour of the caller.
     SelfDestructor,
     /// Stores timestamp, number and prevrandao in slots 0 to 2.
     Environment,
-    /// `transfer(address,uint256)` and `balanceOf(address)`, balances in the mapping at slot 0, `Transfer` logs.
+    /// Has `transfer(address,uint256)` and `balanceOf(address)`, balances in the mapping at slot 0, and
+    /// `Transfer` logs.
     Erc20,
-    /// Runs into INVALID: takes all its gas.
+    /// Executes INVALID and so uses all its gas.
     Waster,
 }
 
 impl Contract {
-    /// All of them.
+    /// All test contracts.
     pub const ALL: [Self; 7] = [
         Self::Counter,
         Self::Logger,
@@ -35,12 +36,12 @@ impl Contract {
         Self::Waster,
     ];
 
-    /// Where the test genesis has it.
+    /// Returns the contract's address in the test genesis.
     pub fn address(self) -> Address {
         Address::repeat_byte(0xc0 | self as u8)
     }
 
-    /// Runtime code.
+    /// Returns the runtime code.
     pub fn code(self) -> Bytes {
         assemble(match self {
             Self::Counter => "PUSH0 SLOAD 0x01 ADD PUSH0 SSTORE STOP",
@@ -75,7 +76,7 @@ const ERC20: &str = "
         0x04 CALLDATALOAD PUSH0 MSTORE 0x40 PUSH0 KECCAK256 SLOAD PUSH0 MSTORE 0x20 PUSH0 RETURN
     short: PUSH0 PUSH0 REVERT";
 
-/// Calldata of an ERC-20 `transfer`.
+/// Returns the calldata of an ERC-20 `transfer`.
 pub fn erc20_transfer(to: Address, amount: U256) -> Bytes {
     let mut data = vec![0xa9, 0x05, 0x9c, 0xbb];
     data.extend(to.into_word());
@@ -83,7 +84,7 @@ pub fn erc20_transfer(to: Address, amount: U256) -> Bytes {
     data.into()
 }
 
-/// The storage slot of `owner`'s balance in [`Contract::Erc20`].
+/// Returns the storage slot of `owner`'s balance in [`Contract::Erc20`].
 pub fn erc20_balance_slot(owner: Address) -> B256 {
     keccak256([owner.into_word(), B256::ZERO].concat())
 }

@@ -6,7 +6,8 @@ use foreseal_types::{DEV_CHAIN_ID, DEV_GAS_LIMIT, DevGenesis, dev_genesis};
 
 use crate::{Contract, Wallet, erc20_balance_slot};
 
-/// The development genesis with a million ether and a million tokens for each wallet, and every [`Contract`].
+/// Returns the development genesis with a million ether and a million tokens for each wallet, and every
+/// [`Contract`].
 pub fn test_genesis(wallets: &[Wallet]) -> Genesis {
     let mut genesis = dev_genesis(&DevGenesis {
         chain_id: DEV_CHAIN_ID,

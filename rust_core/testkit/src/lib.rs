@@ -1,4 +1,4 @@
-//! For tests only: keys that sign, contracts that do one thing each, a genesis that holds them, random workloads, and
+//! Test support: signing keys, single-purpose contracts, a genesis that holds them, random workloads, and
 //! waiting.
 
 mod assembler;

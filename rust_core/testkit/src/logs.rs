@@ -1,4 +1,4 @@
-//! Chains that are nothing but logs: no execution, no roots, made as fast as a store can take them.
+//! Chains that contain only logs: no execution and no roots, produced as fast as a store can write them.
 
 use std::sync::Arc;
 
@@ -10,12 +10,12 @@ use rand::{Rng, rngs::StdRng};
 
 use crate::{Fees, Wallet};
 
-/// Transactions that there are; blocks take one after the other, and begin again.
+/// Number of distinct transactions; the blocks use them in rotation.
 const TRANSACTIONS: u64 = 256;
 /// Seconds between blocks.
 const BLOCK_TIME: u64 = 2;
 
-/// Makes the blocks of such a chain, genesis first.
+/// Generator of the blocks of such a chain, genesis first.
 pub struct LogChain {
     transactions: Vec<Arc<Transaction>>,
     used: usize,
@@ -36,7 +36,8 @@ impl Default for LogChain {
 }
 
 impl LogChain {
-    /// The next block: a transaction per list of logs. Its bloom and its roots are not those of what is in it.
+    /// Returns the next block, with one transaction per list of logs. Its bloom filter and its roots do not
+    /// match its contents.
     pub fn next(&mut self, lists: Vec<Vec<Log>>) -> Block {
         let header = Header {
             number: self.number,
@@ -69,7 +70,8 @@ impl LogChain {
     }
 }
 
-/// A log as chains have them: few contracts and events make most of them, and most contracts and accounts are rare.
+/// Returns a log with a realistic distribution: few contracts and events account for most logs, and most
+/// contracts and accounts are rare.
 pub fn skewed_log(random: &mut StdRng) -> Log {
     let contract = skewed(random, 5_000);
     let mut topics = vec![numbered_topic(1, skewed(random, 60))];
@@ -80,19 +82,19 @@ pub fn skewed_log(random: &mut StdRng) -> Log {
     Log { address: numbered_contract(contract), data: LogData::new_unchecked(topics, data) }
 }
 
-/// The contract with this number among those that [`skewed_log`] names: the lower, the more common.
+/// Returns the address of a contract that [`skewed_log`] uses; lower numbers are more common.
 pub fn numbered_contract(number: u64) -> Address {
     Address::left_padding_from(&number.to_be_bytes())
 }
 
-/// A topic of a kind, for the same use.
+/// Returns a topic that [`skewed_log`] uses; `kind` 1 is an event, 2 an account.
 pub fn numbered_topic(kind: u8, number: u64) -> B256 {
     let mut topic = B256::left_padding_from(&number.to_be_bytes());
     topic.0[0] = kind;
     topic
 }
 
-/// A number below `of`, small ones far more often.
+/// Returns a number below `of`; small numbers are far more frequent.
 fn skewed(random: &mut StdRng, of: u64) -> u64 {
     let mut number = random.random_range(0..of);
     for _ in 0..3 {

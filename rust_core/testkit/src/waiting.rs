@@ -1,14 +1,14 @@
-//! Waiting for what other threads do.
+//! Waiting for the effects of other threads.
 
 use std::time::{Duration, Instant};
 
-/// Longest time that anything takes that a test waits for.
+/// Maximum time that a test waits for anything.
 pub const LONG: Duration = Duration::from_mins(1);
 
-/// Waits until it holds.
+/// Blocks until `holds` returns `true`.
 ///
 /// # Panics
-/// When it does not within [`LONG`].
+/// Panics if it does not within [`LONG`].
 pub fn wait_for(what: &str, mut holds: impl FnMut() -> bool) {
     let end = Instant::now() + LONG;
     while !holds() {

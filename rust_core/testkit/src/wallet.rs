@@ -1,4 +1,4 @@
-//! A key that signs every kind of transaction.
+//! A test key that signs every kind of transaction.
 
 use alloy_consensus::{
     SignableTransaction, TxEip1559, TxEip2930, TxEip4844, TxEip4844WithSidecar, TxEip7702, TxLegacy,
@@ -19,11 +19,11 @@ use k256::ecdsa::SigningKey;
 #[derive(Clone, Debug)]
 pub struct Wallet {
     key: SigningKey,
-    /// The account's address.
+    /// Address of the account.
     pub address: Address,
 }
 
-/// Wei per gas.
+/// Fees in wei per gas.
 #[derive(Clone, Copy, Debug)]
 pub struct Fees {
     pub max_fee: u128,
@@ -37,7 +37,7 @@ impl Default for Fees {
 }
 
 impl Wallet {
-    /// The key number `index` of the tests; always the same.
+    /// Returns test key number `index`; always the same.
     pub fn numbered(index: u64) -> Self {
         let seed = keccak256([b"foreseal test key".as_slice(), &index.to_be_bytes()].concat());
         let key = SigningKey::from_bytes(&seed.0.into())
@@ -47,12 +47,12 @@ impl Wallet {
         Self { key, address }
     }
 
-    /// The private key.
+    /// Returns the private key.
     pub fn secret(&self) -> B256 {
         B256::from_slice(&self.key.to_bytes())
     }
 
-    /// The first `count` test keys.
+    /// Returns the first `count` test keys.
     pub fn some(count: u64) -> Vec<Self> {
         (0..count).map(Self::numbered).collect()
     }
@@ -74,13 +74,13 @@ impl Wallet {
         out.into()
     }
 
-    /// A legacy transaction with replay protection.
+    /// Signs a legacy transaction with replay protection (EIP-155).
     pub fn legacy(&self, nonce: u64, to: TxKind, value: U256, gas: u64, input: Bytes, price: u128) -> Bytes {
         let chain_id = Some(DEV_CHAIN_ID);
         self.sign(TxLegacy { chain_id, nonce, gas_price: price, gas_limit: gas, to, value, input })
     }
 
-    /// An EIP-2930 transaction with an empty access list.
+    /// Signs an EIP-2930 transaction with an empty access list.
     pub fn eip2930(&self, nonce: u64, to: TxKind, value: U256, gas: u64, input: Bytes, price: u128) -> Bytes {
         self.sign(TxEip2930 {
             chain_id: DEV_CHAIN_ID,
@@ -94,7 +94,7 @@ impl Wallet {
         })
     }
 
-    /// An EIP-1559 transaction.
+    /// Signs an EIP-1559 transaction.
     pub fn eip1559(&self, nonce: u64, to: TxKind, value: U256, gas: u64, input: Bytes, fees: Fees) -> Bytes {
         self.sign(TxEip1559 {
             chain_id: DEV_CHAIN_ID,
@@ -109,12 +109,12 @@ impl Wallet {
         })
     }
 
-    /// A plain transfer of `value` wei.
+    /// Signs a plain transfer of `value` wei.
     pub fn transfer(&self, nonce: u64, to: Address, value: u64, fees: Fees) -> Bytes {
         self.eip1559(nonce, to.into(), U256::from(value), 21_000, Bytes::new(), fees)
     }
 
-    /// A set-code transaction that delegates this account to `target` (EIP-7702).
+    /// Signs a set-code transaction that delegates the account of `authority` to `target` (EIP-7702).
     pub fn set_code(&self, nonce: u64, authority: &Self, authority_nonce: u64, target: Address) -> Bytes {
         let authorization =
             Authorization { chain_id: U256::from(DEV_CHAIN_ID), address: target, nonce: authority_nonce };
@@ -135,7 +135,7 @@ impl Wallet {
         })
     }
 
-    /// A transaction with one blob, in its pooled form with cell proofs (EIP-7594).
+    /// Signs a transaction with one blob, in its pooled form with cell proofs (EIP-7594).
     pub fn blob(&self, nonce: u64, to: Address, fill: u8) -> Bytes {
         let sidecar = blob_sidecar(fill);
         let fees = Fees::default();
@@ -161,7 +161,7 @@ impl Wallet {
     }
 }
 
-/// A sidecar of one blob whose field elements are all `fill`. Making it takes some hundred milliseconds.
+/// Returns a sidecar of one blob whose field elements are all `fill`. Takes some hundred milliseconds.
 fn blob_sidecar(fill: u8) -> BlobTransactionSidecarEip7594 {
     let mut bytes = vec![0_u8; BYTES_PER_BLOB];
     for element in bytes.chunks_mut(32) {

@@ -6,16 +6,16 @@ use rand::{Rng, SeedableRng, rngs::StdRng, seq::IndexedRandom};
 
 use crate::{Contract, Fees, Wallet, deploy_code, erc20_transfer};
 
-/// Which transactions a [`Workload`] makes.
+/// Kinds of transactions that a [`Workload`] generates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kinds {
-    /// Everything but blobs, whose proofs take long to make.
+    /// All kinds but blob transactions, whose proofs take long to compute.
     WithoutBlobs,
-    /// Transfers alone.
+    /// Transfers only.
     Transfers,
 }
 
-/// An endless supply of valid transactions from a set of wallets; the same for the same seed.
+/// An endless supply of valid transactions from a set of wallets, determined by its seed.
 #[derive(Debug)]
 pub struct Workload {
     wallets: Vec<Wallet>,
@@ -25,18 +25,18 @@ pub struct Workload {
 }
 
 impl Workload {
-    /// Transactions from `wallets`, which have sent nothing yet.
+    /// Creates a workload of transactions from `wallets`, which must not have sent any yet.
     pub fn new(wallets: Vec<Wallet>, kinds: Kinds, seed: u64) -> Self {
         let nonces = vec![0; wallets.len()];
         Self { wallets, nonces, random: StdRng::seed_from_u64(seed), kinds }
     }
 
-    /// The wallets it sends from.
+    /// Returns the wallets that send.
     pub fn wallets(&self) -> &[Wallet] {
         &self.wallets
     }
 
-    /// The next transaction (EIP-2718 bytes).
+    /// Returns the next transaction (EIP-2718 bytes).
     pub fn next_transaction(&mut self) -> Bytes {
         let sender = self.random.random_range(0..self.wallets.len());
         let kind = match self.kinds {
@@ -46,7 +46,7 @@ impl Workload {
         self.transaction(sender, kind)
     }
 
-    /// A transaction with one blob.
+    /// Returns a transaction with one blob.
     pub fn next_blob(&mut self) -> Bytes {
         let sender = self.random.random_range(0..self.wallets.len());
         let to = self.someone();
@@ -93,7 +93,8 @@ impl Workload {
                 wallet.eip1559(nonce, TxKind::Create, U256::ZERO, 300_000, code, fees)
             }
             11 => {
-                // The wallet delegates itself: its nonce is already past this transaction's, so one more is used.
+                // The wallet delegates to itself. Its nonce is already past this transaction's, so the
+                // authorization uses one more.
                 self.nonces[sender] += 1;
                 wallet.set_code(nonce, &wallet, nonce + 1, Contract::Counter.address())
             }
@@ -103,7 +104,7 @@ impl Workload {
         }
     }
 
-    /// A request to a system contract, with more than its fee.
+    /// Returns a request to a system contract that pays more than its fee.
     fn request(&mut self, sender: usize, nonce: u64, fees: Fees, contract: Address, length: usize) -> Bytes {
         let payload: Vec<u8> = (0..length).map(|_| self.random.random()).collect();
         let fee = U256::from(1_000_000);

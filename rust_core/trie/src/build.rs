@@ -1,7 +1,7 @@
-//! Plans the nodes that a batch of changes makes.
+//! Plans the nodes that a batch of changes creates.
 //!
-//! The plan is kept by height over the lowest new node, so that [`crate::seal`] can hash a whole height at once. It names
-//! of each new branch only the children that differ from the old branch.
+//! The plan groups nodes by their height above the lowest new node, so that [`crate::seal`] can hash a whole
+//! height at once. For each new branch it lists only the children that differ from the old branch.
 
 use std::ops::Range;
 
@@ -12,19 +12,19 @@ use crate::{
     node::{Branch, Child, Leaf, Node},
 };
 
-/// What loading sees to before anything is planned.
+/// Invariant of planning: the nodes were loaded before.
 pub(crate) const LOADED: &str = "every node that the keys reach has been loaded";
 
-/// A place in the tree under construction.
+/// A child position in the tree under construction.
 pub(crate) enum Slot<V> {
     Empty,
-    /// A node that has its reference.
+    /// A node that has its reference already.
     Sealed(Child<V>),
-    /// A node of the plan.
+    /// A planned node.
     New(Position),
 }
 
-/// Where a planned node is: its height and its index among those of that height.
+/// Position of a planned node: its height, and its index among the nodes of that height.
 #[derive(Clone, Copy)]
 pub(crate) struct Position {
     pub height: usize,
@@ -38,35 +38,35 @@ pub(crate) enum Planned<V> {
 }
 
 pub(crate) struct PlannedBranch<V> {
-    /// Where the children that did not change are.
+    /// Branch that provides the unchanged children.
     pub old: Option<Branch<V>>,
     pub prefix: Box<[u8]>,
     pub value: Option<Arc<Leaf<V>>>,
     pub mask: u16,
-    /// The children that changed or went, in [`Build::links`].
+    /// Range in [`Build::links`] of the children that changed or were removed.
     pub links: Range<usize>,
 }
 
-/// A branch while its children are planned.
+/// A branch whose children are being planned.
 pub(crate) struct Draft<V> {
     pub old: Option<Branch<V>>,
     pub value: Option<Arc<Leaf<V>>>,
     pub mask: u16,
-    /// Where in [`Build::open`] its changed children begin.
+    /// Index in [`Build::open`] of its first changed child.
     start: usize,
 }
 
-/// A branch's own value after the changes, and the changes that are left.
+/// The value of a branch after the changes, and the remaining changes.
 pub(crate) struct BranchValue<'c, V> {
     pub value: Option<Arc<Leaf<V>>>,
     pub changed: bool,
     pub below: &'c mut [Change<V>],
 }
 
-/// A plan, and how many keys it adds to the trie.
+/// A plan, and the number of keys that it adds to the trie.
 pub(crate) struct Build<V> {
     pub heights: Vec<Vec<Planned<V>>>,
-    /// The changed children of all the planned branches.
+    /// The changed children of all planned branches.
     pub links: Vec<(u8, Slot<V>)>,
     /// The changed children of the branches that are being planned, outermost first.
     open: Vec<(u8, Slot<V>)>,
@@ -80,7 +80,8 @@ impl<V> Default for Build<V> {
 }
 
 impl<V: Value> Build<V> {
-    /// Applies sorted changes below `child`, which hangs `depth` nibbles deep. `None`: nothing changed.
+    /// Applies sorted changes below `child`, which is `depth` nibbles below the
+    /// root. Returns `None` if nothing changed.
     pub fn update(
         &mut self,
         child: Option<&Child<V>>,
@@ -133,7 +134,7 @@ impl<V: Value> Build<V> {
         Some(if leaves.is_empty() { Slot::Empty } else { self.grow(depth, &leaves) })
     }
 
-    /// A new subtree of at least one leaf, in key order.
+    /// Plans a new subtree of at least one leaf; the leaves are in key order.
     fn grow(&mut self, depth: usize, leaves: &[Arc<Leaf<V>>]) -> Slot<V> {
         let (first, last) = (&leaves[0], &leaves[leaves.len() - 1]);
         if leaves.len() == 1 {
@@ -149,7 +150,7 @@ impl<V: Value> Build<V> {
         self.plan_branch(draft, first.key.nibbles(depth, at))
     }
 
-    /// As [`Build::update`], for a branch whose prefix may have been cut to a tail of its own.
+    /// Same as [`Build::update`], for a branch of which only the end of the prefix may be left.
     fn update_branch(
         &mut self,
         branch: &Branch<V>,
@@ -159,7 +160,7 @@ impl<V: Value> Build<V> {
     ) -> Option<Slot<V>> {
         let mut shared = shared_by_all(changes, prefix, depth);
         if shared < prefix.len() {
-            // A key that leaves the prefix is not in the trie: to delete it changes nothing.
+            // A key that diverges from the prefix is not in the trie: deleting it changes nothing.
             let kept = retain(changes, |(key, value)| {
                 value.is_some() || key.shared_prefix(prefix, depth) == prefix.len()
             });
@@ -175,7 +176,7 @@ impl<V: Value> Build<V> {
         self.update_children(branch, prefix, depth, changes)
     }
 
-    /// Puts a new branch into the middle of a prefix, where an inserted key leaves it.
+    /// Inserts a new branch into a prefix at the position where an inserted key diverges.
     fn split(
         &mut self,
         branch: &Branch<V>,
@@ -200,7 +201,7 @@ impl<V: Value> Build<V> {
         self.finish(draft, &prefix[..shared], depth)
     }
 
-    /// The branch below a cut prefix: a new node even if nothing below it changes.
+    /// Plans the branch below a split prefix: a new node even if nothing below it changes.
     fn update_tail(
         &mut self,
         branch: &Branch<V>,
@@ -213,7 +214,7 @@ impl<V: Value> Build<V> {
         changed.unwrap_or_else(|| self.plan_copy(branch, prefix.into()))
     }
 
-    /// Applies changes that all lie below `prefix`.
+    /// Applies changes that are all below `prefix`.
     fn update_children(
         &mut self,
         branch: &Branch<V>,
@@ -237,7 +238,7 @@ impl<V: Value> Build<V> {
         changed.then(|| self.finish(draft, prefix, depth))
     }
 
-    /// Takes the change of a branch's own value out of the changes.
+    /// Splits the change of a branch's own value off the changes.
     pub fn next_value<'c>(
         &mut self,
         old: Option<&Arc<Leaf<V>>>,
@@ -255,13 +256,13 @@ impl<V: Value> Build<V> {
         BranchValue { value, changed, below: rest }
     }
 
-    /// Begins a branch that has the children of `old`.
+    /// Begins a branch with the children of `old`.
     pub fn draft(&self, old: Option<&Branch<V>>, value: Option<Arc<Leaf<V>>>) -> Draft<V> {
         let mask = old.map_or(0, Branch::mask);
         Draft { old: old.cloned(), value, mask, start: self.open.len() }
     }
 
-    /// Sets a child. Children are set in order, and all that lies below them is planned before.
+    /// Sets a child. Children are set in ascending order, after everything below them is planned.
     pub fn put(&mut self, draft: &mut Draft<V>, nibble: u8, slot: Slot<V>) {
         let bit = 1 << nibble;
         match slot {
@@ -272,7 +273,7 @@ impl<V: Value> Build<V> {
         self.open.push((nibble, slot));
     }
 
-    /// Plans a branch, or what is left of it when it has fewer than two entries.
+    /// Plans a branch; if it has fewer than two entries, plans the remaining one in its place.
     pub fn finish(&mut self, draft: Draft<V>, prefix: &[u8], depth: usize) -> Slot<V> {
         match (draft.mask.count_ones(), &draft.value) {
             (0, value) => {
@@ -292,7 +293,7 @@ impl<V: Value> Build<V> {
         }
     }
 
-    /// Hangs the only child of a branch in the place of that branch.
+    /// Replaces a branch by its only child.
     fn merge(&mut self, prefix: &[u8], nibble: u8, depth: usize, only: Slot<V>) -> Slot<V> {
         let joined = |tail: &[u8]| [prefix, &[nibble], tail].concat().into_boxed_slice();
         match only {
@@ -344,7 +345,7 @@ impl<V: Value> Build<V> {
     }
 }
 
-/// Splits off the changes whose nibble at `at` is `nibble`; none of them has a smaller one.
+/// Splits off the changes whose nibble at `at` is `nibble`; no change has a smaller nibble there.
 pub(crate) fn take_group<V>(
     changes: &mut [Change<V>],
     at: usize,
@@ -367,7 +368,7 @@ fn inserted<V>(changes: &mut [Change<V>]) -> impl Iterator<Item = Arc<Leaf<V>>> 
     changes.iter_mut().filter_map(leaf)
 }
 
-/// How much of `prefix` all the sorted changes have.
+/// Returns the number of leading nibbles of `prefix` that all the sorted changes share.
 fn shared_by_all<V>(changes: &[Change<V>], prefix: &[u8], depth: usize) -> usize {
     match changes {
         _ if prefix.is_empty() => 0,
@@ -379,7 +380,7 @@ fn shared_by_all<V>(changes: &[Change<V>], prefix: &[u8], depth: usize) -> usize
     }
 }
 
-/// Moves the elements to keep to the front, in order, and counts them.
+/// Moves the retained elements to the front, in order, and returns their number.
 fn retain<T>(items: &mut [T], keep: impl Fn(&T) -> bool) -> usize {
     let mut kept = 0;
     for at in 0..items.len() {

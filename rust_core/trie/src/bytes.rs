@@ -1,4 +1,4 @@
-//! A trie of plain bytes that changes in place.
+//! A byte-to-byte trie that changes in place.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use alloy_primitives::{B256, Bytes};
 
 use crate::{Key, KeyTooLong, Trie};
 
-/// A trie from bytes to bytes that changes in place. Changes wait until something is asked that needs them hashed.
+/// A trie from bytes to bytes that changes in place. Changes are buffered until a result needs their hashes.
 #[derive(Clone, Default)]
 pub struct ByteTrie {
     trie: Trie<Bytes>,
@@ -17,33 +17,33 @@ impl ByteTrie {
     /// Sets a value; an empty one deletes the key.
     ///
     /// # Errors
-    /// When the key is too long.
+    /// Returns an error if the key is too long.
     pub fn set(&mut self, key: &[u8], value: impl Into<Bytes>) -> Result<(), KeyTooLong> {
         let value = value.into();
         self.waiting.insert(Key::new(key)?, (!value.is_empty()).then_some(value));
         Ok(())
     }
 
-    /// Deletes a key. It need not be there.
+    /// Deletes a key, if present.
     pub fn remove(&mut self, key: &[u8]) {
-        // A key too long to be a key is not there.
+        // A key that is too long cannot be in the trie.
         if let Ok(key) = Key::new(key) {
             self.waiting.insert(key, None);
         }
     }
 
-    /// The value of a key.
+    /// Returns the value of a key.
     pub fn get(&self, key: &[u8]) -> Option<&Bytes> {
         let waiting = self.waiting.get(&Key::new(key).ok()?);
         waiting.map_or_else(|| self.trie.get(key).value(), Option::as_ref)
     }
 
-    /// The root hash.
+    /// Returns the root hash.
     pub fn root(&mut self) -> B256 {
         self.snapshot().root()
     }
 
-    /// How many keys have a value.
+    /// Returns the number of keys that have a value.
     pub fn len(&mut self) -> usize {
         self.snapshot().len().expect("nothing was unloaded")
     }
@@ -52,12 +52,12 @@ impl ByteTrie {
         self.snapshot().is_empty()
     }
 
-    /// Proof of a key's value, or of its absence. See [`Trie::prove`].
+    /// Returns a proof of a key's value, or of its absence. See [`Trie::prove`].
     pub fn prove(&mut self, key: &[u8]) -> Vec<Bytes> {
         self.snapshot().prove(key)
     }
 
-    /// The trie as it is now, with everything hashed.
+    /// Returns the current trie, with all changes hashed.
     pub fn snapshot(&mut self) -> &Trie<Bytes> {
         if !self.waiting.is_empty() {
             self.trie = self.trie.apply(std::mem::take(&mut self.waiting).into_iter().collect());
@@ -66,10 +66,11 @@ impl ByteTrie {
     }
 }
 
-/// The root over keys and values, in any order; of equal keys the last counts, and an empty value deletes.
+/// Returns the root over keys and values in any order. The last of
+/// equal keys wins, and an empty value deletes.
 ///
 /// # Errors
-/// When a key is too long.
+/// Returns an error if a key is too long.
 pub fn trie_root<K: AsRef<[u8]>>(pairs: impl IntoIterator<Item = (K, Bytes)>) -> Result<B256, KeyTooLong> {
     let change =
         |(key, value): (K, Bytes)| Ok((Key::new(key.as_ref())?, Some(value).filter(|v| !v.is_empty())));

@@ -1,6 +1,7 @@
-//! What a snapshot has of nodes that an older one has not, and what it no longer has.
+//! Differences between two snapshots: the nodes that the newer one adds, and those that it no longer has.
 //!
-//! Both are walked side by side, by path. Where both hold the same reference nothing below can differ, and the walk ends.
+//! Both are walked in parallel, by path. The walk stops at equal
+//! references, as nothing below them can differ.
 
 use alloy_primitives::Bytes;
 
@@ -11,39 +12,41 @@ use crate::{
     node::{Branch, Child, Leaf, Node},
 };
 
-/// What happens to the stored node of one path.
+/// The change of the stored node at one path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NodeWrite {
-    /// This node hangs there now, in the form that a [`NodeSource`] gives back.
+    /// This node is now at the path, in the form that a [`NodeSource`] returns.
     Stored(Bytes),
-    /// No node of its own hangs there any more. Those below stay, unless they are named themselves.
+    /// No separately stored node is at the path any more. Nodes below it
+    /// stay, unless they have a change of their own.
     Gone,
-    /// No node hangs there or anywhere below it any more.
+    /// No node is at the path or anywhere below it any more.
     Cleared,
 }
 
-/// One path at which two snapshots differ.
+/// A path at which two snapshots differ.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeChange {
     pub path: NodePath,
     pub write: NodeWrite,
 }
 
-/// Where two snapshots differ.
+/// The differences between two snapshots.
 pub struct Changes<V> {
-    /// In the order of the paths.
+    /// Changed nodes in path order.
     pub nodes: Vec<NodeChange>,
-    /// The new snapshot's values in nodes that differ, by key. Some may have the same value in the old one.
+    /// The new snapshot's values in nodes that differ, by key. Some may
+    /// be equal to the value in the old snapshot.
     pub values: Vec<(Key, V)>,
-    /// The old snapshot's values in nodes that differ or are gone, by key.
+    /// The old snapshot's values in nodes that differ or were removed, by key.
     pub former: Vec<(Key, V)>,
 }
 
-/// A comparison under way.
+/// A comparison in progress.
 pub(crate) struct Comparison<'s, V, S: ?Sized> {
     new_source: &'s S,
     old_source: &'s S,
-    /// Whether values are asked for, too.
+    /// `true` to collect values as well.
     values: bool,
     path: Vec<u8>,
     changes: Changes<V>,
@@ -55,7 +58,7 @@ impl<'s, V: Value, S: NodeSource + ?Sized> Comparison<'s, V, S> {
         Self { new_source, old_source, values, path: Vec::new(), changes }
     }
 
-    /// Compares what hangs at the roots.
+    /// Compares the nodes below the two roots.
     pub fn run(
         mut self,
         old: Option<&Child<V>>,
@@ -65,7 +68,7 @@ impl<'s, V: Value, S: NodeSource + ?Sized> Comparison<'s, V, S> {
         Ok(self.changes)
     }
 
-    /// Compares two nodes that hang at the path.
+    /// Compares two nodes at the current path.
     fn compare(&mut self, old: Option<&Child<V>>, new: Option<&Child<V>>) -> Result<(), LoadError<S::Error>> {
         match (old, new) {
             (None, None) => Ok(()),
@@ -85,8 +88,8 @@ impl<'s, V: Value, S: NodeSource + ?Sized> Comparison<'s, V, S> {
         }
     }
 
-    /// Compares what two nodes are and what hangs below them, each from so many nibbles of its prefix on: there the path
-    /// stands.
+    /// Compares two nodes and their subtrees, each from the given number of nibbles into its prefix on.
+    /// The current path leads to that position.
     fn inside(
         &mut self,
         (old, old_skip): (&Node<V>, usize),
@@ -117,7 +120,8 @@ impl<'s, V: Value, S: NodeSource + ?Sized> Comparison<'s, V, S> {
                 self.value_of(new, true);
                 self.against_old_prefix((old, old_skip + shared), new_branch, on)?;
             }
-            // The two part here: neither has anything below the other, and the paths stay in order.
+            // The prefixes diverge: neither node has anything below the other. The
+            // smaller nibble goes first, in path order.
             (Some(old_on), Some(new_on)) if old_on < new_on => {
                 self.gone(old, old_skip + shared)?;
                 self.came(new, new_skip + shared)?;
@@ -131,7 +135,7 @@ impl<'s, V: Value, S: NodeSource + ?Sized> Comparison<'s, V, S> {
         Ok(())
     }
 
-    /// The children of an old branch, against a prefix of the new one that goes on with `on`.
+    /// Compares the children of an old branch with a new node whose prefix continues with `on`.
     fn against_new_prefix(
         &mut self,
         old: &Branch<V>,
@@ -157,7 +161,7 @@ impl<'s, V: Value, S: NodeSource + ?Sized> Comparison<'s, V, S> {
         Ok(())
     }
 
-    /// The children of a new branch, against a prefix of the old one that goes on with `on`.
+    /// Compares the children of a new branch with an old node whose prefix continues with `on`.
     fn against_old_prefix(
         &mut self,
         (old, skip): (&Node<V>, usize),
@@ -183,7 +187,7 @@ impl<'s, V: Value, S: NodeSource + ?Sized> Comparison<'s, V, S> {
         Ok(())
     }
 
-    /// A node of the new snapshot where the old one has none.
+    /// Records a node of the new snapshot at a path where the old one has none.
     fn added(&mut self, child: &Child<V>) -> Result<(), LoadError<S::Error>> {
         let node = self.open(child, self.new_source)?;
         if self.is_stored(child) {
@@ -192,7 +196,7 @@ impl<'s, V: Value, S: NodeSource + ?Sized> Comparison<'s, V, S> {
         self.came(&node, 0)
     }
 
-    /// A node of the old snapshot where the new one has none.
+    /// Records a node of the old snapshot at a path where the new one has none.
     fn removed(&mut self, child: &Child<V>) -> Result<(), LoadError<S::Error>> {
         if self.is_stored(child) {
             self.write(NodeWrite::Cleared);
@@ -205,19 +209,21 @@ impl<'s, V: Value, S: NodeSource + ?Sized> Comparison<'s, V, S> {
         Ok(())
     }
 
-    /// What a node of the new snapshot holds from so many nibbles of its prefix on, all of it without a counterpart.
+    /// Records the content of a node of the new snapshot from `skip` nibbles into
+    /// its prefix; none of it has a counterpart.
     fn came(&mut self, node: &Node<V>, skip: usize) -> Result<(), LoadError<S::Error>> {
         self.value_of(node, true);
         self.below(node, skip, Self::added)
     }
 
-    /// What a node of the old snapshot held from so many nibbles of its prefix on, all of it without a counterpart.
+    /// Records the content of a node of the old snapshot from `skip` nibbles into
+    /// its prefix; none of it has a counterpart.
     fn gone(&mut self, node: &Node<V>, skip: usize) -> Result<(), LoadError<S::Error>> {
         self.value_of(node, false);
         self.below(node, skip, Self::removed)
     }
 
-    /// Does `each` with every child of a node that has no counterpart.
+    /// Calls `each` for every child of a node that has no counterpart.
     fn below(
         &mut self,
         node: &Node<V>,
@@ -234,7 +240,7 @@ impl<'s, V: Value, S: NodeSource + ?Sized> Comparison<'s, V, S> {
         Ok(())
     }
 
-    /// Does something one nibble further down.
+    /// Runs `then` one nibble further down.
     fn at<T>(&mut self, nibble: u8, then: impl FnOnce(&mut Self) -> T) -> T {
         self.path.push(nibble);
         let result = then(self);
@@ -249,7 +255,7 @@ impl<'s, V: Value, S: NodeSource + ?Sized> Comparison<'s, V, S> {
         }
     }
 
-    /// Whether the node is stored by itself and not as a part of its parent.
+    /// Returns `true` if the node is stored by itself and not inline in its parent.
     fn is_stored(&self, child: &Child<V>) -> bool {
         self.path.is_empty() || child.reference.as_hash().is_some()
     }

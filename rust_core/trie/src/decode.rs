@@ -1,4 +1,4 @@
-//! Nodes from their RLP (yellow paper, appendix D). Nothing that is read is trusted.
+//! Decodes nodes from RLP (yellow paper, appendix D). The input is not trusted.
 
 use alloy_primitives::B256;
 use alloy_rlp::{Header, PayloadView};
@@ -10,14 +10,15 @@ use crate::{
     node::{Branch, Child, Head, Leaf, Node, Reference},
 };
 
-/// Why bytes are not the node that was named.
+/// Reasons for which bytes are rejected as the referenced node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wrong {
     Hash,
     Malformed,
 }
 
-/// The first RLP item of a stored form, which is what the parent names, and the rest: the branch below an extension.
+/// Splits a stored form into its first RLP item, which the parent references, and
+/// the rest: the branch below an extension.
 pub(crate) fn split(stored: &[u8]) -> Option<(&[u8], &[u8])> {
     let mut rest = stored;
     let header = Header::decode(&mut rest).ok()?;
@@ -25,7 +26,7 @@ pub(crate) fn split(stored: &[u8]) -> Option<(&[u8], &[u8])> {
     stored.split_at_checked(length)
 }
 
-/// The node whose first item is `first`, already known to be the right one; `path` is where it hangs.
+/// Decodes the node at `path`. The hash of its first item, `first`, has been checked.
 pub(crate) fn stored<V: Value>(first: &[u8], rest: &[u8], path: &[u8]) -> Result<Node<V>, Wrong> {
     let mut path = path.to_vec();
     match any(first).ok_or(Wrong::Malformed)? {
@@ -40,13 +41,13 @@ pub(crate) fn stored<V: Value>(first: &[u8], rest: &[u8], path: &[u8]) -> Result
     }
 }
 
-/// A node as the RLP of nodes has it, undivided.
+/// A node as in its RLP, with an extension separate from its branch.
 enum Any<'a> {
     Leaf {
         tail: Vec<u8>,
         value: &'a [u8],
     },
-    /// `below`: a hash, or the RLP of a branch that is shorter than that.
+    /// `below`: a hash, or the RLP of a branch if it is shorter than a hash.
     Extension {
         prefix: Vec<u8>,
         below: &'a [u8],
@@ -75,7 +76,7 @@ fn any(mut rlp: &[u8]) -> Option<Any<'_>> {
     }
 }
 
-/// A node of which no part is somewhere else.
+/// Decodes a node that is contained entirely in `rlp`.
 fn inline<V: Value>(rlp: &[u8], path: &mut Vec<u8>) -> Option<Node<V>> {
     match any(rlp)? {
         Any::Leaf { tail, value } => {
@@ -134,7 +135,7 @@ fn leaf<V: Value>(path: &[u8], value: &[u8]) -> Option<Arc<Leaf<V>>> {
     Some(Arc::new(Leaf { key: Key::from_nibbles(path)?, value: V::decode(value)? }))
 }
 
-/// The hash of a child, or the RLP of one that is shorter; nothing where there is no child.
+/// Returns the hash of a child, or the RLP of one that is shorter; empty if there is no child.
 fn reference(item: &[u8]) -> Option<&[u8]> {
     if item.first().is_some_and(|byte| *byte >= alloy_rlp::EMPTY_LIST_CODE) {
         return (item.len() < 32).then_some(item);
@@ -142,12 +143,12 @@ fn reference(item: &[u8]) -> Option<&[u8]> {
     string(item).filter(|hash| hash.is_empty() || hash.len() == 32)
 }
 
-/// The payload of an RLP string.
+/// Returns the payload of an RLP string.
 pub(crate) fn string(mut item: &[u8]) -> Option<&[u8]> {
     Header::decode_bytes(&mut item, false).ok()
 }
 
-/// Whether a compact path is a leaf's, and its nibbles (yellow paper, appendix C).
+/// Decodes a compact path (yellow paper, appendix C): `true` if it belongs to a leaf, and its nibbles.
 pub(crate) fn hex_prefix(path: &[u8]) -> Option<(bool, Vec<u8>)> {
     let (flags, bytes) = path.split_first()?;
     let odd = match (flags >> 4, flags & 0x0f) {

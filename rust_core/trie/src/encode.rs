@@ -1,4 +1,4 @@
-//! RLP of nodes (yellow paper, appendix D).
+//! Encodes nodes as RLP (yellow paper, appendix D).
 
 use alloy_primitives::Bytes;
 use alloy_rlp::Header;
@@ -8,8 +8,9 @@ use crate::{
     node::{Branch, Leaf, Node, Reference, Value},
 };
 
-/// A node as a [`NodeSource`](crate::NodeSource) gives it back: its RLP, and for a branch under an extension the RLP of
-/// the extension followed by that of the branch, unless the extension holds it inline.
+/// Returns a node in the form of a [`NodeSource`](crate::NodeSource): its RLP. For a
+/// branch under an extension, the RLP of the extension is followed by that of the
+/// branch, unless the extension holds it inline.
 pub(crate) fn stored<V: Value>(node: &Node<V>, depth: usize) -> Bytes {
     let (mut scratch, mut out) = (Vec::new(), Vec::new());
     match node {
@@ -30,7 +31,7 @@ pub(crate) fn stored<V: Value>(node: &Node<V>, depth: usize) -> Bytes {
     out.into()
 }
 
-/// A leaf that hangs below the first `depth` nibbles of its key.
+/// Appends a leaf whose position covers the first `depth` nibbles of its key.
 pub(crate) fn leaf<V: Value>(leaf: &Leaf<V>, depth: usize, scratch: &mut Vec<u8>, out: &mut Vec<u8>) {
     scratch.clear();
     leaf.value.encode(scratch);
@@ -47,7 +48,7 @@ pub(crate) fn leaf<V: Value>(leaf: &Leaf<V>, depth: usize, scratch: &mut Vec<u8>
     string(scratch, out);
 }
 
-/// The extension node over a branch.
+/// Appends the extension node over a branch.
 pub(crate) fn extension(prefix: &[u8], below: &Reference, out: &mut Vec<u8>) {
     let path_length = prefix.len() / 2 + 1;
     let odd = prefix.len() % 2;
@@ -62,7 +63,7 @@ pub(crate) fn extension(prefix: &[u8], below: &Reference, out: &mut Vec<u8>) {
     reference(below, out);
 }
 
-/// A branch without its extension.
+/// Appends a branch without its extension.
 pub(crate) fn branch<V: Value>(branch: &Branch<V>, scratch: &mut Vec<u8>, out: &mut Vec<u8>) {
     scratch.clear();
     let mut payload = 16 - branch.children().len() + 1;
@@ -99,7 +100,8 @@ fn reference_length(reference: &Reference) -> usize {
     if length == 32 { 33 } else { length }
 }
 
-/// A compact path always begins with a byte below 0x80, so a path of one byte is its own RLP.
+/// Returns the RLP length of a compact path. Its first byte is below
+/// 0x80, so a path of one byte is its own RLP.
 #[inline]
 fn path_rlp_length(length: usize) -> usize {
     if length == 1 { 1 } else { Header { list: false, payload_length: length }.length_with_payload() }

@@ -1,4 +1,4 @@
-//! A large batch of changes, worked on below the root in parallel.
+//! Applies a large batch of changes to the subtrees of the root in parallel.
 
 use rayon::prelude::*;
 
@@ -9,12 +9,12 @@ use crate::{
     walk,
 };
 
-/// Changes that are planned and hashed together, about: enough to fill the batches of the hash function, and few
-/// enough for their nodes to stay in a core's own cache.
+/// Approximate number of changes that are planned and hashed together: enough to fill the batches of the hash
+/// function, and few enough that their nodes fit into a core's own cache.
 const PIECE: usize = 128;
 
-/// The root after sorted changes, and the keys added. `root` has no prefix; there is none yet in an empty trie.
-/// `None`: nothing changed.
+/// Applies sorted changes. Returns the new root node and the number of added keys, or `None` if nothing
+/// changed. `root` has no prefix; it is `None` for an empty trie.
 pub(crate) fn apply<V: Value>(
     root: Option<&Branch<V>>,
     changes: &mut [Change<V>],
@@ -47,7 +47,7 @@ struct Work<'t, V> {
     changes: &'t mut [Change<V>],
 }
 
-/// What became of some children of the root: those that changed, and the keys added.
+/// The changed children of the root in one portion of the work, and the number of added keys.
 struct Piece<V> {
     children: Vec<(u8, Option<Child<V>>)>,
     added: isize,
@@ -63,7 +63,7 @@ fn work_below<'t, V>(branch: Option<&'t Branch<V>>, mut changes: &'t mut [Change
     work
 }
 
-/// Plans and hashes what lies below some children of the root.
+/// Plans and hashes the nodes below some children of the root.
 fn run<V: Value>(work: &mut [Work<'_, V>]) -> Piece<V> {
     let mut build = Build::default();
     let (mut nibbles, mut slots) = (Vec::new(), Vec::new());

@@ -1,4 +1,4 @@
-//! Iteration in the order of the keys.
+//! Iteration in key order.
 
 use triomphe::Arc;
 
@@ -7,9 +7,9 @@ use crate::{
     node::{Child, Leaf, Node},
 };
 
-/// Walks over all keys and values. What is not in memory is loaded, and not kept.
+/// Iterates over all keys and values. Nodes that are not in memory are loaded but not cached.
 pub(crate) struct Walk<V, S> {
-    /// What is left to visit, the next on top, and where it hangs.
+    /// Remaining nodes with their paths; the next one is last.
     stack: Vec<(Vec<u8>, Child<V>)>,
     /// The value of the branch that was opened last: it comes before the branch's children.
     value: Option<Arc<Leaf<V>>>,
@@ -17,7 +17,7 @@ pub(crate) struct Walk<V, S> {
 }
 
 impl<V, S> Walk<V, S> {
-    /// A walk over what hangs at `path`.
+    /// Returns an iterator over the subtree at `path`.
     pub fn new(path: &[u8], child: Option<&Child<V>>, source: S) -> Self {
         let start = child.map(|child| (path.to_vec(), child.clone()));
         Self { stack: start.into_iter().collect(), value: None, source }

@@ -1,12 +1,12 @@
-//! Keys, read nibble by nibble.
+//! Trie keys, read nibble by nibble.
 //!
-//! `inline` throughout: the generic code that calls this is compiled in other crates.
+//! Functions are marked `inline` because the generic code that calls them is compiled in other crates.
 
 use std::fmt;
 
 use alloy_primitives::{B256, hex};
 
-/// Longest key in bytes. The depth of a trie, and so of every recursion over it, is bounded by it.
+/// Longest key in bytes. It bounds the depth of a trie, and so every recursion over it.
 pub const MAX_KEY_BYTES: usize = 255;
 
 const INLINE: usize = 32;
@@ -18,7 +18,7 @@ pub struct KeyTooLong {
     pub length: usize,
 }
 
-/// A key of up to [`MAX_KEY_BYTES`] bytes; up to 32 are held in place.
+/// A key of up to [`MAX_KEY_BYTES`] bytes; up to 32 bytes are stored inline.
 #[derive(Clone)]
 pub struct Key(Repr);
 
@@ -29,10 +29,10 @@ enum Repr {
 }
 
 impl Key {
-    /// A key of any bytes.
+    /// Returns a key with any bytes.
     ///
     /// # Errors
-    /// When there are more than [`MAX_KEY_BYTES`].
+    /// Returns an error if there are more than [`MAX_KEY_BYTES`] bytes.
     pub fn new(key: &[u8]) -> Result<Self, KeyTooLong> {
         let length = key.len();
         if length > MAX_KEY_BYTES {
@@ -47,14 +47,14 @@ impl Key {
         Ok(Self(Repr::Inline { length, bytes }))
     }
 
-    /// The key of so many nibbles, one per byte; `None` if they are no whole bytes or too many.
+    /// Returns the key with these nibbles, one per byte; `None` if their number is odd or too large.
     pub(crate) fn from_nibbles(nibbles: &[u8]) -> Option<Self> {
         let (pairs, rest) = nibbles.as_chunks::<2>();
         let bytes: Vec<u8> = pairs.iter().map(|[high, low]| high << 4 | low).collect();
         rest.is_empty().then(|| Self::new(&bytes).ok())?
     }
 
-    /// The key's bytes.
+    /// Returns the key's bytes.
     #[inline]
     pub fn as_slice(&self) -> &[u8] {
         match &self.0 {
@@ -73,12 +73,12 @@ impl Key {
         nibble(self.as_slice(), at)
     }
 
-    /// The nibbles from `from` to `to`, one per byte.
+    /// Returns the nibbles from `from` to `to`, one per byte.
     pub(crate) fn nibbles(&self, from: usize, to: usize) -> Box<[u8]> {
         (from..to).map(|at| self.nibble(at)).collect()
     }
 
-    /// How many nibbles from `from` on are the same in `other`.
+    /// Returns the number of nibbles, starting at `from`, that are equal in `other`.
     #[inline]
     pub(crate) fn shared_with(&self, other: &Self, from: usize) -> usize {
         let (a, b) = (self.as_slice(), other.as_slice());
@@ -86,21 +86,21 @@ impl Key {
         (from..end).take_while(|&at| nibble(a, at) == nibble(b, at)).count()
     }
 
-    /// How many leading nibbles of `prefix` this key has from `from` on.
+    /// Returns the number of leading nibbles of `prefix` that this key has, starting at `from`.
     #[inline]
     pub(crate) fn shared_prefix(&self, prefix: &[u8], from: usize) -> usize {
         shared_prefix(self.as_slice(), prefix, from)
     }
 }
 
-/// The nibble at position `at` of a key: the high half of a byte comes first.
+/// Returns the nibble at position `at` of a key: the high half of a byte comes first.
 #[inline]
 pub(crate) fn nibble(key: &[u8], at: usize) -> u8 {
     let byte = key[at / 2];
     if at.is_multiple_of(2) { byte >> 4 } else { byte & 0x0f }
 }
 
-/// How many leading nibbles of `prefix` the key has from `from` on.
+/// Returns the number of leading nibbles of `prefix` that the key has, starting at `from`.
 #[inline]
 pub(crate) fn shared_prefix(key: &[u8], prefix: &[u8], from: usize) -> usize {
     let end = key.len() * 2;
@@ -134,7 +134,7 @@ impl Ord for Key {
     #[inline]
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         if let (Repr::Inline { bytes: ours, .. }, Repr::Inline { bytes: theirs, .. }) = (&self.0, &other.0) {
-            // The zeros behind a short key sort before all else, as its end does.
+            // The zeros that pad a short key sort first, as the end of a key does.
             let order = first_word(ours).cmp(&first_word(theirs));
             if order.is_ne() {
                 return order;

@@ -1,4 +1,4 @@
-//! Tries over lists: transactions, receipts, withdrawals.
+//! Tries over lists: transactions, receipts and withdrawals.
 
 use alloy_primitives::{B256, Bytes};
 
@@ -26,12 +26,12 @@ impl ListTrie {
         self.trie = self.trie.apply(changes);
     }
 
-    /// The root hash. Already computed.
+    /// Returns the root hash, which is already computed.
     pub fn root(&self) -> B256 {
         self.trie.root()
     }
 
-    /// How many items there are.
+    /// Returns the number of items.
     pub fn len(&self) -> usize {
         self.length
     }
@@ -40,18 +40,18 @@ impl ListTrie {
         self.trie.is_empty()
     }
 
-    /// The item at a position.
+    /// Returns the item at a position.
     pub fn get(&self, position: usize) -> Option<&Bytes> {
         self.trie.get(position_key(position).as_slice()).value()
     }
 
-    /// Proof of the item at a position, or of its absence. See [`Trie::prove`].
+    /// Returns a proof of the item at a position, or of its absence. See [`Trie::prove`].
     pub fn prove(&self, position: usize) -> Vec<Bytes> {
         self.trie.prove(position_key(position).as_slice())
     }
 }
 
-/// The root of a list of encoded items (transactionsRoot, receiptsRoot, withdrawalsRoot).
+/// Returns the root of a list of encoded items (transactionsRoot, receiptsRoot, withdrawalsRoot).
 pub fn ordered_trie_root(items: impl IntoIterator<Item = Bytes>) -> B256 {
     let mut list = ListTrie::default();
     list.extend(items);

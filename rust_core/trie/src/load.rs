@@ -1,7 +1,8 @@
-//! Brings the nodes into memory that reads, proofs or changes of some keys reach.
+//! Loads the nodes that reads, proofs or changes of some keys reach.
 //!
-//! Level by level: the nodes of one level are asked for together, and their hashes are checked together. Then the loaded
-//! subtrees are put together from below, and the nodes of the trie above them are copied once.
+//! Loading works level by level: the nodes of one level are requested together, and their
+//! hashes are checked together. Then the loaded subtrees are assembled from the bottom, and the
+//! nodes of the trie above them are copied once.
 //!
 //! ```text
 //! keys -> walk what is in memory -> stubs met -> load, check, decode -> stubs met below them -> ... -> graft
@@ -16,24 +17,25 @@ use crate::{
     node::{Branch, Child, Head, Node, Reference},
 };
 
-/// A key on whose way no stub may be left.
+/// A key whose path may contain no stub after loading.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Want {
     pub key: Key,
-    /// The key is about to be deleted: should that leave a branch with a single child, then the child is loaded too.
+    /// `true` if the key is about to be deleted. If that leaves a branch with
+    /// a single child, the child is loaded too.
     pub deleted: bool,
 }
 
-/// A stub that has to be loaded, and the keys that lead below it (none for a child that only may be merged).
+/// A stub to load, and the keys below it (none for a child that is loaded only because it may be merged).
 struct Pending<'w> {
     path: NodePath,
     reference: Reference,
-    /// The loaded node that has it as its child, in the level above. Nothing for a node of the trie.
+    /// Index of its parent among the loaded nodes of the level above. Unused for a stub of the trie itself.
     parent: usize,
     wants: &'w [Want],
 }
 
-/// A node that has been loaded, and those of its children that have been.
+/// A loaded node, and those of its children that were loaded.
 struct Loaded<V> {
     path: NodePath,
     reference: Reference,
@@ -42,7 +44,8 @@ struct Loaded<V> {
     below: Vec<(NodePath, Child<V>)>,
 }
 
-/// The trie below `top` with all loaded that `wants`, ascending by key, need. `None`: nothing was missing.
+/// Returns the tree below `top` with all nodes loaded that `wants`, ascending by key,
+/// need. Returns `None` if none was missing.
 pub(crate) fn load<V: Value, S: NodeSource + ?Sized>(
     top: &Child<V>,
     wants: &[Want],
@@ -65,14 +68,14 @@ pub(crate) fn load<V: Value, S: NodeSource + ?Sized>(
     Ok(assemble(levels).map(|mut grafts| graft(top, 0, &mut grafts)))
 }
 
-/// Looks for stubs that keys lead to.
+/// Collects the stubs that keys reach.
 struct Search<'s, 'w> {
     parent: usize,
     pending: &'s mut Vec<Pending<'w>>,
 }
 
 impl<'w> Search<'_, 'w> {
-    /// Follows the keys, which share their first `depth` nibbles, below a child that hangs so deep.
+    /// Follows the keys, which share their first `depth` nibbles, below a child at that depth.
     fn below<V>(&mut self, child: &Child<V>, depth: usize, wants: &'w [Want]) {
         let Some(first) = wants.first() else { return };
         match &child.node {
@@ -106,7 +109,7 @@ impl<'w> Search<'_, 'w> {
         }
     }
 
-    /// The child that may be the only one left, and is merged with its branch then.
+    /// Requests the child that may remain as the only one and would then be merged with its branch.
     fn last_child<V>(&mut self, branch: &Branch<V>, path: &[u8], mask: u16) {
         let nibble = u8::try_from(mask.trailing_zeros()).expect("one bit of sixteen is set");
         if let Some(child) = branch.child(nibble)
@@ -122,7 +125,7 @@ impl<'w> Search<'_, 'w> {
     }
 }
 
-/// The keys that have `prefix` from nibble `depth` on: they stand together.
+/// Returns the keys that have `prefix` from nibble `depth` on: they are contiguous.
 fn following<'w>(wants: &'w [Want], prefix: &[u8], depth: usize) -> &'w [Want] {
     let follows = |want: &Want| want.key.shared_prefix(prefix, depth) == prefix.len();
     let start = wants.iter().position(follows).unwrap_or(wants.len());
@@ -130,7 +133,7 @@ fn following<'w>(wants: &'w [Want], prefix: &[u8], depth: usize) -> &'w [Want] {
     &wants[start..start + length]
 }
 
-/// Loads the one node that `reference`, which is a hash, names.
+/// Loads the node with this `reference`, which is a hash.
 pub(crate) fn one<V: Value, S: NodeSource + ?Sized>(
     path: &[u8],
     reference: Reference,
@@ -159,7 +162,7 @@ fn load_level<V: Value, S: NodeSource + ?Sized>(
     Ok(pending.iter().zip(nodes).map(loaded).collect())
 }
 
-/// Decodes stored nodes, each named by its path and its hash.
+/// Checks and decodes stored nodes, each identified by its path and its hash.
 fn checked<V: Value, E>(
     named: &[(&[u8], Reference)],
     stored: &[Option<Bytes>],
@@ -189,7 +192,7 @@ fn checked<V: Value, E>(
     Ok(nodes)
 }
 
-/// Puts the loaded subtrees together, from below. `None` if there are none.
+/// Assembles the loaded subtrees from the bottom. Returns `None` if there are none.
 fn assemble<V>(mut levels: Vec<Vec<Loaded<V>>>) -> Option<Vec<(NodePath, Child<V>)>> {
     loop {
         let level = levels.pop()?;
@@ -209,7 +212,7 @@ fn assemble<V>(mut levels: Vec<Vec<Loaded<V>>>) -> Option<Vec<(NodePath, Child<V
     }
 }
 
-/// A loaded branch with those of its children that were loaded too.
+/// Returns a loaded branch with those of its children that were loaded too.
 fn with_children<V>(node: Node<V>, below: &mut [(NodePath, Child<V>)], depth: usize) -> Node<V> {
     match node {
         Node::Branch(branch) if !below.is_empty() => {
@@ -220,7 +223,7 @@ fn with_children<V>(node: Node<V>, below: &mut [(NodePath, Child<V>)], depth: us
     }
 }
 
-/// A copy of the nodes above the grafts, with the grafts in place of the stubs.
+/// Returns a copy of the nodes above the grafts, with the grafts in place of the stubs.
 fn graft<V>(child: &Child<V>, depth: usize, grafts: &mut [(NodePath, Child<V>)]) -> Child<V> {
     match (&child.node, &grafts) {
         (Node::Branch(branch), _) => {

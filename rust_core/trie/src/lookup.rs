@@ -1,20 +1,20 @@
-//! What a lookup in a trie comes to.
+//! The result of a lookup in a trie.
 
-/// What a trie knows about a key without loading anything.
+/// The result for a key without loading anything.
 pub enum Lookup<'t, V> {
     /// The key has this value.
     Value(&'t V),
     /// The key has no value.
     Absent,
-    /// The way to the key leads below a node that is not in memory.
+    /// The path to the key continues below a node that is not in memory.
     Stub,
 }
 
 impl<'t, V> Lookup<'t, V> {
-    /// The value, `None` if there is none, where nothing is left in a source.
+    /// Returns the value, or `None` if the key has none. For tries that are entirely in memory.
     ///
     /// # Panics
-    /// When the lookup met a stub: [`Trie::load`](crate::Trie::load) the key before.
+    /// Panics if the lookup met a stub: [`Trie::load`](crate::Trie::load) the key first.
     pub fn value(self) -> Option<&'t V> {
         match self {
             Self::Value(value) => Some(value),
@@ -24,7 +24,7 @@ impl<'t, V> Lookup<'t, V> {
     }
 }
 
-// By hand: the derived ones would ask the same of V.
+// Implemented manually: the derived impls would require `V: Clone` and `V: Copy`.
 impl<V> Clone for Lookup<'_, V> {
     fn clone(&self) -> Self {
         *self

@@ -1,15 +1,16 @@
-//! Nodes. They are immutable and shared between the snapshots that have them.
+//! Trie nodes. They are immutable and shared between snapshots.
 
 use alloy_primitives::B256;
 use triomphe::{Arc, ThinArc};
 
 use crate::Key;
 
-/// What a trie holds under a key.
+/// A value in a trie.
 pub trait Value: Clone + Send + Sync {
-    /// Appends the bytes that the leaf commits to. They are never empty: an empty value is an absent one.
+    /// Appends the bytes that the leaf commits to. They are never empty: an empty value means absence.
     fn encode(&self, out: &mut Vec<u8>);
-    /// The value that was encoded so, for leaves that come from a [`NodeSource`](crate::NodeSource). `None`: not a value.
+    /// Decodes a value, for leaves that come from a [`NodeSource`](crate::NodeSource).
+    /// Returns `None` if the bytes are not one.
     fn decode(bytes: &[u8]) -> Option<Self>;
 }
 
@@ -33,9 +34,9 @@ impl Value for Vec<u8> {
     }
 }
 
-/// How a parent names a child: the hash of its RLP, or the RLP itself when that is shorter than 32 bytes.
+/// A parent's reference to a child: the hash of its RLP, or the RLP itself if it is shorter than 32 bytes.
 ///
-/// Aligned, which costs nothing beside a pointer, so that it is copied in whole words.
+/// The alignment lets it be copied in whole words. It costs no space next to a pointer.
 #[derive(Clone, Copy)]
 #[repr(align(8))]
 pub(crate) struct Reference {
@@ -49,7 +50,7 @@ impl Reference {
         Self { bytes: hash.0, length: 32 }
     }
 
-    /// The RLP of a node in place; `None` when it has to be hashed.
+    /// Returns the reference that holds a node's RLP inline; `None` if the RLP has to be hashed.
     #[inline]
     pub fn inline(rlp: &[u8]) -> Option<Self> {
         let length = u8::try_from(rlp.len()).ok().filter(|length| *length < 32)?;
@@ -58,7 +59,7 @@ impl Reference {
         Some(Self { bytes, length })
     }
 
-    /// How a parent names the node with this RLP.
+    /// Returns the reference to the node with this RLP.
     pub fn of(rlp: &[u8]) -> Self {
         Self::inline(rlp).unwrap_or_else(|| Self::hash(foreseal_types::keccak(rlp)))
     }
@@ -68,7 +69,7 @@ impl Reference {
         (self.length == 32).then_some(B256::new(self.bytes))
     }
 
-    /// The hash, or the inline RLP.
+    /// Returns the hash, or the inline RLP.
     #[inline]
     pub fn as_slice(&self) -> &[u8] {
         &self.bytes[..usize::from(self.length)]
@@ -81,49 +82,50 @@ impl PartialEq for Reference {
     }
 }
 
-/// A child as its parent holds it: the reference beside the pointer, so that hashing a parent reads no child.
+/// A child as its parent holds it. The reference is stored next to the pointer,
+/// so that hashing a parent reads no child.
 pub(crate) struct Child<V> {
     pub reference: Reference,
     pub node: Node<V>,
 }
 
-/// A node, or that it is not in memory.
+/// A node, or a stub for one that is not in memory.
 pub(crate) enum Node<V> {
     Leaf(Arc<Leaf<V>>),
     Branch(Branch<V>),
-    /// The node is in a [`NodeSource`](crate::NodeSource). The reference beside it is always a hash: nodes shorter than
-    /// that are part of their parent.
+    /// The node is in a [`NodeSource`](crate::NodeSource). Its reference is always a hash: shorter
+    /// nodes are stored inline in their parent.
     Stub,
 }
 
-/// A value under its whole key: where the leaf hangs decides which part of the key it commits to, so a leaf that moves
-/// up or down is shared, not copied.
+/// A value with its whole key. The position of the leaf decides which part of the key it commits to. A leaf
+/// that moves up or down is therefore shared, not copied.
 pub(crate) struct Leaf<V> {
     pub key: Key,
     pub value: V,
 }
 
-/// A branch, together with the extension node above it when it has a prefix. One allocation: a pointer to follow per
-/// level is what a read of a cold trie costs.
+/// A branch, together with the extension node above it if it has a prefix. It is one allocation: a read of a
+/// cold trie costs one pointer dereference per level.
 pub(crate) struct Branch<V>(ThinArc<Head<V>, Child<V>>);
 
-/// What a branch has beside its children.
+/// The fields of a branch other than its children.
 pub(crate) struct Head<V> {
     /// The nibbles of the extension, one per byte.
     pub prefix: Box<[u8]>,
     /// The value whose key ends here.
     pub value: Option<Arc<Leaf<V>>>,
-    /// Which of the sixteen children exist.
+    /// Bit mask of the children that exist.
     pub mask: u16,
 }
 
 impl<V> Branch<V> {
-    /// A branch of the children in `head.mask`, in order.
+    /// Returns a branch with the children in `head.mask`, in order.
     pub fn new(head: Head<V>, children: impl ExactSizeIterator<Item = Child<V>>) -> Self {
         Self(ThinArc::from_header_and_iter(head, children))
     }
 
-    /// Whether the two are one node in memory, not only equal.
+    /// Returns `true` if the two are the same node in memory, not merely equal.
     pub fn is(&self, other: &Self) -> bool {
         std::ptr::eq(self.head(), other.head())
     }
@@ -144,12 +146,12 @@ impl<V> Branch<V> {
         self.head().value.as_ref()
     }
 
-    /// The children that exist, in order.
+    /// Returns the existing children, in order.
     pub fn children(&self) -> &[Child<V>] {
         &self.0.slice
     }
 
-    /// The children that exist with their nibbles, in order.
+    /// Returns the existing children with their nibbles, in order.
     pub fn entries(&self) -> impl Iterator<Item = (u8, &Child<V>)> {
         (0..16).filter(|nibble| self.mask() & 1 << nibble != 0).zip(self.children())
     }
@@ -179,14 +181,14 @@ impl<V> Drop for Branch<V> {
     }
 }
 
-/// Reads the counters of children that are about to be counted up or down. One by one, each count waits for memory;
-/// the reads wait together.
+/// Reads the reference counts of children that are about to be incremented or decremented. One by one, each
+/// count would wait for memory; these reads overlap.
 pub(crate) fn fetch_sharers<'t, V: 't>(children: impl IntoIterator<Item = &'t Child<V>>) {
     let sharers = children.into_iter().map(|child| child.node.sharers());
     std::hint::black_box(sharers.fold(0, usize::wrapping_add));
 }
 
-// By hand: the derived ones would ask that V be Clone, and copy no more than pointers anyway.
+// Implemented manually: the derived impls would require `V: Clone`, although only pointers are copied.
 impl<V> Clone for Child<V> {
     fn clone(&self) -> Self {
         Self { reference: self.reference, node: self.node.clone() }

@@ -1,4 +1,4 @@
-//! Tries of which a part is not in memory.
+//! Tries that are only partly in memory.
 
 use alloy_primitives::B256;
 
@@ -11,7 +11,7 @@ use crate::{
 };
 
 impl<V: Value> Trie<V> {
-    /// The trie with this root, of which nothing is in memory yet.
+    /// Returns the trie with this root, without any node in memory.
     pub fn stub(root: B256) -> Self {
         if root == EMPTY_ROOT {
             return Self::default();
@@ -20,10 +20,10 @@ impl<V: Value> Trie<V> {
         Self { top: Some(top), root, length: None, partial: true }
     }
 
-    /// The same trie with all nodes in memory that lookups, proofs and changes of these keys need. Each node is checked
-    /// against the hash that its parent holds.
+    /// Returns the same trie with all nodes in memory that lookups, proofs and changes of these keys need.
+    /// Each node is checked against the hash that its parent holds.
     ///
-    /// `source` has the nodes of the version from which the stubs of this trie are.
+    /// `source` has the nodes of the version to which the stubs of this trie belong.
     pub fn load<S: NodeSource + ?Sized>(
         &self,
         wants: impl IntoIterator<Item = Want>,
@@ -43,10 +43,11 @@ impl<V: Value> Trie<V> {
         Ok(top.map_or_else(|| self.clone(), |top| Self { top: Some(top), ..self.clone() }))
     }
 
-    /// What this snapshot has and `old` has not: nodes by path, and what is gone. With `values`, the values that differ
-    /// as well.
+    /// Returns the differences of this snapshot from `old`: added and removed nodes by path.
+    /// With `values`, also the values that differ.
     ///
-    /// Walks only where the references differ. Stubs there are loaded, from the source of their own snapshot.
+    /// Walks only the subtrees whose references differ. Stubs there are
+    /// loaded from the source of their own snapshot.
     pub fn changes<S: NodeSource + ?Sized>(
         &self,
         source: &S,
@@ -58,17 +59,20 @@ impl<V: Value> Trie<V> {
         if self.root == old.root { comparison.run(None, None) } else { comparison.run(old.top(), self.top()) }
     }
 
-    /// The trie in which the branches are stubs that have not changed since `old`, from which this trie descends:
-    /// those whose path begins with the nibble `first`, so that the work comes in sixteen portions. With `nodes` unset
-    /// only values are looked at. `None`: there is nothing to let go of.
+    /// Returns the trie with stubs in place of the branches that have not changed since `old`, an
+    /// ancestor of this trie. Only branches whose path begins with the nibble `first` are processed,
+    /// which divides the work into sixteen portions. If `nodes` is `false`, only values are processed.
+    /// Returns `None` if there is nothing to release.
     ///
-    /// The stubs hold for every snapshot from `old` to this one, so they may be loaded from the nodes of any of them.
+    /// The stubs are valid for every snapshot from `old` to this one, so they may
+    /// be loaded from the nodes of any of them.
     ///
-    /// `value` may make a value smaller that stays in memory, given the value that `old` has under the key, as long as
-    /// it encodes to the same bytes; `None` leaves it.
+    /// `value` may return a smaller form of a value that stays in memory, given the value under the same key
+    /// in `old`. The result must encode to the same bytes; `None` leaves the value unchanged.
     ///
-    /// The root node itself stays, and leaves beside changed nodes stay until those have not changed since `old`
-    /// either. Costs what differs between the two, plus the nodes that become stubs directly.
+    /// The root node stays in memory. Leaves next to changed nodes also stay, until those nodes
+    /// have not changed since `old` either. The cost is the difference between the two tries,
+    /// plus the nodes that become stubs directly.
     #[must_use]
     pub fn unload(
         &self,

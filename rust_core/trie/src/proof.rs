@@ -11,11 +11,11 @@ use crate::{
 };
 
 impl<V: Value> Trie<V> {
-    /// The nodes (RLP) from the root towards `key`, those held inline by their parent left out: they prove the value
-    /// of the key, or that it has none. Nothing for an empty trie.
+    /// Returns the RLP of the nodes from the root towards `key`, without those that their parent holds
+    /// inline. They prove the value of the key, or its absence. The result is empty for an empty trie.
     ///
     /// # Panics
-    /// When it meets a stub: [`Trie::load`] the key before.
+    /// Panics if it meets a stub: [`Trie::load`] the key first.
     pub fn prove(&self, key: &[u8]) -> Vec<Bytes> {
         let mut proof = Vec::new();
         let mut depth = 0;
@@ -43,7 +43,7 @@ impl<V: Value> Trie<V> {
     }
 }
 
-/// Adds a branch and the extension above it; without the branch itself if the key leaves the extension.
+/// Adds a branch and the extension above it; omits the branch itself if the key diverges from the extension.
 fn add_branch<V: Value>(proof: &mut Vec<Bytes>, branch: &Branch<V>, follows: bool) {
     if !branch.prefix().is_empty() {
         let below = reference_without_prefix(branch);

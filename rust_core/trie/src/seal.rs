@@ -1,4 +1,4 @@
-//! Gives the planned nodes their references: one height after the other, many hashes at once.
+//! Computes the references of the planned nodes: one height after the other, with batched hashing.
 
 use std::ops::Range;
 
@@ -12,11 +12,12 @@ use crate::{
     node::{Branch, Child, Head, Node, Reference, fetch_sharers},
 };
 
-/// Nodes encoded before they are hashed together: their RLP then still is in the nearest cache.
+/// Number of nodes that are encoded before they are hashed together:
+/// their RLP is then still in the nearest cache.
 const BATCH: usize = 64;
 
 impl<V: Value> Build<V> {
-    /// Hashes the whole plan and turns slots of it into nodes; `None` for an empty one.
+    /// Hashes the whole plan and turns `roots` into nodes; the result is `None` for an empty slot.
     pub fn seal(self, roots: Vec<Slot<V>>) -> Vec<Option<Child<V>>> {
         let mut sealed = Sealed { heights: Vec::with_capacity(self.heights.len()), links: self.links };
         let mut batch = Batch::default();
@@ -34,7 +35,7 @@ impl<V: Value> Build<V> {
     }
 }
 
-/// The children of which a planned node shares most.
+/// Returns the children of the old branch, most of which the planned node shares.
 fn old_children<V>(planned: &Planned<V>) -> &[Child<V>] {
     match planned {
         Planned::Leaf { .. } => &[],
@@ -42,7 +43,7 @@ fn old_children<V>(planned: &Planned<V>) -> &[Child<V>] {
     }
 }
 
-/// The finished nodes; each is taken by its one parent.
+/// The finished nodes; the only parent of each removes it from here.
 struct Sealed<V> {
     heights: Vec<Vec<Option<Child<V>>>>,
     links: Vec<(u8, Slot<V>)>,
@@ -57,7 +58,7 @@ impl<V> Sealed<V> {
         }
     }
 
-    /// Makes a branch; `children` is an empty list to collect them in.
+    /// Builds a branch; `children` is an empty list that serves as scratch space.
     fn branch(&mut self, planned: PlannedBranch<V>, children: &mut Vec<Child<V>>) -> Branch<V> {
         let PlannedBranch { old, prefix, value, mask, links } = planned;
         let (old_mask, kept) = old.as_ref().map_or((0, [].as_slice()), |old| (old.mask(), old.children()));
@@ -76,11 +77,11 @@ impl<V> Sealed<V> {
     }
 }
 
-/// Nodes on their way through the hash function.
+/// Nodes that are encoded and hashed together.
 struct Batch<V> {
     nodes: Vec<Node<V>>,
     rlp: Vec<u8>,
-    /// Where in `rlp` each node is.
+    /// Position of each node in `rlp`.
     ranges: Vec<Range<usize>>,
     value: Vec<u8>,
     children: Vec<Child<V>>,
@@ -126,7 +127,7 @@ impl<V: Value> Batch<V> {
         done.extend(children.map(|(node, reference)| Some(Child { reference, node })));
     }
 
-    /// A branch with a prefix is named by its extension node, which names the branch.
+    /// Replaces the reference to each branch with a prefix by the reference to its extension node.
     fn extend_prefixed(&mut self, references: &mut [Reference]) {
         self.rlp.clear();
         self.ranges.clear();
@@ -147,7 +148,7 @@ impl<V: Value> Batch<V> {
     }
 }
 
-/// The references of many nodes.
+/// Returns the references to many nodes.
 fn references(rlp: &[u8], ranges: &[Range<usize>]) -> Vec<Reference> {
     let inline: Vec<_> = ranges.iter().map(|range| Reference::inline(&rlp[range.clone()])).collect();
     let long = ranges.iter().zip(&inline).filter(|(_, inline)| inline.is_none());

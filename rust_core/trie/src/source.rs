@@ -1,22 +1,23 @@
-//! Where nodes come from that are not in memory.
+//! Sources of nodes that are not in memory.
 
 use std::{convert::Infallible, fmt, ops::Deref};
 
 use alloy_primitives::Bytes;
 
-/// Gives the stored forms of the nodes of one version of one trie.
+/// Source of the stored nodes of one version of one trie.
 ///
-/// The form is what [`NodeWrite::Stored`](crate::NodeWrite) has: the RLP of the node, and for a branch under an
-/// extension the RLP of both, one behind the other. What a source gives is checked against the hash that the parent
-/// holds, so a source need not be trusted, and a wrong node is a named error.
+/// The stored form is that of [`NodeWrite::Stored`](crate::NodeWrite): the RLP of the node. For a branch
+/// under an extension it is the RLP of the extension followed by that of the branch. Each node is checked
+/// against the hash that its parent holds: a source need not be trusted. A wrong node is a named error.
 pub trait NodeSource: Sync {
-    /// Why reading failed.
+    /// Error of a failed read.
     type Error: Send;
 
-    /// The node that hangs at `path` (nibbles, one per byte; none for the root), `None` if none is stored there.
+    /// Returns the node at `path` (nibbles, one per byte; empty for the
+    /// root), or `None` if none is stored there.
     fn node(&self, path: &[u8]) -> Result<Option<Bytes>, Self::Error>;
 
-    /// Many nodes, in the order of the paths (which ascend). Worth its own implementation where reads share a cost.
+    /// Returns many nodes, in the order of `paths`, which ascend. Implement it where reads share a cost.
     fn nodes(&self, paths: &[&[u8]]) -> Result<Vec<Option<Bytes>>, Self::Error> {
         paths.iter().map(|path| self.node(path)).collect()
     }
@@ -34,7 +35,7 @@ impl<S: NodeSource + ?Sized> NodeSource for &S {
     }
 }
 
-/// The source of a trie that is wholly in memory: it has nothing.
+/// The source of a trie that is entirely in memory: it holds no nodes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Whole;
 
@@ -46,7 +47,7 @@ impl NodeSource for Whole {
     }
 }
 
-/// Why a node could not be loaded.
+/// Errors of loading a node.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LoadError<E> {
     #[error("reading a trie node failed: {0}")]
@@ -59,13 +60,13 @@ pub enum LoadError<E> {
     Malformed { path: NodePath },
 }
 
-/// Where a node hangs: the nibbles from the root to it, one per byte. A branch under an extension hangs where the
-/// extension does. Ordered as a walk from the root meets them.
+/// Path of a node: the nibbles from the root to it, one per byte. A branch under an extension has the path of
+/// the extension. Paths are ordered as a walk from the root visits them.
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodePath(Box<[u8]>);
 
 impl NodePath {
-    /// The nibbles, one per byte.
+    /// Returns the nibbles, one per byte.
     pub fn as_slice(&self) -> &[u8] {
         &self.0
     }

@@ -12,28 +12,29 @@ use crate::{
     walk,
 };
 
-/// Root of a trie with nothing in it: keccak-256 of the empty string's RLP.
+/// Root of an empty trie: keccak-256 of the empty string's RLP.
 pub const EMPTY_ROOT: B256 = b256!("56e81f171bcc55a6ff8345e692c0f86e5b48e01b996cadc001622fb5e363b421");
 
 /// A key and its new value; `None` deletes it.
 pub type Change<V> = (Key, Option<V>);
 
-/// From this many changes on, the subtrees of the root are worked on in parallel.
+/// Number of changes from which on the subtrees of the root are processed in parallel.
 const FORK: usize = 256;
 
-/// From this many changes on, they are sorted in parallel.
+/// Number of changes from which on they are sorted in parallel.
 const PARALLEL_SORT: usize = 4096;
 
 /// A Merkle-Patricia trie, as one immutable snapshot.
 ///
-/// Parts of it may be stubs: their nodes are not in memory but in a [`NodeSource`], by path. A lookup that reaches one
-/// says so; [`Trie::load`] brings in what a lookup, a proof or a batch of changes needs.
+/// Subtrees may be stubs: their nodes are not in memory but in a [`NodeSource`], by path. A
+/// lookup that reaches a stub returns [`Lookup::Stub`]; [`Trie::load`] loads the nodes that a
+/// lookup, a proof or a batch of changes needs.
 pub struct Trie<V> {
     pub(crate) top: Option<Child<V>>,
     pub(crate) root: B256,
-    /// Unknown once a trie began as a stub.
+    /// Number of keys; `None` if the trie began as a stub.
     pub(crate) length: Option<usize>,
-    /// Whether there may be stubs.
+    /// `true` if the trie may contain stubs.
     pub(crate) partial: bool,
 }
 
@@ -50,12 +51,12 @@ impl<V> Clone for Trie<V> {
 }
 
 impl<V: Value> Trie<V> {
-    /// The root hash. Already computed.
+    /// Returns the root hash, which is already computed.
     pub fn root(&self) -> B256 {
         self.root
     }
 
-    /// How many keys have a value; `None` if that is not known, because some of them never were in memory.
+    /// Returns the number of keys that have a value; `None` if unknown, because some were never in memory.
     pub fn len(&self) -> Option<usize> {
         self.length
     }
@@ -64,19 +65,21 @@ impl<V: Value> Trie<V> {
         self.top.is_none()
     }
 
-    /// The value under `key`.
+    /// Returns the value under `key`.
     pub fn get(&self, key: &[u8]) -> Lookup<'_, V> {
         walk::one(self.top.as_ref(), key)
     }
 
-    /// The values under many keys. Several walks go down side by side, so that they wait for memory together.
+    /// Returns the values under many keys. Several walks descend
+    /// together, so that their memory accesses overlap.
     pub fn get_many<K: AsRef<[u8]>>(&self, keys: &[K]) -> Vec<Lookup<'_, V>> {
         let mut values = Vec::with_capacity(keys.len());
         walk::many(self.top.as_ref(), 0, keys, AsRef::as_ref, |value| values.push(value));
         values
     }
 
-    /// All keys and values in the order of the keys. What is not in memory is loaded, checked, and not kept.
+    /// Iterates over all keys and values in key order. Nodes that are not in
+    /// memory are loaded and checked, but not cached.
     pub fn iter<S: NodeSource>(
         &self,
         source: S,
@@ -84,10 +87,10 @@ impl<V: Value> Trie<V> {
         Walk::new(&[], self.top(), source)
     }
 
-    /// The snapshot after `changes`, with its root. Of several changes of one key the last counts.
+    /// Returns the snapshot after `changes`, with its root. The last of several changes of one key wins.
     ///
     /// # Panics
-    /// When a change reaches a stub: [`Trie::load`] the keys before.
+    /// Panics if a change reaches a stub: [`Trie::load`] the keys first.
     #[must_use]
     pub fn apply(&self, changes: Vec<Change<V>>) -> Self {
         let mut changes = in_order(changes);
@@ -105,10 +108,10 @@ impl<V: Value> Trie<V> {
         self.next(build.seal(vec![slot]).pop().flatten(), added)
     }
 
-    /// Applies changes to many small tries at once: their nodes are hashed together.
+    /// Applies changes to many small tries at once, hashing their nodes together.
     ///
     /// # Panics
-    /// As [`Trie::apply`].
+    /// Panics under the same condition as [`Trie::apply`].
     #[must_use]
     pub fn apply_all(work: Vec<(Self, Vec<Change<V>>)>) -> Vec<Self> {
         let mut build = Build::default();
@@ -130,7 +133,7 @@ impl<V: Value> Trie<V> {
 
     fn next(&self, top: Option<Child<V>>, added: isize) -> Self {
         let root = top.as_ref().map_or(EMPTY_ROOT, |top| {
-            // The root is hashed even when a parent would hold it inline.
+            // The root is hashed even if a parent would hold it inline.
             top.reference.as_hash().unwrap_or_else(|| keccak256(top.reference.as_slice()))
         });
         let length = self
@@ -139,7 +142,8 @@ impl<V: Value> Trie<V> {
         Self { top, root, length, partial: self.partial }
     }
 
-    /// Works on the subtrees below the root in parallel. `None` when there is no plain branch to fork at.
+    /// Applies changes to the subtrees of the root in parallel. Returns `None` if the root is a
+    /// leaf, a stub, or a branch with a prefix.
     fn apply_forked(&self, changes: &mut [Change<V>]) -> Option<Self> {
         let branch = match self.top.as_ref().map(|top| &top.node) {
             None => None,
@@ -151,7 +155,7 @@ impl<V: Value> Trie<V> {
     }
 }
 
-/// Sorts the changes by key; of equal keys the last stays.
+/// Sorts the changes by key; the last of equal keys stays.
 fn in_order<V: Value>(mut changes: Vec<Change<V>>) -> Vec<Change<V>> {
     if !changes.is_sorted_by(|a, b| a.0 < b.0) {
         if changes.len() < PARALLEL_SORT {

@@ -1,26 +1,28 @@
-//! Lets go of nodes that a store has.
+//! Releases nodes from memory that a store holds.
 //!
-//! A stub is read as of a block that later moves on, so it must hold for every snapshot between the older one and this.
-//! An equal hash does not say that: a value may have been another in between and be back. A branch that is the *same
-//! node in memory* never changed, and never moved, since a branch that moves gets another prefix. Leaves move as they
-//! are, so a leaf goes with the branch above it, or not yet.
+//! A stub is loaded as of a block that later advances. It must therefore be valid for every snapshot
+//! from the older one to this one. An equal hash does not ensure that: a value may have changed and
+//! changed back in between. A branch that is the *same node in memory* never changed, and never moved,
+//! since a branch that moves gets another prefix. Leaves move without being copied, so a leaf is
+//! released only together with the branch above it.
 
 use triomphe::Arc;
 
 use crate::node::{Branch, Child, Head, Leaf, Node};
 
-/// One portion of the work: what has not changed since an older snapshot becomes stubs.
+/// One portion of the work: replaces branches that have not changed since an older snapshot with stubs.
 pub(crate) struct Unload<F> {
-    /// The first nibble of the paths that are looked at.
+    /// First nibble of the paths that are processed.
     pub first: u8,
-    /// Whether nodes become stubs, or only values are looked at.
+    /// `true` if branches become stubs; otherwise only values are processed.
     pub nodes: bool,
-    /// Makes a value smaller, given its older one, so that it encodes as before. `None`: it stays.
+    /// Returns a smaller form of a value with the same encoding, given the older
+    /// value. `None` leaves the value unchanged.
     pub value: F,
 }
 
 impl<F> Unload<F> {
-    /// What becomes of a node that hangs at the same path as `old`. `None`: it stays.
+    /// Returns the replacement of a node that is at the same path as `old`. `None` leaves the node unchanged.
     pub fn below<V>(&self, new: &Child<V>, old: &Child<V>, depth: usize) -> Option<Child<V>>
     where
         F: Fn(&V, &V) -> Option<V>,

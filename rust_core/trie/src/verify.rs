@@ -1,4 +1,4 @@
-//! Checking Merkle proofs, without a trie.
+//! Verification of Merkle proofs, without a trie.
 
 use alloy_primitives::{B256, Bytes};
 use alloy_rlp::{Header, PayloadView};
@@ -9,7 +9,7 @@ use crate::{
     decode::{hex_prefix, string},
 };
 
-/// Why a proof shows nothing.
+/// Reasons for which a proof is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProofError {
     #[error("node {index} does not have the hash that leads to it")]
@@ -22,11 +22,12 @@ pub enum ProofError {
     Extra { count: usize },
 }
 
-/// The value that `proof`, the nodes from the root towards `key` as [`Trie::prove`](crate::Trie::prove) gives
-/// them, shows under `key` in the trie with `root`; `None` if it shows that there is none.
+/// Returns the value under `key` that `proof` proves for the trie with `root`; `None` if it proves the
+/// absence of a value. `proof` holds the nodes from the root towards `key`, as
+/// [`Trie::prove`](crate::Trie::prove) returns them.
 ///
 /// # Errors
-/// When it shows neither.
+/// Returns an error if the proof shows neither.
 pub fn verify_proof<N: AsRef<[u8]>>(
     root: B256,
     key: &[u8],
@@ -60,15 +61,16 @@ pub fn verify_proof<N: AsRef<[u8]>>(
     }
 }
 
-/// Where a node sends the rest of a key.
+/// The result of following a key through one node.
 enum Next<'a> {
     Hash(B256),
-    /// A node shorter than 32 bytes stands inside its parent.
+    /// A node shorter than 32 bytes, stored inside its parent.
     Inline(&'a [u8]),
     Decided(Option<&'a [u8]>),
 }
 
-/// Takes from `rest` the nibbles that the node consumes. `None` if it is not a node.
+/// Follows `rest` through a node and removes the nibbles that the node
+/// consumes. Returns `None` if it is not a node.
 fn follow<'a>(node: &'a [u8], rest: &mut &[u8]) -> Option<Next<'a>> {
     let mut buf = node;
     let PayloadView::List(items) = Header::decode_raw(&mut buf).ok()? else {

@@ -6,12 +6,12 @@ use crate::{
     node::{Child, Node},
 };
 
-/// Walks that go down side by side.
+/// Number of walks that descend together.
 const WALKS: usize = 16;
 
-/// How far a walk has come.
+/// State of a walk.
 enum Cursor<'t, V> {
-    /// At a node that hangs so many nibbles deep.
+    /// At a node that is this many nibbles below the root.
     Under(&'t Node<V>, usize),
     At(Lookup<'t, V>),
 }
@@ -36,7 +36,7 @@ pub(crate) fn one<'t, V>(top: Option<&'t Child<V>>, key: &[u8]) -> Lookup<'t, V>
     }
 }
 
-/// Looks up many keys below `top`, which hangs `depth` nibbles deep, several side by side.
+/// Looks up many keys below `top`, which is `depth` nibbles below the root, several at a time.
 pub(crate) fn many<'t, V: 't, K>(
     top: Option<&'t Child<V>>,
     depth: usize,
@@ -66,7 +66,8 @@ pub(crate) fn many<'t, V: 't, K>(
     }
 }
 
-/// Brings the nodes above the keys of `changes` into the cache: to update them one after the other would wait for each.
+/// Brings the nodes above the keys of `changes` into the CPU cache. Updating
+/// them one by one would wait for each access.
 pub(crate) fn fetch<V>(top: Option<&Child<V>>, depth: usize, changes: &[Change<V>]) {
     if changes.len() >= WALKS {
         many(
@@ -81,7 +82,7 @@ pub(crate) fn fetch<V>(top: Option<&Child<V>>, depth: usize, changes: &[Change<V
     }
 }
 
-/// One step of a walk.
+/// Advances a walk by one node.
 #[inline]
 fn descend<'t, V>(node: &'t Node<V>, key: &[u8], depth: usize) -> Cursor<'t, V> {
     let branch = match node {

@@ -1,4 +1,4 @@
-//! The trie of bytes that changes in place.
+//! The byte trie that changes in place.
 
 mod reference;
 
@@ -45,7 +45,7 @@ proptest! {
                     prop_assert_eq!(trie.root(), reference::root(&model));
                 }
             }
-            // An empty value is an absent one, hashed or not.
+            // An empty value means absence, hashed or not.
             model.retain(|_, value| !value.is_empty());
             for key in model.keys() {
                 prop_assert_eq!(trie.get(key).map(|value| value.to_vec()), model.get(key).cloned());
@@ -78,7 +78,7 @@ fn keys_that_are_too_long() {
     assert!(trie_root([(&long, Bytes::from(vec![1]))]).is_err());
 }
 
-/// "any order" of ethereum/tests' TrieTests, and the values of its branching test.
+/// The case "any order" of the TrieTests in ethereum/tests, and the values of its branching test.
 #[test]
 fn known_roots() {
     let root = |pairs: &[(&str, &str)]| -> B256 {

@@ -1,4 +1,4 @@
-//! List tries against alloy's ordered root.
+//! Compares list tries with alloy's ordered root.
 
 use alloy_primitives::Bytes;
 use alloy_trie::root::ordered_trie_root_encoded;

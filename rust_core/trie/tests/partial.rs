@@ -1,4 +1,4 @@
-//! Tries of which parts are in a source, against the same tries wholly in memory.
+//! Compares tries that are partly in a source with the same tries entirely in memory.
 
 mod alloy;
 mod versions;
@@ -26,9 +26,9 @@ fn want(bytes: &[u8]) -> Want {
     Want { key: key(bytes), deleted: false }
 }
 
-/// The next snapshot of a trie with stubs.
+/// Returns the next snapshot of a trie with stubs.
 fn apply(trie: &Tree, batch: &Batch, source: &Version<'_>) -> Tree {
-    // As `apply` takes the last of several changes of a key, so only that one counts as a deletion.
+    // `apply` uses the last of several changes of a key, so only that one decides about the deletion.
     let last: BTreeMap<_, _> = batch.iter().map(|(k, v)| (k.clone(), v.is_none())).collect();
     let wants = last.into_iter().map(|(k, deleted)| Want { key: key(&k), deleted });
     trie.load(wants, source).expect("every node is stored").apply(changes(batch))
@@ -41,7 +41,7 @@ fn unloaded(mut trie: Tree, old: &Tree, portions: impl IntoIterator<Item = u8>) 
     trie
 }
 
-/// Everything that a version answers, against the trie in memory.
+/// Compares every result of a stored version with that of the trie in memory.
 fn assert_same(whole: &Tree, stored: &Tree, source: &Version<'_>, asked: &[Vec<u8>]) {
     assert_eq!(whole.root(), stored.root());
     let loaded = stored.load(asked.iter().map(|bytes| want(bytes)), source).expect("every node is stored");
@@ -60,7 +60,8 @@ fn assert_same(whole: &Tree, stored: &Tree, source: &Version<'_>, asked: &[Vec<u
     assert_eq!(read, all);
 }
 
-/// Keys that share prefixes, and that are prefixes of one another; short values make nodes that are held inline.
+/// Generates keys that share prefixes or are prefixes of one another; short
+/// values yield nodes that are held inline.
 fn close_key() -> impl Strategy<Value = Vec<u8>> {
     let byte = prop_oneof![Just(0x00), Just(0x01), Just(0x10), Just(0x11), Just(0xff)];
     prop_oneof![8 => vec(byte, 0..5), 1 => vec(any::<u8>(), 30..40)]
@@ -70,7 +71,7 @@ fn value() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![vec(any::<u8>(), 1..4), vec(any::<u8>(), 20..40), vec(any::<u8>(), 60..300)]
 }
 
-/// Batches, and how many of them pass before the next write.
+/// Generates batches, and the number of batches between two writes.
 fn history() -> impl Strategy<Value = (Vec<Batch>, u64)> {
     (vec(vec((close_key(), option::weighted(0.55, value())), 0..20), 1..10), 1u64..4)
 }
@@ -78,7 +79,7 @@ fn history() -> impl Strategy<Value = (Vec<Batch>, u64)> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
-    /// The live trie is unloaded after every write, so that its next batch works on stubs.
+    /// Unloads the live trie after every write, so that its next batch works on stubs.
     #[test]
     fn histories_over_a_source((batches, every) in history(), first in 0u8..16, portions in 0u8..17) {
         let (mut nodes, mut whole, mut live) = (Nodes::default(), Tree::default(), Tree::default());
@@ -105,7 +106,7 @@ proptest! {
         assert_same(&whole, &live, &nodes.at(written.1), &asked);
     }
 
-    /// What differs between two snapshots is the same whether they are in memory or not.
+    /// The differences between two snapshots do not depend on whether they are in memory.
     #[test]
     fn changes_between_stubs((batches, _) in history()) {
         let mut nodes = Nodes::default();
@@ -127,7 +128,7 @@ proptest! {
                 prop_assert!(whole.nodes.is_sorted_by(|a, b| a.path < b.path));
                 prop_assert!(whole.values.is_sorted_by(|a, b| a.0.as_slice() < b.0.as_slice()));
                 prop_assert!(whole.former.is_sorted_by(|a, b| a.0.as_slice() < b.0.as_slice()));
-                // Every value that came, went or changed is named.
+                // Every added, removed or changed value is listed.
                 let (old, new) = (model(old), model(new));
                 for (key, value) in &new {
                     prop_assert!(old.get(key) == Some(value) || named(&whole.values, key));
@@ -139,7 +140,8 @@ proptest! {
         }
     }
 
-    /// One byte of one node changed, or a node missing: an error with its name, or an answer that does not need it.
+    /// With one changed byte in a node, or a missing node, a read returns an error
+    /// with its path, or does not need the node.
     #[test]
     fn damage_is_named(
         (batches, _) in history(), node in any::<prop::sample::Index>(), byte in any::<prop::sample::Index>(),
@@ -188,7 +190,8 @@ fn model(trie: &Tree) -> BTreeMap<Vec<u8>, Vec<u8>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
-    /// Hashed keys, on both sides of the size from which work is forked; each version starts with nothing in memory.
+    /// Uses hashed keys and batches on both sides of the size from which work is
+    /// forked. No version starts with nodes in memory.
     #[test]
     fn hashed_keys_against_alloy(
         batches in vec(vec((0u64..1500, option::weighted(0.5, value())), 0..800), 1..5),
@@ -219,7 +222,8 @@ proptest! {
     }
 }
 
-/// A branch of two of which one goes: the other has to be loaded to take its place, whatever it is.
+/// If one of a branch's two children is deleted, the other is loaded to
+/// replace the branch, regardless of its kind.
 #[test]
 fn the_last_child_of_a_branch_is_loaded() {
     let long = Some(vec![7; 40]);
@@ -239,7 +243,7 @@ fn the_last_child_of_a_branch_is_loaded() {
     }
 }
 
-/// A stub, once loaded, is read as the trie; nothing else of the trie is.
+/// Loading makes the requested part of a stub readable; nothing else is loaded.
 #[test]
 fn only_what_is_needed_is_loaded() {
     let batch: Batch =
@@ -256,19 +260,19 @@ fn only_what_is_needed_is_loaded() {
     let before = source.reads();
     let again = loaded.load([want(&batch[0].0)], &source).unwrap();
     assert_eq!(source.reads(), before);
-    // One leaf changed: what differs is the way to it, and the old snapshot is in memory there.
+    // One leaf changed: only the path to it differs, and that part of the old snapshot is in memory.
     let next = again.apply(vec![(key(&batch[0].0), Some(vec![2; 40]))]);
     let changed = next.changes(&source, &again, &source, false).unwrap();
     assert_eq!(source.reads(), before);
     assert!(changed.nodes.iter().all(|change| matches!(change.write, NodeWrite::Stored(_))));
     assert_eq!(changed.nodes.len(), before);
-    // Let go of again, the trie asks for the same nodes as in the beginning, the root aside.
+    // After unloading, a load reads the same nodes as at the beginning, except the root.
     let less = unloaded(again.clone(), &again, 0..16);
     less.load([want(&batch[0].0)], &source).unwrap();
     assert_eq!(source.reads(), before * 2 - 1);
 }
 
-/// A portion touches its own sixteenth only.
+/// A portion affects only its own sixteenth.
 #[test]
 fn a_portion_is_a_sixteenth() {
     let batch: Batch =
@@ -289,7 +293,8 @@ fn a_stub_of_nothing_is_nothing() {
     assert_eq!(stub.load([want(b"k")], &Whole).unwrap().root(), EMPTY_ROOT);
 }
 
-/// Equal is not unchanged: between the two snapshots the node was another, and a stub would not hold there.
+/// Equal does not mean unchanged: the node differed between the two
+/// snapshots, so a stub would not be valid there.
 #[test]
 fn what_came_back_stays() {
     let batch: Batch =
@@ -302,6 +307,6 @@ fn what_came_back_stays() {
     assert!(matches!(less.get(&batch[0].0), Lookup::Value(_)));
     let stubs = batch.iter().filter(|(key, _)| matches!(less.get(key), Lookup::Stub)).count();
     assert!(stubs > 1_900, "{stubs} of 2,000");
-    // Unchanged for as long as the older snapshot is behind, it goes.
+    // The node has not changed since the newer reference snapshot, so it becomes a stub.
     assert!(matches!(unloaded(less.clone(), &less, 0..16).get(&batch[0].0), Lookup::Stub));
 }

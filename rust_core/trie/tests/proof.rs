@@ -1,4 +1,5 @@
-//! Proofs against alloy's verifier, and for keys that it does not know against the yellow paper's rules.
+//! Compares proofs with alloy's verifier, and for keys that it does
+//! not support with the yellow paper's rules.
 
 mod reference;
 

@@ -1,4 +1,5 @@
-//! The persistent trie against two independent ones: alloy-trie for hashed keys, the yellow paper for any keys.
+//! Compares the persistent trie with two independent ones: alloy-trie for
+//! hashed keys, the yellow paper for any keys.
 
 mod alloy;
 mod reference;
@@ -44,14 +45,14 @@ fn assert_holds(trie: &Trie<Vec<u8>>, model: &Model) {
     for (key, value) in model {
         assert_eq!(trie.get(key).value(), Some(value));
     }
-    // Side by side, keys beyond those of the trie among them.
+    // Looks up many keys together, including keys that extend those of the trie.
     let asked: Vec<Vec<u8>> =
         model.keys().flat_map(|key| [key.clone(), [key, &[0x01][..]].concat()]).collect();
     let expected: Vec<_> = asked.iter().map(|key| model.get(key)).collect();
     assert_eq!(trie.get_many(&asked).into_iter().map(Lookup::value).collect::<Vec<_>>(), expected);
 }
 
-/// Keys that share prefixes, and that are prefixes of one another.
+/// Generates keys that share prefixes or are prefixes of one another.
 fn close_key() -> impl Strategy<Value = Vec<u8>> {
     let byte = prop_oneof![Just(0x00), Just(0x01), Just(0x10), Just(0x11), Just(0xff)];
     prop_oneof![8 => vec(byte, 0..5), 1 => vec(any::<u8>(), 30..40)]
@@ -83,7 +84,8 @@ proptest! {
             assert_holds(trie, model);
             prop_assert_eq!(trie.root(), reference::root(model));
         }
-        // Whatever came before, the same content is the same trie, and deleting it all leaves nothing.
+        // The same content yields the same trie, regardless of its history.
+        // Deleting all keys yields the empty trie.
         let again: Batch = model.iter().map(|(k, v)| (k.clone(), Some(v.clone()))).collect();
         prop_assert_eq!(Trie::default().apply(changes(&again)).root(), trie.root());
         let gone: Batch = model.into_keys().map(|k| (k, None)).collect();
@@ -110,7 +112,8 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Batches on both sides of the size from which the work is forked; keys drawn from few, so that many are deleted.
+    /// Uses batches on both sides of the size from which work is forked.
+    /// Few keys exist, so that many are deleted.
     #[test]
     fn hashed_keys_against_alloy(
         batches in vec(vec((0u64..1500, option::weighted(0.6, value())), 0..800), 1..5),
@@ -179,7 +182,7 @@ fn a_key_has_a_greatest_length() {
     assert_eq!(error.length, MAX_KEY_BYTES + 1);
 }
 
-/// The deepest trie there can be: every key is a prefix of the next.
+/// The deepest possible trie: every key is a prefix of the next.
 #[test]
 fn the_deepest_trie() {
     let deep: Model = (0..=MAX_KEY_BYTES).map(|length| (vec![0xab; length], vec![1, 2])).collect();
@@ -191,7 +194,7 @@ fn the_deepest_trie() {
     assert_eq!(gone.root(), EMPTY_ROOT);
 }
 
-/// A value that counts nothing but is not bytes: what the trie holds is encoded only to be hashed.
+/// A value type other than bytes: the trie encodes values only to hash them.
 #[test]
 fn values_are_typed() {
     #[derive(Clone)]

@@ -1,4 +1,4 @@
-//! Proofs checked without a trie.
+//! Verification of proofs without a trie.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ fn built(content: &Content) -> ByteTrie {
     trie
 }
 
-/// Short keys over few letters: nodes of every kind, inline ones too.
+/// Generates short keys over few byte values, which yield nodes of every kind, including inline ones.
 fn key() -> impl Strategy<Value = Vec<u8>> {
     vec(prop::sample::select(vec![0x00, 0x01, 0x10, 0x11, 0xff]), 0..5)
 }

@@ -1,8 +1,8 @@
-//! An account as execution sees it.
+//! Account data that execution uses.
 
 use alloy_primitives::{B256, KECCAK256_EMPTY, U256};
 
-/// Nonce, balance (wei) and code hash. The storage root is the trie's business, not the account's.
+/// Nonce, balance (wei) and code hash. The state trie stores the storage root; it is not part of this type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Account {
     pub nonce: u64,
@@ -11,7 +11,7 @@ pub struct Account {
 }
 
 impl Account {
-    /// Whether the account is empty in the sense of EIP-161.
+    /// Returns `true` if the account is empty as defined by EIP-161.
     pub fn is_empty(&self) -> bool {
         self.nonce == 0 && self.balance.is_zero() && self.code_hash == KECCAK256_EMPTY
     }

@@ -1,4 +1,4 @@
-//! A block: sealed, or as it stands at a step.
+//! A block: sealed, or its state at a step while it is built.
 
 use std::sync::Arc;
 
@@ -10,24 +10,25 @@ use imbl::Vector;
 
 use crate::{Envelope, Receipt, Transaction};
 
-/// A block with its receipts. Lists share their structure with the block of the step before, so that a
-/// step costs what it adds.
+/// A block with its receipts. The lists share their structure with the block at the previous step, so
+/// a step costs only the items that it adds.
 #[derive(Clone, Debug)]
 pub struct Block {
     pub header: Header,
     /// Hash of `header`.
     pub hash: B256,
     pub transactions: Vector<Arc<Transaction>>,
-    /// One per transaction.
+    /// One receipt per transaction.
     pub receipts: Vector<Arc<Receipt>>,
     pub uncles: Vec<Header>,
     /// `None` before Shanghai.
     pub withdrawals: Option<Withdrawals>,
-    /// Length in bytes of the RLP of the transaction list's payload; kept because `size` needs it at every step.
+    /// Length in bytes of the RLP payload of the transaction list;
+    /// stored because `size` needs it at every step.
     pub transactions_length: usize,
 }
 
-/// The wire form of a block (yellow paper, EIP-4895). Withdrawals that are not there are left out, and nothing stands for them.
+/// The wire form of a block (yellow paper, EIP-4895). Absent withdrawals are omitted without a placeholder.
 #[derive(Clone, Debug, RlpEncodable, RlpDecodable)]
 #[rlp(trailing(canonical))]
 pub struct BlockBytes {
@@ -38,12 +39,12 @@ pub struct BlockBytes {
 }
 
 impl Block {
-    /// Size in bytes of the block's RLP, as `eth_getBlockByNumber` reports it.
+    /// Returns the size in bytes of the block's RLP, as `eth_getBlockByNumber` reports it.
     pub fn size(&self) -> usize {
         RlpHeader { list: true, payload_length: self.payload_length() }.length_with_payload()
     }
 
-    /// Number of logs of the block's first transactions.
+    /// Returns the number of logs in the first `transactions` transactions of the block.
     pub fn log_count(&self, transactions: usize) -> u64 {
         let last = transactions.checked_sub(1).and_then(|last| self.receipts.get(last));
         last.map_or(0, |receipt| receipt.log_end())
@@ -56,7 +57,7 @@ impl Block {
             + self.withdrawals.as_ref().map_or(0, Encodable::length)
     }
 
-    /// The block's RLP.
+    /// Appends the block's RLP to `out`.
     pub fn encode(&self, out: &mut Vec<u8>) {
         RlpHeader { list: true, payload_length: self.payload_length() }.encode(out);
         self.header.encode(out);
@@ -71,7 +72,8 @@ impl Block {
     }
 }
 
-/// Length of a transaction inside the block's RLP: typed ones are wrapped in a string.
+/// Returns the length in bytes of a transaction inside the block's RLP,
+/// where typed ones are wrapped in a string.
 pub fn length_in_block(transaction: &Transaction) -> usize {
     transaction.envelope().length()
 }

@@ -1,4 +1,4 @@
-//! A few values that were asked for lately.
+//! A bounded cache of recently used values.
 
 use std::{fmt, hash::Hash};
 
@@ -8,11 +8,11 @@ use quick_cache::{
     sync::{Cache as Inner, DefaultLifecycle},
 };
 
-/// Values by key within a bound on their weights together; what is asked for again stays longest. A value that weighs more than
-/// the bound is not kept.
+/// Values by key, bounded by the sum of their weights. Values that are read again stay longest. A value that
+/// weighs more than the bound is not stored.
 pub struct Cache<K, V>(Inner<K, (V, u64), Given, DefaultHashBuilder>);
 
-/// The weight that a value was given.
+/// Weighter that returns the weight stored with each value.
 #[derive(Clone)]
 struct Given;
 
@@ -23,9 +23,10 @@ impl<K, V> Weighter<K, (V, u64)> for Given {
 }
 
 impl<K: Eq + Hash, V: Clone> Cache<K, V> {
-    /// An empty cache of values that weigh `greatest` together: about `number` of them.
+    /// Returns an empty cache whose values weigh at most `greatest` in
+    /// total. It is sized for about `number` values.
     pub fn new(greatest: u64, number: usize) -> Self {
-        // In one piece: of several, each would have its part of the bound, and a value has to fit into one.
+        // One shard: each of several would get a fraction of the bound, and a value has to fit into one.
         let options = OptionsBuilder::new()
             .shards(1)
             .weight_capacity(greatest)
@@ -36,17 +37,17 @@ impl<K: Eq + Hash, V: Clone> Cache<K, V> {
         Self(Inner::with_options(options, Given, hasher, DefaultLifecycle::default()))
     }
 
-    /// The value under `key`.
+    /// Returns the value cached under `key`.
     pub fn get(&self, key: &K) -> Option<V> {
         self.0.get(key).map(|(value, _)| value)
     }
 
-    /// Keeps a value for a while.
+    /// Inserts a value; other values may be evicted for it.
     pub fn insert(&self, key: K, value: V, weight: u64) {
         self.0.insert(key, (value, weight));
     }
 
-    /// What the values weigh together.
+    /// Returns the total weight of the cached values.
     pub fn weight(&self) -> u64 {
         self.0.weight()
     }

@@ -1,4 +1,4 @@
-//! The rules of a chain: which fork is active when, and the numbers that depend on it.
+//! The rules of a chain: fork activation and the parameters that depend on it.
 
 use std::ops::RangeInclusive;
 
@@ -23,9 +23,10 @@ pub const TRANSACTION_GAS_CAP: u64 = alloy_eips::eip7825::MAX_TX_GAS_LIMIT_OSAKA
 /// Largest RLP size of a block in bytes from Osaka on (EIP-7934).
 pub const MAX_BLOCK_BYTES: usize = 10 * 1024 * 1024 - 2 * 1024 * 1024;
 
-/// Least gas limit of a block (yellow paper, section 4.4.4).
+/// Lowest gas limit of a block (yellow paper, section 4.4.4).
 const MIN_GAS_LIMIT: u64 = 5_000;
-/// The gas limit moves by less than this part of the parent's (yellow paper, section 4.4.4).
+/// Divisor of the parent's gas limit: the limit changes by less than
+/// this fraction (yellow paper, section 4.4.4).
 const GAS_LIMIT_BOUND: u64 = 1_024;
 
 /// A chain's rules, read from a genesis file in geth's format.
@@ -33,16 +34,16 @@ const GAS_LIMIT_BOUND: u64 = 1_024;
 pub struct ChainSpec {
     genesis: Genesis,
     blobs: BlobScheduleBlobParams,
-    /// Base fee of a produced block never falls below this (wei), from `config.minBaseFee`.
+    /// Lowest base fee (wei per gas) of a produced block, from `config.minBaseFee`.
     min_base_fee: u64,
 }
 
-/// The position of a block as far as fork rules care.
+/// The fields of a block that select its fork rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ForkPoint {
     pub number: u64,
     pub timestamp: u64,
-    /// Whether the block is a proof-of-stake one: its difficulty is zero (EIP-3675).
+    /// `true` for a proof-of-stake block: its difficulty is zero (EIP-3675).
     pub merged: bool,
 }
 
@@ -53,10 +54,11 @@ impl From<&Header> for ForkPoint {
 }
 
 impl ChainSpec {
-    /// Takes the rules from a genesis.
+    /// Reads the rules from a genesis.
     ///
     /// # Errors
-    /// When the genesis names a fork that this version does not implement, or a number that no chain can have.
+    /// Returns an error if the genesis names a fork that this version does
+    /// not implement, or a number out of range.
     pub fn new(genesis: Genesis) -> Result<Self, GenesisError> {
         check_genesis(&genesis)?;
         let config = &genesis.config;
@@ -68,32 +70,32 @@ impl ChainSpec {
         Ok(Self { genesis, blobs, min_base_fee })
     }
 
-    /// The genesis that the rules came from, its allocation included.
+    /// Returns the genesis from which the rules were read, including its allocation.
     pub fn genesis(&self) -> &Genesis {
         &self.genesis
     }
 
-    /// The fork configuration.
+    /// Returns the fork configuration.
     pub fn config(&self) -> &ChainConfig {
         &self.genesis.config
     }
 
-    /// EIP-155 chain id.
+    /// Returns the EIP-155 chain id.
     pub fn chain_id(&self) -> u64 {
         self.genesis.config.chain_id
     }
 
-    /// Where EIP-6110 deposits are logged, if the chain has such a contract.
+    /// Returns the contract that logs EIP-6110 deposits, if the chain has one.
     pub fn deposit_contract(&self) -> Option<Address> {
         self.genesis.config.deposit_contract_address
     }
 
-    /// The fork whose rules hold at `at`.
+    /// Returns the fork whose rules apply at `at`.
     pub fn fork(&self, at: impl Into<ForkPoint>) -> SpecId {
         let at = at.into();
         let config = self.config();
         let block = |fork: Option<u64>| fork.is_some_and(|n| n <= at.number);
-        // Headers of these forks hold a base fee too, so as in geth none begins before London.
+        // Headers of time-based forks also hold a base fee. As in geth, none of them activates before London.
         let london = block(config.london_block);
         let time = |fork: Option<u64>| london && fork.is_some_and(|t| t <= at.timestamp);
         if at.merged && config.terminal_total_difficulty.is_some() {
@@ -110,8 +112,8 @@ impl ChainSpec {
             (config.berlin_block, SpecId::BERLIN),
             (config.istanbul_block, SpecId::ISTANBUL),
             (config.petersburg_block, SpecId::PETERSBURG),
-            // revm has no Constantinople of its own: it differs from Petersburg by EIP-1283 alone, which
-            // every public network left out by activating both at one block.
+            // revm has no separate Constantinople: it differs from Petersburg only by EIP-1283. Every public
+            // network skipped EIP-1283 by activating both forks at the same block.
             (config.constantinople_block, SpecId::PETERSBURG),
             (config.byzantium_block, SpecId::BYZANTIUM),
             (config.eip158_block.or(config.eip155_block), SpecId::SPURIOUS_DRAGON),
@@ -121,7 +123,7 @@ impl ChainSpec {
         earlier.into_iter().find(|(n, _)| block(*n)).map_or(SpecId::FRONTIER, |(_, id)| id)
     }
 
-    /// Blob limits and price rule at `timestamp`; `None` before Cancun.
+    /// Returns the blob limits and the blob price parameters at `timestamp`; `None` before Cancun.
     pub fn blob_params(&self, timestamp: u64) -> Option<BlobParams> {
         let config = self.config();
         let active = |fork: Option<u64>| fork.is_some_and(|t| t <= timestamp);
@@ -137,17 +139,18 @@ impl ChainSpec {
         }
     }
 
-    /// The gas limits that the block after `parent` may have; none when its parent's is too low.
+    /// Returns the gas limits allowed for the block after `parent`. The range
+    /// is empty if the parent's limit is too low.
     pub fn gas_limits_after(&self, parent: &Header) -> RangeInclusive<u64> {
-        // EIP-1559 doubles the limit at the fork, so that the target stays what the limit was.
+        // EIP-1559 doubles the limit at the fork, so the gas target equals the previous limit.
         let first = self.config().london_block == Some(parent.number.saturating_add(1));
         let before = if first { parent.gas_limit.saturating_mul(2) } else { parent.gas_limit };
         let step = (before / GAS_LIMIT_BOUND).saturating_sub(1);
         before.saturating_sub(step).max(MIN_GAS_LIMIT)..=before.saturating_add(step)
     }
 
-    /// Base fee (wei per gas) of the block after `parent` (EIP-1559), without the chain's own floor.
-    /// `None` before London.
+    /// Returns the base fee (wei per gas) of the block after `parent` (EIP-1559), ignoring
+    /// the chain's minimum. `None` before London.
     pub fn base_fee_after(&self, parent: &Header) -> Option<u64> {
         let london = self.config().london_block?;
         if parent.number.saturating_add(1) < london {
@@ -156,34 +159,37 @@ impl ChainSpec {
         Some(parent.next_block_base_fee(BaseFeeParams::ethereum()).unwrap_or(INITIAL_BASE_FEE))
     }
 
-    /// Base fee of a block that this node produces: EIP-1559, but not below the chain's floor.
+    /// Returns the base fee (wei per gas) of a block that this node produces:
+    /// EIP-1559, but at least the chain's minimum.
     pub fn produced_base_fee(&self, parent: &Header) -> Option<u64> {
         self.base_fee_after(parent).map(|fee| fee.max(self.min_base_fee))
     }
 
-    /// The least base fee (wei per gas) of produced blocks; 0 when the chain sets none.
+    /// Returns the minimum base fee (wei per gas) of produced blocks; 0 if the chain sets none.
     pub fn min_base_fee(&self) -> u64 {
         self.min_base_fee
     }
 
-    /// Excess blob gas of the block after `parent` at `timestamp` (EIP-4844, 7691, 7918). `None` before Cancun.
+    /// Returns the excess blob gas of the block after `parent` at `timestamp` (EIP-4844,
+    /// EIP-7691, EIP-7918). `None` before Cancun.
     pub fn excess_blob_gas_after(&self, parent: &Header, timestamp: u64) -> Option<u64> {
         let params = self.blob_params(timestamp)?;
         Some(parent.next_block_excess_blob_gas(params).unwrap_or(0))
     }
 
-    /// Wei per blob gas in the block with `header`. `None` before Cancun.
+    /// Returns the wei per blob gas in the block with `header`. `None` before Cancun.
     pub fn blob_base_fee(&self, header: &Header) -> Option<u128> {
         header.blob_fee(self.blob_params(header.timestamp)?)
     }
 
-    /// Base fee (wei per gas) and blob base fee (wei per blob gas) of the block with `header`, zero where it has none.
+    /// Returns the base fee (wei per gas) and the blob base fee (wei per blob gas) of the block with
+    /// `header`. A fee that the block does not have is zero.
     pub fn fees_of(&self, header: &Header) -> (u64, u128) {
         (header.base_fee_per_gas.unwrap_or(0), self.blob_base_fee(header).unwrap_or(0))
     }
 
-    /// The genesis header over a given state root. As in geth, its fields follow from London and the fork times alone,
-    /// whatever its difficulty: many chains that were never mined have one.
+    /// Returns the genesis header for a given state root. As in geth, only London and the fork times decide
+    /// its fields, not its difficulty: many chains that were never mined have a nonzero one.
     pub fn genesis_header(&self, state_root: B256) -> Header {
         let genesis = &self.genesis;
         let fork = self.fork(ForkPoint { number: 0, timestamp: genesis.timestamp, merged: true });

@@ -1,16 +1,16 @@
-//! What a step changes in the state.
+//! The state changes of a step.
 
 use alloy_primitives::{Address, B256, Bytes, U256};
 use alloy_rlp::{BufMut, Decodable, Encodable, Header, RlpDecodable, RlpEncodable};
 
 use crate::Account;
 
-/// The changes of one account, absolute values only: applying a diff twice gives the same state.
+/// The changes of one account, as absolute values only: applying a diff twice gives the same state.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AccountDiff {
-    /// The account afterwards; `None` when it no longer exists.
+    /// The account after the changes; `None` if it no longer exists.
     pub account: Option<Account>,
-    /// The storage that existed before is gone (the account was destroyed, or created over an old one).
+    /// `true` if the previous storage is gone: the account was destroyed, or created over an old one.
     pub wiped: bool,
     /// Slots written, ascending; zero deletes the slot.
     pub storage: Vec<(U256, U256)>,
@@ -18,7 +18,7 @@ pub struct AccountDiff {
 
 /// A set of changed accounts and new contract codes, both ascending by key.
 ///
-/// Old values are not carried: states are persistent snapshots, so going back is keeping the older one.
+/// Old values are not included: states are persistent snapshots, so a revert uses the older snapshot.
 #[derive(Clone, Debug, Default, PartialEq, Eq, RlpEncodable, RlpDecodable)]
 pub struct StateDiff {
     pub accounts: Vec<ChangedAccount>,
@@ -40,12 +40,12 @@ pub struct NewCode {
 }
 
 impl StateDiff {
-    /// Whether applying it changes nothing.
+    /// Returns `true` if applying the diff changes nothing.
     pub fn is_empty(&self) -> bool {
         self.accounts.is_empty() && self.codes.is_empty()
     }
 
-    /// The one diff that does what this diff and then `later` do.
+    /// Returns one diff with the effect of this diff followed by `later`.
     #[must_use]
     pub fn then(self, later: &Self) -> Self {
         let accounts = merge(
@@ -62,7 +62,7 @@ impl StateDiff {
 impl AccountDiff {
     fn then(self, later: &Self) -> Self {
         let Self { account, wiped, storage } = self;
-        // An account that is gone took its storage with it, whether the diff says so or not.
+        // A deleted account loses its storage, even if the diff does not set `wiped`.
         let wiped_later = later.wiped || account.is_none();
         let kept = if wiped_later || later.account.is_none() { Vec::new() } else { storage };
         let storage = merge(kept, &later.storage, |(slot, _)| *slot, |_, later| *later);
@@ -70,7 +70,7 @@ impl AccountDiff {
     }
 }
 
-/// Joins two lists that ascend by key; `both` joins entries of the same key.
+/// Merges two lists that ascend by key; `both` combines entries with the same key.
 fn merge<T: Clone, K: Ord>(
     earlier: Vec<T>,
     later: &[T],
@@ -117,7 +117,7 @@ struct ChangedAccountWire {
     storage: Vec<SlotWire>,
 }
 
-/// The storage writes as RLP, from the pairs as they are: a token's entry holds thousands.
+/// The storage writes as RLP, encoded directly from the pairs: one account may write thousands of slots.
 struct Slots<'a>(&'a [(U256, U256)]);
 
 impl Slots<'_> {
@@ -139,7 +139,7 @@ impl Encodable for Slots<'_> {
     }
 }
 
-/// [`ChangedAccountWire`] on the way out.
+/// Encoding counterpart of [`ChangedAccountWire`].
 #[derive(RlpEncodable)]
 struct ChangedAccountOut<'a> {
     address: Address,

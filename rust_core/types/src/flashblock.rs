@@ -1,4 +1,4 @@
-//! The published unit: one pre-confirmed step of the block being built.
+//! The published unit: one pre-confirmed step of the block that is being built.
 
 use std::sync::Arc;
 
@@ -8,32 +8,32 @@ use alloy_rlp::{Encodable, RlpDecodable, RlpEncodable};
 
 use crate::{Receipt, StateDiff, Transaction};
 
-/// The sequencer's signature of a step: r, s, and v, which is 27 or 28.
+/// The sequencer's signature of a step: r, s and v, where v is 27 or 28.
 pub type StepSignature = FixedBytes<65>;
 
-/// A pre-confirmed step. Its header is the block's header as if it were sealed now.
+/// A pre-confirmed step. Its header is the block's header as if the block were sealed at this step.
 #[derive(Clone, Debug)]
 pub struct Flashblock {
     pub number: u64,
-    /// Position among the steps of the block; 0 is the empty block, as opened.
+    /// Position among the steps of the block; 0 is the newly opened, empty block.
     pub index: u64,
-    /// Hash of the step before; the parent block's hash at index 0.
+    /// Hash of the previous step; the parent block's hash at index 0.
     pub previous: B256,
     pub header: Header,
     /// Hash of `header`.
     pub hash: B256,
-    /// When it was made by the wall clock of who made it, unix time in milliseconds; 0 if that is not known. Header and hash do
-    /// not depend on it.
+    /// Build time by the wall clock of the builder: Unix time in milliseconds, 0 if
+    /// unknown. Header and hash do not depend on it.
     pub time: u64,
-    /// The sequencer's word for this step; `None` if nobody signed it.
+    /// The sequencer's signature of this step; `None` if it is unsigned.
     pub signature: Option<StepSignature>,
     /// The transactions that this step adds.
     pub transactions: Vec<Arc<Transaction>>,
     /// One per transaction that this step adds.
     pub receipts: Vec<Arc<Receipt>>,
-    /// What this step's transactions (at index 0: the opening system calls) change.
+    /// State changes of this step's transactions; at index 0, of the opening system calls.
     pub diff: Arc<StateDiff>,
-    /// What end-of-block processing changes on top; the next step does not build on it.
+    /// Further state changes of end-of-block processing; the next step does not build on them.
     pub tail: Arc<StateDiff>,
 }
 
@@ -48,12 +48,12 @@ struct FlashblockWire {
     receipts: Vec<Receipt>,
     diff: StateDiff,
     tail: StateDiff,
-    /// The two are missing in what older programs wrote.
+    /// `time` and `signature` are absent in data of older programs.
     time: Option<u64>,
     signature: Option<Bytes>,
 }
 
-/// [`FlashblockWire`] on the way out: borrowed, because a step holds thousands of transactions.
+/// Encoding counterpart of [`FlashblockWire`]. It borrows, because a step holds thousands of transactions.
 #[derive(RlpEncodable)]
 struct FlashblockOut<'a> {
     number: u64,
@@ -65,11 +65,11 @@ struct FlashblockOut<'a> {
     diff: &'a StateDiff,
     tail: &'a StateDiff,
     time: u64,
-    /// Empty if there is none.
+    /// Empty if the step is unsigned.
     signature: &'a [u8],
 }
 
-/// Bytes with the sender beside them: reading a journal must not cost a recovery per transaction.
+/// EIP-2718 bytes with their sender, so that reading a journal needs no signature recovery per transaction.
 #[derive(RlpDecodable)]
 struct TransactionWire {
     sender: Address,
@@ -83,7 +83,7 @@ struct TransactionOut<'a> {
 }
 
 impl Flashblock {
-    /// The bytes that journal and feed carry.
+    /// Returns the encoding that the journal and the feed carry.
     pub fn encode(&self) -> Vec<u8> {
         let transactions =
             self.transactions.iter().map(|t| TransactionOut { sender: t.sender(), encoded: t.encoded() });
@@ -104,7 +104,7 @@ impl Flashblock {
         bytes
     }
 
-    /// Reads what [`Self::encode`] wrote. The hash is computed from the header, never trusted.
+    /// Decodes the output of [`Self::encode`]. The hash is computed from the header, never trusted.
     pub fn decode(bytes: &[u8]) -> alloy_rlp::Result<Self> {
         let wire: FlashblockWire = alloy_rlp::decode_exact(bytes)?;
         let transactions = wire
@@ -132,7 +132,7 @@ impl Flashblock {
     }
 }
 
-/// A step's signature as it is stored: 65 bytes, or none where nobody signed.
+/// Reads the stored signature of a step: 65 bytes, or none if the step is unsigned.
 pub fn read_signature(bytes: &[u8]) -> alloy_rlp::Result<Option<StepSignature>> {
     if bytes.is_empty() {
         return Ok(None);

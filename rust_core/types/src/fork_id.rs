@@ -1,4 +1,4 @@
-//! Which rules follow which, and the checksum that names them (EIP-2124, EIP-6122).
+//! Fork activation points, and the checksum that identifies the active forks (EIP-2124, EIP-6122).
 
 use alloy_eips::eip2124::ForkHash;
 use alloy_primitives::B256;
@@ -6,7 +6,7 @@ use alloy_primitives::B256;
 use crate::ChainSpec;
 
 impl ChainSpec {
-    /// When the rules change after genesis: timestamps (Unix seconds), ascending, each once.
+    /// Returns the activation times of the forks after genesis: Unix seconds, ascending, without duplicates.
     pub fn fork_times(&self) -> Vec<u64> {
         let config = self.config();
         let times = [
@@ -23,14 +23,15 @@ impl ChainSpec {
         after(times, self.genesis().timestamp)
     }
 
-    /// `FORK_HASH` of the rules at `timestamp`: a checksum of the genesis hash and of every fork until then.
+    /// Returns the `FORK_HASH` at `timestamp`: a checksum of the
+    /// genesis hash and of every fork up to that time.
     pub fn fork_hash(&self, genesis: B256, timestamp: u64) -> [u8; 4] {
         let times = self.fork_times().into_iter().take_while(|time| *time <= timestamp);
         let forks = self.fork_blocks().into_iter().chain(times);
         forks.fold(ForkHash::from(genesis), |hash, fork| hash + fork).0
     }
 
-    /// When the rules change after genesis, by block number.
+    /// Returns the activation block numbers of the forks after genesis.
     fn fork_blocks(&self) -> Vec<u64> {
         let config = self.config();
         let blocks = [
@@ -54,7 +55,7 @@ impl ChainSpec {
     }
 }
 
-/// The numbers above `start`, ascending, each once.
+/// Returns the numbers above `start`, ascending, without duplicates.
 fn after<const N: usize>(forks: [Option<u64>; N], start: u64) -> Vec<u64> {
     let mut found: Vec<u64> = forks.into_iter().flatten().filter(|fork| *fork > start).collect();
     found.sort_unstable();

@@ -1,4 +1,4 @@
-//! Genesis files, and the genesis of the development chain.
+//! Genesis files and the genesis of the development chain.
 
 use alloy_eips::{eip2935, eip4788, eip7002, eip7251, eip7840::BlobParams};
 use alloy_genesis::{ChainConfig, Genesis, GenesisAccount};
@@ -9,10 +9,10 @@ pub const DEV_GAS_LIMIT: u64 = 400_000_000;
 /// Chain id of the development chain.
 pub const DEV_CHAIN_ID: u64 = 31_337;
 
-/// Length of the code that EIP-7251 deploys.
+/// Length in bytes of the code that EIP-7251 deploys.
 const CONSOLIDATION_CODE_BYTES: usize = 414;
 
-/// Why a genesis cannot be used.
+/// Reasons for which a genesis is rejected.
 #[derive(Debug, thiserror::Error)]
 pub enum GenesisError {
     #[error("genesis is not valid JSON in geth's format: {0}")]
@@ -32,10 +32,11 @@ pub enum GenesisError {
     NoBlobSchedule { fork: &'static str },
 }
 
-/// Blobs in a block that a schedule may allow: far above any real one, so that sums of their gas fit.
+/// Highest number of blobs per block that a schedule may allow: far above
+/// real ones, so that sums of their gas fit.
 const MAX_BLOBS: u64 = 1 << 20;
 
-/// Refuses forks that are not implemented, and numbers that would be cut, or divided by when they are zero.
+/// Rejects unimplemented forks, numbers that would be truncated, and zero divisors.
 pub(crate) fn check_genesis(genesis: &Genesis) -> Result<(), GenesisError> {
     let config = &genesis.config;
     let later = [("amsterdamTime", config.amsterdam_time), ("bogotaTime", config.bogota_time)];
@@ -68,25 +69,25 @@ pub(crate) fn check_genesis(genesis: &Genesis) -> Result<(), GenesisError> {
     Ok(())
 }
 
-/// Reads a genesis file's text (geth's format; alloc keys with or without 0x).
+/// Parses the text of a genesis file (geth's format; alloc keys with or without 0x).
 pub fn parse_genesis(json: &str) -> Result<Genesis, GenesisError> {
     Ok(serde_json::from_str(json)?)
 }
 
-/// What `foreseal dev` may set about its genesis.
+/// Genesis settings of `foreseal dev`.
 #[derive(Clone, Debug)]
 pub struct DevGenesis {
     pub chain_id: u64,
     pub gas_limit: u64,
     /// Unix seconds.
     pub timestamp: u64,
-    /// Funded accounts and the balance of each (wei).
+    /// Accounts that are funded with `balance` (wei) each.
     pub accounts: Vec<Address>,
     pub balance: U256,
 }
 
-/// The development genesis: the newest mainnet rules (Osaka with its second blob schedule) from block 0, the
-/// system contracts of EIP-4788, 2935, 7002 and 7251, and funded accounts.
+/// Returns the development genesis: the newest mainnet rules (Osaka with its second blob schedule) from block
+/// 0, the system contracts of EIP-4788, EIP-2935, EIP-7002 and EIP-7251, and funded accounts.
 pub fn dev_genesis(settings: &DevGenesis) -> Genesis {
     let zero = Some(0);
     let mut config = ChainConfig {
@@ -140,7 +141,7 @@ pub fn dev_genesis(settings: &DevGenesis) -> Genesis {
     }
 }
 
-/// Address and code of the contracts that block processing calls from Prague on.
+/// Returns address and code of the contracts that block processing calls from Prague on.
 pub fn system_contracts() -> [(Address, Bytes); 4] {
     [
         (eip4788::BEACON_ROOTS_ADDRESS, eip4788::BEACON_ROOTS_CODE.clone()),
@@ -148,7 +149,7 @@ pub fn system_contracts() -> [(Address, Bytes); 4] {
         (eip7002::WITHDRAWAL_REQUEST_PREDEPLOY_ADDRESS, eip7002::WITHDRAWAL_REQUEST_PREDEPLOY_CODE.clone()),
         (
             eip7251::CONSOLIDATION_REQUEST_PREDEPLOY_ADDRESS,
-            // The constant carries two zero bytes after the code that EIP-7251 deploys.
+            // The alloy constant has two extra zero bytes after the code that EIP-7251 deploys.
             eip7251::CONSOLIDATION_REQUEST_PREDEPLOY_CODE.slice(..CONSOLIDATION_CODE_BYTES),
         ),
     ]

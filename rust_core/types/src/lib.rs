@@ -1,5 +1,5 @@
-//! Layer 0: what the other layers speak about, and the bounded cache that several of them use. Built from alloy types;
-//! nothing here executes or writes.
+//! Layer 0: the data types that the other layers share, and a bounded cache that several of them use. Built
+//! on alloy types; nothing here executes transactions or writes to disk.
 
 mod account;
 mod block;

@@ -1,4 +1,4 @@
-//! What a search for logs asks for.
+//! The filter of a log search.
 
 use std::{
     hash::{Hash, Hasher},
@@ -7,13 +7,13 @@ use std::{
 
 use alloy_primitives::{Address, B256, Bloom, BloomInput, Log};
 
-/// Addresses, and topics by position, that a log must have; ready to be held against many logs.
+/// Addresses, and topics by position, that a log must have, prepared for matching many logs.
 #[derive(Clone, Debug, Default)]
 pub struct LogFilter {
     addresses: Vec<Address>,
     topics: Vec<Vec<B256>>,
-    /// Each list by itself must have one that the bloom contains. Lists that match anything are left out. Made when the first
-    /// bloom is asked: a search of the store asks none.
+    /// Blooms of each list; a bloom must contain at least one entry of every list. Lists that match anything
+    /// are omitted. Computed at the first use: a search of the store needs none.
     blooms: OnceLock<Vec<Vec<Bloom>>>,
 }
 
@@ -32,8 +32,8 @@ impl Hash for LogFilter {
 }
 
 impl LogFilter {
-    /// Any of `addresses`, and at each position any of `topics`; an empty list stands for all. A log with fewer topics
-    /// than positions never matches.
+    /// Returns a filter for any of `addresses` and, at each position, any of `topics`; an empty list matches
+    /// all. A log with fewer topics than positions never matches.
     pub fn new(mut addresses: Vec<Address>, mut topics: Vec<Vec<B256>>) -> Self {
         addresses.sort_unstable();
         addresses.dedup();
@@ -53,27 +53,27 @@ impl LogFilter {
         })
     }
 
-    /// Addresses, ascending and each once; empty for any.
+    /// Returns the addresses, ascending and without duplicates; empty for any.
     pub fn addresses(&self) -> &[Address] {
         &self.addresses
     }
 
-    /// By position: topics, ascending and each once; empty for any.
+    /// Returns the topics by position, ascending and without duplicates; empty for any.
     pub fn topics(&self) -> &[Vec<B256>] {
         &self.topics
     }
 
-    /// Addresses and topics together.
+    /// Returns the number of addresses and topics.
     pub fn size(&self) -> usize {
         self.addresses.len() + self.topics.iter().map(Vec::len).sum::<usize>()
     }
 
-    /// Whether logs with this bloom may match.
+    /// Returns `true` if logs with this bloom may match.
     pub fn may_match(&self, bloom: &Bloom) -> bool {
         self.blooms().iter().all(|any| any.iter().any(|bits| bloom.contains(bits)))
     }
 
-    /// Whether the log matches.
+    /// Returns `true` if the log matches.
     pub fn matches(&self, log: &Log) -> bool {
         let topics = log.topics();
         is_any(&self.addresses, &log.address)
@@ -82,7 +82,7 @@ impl LogFilter {
     }
 }
 
-/// Whether an ascending list has the value; an empty one stands for all values.
+/// Returns `true` if an ascending list contains the value; an empty list contains every value.
 fn is_any<T: Ord>(list: &[T], value: &T) -> bool {
     list.is_empty() || list.binary_search(value).is_ok()
 }

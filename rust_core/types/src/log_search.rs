@@ -1,4 +1,4 @@
-//! What a search for logs gives, wherever it looks.
+//! Results of a log search, from the store or from memory.
 
 use std::ops::ControlFlow;
 
@@ -6,7 +6,7 @@ use alloy_primitives::{B256, Log};
 
 use crate::LogFilter;
 
-/// A place between logs: in front of the log with this index in this block.
+/// A position between logs: before the log with this index in this block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LogPosition {
     pub block: u64,
@@ -15,18 +15,18 @@ pub struct LogPosition {
 }
 
 impl LogPosition {
-    /// In front of the first log of a block.
+    /// Returns the position before the first log of a block.
     pub const fn block(block: u64) -> Self {
         Self { block, index: 0 }
     }
 }
 
-/// A log and where it is.
+/// A log and its position.
 #[derive(Clone, Copy, Debug)]
 pub struct FoundLog<'a> {
     pub block_number: u64,
     pub block_hash: B256,
-    /// Of the block, seconds since 1970.
+    /// Timestamp of the block in Unix seconds.
     pub timestamp: u64,
     pub transaction_hash: B256,
     pub transaction_index: u64,
@@ -36,28 +36,29 @@ pub struct FoundLog<'a> {
 }
 
 impl FoundLog<'_> {
-    /// In front of this log.
+    /// Returns the position before this log.
     pub fn position(&self) -> LogPosition {
         LogPosition { block: self.block_number, index: self.index }
     }
 }
 
-/// Who receives what a search finds.
+/// Receiver of the logs that a search finds.
 pub trait LogSink {
-    /// A match; they come in the order of the chain. `Break` ends the search in front of it.
+    /// Receives a match; matches arrive in chain order. `Break` ends the search before this match.
     fn log(&mut self, found: &FoundLog<'_>) -> ControlFlow<()>;
 
-    /// A match that comes from the store, where it has this ordinal: its place among all logs of the chain.
+    /// Receives a match from the store. `_ordinal` is its position among all logs of the chain.
     fn stored(&mut self, _ordinal: u64, found: &FoundLog<'_>) -> ControlFlow<()> {
         self.log(found)
     }
 
-    /// Asked before a log of the store is read for `filter`: whoever has the one with this ordinal from an earlier search, and sees
-    /// that it matches, takes it now, and nobody reads it. `Break` as in [`Self::log`].
+    /// Offers a log of the store before it is read for `filter`. A sink that has cached the log
+    /// with this ordinal, and finds that it matches, processes it and returns `Some`; the store is
+    /// then not read. `Break` as in [`Self::log`].
     fn recall(&mut self, _ordinal: u64, _filter: &LogFilter) -> Option<ControlFlow<()>> {
         None
     }
 
-    /// Asked every so often, also while nothing is found. `Break` ends the search here.
+    /// Called periodically, also while nothing is found. `Break` ends the search here.
     fn pause(&mut self) -> ControlFlow<()>;
 }

@@ -1,10 +1,11 @@
-//! Switches that break an invariant on purpose, so that a test can show that it would notice.
+//! Switches that break an invariant on purpose, to show that a test detects the violation.
 //!
-//! Without the feature `mutants` every switch is the constant `false` and its branch is compiled out.
-//! With it, the environment variable `FORESEAL_MUTANT` names the one that is on. `tests/mutants.toml`
-//! lists them all, each with the test that must fail.
+//! Without the feature `mutants`, every switch is the constant `false` and its branch is compiled out. With
+//! it, the environment variable `FORESEAL_MUTANT` names the switch that is on. `tests/mutants.toml` lists all
+//! switches, each with the test that must fail.
 
-/// Whether the invariant named by this literal is broken on purpose; `false` unless built with `mutants`.
+/// Returns `true` if the invariant named by this literal is broken on
+/// purpose; always `false` without `mutants`.
 ///
 /// ```
 /// if !foreseal_types::mutant!("skip-sync") { /* sync */ }
@@ -16,14 +17,14 @@ macro_rules! mutant {
     };
 }
 
-/// The function behind [`mutant!`](crate::mutant!): call the macro, whose names the list is checked against.
+/// The function behind [`mutant!`](crate::mutant!). Call the macro: its names are checked against the list.
 #[cfg(not(feature = "mutants"))]
 #[inline]
 pub const fn mutant_is_on(_name: &str) -> bool {
     false
 }
 
-/// The function behind [`mutant!`](crate::mutant!): call the macro, whose names the list is checked against.
+/// The function behind [`mutant!`](crate::mutant!). Call the macro: its names are checked against the list.
 #[cfg(feature = "mutants")]
 pub fn mutant_is_on(name: &str) -> bool {
     static CHOSEN: std::sync::OnceLock<Option<String>> = std::sync::OnceLock::new();

@@ -1,22 +1,22 @@
-//! What a development helper writes into the state.
+//! State writes of the development helpers.
 
 use alloy_primitives::{Address, Bytes, U256};
 use alloy_rlp::{BufMut, Decodable, Encodable, Header};
 
-/// One thing about one account, written without a transaction. Only on development chains.
+/// One change of one account, written without a transaction. Exists only on development chains.
 ///
-/// The intent is kept, not only what came of it: a block that is built again under another header writes it again,
-/// on top of what its transactions then did.
+/// The requested change is stored, not only its result: a block that is rebuilt under another header writes
+/// it again, on top of the results of its transactions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Override {
     pub address: Address,
     pub change: Change,
 }
 
-/// What an [`Override`] sets.
+/// The field that an [`Override`] sets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// Wei.
+    /// Balance in wei.
     Balance(U256),
     Nonce(u64),
     Code(Bytes),
@@ -45,7 +45,7 @@ impl Override {
 }
 
 impl Encodable for Override {
-    /// [address, kind, values...]
+    /// Encodes the list `[address, kind, values...]`.
     fn encode(&self, out: &mut dyn BufMut) {
         Header { list: true, payload_length: self.payload_length() }.encode(out);
         self.address.encode(out);

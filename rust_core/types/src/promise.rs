@@ -1,4 +1,4 @@
-//! What the sequencer signs of a step (EIP-712).
+//! The EIP-712 message that the sequencer signs for a step.
 
 use std::sync::LazyLock;
 
@@ -14,26 +14,26 @@ const PROMISE: &[u8] = b"Flashblock(uint64 number,uint64 index,bytes32 hash,byte
 
 static PROMISE_TYPE: LazyLock<B256> = LazyLock::new(|| keccak(PROMISE));
 
-/// A step without its content: the hash stands for that. With a signature it is a promise that the block with this number
-/// will hold, in this order, the transactions that the step and those before it hold.
+/// A step without its content, to which the hash commits. Its signature is a pre-confirmation: the block with
+/// this number will contain, in this order, the transactions of this step and of the steps before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Promise {
     pub number: u64,
     pub index: u64,
-    /// Of the step's header.
+    /// Hash of the step's header.
     pub hash: B256,
-    /// Hash of the step before; the parent block's hash at index 0.
+    /// Hash of the previous step; the parent block's hash at index 0.
     pub previous: B256,
     /// See [`Flashblock::time`].
     pub time: u64,
 }
 
-/// The domain separator of a chain's promises: name `Foreseal`, version `1`, the chain id.
+/// The EIP-712 domain separator of a chain: name `Foreseal`, version `1`, the chain id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PromiseDomain(B256);
 
 impl PromiseDomain {
-    /// Of the chain with this id.
+    /// Returns the domain separator of the chain with this id.
     pub fn of(chain_id: u64) -> Self {
         Self(keccak(&[keccak(DOMAIN), keccak(NAME), keccak(VERSION), word(chain_id)].concat()))
     }
@@ -47,7 +47,7 @@ impl From<&Flashblock> for Promise {
 }
 
 impl Promise {
-    /// The hash that is signed: keccak-256 of 0x19, 0x01, the domain separator and the hash of the struct.
+    /// Returns the hash that is signed: keccak-256 of 0x19, 0x01, the domain separator and the struct hash.
     pub fn digest(&self, domain: PromiseDomain) -> B256 {
         let Self { number, index, hash, previous, time } = *self;
         let fields = [*PROMISE_TYPE, word(number), word(index), hash, previous, word(time)];
@@ -55,8 +55,8 @@ impl Promise {
         keccak(&[&[0x19, 0x01], domain.0.as_slice(), message.as_slice()].concat())
     }
 
-    /// Who signed it; `None` if that is no signature, or one of the two forms of it that is not used (high s, v other than 27
-    /// and 28). Every wrong signature that is one gives some other address.
+    /// Recovers the signer. Returns `None` for an invalid signature and for the unused forms (high s, or v
+    /// other than 27 and 28). Every other wrong signature recovers some other address.
     pub fn signer(&self, domain: PromiseDomain, signature: &StepSignature) -> Option<Address> {
         let odd = match signature[64] {
             27 => false,

@@ -4,7 +4,8 @@ use alloy_consensus::Eip658Value;
 use alloy_primitives::{Address, B256, Bloom, Bytes, Log};
 use alloy_rlp::{BufMut, Decodable, Encodable, Header, RlpDecodable, RlpEncodable};
 
-/// A receipt with what JSON needs beside the consensus fields, so that answering reads nothing else.
+/// A receipt with the fields that its JSON needs in addition to the consensus
+/// fields, so that no further read is needed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Receipt {
     /// EIP-2718 type of the transaction.
@@ -18,14 +19,14 @@ pub struct Receipt {
     pub bloom: Bloom,
     /// Gas used by this transaction.
     pub gas_used: u64,
-    /// The created contract, for a creation.
+    /// Address of the created contract, if the transaction creates one.
     pub contract_address: Option<Address>,
     /// Number of logs in the block before this receipt.
     pub first_log_index: u64,
 }
 
 impl Receipt {
-    /// EIP-2718 bytes, the form that the receipts trie holds.
+    /// Appends the EIP-2718 bytes, the form that the receipts trie holds, to `out`.
     pub fn encode_2718(&self, out: &mut Vec<u8>) {
         if self.kind != 0 {
             out.push(self.kind);
@@ -51,12 +52,13 @@ impl Receipt {
         }
     }
 
-    /// Number of logs in the block up to and including this receipt.
+    /// Returns the number of logs in the block up to and including this receipt.
     pub fn log_end(&self) -> u64 {
         self.first_log_index.saturating_add(self.logs.len() as u64)
     }
 
-    /// Whether the transaction succeeded. Before Byzantium a receipt does not say; then it is true.
+    /// Returns `true` if the transaction succeeded. Receipts before Byzantium
+    /// have no status; the result is then `true`.
     pub fn succeeded(&self) -> bool {
         match self.status {
             Eip658Value::Eip658(ok) => ok,
@@ -65,7 +67,7 @@ impl Receipt {
     }
 }
 
-/// The receipt as the journal keeps it: the bloom is left out and computed again.
+/// The receipt in the form of the journal: the bloom is omitted and computed again on reading.
 #[derive(RlpDecodable)]
 struct ReceiptWire {
     kind: u8,
@@ -79,7 +81,7 @@ struct ReceiptWire {
     logs: Vec<Log>,
 }
 
-/// [`ReceiptWire`] on the way out: borrowed, because a step writes thousands.
+/// Encoding counterpart of [`ReceiptWire`]. It borrows, because a step writes thousands of receipts.
 #[derive(RlpEncodable)]
 struct ReceiptOut<'a> {
     kind: u8,

@@ -1,4 +1,4 @@
-//! A signed transaction with its sender known.
+//! A signed transaction with its recovered sender.
 
 use std::sync::Arc;
 
@@ -10,13 +10,13 @@ use alloy_eips::eip2718::{Decodable2718, Encodable2718};
 use alloy_primitives::{Address, B256, Bytes, Signature, U256};
 use rayon::prelude::*;
 
-/// The signed envelope as it stands in a block: every typed transaction, blobs without their sidecar.
+/// The signed envelope in the form of a block: every typed transaction, blobs without their sidecar.
 pub type Envelope = EthereumTxEnvelope<TxEip4844>;
 
-/// A transaction that is not signed yet.
+/// An unsigned transaction.
 pub type Unsigned = EthereumTypedTransaction<TxEip4844>;
 
-/// A transaction as it stands in a block. Hash, sender, EIP-2718 bytes and the authorities of EIP-7702 are computed once.
+/// A transaction of a block. Hash, sender, EIP-2718 bytes and the EIP-7702 authorities are computed once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transaction {
     envelope: Envelope,
@@ -25,7 +25,7 @@ pub struct Transaction {
     authorities: Vec<Option<Address>>,
 }
 
-/// Why bytes are not a transaction.
+/// Reasons for which bytes are rejected as a transaction.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
 pub enum TransactionError {
     #[error("transaction is not valid EIP-2718: {0}")]
@@ -37,7 +37,7 @@ pub enum TransactionError {
 }
 
 impl Transaction {
-    /// Joins an envelope and its already recovered sender. Recovers the authorities, if any.
+    /// Combines an envelope with its already recovered sender. Recovers the authorities, if any.
     pub fn new(envelope: Envelope, sender: Address) -> Self {
         let encoded = envelope.encoded_2718().into();
         envelope.tx_hash(); // fills the envelope's hash cache
@@ -46,18 +46,19 @@ impl Transaction {
         Self { envelope, sender, encoded, authorities }
     }
 
-    /// A transaction of `sender` that nobody signed, as development nodes send for accounts whose key they do not have.
+    /// Returns an unsigned transaction of `sender`, which development nodes send
+    /// for accounts whose key they do not have.
     ///
-    /// Where the signature would be stand the sender as `r` and a zero `s`. That is no signature of anything, so such
-    /// bytes are refused wherever a sender is recovered; yet they name their sender, so that equal transactions of
-    /// two senders have two hashes.
+    /// In place of the signature, `r` is the sender and `s` is zero. That is not a valid signature, so these
+    /// bytes are rejected wherever a sender is recovered. They still identify their sender, so that equal
+    /// transactions of two senders have different hashes.
     pub fn impersonated(transaction: Unsigned, sender: Address) -> Self {
         let signature = Signature::new(U256::from_be_slice(sender.as_slice()), U256::ZERO, false);
         Self::new(transaction.into_signed(signature).into(), sender)
     }
 
-    /// Joins an envelope from a trusted source and its sender: the one that signed it, or the one named by
-    /// [`Self::impersonated`].
+    /// Combines an envelope from a trusted source with its sender: the signer, or the
+    /// address encoded by [`Self::impersonated`].
     pub fn trusted(envelope: Envelope) -> Result<Self, TransactionError> {
         let signature = envelope.signature();
         if !signature.s().is_zero() {
@@ -72,7 +73,7 @@ impl Transaction {
         }
     }
 
-    /// Whether nobody signed it: see [`Self::impersonated`].
+    /// Returns `true` if the transaction is unsigned: see [`Self::impersonated`].
     pub fn is_impersonated(&self) -> bool {
         let signature = self.envelope.signature();
         signature.s().is_zero() && B256::from(signature.r()) == self.sender.into_word()
@@ -89,50 +90,50 @@ impl Transaction {
         Ok(Self::new(envelope, sender))
     }
 
-    /// Decodes EIP-2718 bytes, all of them.
+    /// Decodes EIP-2718 bytes and rejects trailing ones.
     pub fn decode_envelope(mut bytes: &[u8]) -> Result<Envelope, TransactionError> {
         let envelope =
             Envelope::decode_2718(&mut bytes).map_err(|e| TransactionError::Decode(e.to_string()))?;
         if bytes.is_empty() { Ok(envelope) } else { Err(TransactionError::TrailingBytes) }
     }
 
-    /// The signed envelope.
+    /// Returns the signed envelope.
     pub fn envelope(&self) -> &Envelope {
         &self.envelope
     }
 
-    /// The recovered signer.
+    /// Returns the recovered signer.
     pub fn sender(&self) -> Address {
         self.sender
     }
 
-    /// Who signed each authorization (EIP-7702); `None` where the signature is invalid.
+    /// Returns the signer of each authorization (EIP-7702); `None` if its signature is invalid.
     pub fn authorities(&self) -> &[Option<Address>] {
         &self.authorities
     }
 
-    /// The transaction hash.
+    /// Returns the transaction hash.
     pub fn hash(&self) -> B256 {
         *self.envelope.tx_hash()
     }
 
-    /// EIP-2718 bytes, the form that the transactions trie holds.
+    /// Returns the EIP-2718 bytes, the form that the transactions trie holds.
     pub fn encoded(&self) -> &Bytes {
         &self.encoded
     }
 
-    /// The EIP-2718 type byte, 0 for legacy.
+    /// Returns the EIP-2718 type byte, 0 for a legacy transaction.
     pub fn kind(&self) -> u8 {
         self.envelope.tx_type() as u8
     }
 
-    /// Wei per gas that the sender pays under `base_fee` (EIP-1559).
+    /// Returns the wei per gas that the sender pays under `base_fee` (EIP-1559).
     pub fn effective_gas_price(&self, base_fee: Option<u64>) -> u128 {
         self.envelope.effective_gas_price(base_fee)
     }
 }
 
-/// Recovers the senders of a block's transactions on all cores, keeping their order.
+/// Recovers the senders of a block's transactions on all cores, preserving their order.
 pub fn recover_all(envelopes: Vec<Envelope>) -> Result<Vec<Arc<Transaction>>, TransactionError> {
     envelopes.into_par_iter().map(|e| Transaction::recover(e).map(Arc::new)).collect()
 }

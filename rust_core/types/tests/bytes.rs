@@ -1,4 +1,4 @@
-//! What the journal carries survives its bytes.
+//! Encoding and decoding of the journal's values.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -22,7 +22,7 @@ fn word() -> impl Strategy<Value = B256> {
     any::<[u8; 32]>().prop_map(B256::from)
 }
 
-/// Small and large values, zero among them.
+/// Generates small and large values, including zero.
 fn number() -> impl Strategy<Value = U256> {
     prop_oneof![
         Just(U256::ZERO),
@@ -102,7 +102,7 @@ proptest! {
         survives(&receipt);
     }
 
-    /// Against alloy's own receipts.
+    /// Compares with alloy's own receipts.
     #[test]
     fn a_receipt_has_the_consensus_encoding(receipt in receipt()) {
         let inner = alloy_consensus::Receipt {
@@ -161,7 +161,7 @@ fn a_step_keeps_its_time_and_signature() {
     }
 }
 
-/// As a journal of format 2 holds it.
+/// Decodes the form of a journal of format 2.
 #[test]
 fn a_step_of_an_older_journal_has_neither() {
     let bytes = flashblock(5, Some(FixedBytes::repeat_byte(9))).encode();
@@ -188,7 +188,7 @@ fn a_step_with_a_signature_of_another_length_is_refused() {
     assert_eq!(error.to_string(), "a step's signature does not have 65 bytes");
 }
 
-/// Found by a fuzzer: an empty string in their place was read as if they had been left out.
+/// Regression test for a fuzzer finding: an empty string in their place was decoded as if they were absent.
 #[test]
 fn withdrawals_that_are_not_there_are_left_out() {
     let block = |withdrawals: &[u8]| {

@@ -1,4 +1,4 @@
-//! Which rules hold when.
+//! Fork activation and the rules of each fork.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -8,7 +8,7 @@ use alloy_genesis::Genesis;
 use alloy_primitives::{B256, U256};
 use foreseal_types::{ChainSpec, DevGenesis, ForkPoint, GenesisError, SpecId, dev_genesis, parse_genesis};
 
-/// The shape of the chain that the execution API's samples come from: a fork every few blocks, then every 30 s.
+/// Genesis modeled on the chain of the execution API's samples: a fork every few blocks, then every 30 s.
 const FORKS: &str = r#"{
   "config": {
     "chainId": 1337, "homesteadBlock": 0, "eip150Block": 3, "eip155Block": 6, "eip158Block": 6,
@@ -71,7 +71,7 @@ fn forks_begin_at_their_block_or_time_and_not_before() {
     ] {
         assert_eq!(spec.fork(point), fork, "{point:?}");
     }
-    // A time is no fork before the merge, however late it is.
+    // Before the merge no timestamp activates a fork, however late it is.
     assert_eq!(spec.fork(ForkPoint { number: 30, timestamp: 500, merged: false }), SpecId::LONDON);
 }
 
@@ -115,7 +115,7 @@ fn a_chain_may_set_a_least_base_fee() {
     assert!(matches!(refused, Err(GenesisError::MinBaseFee)));
 }
 
-/// Found by a fuzzer: of a field that nobody knows, another number was stored than was given.
+/// Regression test for a fuzzer finding: the number in an unknown field was changed by storing the genesis.
 #[test]
 fn a_genesis_that_is_stored_is_the_one_that_was_given() {
     let note = format!("\"chainId\": 1337, \"note\": 9{},", "0".repeat(81));
@@ -165,13 +165,14 @@ fn the_gas_limit_moves_by_less_than_a_1024th() {
     let after = |number, gas_limit| spec.gas_limits_after(&Header { number, gas_limit, ..Header::default() });
     assert_eq!(after(1, 1_024_000), 1_023_001..=1_024_999);
     assert_eq!(after(1, 5_000), 5_000..=5_003);
-    // London doubles it first.
+    // London doubles the limit first.
     assert_eq!(after(26, 512_000), 1_023_001..=1_024_999);
     assert!(after(1, 4_990).is_empty() && after(1, 0).is_empty());
     assert_eq!(*after(1, u64::MAX).end(), u64::MAX);
 }
 
-/// As in geth, and as the tools that make genesis files rely on: many give a difficulty to chains that were never mined.
+/// Matches geth. Tools that create genesis files rely on it: many set a
+/// difficulty for chains that were never mined.
 #[test]
 fn genesis_fields_follow_from_the_forks_whatever_the_difficulty() {
     let fields = |difficulty: u64, london| {

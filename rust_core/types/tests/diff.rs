@@ -1,4 +1,4 @@
-//! Diffs joined against diffs applied one after the other to a plain map.
+//! Compares combined diffs with the same diffs applied one after another to a plain map.
 
 use std::collections::BTreeMap;
 
@@ -38,7 +38,7 @@ impl Model {
     }
 }
 
-/// Few keys, so that diffs meet.
+/// Uses few keys, so that diffs overlap.
 fn diff() -> impl Strategy<Value = StateDiff> {
     let account = (0..3_u64, 0..3_u64).prop_map(|(nonce, balance)| Account {
         nonce,

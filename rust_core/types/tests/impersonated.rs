@@ -1,4 +1,4 @@
-//! Transactions that nobody signed.
+//! Unsigned transactions of development nodes.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -38,7 +38,7 @@ fn equal_ones_of_two_senders_have_two_hashes() {
     assert!(hashes[0] != hashes[1] && hashes[1] != hashes[2] && hashes[0] != hashes[2]);
 }
 
-/// Whoever sends such bytes from outside is refused.
+/// A node rejects such bytes when it receives them from outside.
 #[test]
 fn they_are_nobodys_signature() {
     for unsigned in every_kind() {

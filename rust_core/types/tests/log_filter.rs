@@ -1,4 +1,4 @@
-//! Filters against the plain reading of their rule.
+//! Compares filters with a literal implementation of their rule.
 
 use std::collections::HashSet;
 

@@ -35,12 +35,12 @@ FINDINGS: dict[str, Callable[[Bench], None]] = {
 
 
 def show(row: Row) -> None:
-    """Print a row as it is measured."""
+    """Print a row once it is measured."""
     print(f"{row.finding:<4} {'OPEN  ' if row.is_open else 'closed'} {row.case}: {row.measured}", flush=True)
 
 
 def main() -> int:
-    """Run the chosen findings; 0 if all are closed, 1 if one is open, 2 if one could not be measured."""
+    """Run the selected findings; return 0 if all are closed, 1 if one is open, 2 if one could not be measured."""
     parser = argparse.ArgumentParser(prog="python -m hostile.findings")
     parser.add_argument("--foreseal", type=Path, help="executable of the build; by default that of this Python")
     parser.add_argument("--findings", default="all", help="S1,S2 and so on; all by default")
@@ -60,7 +60,7 @@ def main() -> int:
             begin = time.monotonic()
             try:
                 FINDINGS[name](bench)
-            except Exception as error:  # one that cannot be measured must not hide the others
+            except Exception as error:  # a failed measurement must not hide the others
                 failed[name] = repr(error)
                 print(f"{name:<4} ERROR  {error!r}", flush=True)
             print(f"     {name} took {time.monotonic() - begin:.0f} s", flush=True)

@@ -24,7 +24,7 @@ Answers = dict[str, Any]
 
 
 def start(chain: Chain, *options: str) -> tuple[LiveNode | None, str]:
-    """Start a node; None and the last line that it printed if it refuses."""
+    """Start a node; return None and its last line of output if it exits."""
     try:
         return chain.start(*options), ""
     except (RuntimeError, AssertionError) as error:
@@ -33,7 +33,7 @@ def start(chain: Chain, *options: str) -> tuple[LiveNode | None, str]:
 
 
 def stop(node: LiveNode) -> None:
-    """Stop a node in good order."""
+    """Stop a node gracefully."""
     code = node.stop()
     if code:
         raise RuntimeError(f"the node ended with exit code {code}: {node.printed[-500:]}")
@@ -46,7 +46,7 @@ def sealed_blocks(rpc: Rpc) -> dict[int, str]:
 
 
 def submit(rpc: Rpc, senders: list[Account], begin: int, rounds: int, pause: float) -> list[str]:
-    """Submit one transaction of each sender and round; returns their hashes."""
+    """Submit one transaction of each sender and round; return their hashes."""
     hashes = []
     for number in range(begin, begin + rounds):
         hashes += [rpc("eth_sendRawTransaction", sender.sign(number).raw) for sender in senders]
@@ -61,11 +61,11 @@ class Target:
     name: str
     data: bytes
     every_copy: bool = False
-    """Flip the bit in each page that has a copy: which one is in use does not show from outside."""
+    """Flip the bit in each page that has a copy: from outside, the copy in use is unknown."""
 
 
 def flipped_bits(bench: Bench) -> None:
-    """S6: one bit of the store of a stopped node, and what the node answers then."""
+    """S6: one flipped bit in the store of a stopped node, and the node's responses afterwards."""
     with bench.chain() as chain:
         node = chain.start(*_FAST)
         try:
@@ -89,7 +89,7 @@ def _is_sealed(rpc: Rpc, digest: str) -> bool:
 
 
 def _targets(rpc: Rpc, newest: int, hashes: list[str], senders: list[Account]) -> Iterator[Target]:
-    """Values that the store holds, as far as they are stored literally."""
+    """Return stored values that appear literally in the store."""
     block = rpc("eth_getBlockByNumber", hex(newest - 2), False)
     balance = int(rpc("eth_getBalance", senders[0].address, hex(newest)), 16)
     for name, amount in (("balance of the senders", balance), ("balance of other accounts", BALANCE)):
@@ -107,7 +107,7 @@ def _targets(rpc: Rpc, newest: int, hashes: list[str], senders: list[Account]) -
 
 
 def answers(rpc: Rpc, newest: int, hashes: list[str]) -> Answers:
-    """Return what the node answers about everything up to a block; errors as their code."""
+    """Return the node's responses about everything up to a block; errors as their code."""
     asked: list[tuple[Any, ...]] = []
     for number in range(newest + 1):
         block = hex(number)
@@ -140,7 +140,7 @@ def _flip_each(bench: Bench, chain: Chain, targets: list[Target], expected: tupl
     for target in targets:
         offsets = list(_occurrences(stored, target.data))
         found.append([(target, offsets)] if target.every_copy else [(target, [offset]) for offset in offsets])
-    # The newest copy of each value first, then older ones.
+    # The newest copy of each value comes first, then older ones.
     places = [place for turn in itertools.zip_longest(*found) for place in turn if place]
     counts = {"refused to start": 0, "answered with errors": 0, "served": 0, "built upon": 0, "no effect": 0}
     served = []
@@ -161,7 +161,7 @@ def _flip_each(bench: Bench, chain: Chain, targets: list[Target], expected: tupl
 
 
 def _occurrences(data: bytes, wanted: bytes) -> Iterator[int]:
-    """Return the places of some bytes, the last one first."""
+    """Return the offsets of some bytes, the last one first."""
     at = data.rfind(wanted)
     while at >= 0:
         yield at
@@ -186,7 +186,7 @@ def _outcome(chain: Chain, newest: int, hashes: list[str], expected: Answers) ->
             name for name in expected if found[name] != expected[name] and not str(found[name]).startswith("error")
         ]
         is_sealing = _is_sealing(node.rpc)
-        # What is read only when something is executed shows in a second round.
+        # A second round shows values that are read only during execution.
         found = answers(node.rpc, newest, hashes)
         wrong += [
             name for name in expected if found[name] != expected[name] and not str(found[name]).startswith("error")
@@ -224,7 +224,7 @@ def _is_sealing(rpc: Rpc) -> bool:
 
 
 def truncated_journal(bench: Bench) -> None:
-    """S7: zeros over the last 40 % of the used journal after a clean stop, the store as it was."""
+    """S7: zeros over the last 40 % of the used journal after a clean stop, the store unchanged."""
     with bench.chain() as chain:
         node = chain.start(*_FAST)
         try:
@@ -255,7 +255,7 @@ def truncated_journal(bench: Bench) -> None:
 
 
 def _zero_tail(folder: Path, part: float) -> int:
-    """Write zeros over the last part of what is used of the newest file; returns how many bytes."""
+    """Write zeros over the last part of the used bytes of the newest file; return their number."""
     files = sorted(file for file in folder.iterdir() if file.is_file())
     file = [each for each in files if each.read_bytes().rstrip(b"\0")][-1]
     used = len(file.read_bytes().rstrip(b"\0"))

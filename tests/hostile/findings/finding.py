@@ -1,4 +1,4 @@
-"""A finding: how it is reproduced from outside, and its verdict."""
+"""A finding: its reproduction from outside, and its verdict."""
 
 import contextlib
 import shutil
@@ -44,7 +44,7 @@ class Bench:
 
     @contextlib.contextmanager
     def chain(self) -> Iterator[Chain]:
-        """A new chain in a folder of its own."""
+        """Provide a new chain in a new folder."""
         folder = Path(tempfile.mkdtemp(dir=self.folder))
         try:
             yield Chain(self.build, folder)
@@ -53,7 +53,7 @@ class Bench:
 
     @contextlib.contextmanager
     def node(self, *options: str, keys: int = 0) -> Iterator[tuple[Chain, LiveNode]]:
-        """A public node on a new chain with so many API keys; it is killed at the end."""
+        """Run a public node on a new chain with this many API keys, and kill it at the end."""
         with self.chain() as chain:
             node = chain.start("--public", *options)
             try:

@@ -16,15 +16,15 @@ from live.process import LiveNode
 
 _CALM = 4.0
 _MEMORY_BOUND = 100 * 1024
-"""KiB: more growth than that counts as unbounded."""
+"""Limit in KiB: higher growth counts as unbounded."""
 _MEMORY_STOP = 600 * 1024
 """KiB of growth at which a measurement stops."""
 _DELAY_BOUND = 0.05
 _CHUNKS_TIME = 60.0
 _HEAD_BOUND = 15.0
-"""Seconds that a partial head may live: the default limit, 10 s, and five more."""
+"""Maximum lifetime of a partial head in seconds: the default limit, 10 s, and five more."""
 _BODIES_BOUND = 400 * 1024
-"""KiB of 600 MB of bodies in flight: the default limit of a process, 256 MiB, and what an allocator adds."""
+"""Limit in KiB for 600 MB of bodies in flight: the default limit of a process, 256 MiB, and allocator overhead."""
 _BLOCK_NUMBER = post(call("eth_blockNumber"))
 
 
@@ -53,7 +53,7 @@ def _starve(bench: Bench, chain: Chain, node: LiveNode, case: tuple[str, int]) -
 
 
 def pongs(bench: Bench) -> None:
-    """S2: pings of 125 bytes over one WebSocket whose answers are never read."""
+    """S2: pings of 125 bytes over one WebSocket whose pongs are never read."""
     block = frame(PING, b"p" * 125) * 500
     for transport in TRANSPORTS:
         with bench.node(*bench.build.transport_options(transport)) as (chain, node):
@@ -63,7 +63,7 @@ def pongs(bench: Bench) -> None:
 
 
 def _grow(node: LiveNode, port: int, opening: bytes, block: bytes, seconds: float) -> tuple[int, int, float]:
-    """Send a block over and over without reading; growth in KiB, bytes accepted and seconds."""
+    """Send a block in a loop without reading; return growth in KiB, bytes accepted and seconds."""
     pids = pids_of(node)
     first = measure(pids).anonymous
     peak = sent = 0
@@ -86,7 +86,7 @@ def _grow(node: LiveNode, port: int, opening: bytes, block: bytes, seconds: floa
 
 
 def framing(bench: Bench) -> None:
-    """S4: trailers without an end, ping floods, bodies in chunks of two bytes."""
+    """S4: endless trailers, ping floods, bodies in chunks of two bytes."""
     for transport in TRANSPORTS:
         options = bench.build.transport_options(transport)
         trailer = b"".join(b"x-%d: y\r\n" % number for number in range(2000))
@@ -113,7 +113,7 @@ def _add_delays(bench: Bench, transport: str, case: str, calm: list[float], busy
 
 
 def _others(port: int, opening: bytes, block: bytes, seconds: float) -> tuple[list[float], list[float]]:
-    """Delays of another address before and while a connection sends a block over and over."""
+    """Return delays of another address before and while a connection sends a block in a loop."""
     with Socket(port, "127.0.1.1", 30.0) as honest:
         calm = [_timed(honest) for _ in range(50)]
         busy: list[float] = []
@@ -181,7 +181,7 @@ def _chunks(bench: Bench, transport: str, node: LiveNode, port: int) -> None:
 
 
 def connections(bench: Bench) -> None:
-    """S5: half-sent heads, and unfinished bodies."""
+    """S5: partial heads, and unfinished bodies."""
     for transport in TRANSPORTS:
         options = bench.build.transport_options(transport)
         with bench.node("--max-open", "300", *options) as (chain, _):
@@ -212,7 +212,7 @@ def _half_heads(bench: Bench, transport: str, port: int) -> None:
     bench.add("S5", f"{transport}, --max-open 300", measured, is_open=answered < 10)
     for line in lines:
         line.close()
-    # One of its own: a node near its limit ends the others earlier.
+    # A fresh address: a node near its limit closes other addresses' connections earlier.
     begin = time.monotonic()
     with Socket(port, "127.0.0.9") as line:
         line.send(half)

@@ -1,4 +1,4 @@
-"""S11: a sequencer that does not run, next to workers that do."""
+"""S11: a stopped sequencer with running workers."""
 
 import os
 import signal
@@ -21,7 +21,7 @@ _START_TIME = 30.0
 
 
 def wedged(bench: Bench) -> None:
-    """S11: SIGSTOP to the sequencer; its replacement, and SIGTERM to the node."""
+    """S11: SIGSTOP to the sequencer; measure its replacement and SIGTERM to the node."""
     with bench.chain() as chain:
         node = _group(chain)
         try:

@@ -15,14 +15,14 @@ from live.process import LiveNode
 from live.rpc import Rpc
 
 _SEGMENT = 0.15
-"""Seconds between two segments, so that they are read one by one."""
+"""Seconds between two segments, so that the server reads them one by one."""
 _EFFECT_TIME = 2.0
 _RECEIPTS = call("eth_getBlockReceipts", "latest")
 _WRONG_KEY = "fs_" + "0" * 10 + "_" + "0" * 64
 
 
 def identities(bench: Bench) -> None:
-    """S3: a public and a keyed caller take turns on one connection, in chosen segments."""
+    """S3: a public and a keyed caller alternate on one connection, in chosen segments."""
     for transport in TRANSPORTS:
         with bench.node(*bench.build.transport_options(transport), keys=1) as (chain, _):
             key, port = chain.facts.keys[0], chain.facts.port
@@ -51,7 +51,7 @@ def _split(line: Socket, key: str | None) -> int | None:
 
 
 def incomplete(bench: Bench) -> None:
-    """S9: requests that never become whole must have no effect; a submission shows it."""
+    """S9: incomplete requests must have no effect; a submission reveals one."""
     for transport in TRANSPORTS:
         with bench.node(*bench.build.transport_options(transport)) as (chain, node):
             senders = accounts("hostile", 5)
@@ -128,7 +128,7 @@ def _wrong_keys(bench: Bench, transport: str, port: int) -> None:
     seen: Counter[int | None] = Counter()
     data = post(call("eth_blockNumber"), _WRONG_KEY)
     begin = time.monotonic()
-    # The server may end a connection with its answer, so each key has one of its own.
+    # The server may close a connection after its response, so each key uses a new one.
     while seen.total() < 3000 and time.monotonic() - begin < 40:
         answer = exchange(port, data, timeout=5.0)
         seen[answer.status if answer else None] += 1
@@ -142,7 +142,7 @@ def _expect(bench: Bench, case: str, answer: object, expected: tuple[int | None,
 
 
 def _development(bench: Bench, transport: str, options: list[str]) -> None:
-    """Two hosts and a foreign origin next to the unlocked accounts of `foreseal dev`."""
+    """S12: two hosts and a foreign origin with the unlocked accounts of `foreseal dev`."""
     with tempfile.TemporaryDirectory(dir=bench.folder) as folder:
         command = [
             str(bench.build.executable),

@@ -8,7 +8,7 @@ from live import live_node
 
 
 def main() -> int:
-    """Run it; 0 if the node stood."""
+    """Run it and return 0 if the node survived."""
     parser = options("hostile.malformed")
     parser.add_argument("--malformed", type=int, default=1_000_000)
     parser.add_argument("--held", type=int, default=10_000)

@@ -1,4 +1,4 @@
-"""A process that sends malformed requests and looks at every answer: `python -m hostile.malformed.attack`."""
+"""A process that sends malformed requests and checks every response: `python -m hostile.malformed.attack`."""
 
 import argparse
 import asyncio
@@ -14,23 +14,23 @@ from hostile.malformed.requests import HEAD, HEADS, body, frame
 from bodies import check_entry
 
 ANSWER_TIME = 30.0
-"""Seconds within which any answer must come, or the end of the connection."""
+"""Seconds until a response or the end of the connection."""
 HANDSHAKE = (
     b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
     b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
 )
-# Messages on one WebSocket at most.
+# Maximum messages on one WebSocket.
 _MESSAGES = 200
-# Of every thousand requests so many are heads, and so many WebSocket messages.
+# Heads and WebSocket messages per thousand requests.
 _HEADS, _FRAMES = 20, 80
 
 
 class Attack:
-    """Sends `count` requests over `lines` connections, at most `rate` a second."""
+    """Sends `count` requests over `lines` connections, at most `rate` per second."""
 
     def __init__(self, port: int, count: int, rate: float, seed: int) -> None:
         self.seen: Counter[str] = Counter()
-        """Answers by kind: an HTTP status, a WebSocket answer, or the end of the connection."""
+        """Responses by kind: an HTTP status, a WebSocket response, or the end of the connection."""
         self.faults: list[str] = []
         self._port, self._left, self._rate = port, count, rate
         self._seed = seed
@@ -38,12 +38,12 @@ class Attack:
         self._sent = 0
 
     async def run(self, lines: int) -> None:
-        """Send them all."""
+        """Send all requests."""
         self._began = asyncio.get_running_loop().time()
         await asyncio.gather(*(self._line(random.Random(self._seed * 1000 + line)) for line in range(lines)))
 
     async def _turn(self) -> bool:
-        """Wait for the turn of one request; False when all are sent."""
+        """Wait until the next request is due; return False when all are sent."""
         if self._left <= 0:
             return False
         self._left -= 1
@@ -57,7 +57,7 @@ class Attack:
 
     async def _line(self, draw: random.Random) -> None:
         ways: list[Callable[[random.Random], Awaitable[None]]] = [self._bodies, self._heads, self._frames]
-        # A connection takes up to 200 bodies or messages, but one head.
+        # A connection carries up to 200 bodies or messages, but one head.
         shares = [1000 - _HEADS - _FRAMES, _HEADS * _MESSAGES, _FRAMES]
         while self._left > 0:
             (way,) = draw.choices(ways, shares)
@@ -67,11 +67,11 @@ class Attack:
                 self.seen["closed"] += 1
             except TimeoutError:
                 self.faults.append(f"no answer within {ANSWER_TIME} s to {way.__name__}")
-            except Exception as error:  # whatever an answer leads to is a fault of the server's, and the attack goes on
+            except Exception as error:  # any error counts as a fault of the server, and the attack continues
                 self.faults.append(f"{way.__name__}: {error!r}")
 
     async def _bodies(self, draw: random.Random) -> None:
-        """One connection after the other with bodies on it, until the server ends it or enough are sent."""
+        """Send bodies over consecutive connections, until the server closes one or enough are sent."""
         reader, writer = await asyncio.open_connection("127.0.0.1", self._port)
         try:
             for _ in range(_MESSAGES):
@@ -117,7 +117,7 @@ class Attack:
             writer.close()
 
     async def _drain(self, reader: asyncio.StreamReader) -> None:
-        """Read whatever comes, to the end."""
+        """Read and discard everything to the end."""
         try:
             while await reader.read(1 << 16):
                 pass
@@ -134,7 +134,7 @@ class Attack:
 
 
 async def response(reader: asyncio.StreamReader) -> tuple[int, bytes]:
-    """Status and body of the next response."""
+    """Return status and body of the next response."""
     head = await reader.readuntil(b"\r\n\r\n")
     lines = head.lower().split(b"\r\n")
     sizes = [int(line.split(b":")[1]) for line in lines if line.startswith(b"content-length:")]
@@ -142,7 +142,7 @@ async def response(reader: asyncio.StreamReader) -> tuple[int, bytes]:
 
 
 def masked(kind: int, payload: bytes) -> bytes:
-    """A client's frame; the mask is zero, which changes nothing."""
+    """Return a client frame; its mask is zero, which changes nothing."""
     size = len(payload)
     if size < 126:
         length = bytes([0x80 | size])
@@ -154,7 +154,7 @@ def masked(kind: int, payload: bytes) -> bytes:
 
 
 def main() -> int:
-    """Attack a node on this machine; what was seen, as JSON."""
+    """Attack a node on this machine; print the results as JSON."""
     parser = argparse.ArgumentParser(prog="python -m hostile.malformed.attack")
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--count", type=int, required=True)

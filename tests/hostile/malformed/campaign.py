@@ -35,7 +35,7 @@ class Summary:
 
 
 class Campaign:
-    """The phases of an attack on `node`, each with what honest clients saw of it."""
+    """The phases of an attack on `node`, each with the measurements of honest clients."""
 
     def __init__(self, node: LiveNode, pids: list[int], seed: int) -> None:
         self.summary = Summary()
@@ -43,14 +43,14 @@ class Campaign:
         self._port = int(node.url.rpartition(":")[2])
 
     def run(self, malformed: int, held: int, *, rate: float, calm: float, seconds: float) -> Summary:
-        """`calm` seconds without an attack before and after; `seconds` of held connections, twice."""
+        """Run with `calm` seconds without an attack before and after, and `seconds` of held connections, twice."""
         honest = Honest(self._port)
         try:
             time.sleep(calm)
             honest.take()
             time.sleep(calm)
             self._note("before", honest)
-            # Twice, so that what the first one left behind is told from what every one leaves.
+            # Two rounds distinguish one-time growth from growth in every round.
             for turn, part in (("malformed", malformed - malformed // 4), ("malformed again", malformed // 4)):
                 self._malform(part, rate)
                 self._note(turn, honest)
@@ -98,7 +98,7 @@ class Campaign:
 
 
 def usage(pids: list[int]) -> dict[str, int]:
-    """Resident size, descriptors and threads of processes together."""
+    """Return resident size, descriptors and threads of processes together."""
     resident = descriptors = threads = 0
     for pid in pids:
         lines = Path(f"/proc/{pid}/status").read_text().splitlines()

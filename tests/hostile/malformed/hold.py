@@ -1,4 +1,4 @@
-"""A process that holds connections which never say all they should: `python -m hostile.malformed.hold`."""
+"""A process that holds connections with incomplete requests: `python -m hostile.malformed.hold`."""
 
 import argparse
 import asyncio
@@ -24,14 +24,14 @@ OPENINGS: dict[str, tuple[bytes, bytes]] = {
     "a WebSocket that nobody reads": (HANDSHAKE + masked(1, _LISTEN), b""),
     "half a frame": (HANDSHAKE + b"\x81\xfe\x40\x00" + bytes(4) + b"{", b" "),
 }
-"""What each kind says at first, and then every second."""
+"""First bytes of each kind, and the bytes that follow every second."""
 CONNECT_TIME = 60.0
-# Connections begun at once.
+# Connections opened concurrently.
 _AT_ONCE = 200
 
 
 class Holder:
-    """Connections of every kind, from as many addresses of this machine as needed."""
+    """Connections of every kind, from as many local addresses as needed."""
 
     def __init__(self, port: int) -> None:
         self._port = port
@@ -39,7 +39,7 @@ class Holder:
         self.refused: Counter[str] = Counter()
 
     async def open(self, count: int) -> None:
-        """Open so many."""
+        """Open this many connections."""
         kinds = list(OPENINGS)
         for begin in range(0, count, _AT_ONCE):
             await asyncio.gather(
@@ -59,7 +59,7 @@ class Holder:
         self._lines.append((kind, reader, writer))
 
     async def hold(self, seconds: float) -> None:
-        """Keep them for a while; those that trickle say a little every second."""
+        """Hold the connections for some seconds; trickling ones send a few bytes every second."""
         loop = asyncio.get_running_loop()
         end = loop.time() + seconds
         while loop.time() < end:
@@ -69,7 +69,7 @@ class Holder:
             await asyncio.sleep(1)
 
     async def count(self) -> dict[str, int]:
-        """How many of each kind the server has not ended."""
+        """Return the open connections of each kind."""
         open_: Counter[str] = Counter()
         for _, _, writer in self._lines:
             writer.transport.resume_reading()  # type: ignore[attr-defined]
@@ -79,13 +79,13 @@ class Holder:
         return dict(open_)
 
     def close(self) -> None:
-        """Leave without a word."""
+        """Abort all connections."""
         for _, _, writer in self._lines:
             writer.transport.abort()
 
 
 async def run(port: int, count: int, seconds: float) -> dict[str, object]:
-    """Open, say so, hold, and say what became of them."""
+    """Open the connections, print that they are open, hold them, and return the remaining ones."""
     holder = Holder(port)
     await holder.open(count)
     opened = len(holder._lines)

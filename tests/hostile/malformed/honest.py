@@ -1,4 +1,4 @@
-"""Honest clients: calls at fixed times, each answer checked, the delay from the due moment kept."""
+"""Honest clients: calls at fixed times with verified responses and delays measured from the due time."""
 
 import http.client
 import threading
@@ -20,7 +20,7 @@ _CALLS = [
 
 
 class Honest:
-    """Clients that call all the time, until they are stopped."""
+    """Clients that call continuously until they are stopped."""
 
     def __init__(self, port: int) -> None:
         self._port = port
@@ -32,13 +32,13 @@ class Honest:
             thread.start()
 
     def stop(self) -> None:
-        """End them all."""
+        """Stop all clients."""
         self._stop.set()
         for thread in self._threads:
             thread.join()
 
     def take(self) -> dict[str, float]:
-        """Delays since the last call, ms."""
+        """Return delays since the last call, in ms."""
         delays, self._delays = sorted(self._delays), []
         if len(delays) < 2:
             raise RuntimeError(f"no honest call was answered: {self.faults[:3]}")

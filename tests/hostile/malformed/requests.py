@@ -1,4 +1,4 @@
-"""What a hostile client sends: bodies that are no calls, heads that are no HTTP, frames that are no messages."""
+"""Requests of a hostile client: bodies that are not calls, invalid HTTP heads, invalid WebSocket frames."""
 
 import json
 import random
@@ -18,18 +18,18 @@ _ODD = [
 
 
 def calls(draw: random.Random) -> bytes:
-    """A proper envelope around arguments that no method takes."""
+    """Return a valid envelope with arguments that no method accepts."""
     request = {"jsonrpc": "2.0", "id": draw.randrange(1 << 40), "method": draw.choice(REAL), "params": arguments(draw)}
     return _text(request)
 
 
 def arguments(draw: random.Random) -> list[object]:
-    """Up to four odd values."""
+    """Return up to four odd values."""
     return [draw.choice(_ODD) for _ in range(draw.randrange(5))]
 
 
 def envelopes(draw: random.Random) -> bytes:
-    """A request whose members are wrong or missing."""
+    """Return a request whose members are wrong or missing."""
     request: dict[str, object] = {"jsonrpc": "2.0", "id": 1, "method": "eth_call", "params": [{}]}
     for name in draw.sample(sorted(request), draw.randrange(1, 4)):
         if draw.random() < 0.5:
@@ -40,13 +40,13 @@ def envelopes(draw: random.Random) -> bytes:
 
 
 def batches(draw: random.Random) -> bytes:
-    """A batch of what no batch should hold."""
+    """Return a batch with invalid entries."""
     entries = [draw.choice([calls, envelopes])(draw) for _ in range(draw.randrange(BATCH))]
     return b"[" + b",".join([*entries, b"1", b"[]", b"null"]) + b"]"
 
 
 def damaged(draw: random.Random) -> bytes:
-    """A request with bytes changed, cut out or put in."""
+    """Return a request with changed, removed or inserted bytes."""
     body = bytearray(draw.choice([calls, envelopes, batches])(draw))
     for _ in range(draw.randrange(1, 6)):
         at = draw.randrange(len(body) + 1)
@@ -55,14 +55,14 @@ def damaged(draw: random.Random) -> bytes:
 
 
 def deep(draw: random.Random) -> bytes:
-    """Brackets within brackets."""
+    """Return nested brackets."""
     opening, closing = draw.choice([(b"[", b"]"), (b'{"a":', b"}")])
     depth = draw.randrange(1, DEEP)
     return b'{"jsonrpc":"2.0","id":1,"method":"eth_call","params":' + opening * depth + b"1" + closing * depth + b"}"
 
 
 def noise(draw: random.Random) -> bytes:
-    """Bytes."""
+    """Return random bytes."""
     return draw.randbytes(draw.randrange(400))
 
 
@@ -76,7 +76,7 @@ _BODIES: list[tuple[Callable[[random.Random], bytes], int]] = [
 
 
 def body(draw: random.Random) -> bytes:
-    """The body of a request."""
+    """Return the body of a request."""
     kinds, weights = zip(*_BODIES, strict=True)
     made: bytes = draw.choices(kinds, weights)[0](draw)
     return made
@@ -98,18 +98,18 @@ HEADS = [
     HEAD + b"Transfer-Encoding: wrong\r\n\r\n",
     HEAD + b"Big: " + b"x" * 20_000 + b"\r\n\r\n",
 ]
-"""After each of them the server ends the connection."""
+"""The server closes the connection after each of them."""
 
 
 def frame(draw: random.Random) -> tuple[int, bytes]:
-    """Opcode and payload of a WebSocket message: text, bytes, and what is neither."""
+    """Return opcode and payload of a WebSocket message: text, binary, or invalid."""
     kind = draw.choices([1, 2, 9, 3, 11], [70, 20, 6, 2, 2])[0]
     payload = subscribing(draw) if draw.random() < 0.4 else body(draw)
     return kind, payload[:120] if kind > 2 else payload
 
 
 def subscribing(draw: random.Random) -> bytes:
-    """A subscription to what there is not."""
+    """Return a subscription to an unknown kind."""
     method = draw.choice(["eth_subscribe", "eth_unsubscribe"])
     kinds = ["logs", "foreseal_feed", "newFlashblocks", "pendingLogs", *arguments(draw)]
     return _text({"jsonrpc": "2.0", "id": 1, "method": method, "params": [draw.choice(kinds), *arguments(draw)]})

@@ -1,4 +1,4 @@
-"""Submissions that cost the pool and the builder."""
+"""Submissions that load the pool and the builder."""
 
 import asyncio
 import itertools
@@ -17,7 +17,7 @@ Made = Callable[[Account, int], Transaction]
 
 
 async def _submit(client: Client, made: Made, lanes: int = LANES, *, method: str = "eth_sendRawTransaction") -> None:
-    """Submit from each account of the address in turn, with rising nonces."""
+    """Submit from each account of the address in rotation, with rising nonces."""
     share = min(max(len(client.accounts) // lanes, 1), _MAX_ACCOUNTS)
     numbers = itertools.count()
 
@@ -40,7 +40,7 @@ async def _submit(client: Client, made: Made, lanes: int = LANES, *, method: str
 
 
 async def _nonce(client: Client, connection: Connection, account: Account) -> int:
-    """Return the account's next nonce; calls beyond the rate are repeated."""
+    """Return the account's next nonce; retry when rate-limited."""
     body = call("eth_getTransactionCount", account.address, "pending")
     for _ in client.ticks():
         response = await connection.post(body)
@@ -52,37 +52,37 @@ async def _nonce(client: Client, connection: Connection, account: Account) -> in
 
 @pattern("pool-transfers", "valid cheap transactions of many senders at the rate of an address")
 async def transfers(client: Client) -> None:
-    """Fill blocks."""
+    """Fill blocks with transfers."""
     await _submit(client, lambda account, nonce: account.sign(nonce))
 
 
 @pattern("pool-gas", "valid transactions that use 12 million gas each")
 async def gas(client: Client) -> None:
-    """Cost the builder's execution."""
+    """Load the builder with expensive executions."""
     await _submit(client, lambda account, nonce: account.sign(nonce, to=TRACED, gas=12_000_000))
 
 
 @pattern("pool-logs", "valid transactions with 200 logs each")
 async def logs(client: Client) -> None:
-    """Cost receipts, indexes and subscribers."""
+    """Load receipts, indexes and subscribers with logs."""
     await _submit(client, lambda account, nonce: account.sign(nonce, to=LOGGER, gas=600_000))
 
 
 @pattern("pool-large", "valid transactions of 120 KB")
 async def large(client: Client) -> None:
-    """Cost memory and the journal."""
+    """Use memory and journal space with large transactions."""
     data = b"\x01" * 120_000
     await _submit(client, lambda account, nonce: account.sign(nonce, gas=6_000_000, data=data), 4)
 
 
 @pattern("pool-replacements", "replacements of one queued transaction by higher fees")
 async def replacements(client: Client) -> None:
-    """Cost validation without growth."""
+    """Force validation by replacements, without pool growth."""
     prices = itertools.count(10)
 
     def made(account: Account, nonce: int) -> Transaction:
         tip = next(prices) * GWEI
-        # A nonce ahead of the account's keeps it queued.
+        # A nonce ahead of the account's nonce keeps it queued.
         return account.sign(10_000, fees=Fees(tip * 10, tip))
 
     await _submit(client, made)
@@ -90,26 +90,26 @@ async def replacements(client: Client) -> None:
 
 @pattern("pool-gaps", "nonce gaps: transactions that can never run")
 async def gaps(client: Client) -> None:
-    """Fill the queue."""
+    """Fill the queue with nonce gaps."""
     await _submit(client, lambda account, nonce: account.sign(20_000 + client.draw.randrange(1 << 30)))
 
 
 @pattern("pool-underfunded", "transactions of accounts without a balance")
 async def underfunded(client: Client) -> None:
-    """Cost a recovery each."""
+    """Force one signature recovery each by accounts without funds."""
     strangers = [Account(f"stranger-{client.number}-{number}") for number in range(64)]
     await _submit(client, lambda account, nonce: client.draw.choice(strangers).sign(0))
 
 
 @pattern("pool-low-fees", "transactions below the base fee")
 async def low_fees(client: Client) -> None:
-    """Fill the queue with what is never profitable."""
+    """Fill the queue with transactions that are never profitable."""
     await _submit(client, lambda account, nonce: account.sign(nonce, fees=Fees(1, 1)))
 
 
 @pattern("pool-bad-signatures", "transactions whose signature recovers to a random account")
 async def bad_signatures(client: Client) -> None:
-    """Cost a recovery each."""
+    """Force one signature recovery each by invalid signatures."""
 
     def made(account: Account, nonce: int) -> Transaction:
         raw = bytearray.fromhex(account.sign(nonce).raw[2:])
@@ -121,7 +121,7 @@ async def bad_signatures(client: Client) -> None:
 
 @pattern("pool-garbage", "random bytes as transactions, up to 100 KB")
 async def garbage(client: Client) -> None:
-    """Cost decoding."""
+    """Force the decoding of garbage."""
 
     def made(account: Account, nonce: int) -> Transaction:
         return Transaction("0x02" + client.draw.randbytes(client.draw.randrange(100_000)).hex(), "")
@@ -131,7 +131,7 @@ async def garbage(client: Client) -> None:
 
 @pattern("pool-blobs", "blob transactions with a proof that is none")
 async def blobs(client: Client) -> None:
-    """Cost the verification of blobs."""
+    """Force the verification of blobs."""
 
     def made(account: Account, nonce: int) -> Transaction:
         fields = list(_FIELDS_OF_BLOBS)
@@ -143,7 +143,7 @@ async def blobs(client: Client) -> None:
 
 @pattern("sync-gaps", "eth_sendRawTransactionSync with nonce gaps, waiting as long as allowed")
 async def sync_gaps(client: Client) -> None:
-    """Hold waits."""
+    """Occupy waiting calls with nonce gaps."""
 
     async def act(connection: Connection) -> None:
         for _ in client.ticks():
@@ -156,13 +156,13 @@ async def sync_gaps(client: Client) -> None:
 
 @pattern("sync-gas", "eth_sendRawTransactionSync of 12 million gas each, 64 waits an address")
 async def sync_gas(client: Client) -> None:
-    """Hold waits for blocks that have room."""
+    """Occupy waiting calls until blocks have room."""
     method = "eth_sendRawTransactionSync"
     await _submit(client, lambda account, nonce: account.sign(nonce, to=TRACED, gas=12_000_000), 64, method=method)
 
 
 @pattern("pool-duplicates", "the same transaction over and over")
 async def duplicates(client: Client) -> None:
-    """Cost look-ups and recoveries."""
+    """Force lookups and signature recoveries by duplicates."""
     signed = client.accounts[0].sign(40_000, fees=DEFAULT_FEES)
     await client.calls(lambda: call("eth_sendRawTransaction", signed.raw))

@@ -1,4 +1,4 @@
-"""Searches, proofs, histories and reads that no cache holds."""
+"""Searches, proofs, histories and uncached reads."""
 
 import asyncio
 from typing import Any
@@ -10,7 +10,7 @@ from hostile.wire import Connection, call
 
 _CONTRACT = "0x" + STORING.hex()
 _SLOTS = 128
-"""Slots that a public caller may name in one call."""
+"""Maximum slots that a public caller may name in one call."""
 
 
 async def _repeated(client: Client, method: str, *params: Any) -> None:
@@ -20,13 +20,13 @@ async def _repeated(client: Client, method: str, *params: Any) -> None:
 
 @pattern("logs-everything", "eth_getLogs of all blocks without criteria")
 async def logs_everything(client: Client) -> None:
-    """Cost reads up to the limit."""
+    """Force a log search up to the result limit."""
     await _repeated(client, "eth_getLogs", {"fromBlock": "0x0", "toBlock": "pending"})
 
 
 @pattern("logs-nothing", "eth_getLogs of all blocks with topics that match nothing")
 async def logs_nothing(client: Client) -> None:
-    """Cost a search without an answer."""
+    """Force a full log search without results."""
 
     def body() -> bytes:
         topic = "0x" + client.draw.randbytes(32).hex()
@@ -37,7 +37,7 @@ async def logs_nothing(client: Client) -> None:
 
 @pattern("logs-addresses", "eth_getLogs with 1,000 addresses and 4,000 topics")
 async def logs_addresses(client: Client) -> None:
-    """Cost matching."""
+    """Force log matching with long address and topic lists."""
     addresses = [f"0x{number:040x}" for number in range(999)] + ["0x" + LOGGER.hex()]
     topics = [[f"0x{number + turn:064x}" for number in range(1000)] for turn in range(4)]
     await _repeated(
@@ -47,13 +47,13 @@ async def logs_addresses(client: Client) -> None:
 
 @pattern("logs-pages", "foreseal_getLogs page by page from the beginning")
 async def logs_pages(client: Client) -> None:
-    """Cost cursors."""
+    """Force log searches by cursor."""
     await _repeated(client, "foreseal_getLogs", {"filter": {"fromBlock": "0x0"}, "limit": "0x1388"})
 
 
 @pattern("proofs", "eth_getProof of 128 random slots, other ones each time")
 async def proofs(client: Client) -> None:
-    """Cost walks of the trie."""
+    """Force trie traversals by proofs."""
 
     def body() -> bytes:
         slots = [hex(client.draw.randrange(STORED_SLOTS * 2)) for _ in range(_SLOTS)]
@@ -64,13 +64,13 @@ async def proofs(client: Client) -> None:
 
 @pattern("proofs-beyond", "eth_getProof of 1,024 slots, beyond the public limit")
 async def proofs_beyond(client: Client) -> None:
-    """Cost refusals of large requests."""
+    """Force the rejection of large requests."""
     await _repeated(client, "eth_getProof", _CONTRACT, [hex(slot) for slot in range(1024)], "latest")
 
 
 @pattern("storage-values", "eth_getStorageValues of 128 random slots")
 async def storage_values(client: Client) -> None:
-    """Cost reads of the state."""
+    """Force reads of state."""
 
     def body() -> bytes:
         slots = [f"0x{client.draw.randrange(STORED_SLOTS * 2):064x}" for _ in range(_SLOTS)]
@@ -81,25 +81,25 @@ async def storage_values(client: Client) -> None:
 
 @pattern("fee-history", "eth_feeHistory of 1,024 blocks with 100 percentiles")
 async def fee_history(client: Client) -> None:
-    """Cost reads of blocks."""
+    """Force reads of many blocks."""
     await _repeated(client, "eth_feeHistory", "0x400", "latest", list(range(100)))
 
 
 @pattern("flashblocks", "foreseal_getFlashblocks from near the beginning, as many as allowed")
 async def flashblocks(client: Client) -> None:
-    """Cost reads of the journal."""
+    """Force reads of the journal."""
     await _repeated(client, "foreseal_getFlashblocks", client.facts.cursor, "0x100")
 
 
 @pattern("preconfirmations", "foreseal_preconfirmation of one transaction over and over")
 async def preconfirmations(client: Client) -> None:
-    """Cost proofs and signatures."""
+    """Force proofs and signatures."""
     await _repeated(client, "foreseal_preconfirmation", client.facts.traced_transaction)
 
 
 @pattern("random-hashes", "transactions, receipts and blocks by random hashes")
 async def random_hashes(client: Client) -> None:
-    """Cost look-ups that find nothing."""
+    """Force lookups that find nothing."""
     methods = [
         "eth_getTransactionByHash", "eth_getTransactionReceipt", "eth_getBlockByHash", "foreseal_transactionStatus",
         "foreseal_preconfirmation", "debug_getRawTransaction",
@@ -115,7 +115,7 @@ async def random_hashes(client: Client) -> None:
 
 @pattern("cold-reads", "balances, codes and slots of random accounts at random old blocks")
 async def cold_reads(client: Client) -> None:
-    """Bust caches."""
+    """Defeat caches with random historical reads."""
     newest = int(client.facts.traced_block, 16)
 
     def body() -> bytes:
@@ -130,20 +130,20 @@ async def cold_reads(client: Client) -> None:
 
 @pattern("old-blocks", "whole old blocks at random, with full transactions")
 async def old_blocks(client: Client) -> None:
-    """Bust caches of blocks."""
+    """Defeat the block cache."""
     newest = int(client.facts.traced_block, 16)
     await client.calls(lambda: call("eth_getBlockByNumber", hex(client.draw.randrange(newest + 1)), True))
 
 
 @pattern("discover", "rpc.discover without pause, 16 connections an address")
 async def discover(client: Client) -> None:
-    """Cost a large document."""
+    """Request a large document in a loop."""
     await _repeated(client, "rpc.discover")
 
 
 @pattern("pool-content", "txpool_content and txpool_inspect next to a pool that fills")
 async def pool_content(client: Client) -> None:
-    """Cost the rendering of the pool."""
+    """Force the serialization of the whole pool."""
 
     async def fill(connection: Connection) -> None:
         for nonce in client.ticks():
@@ -159,7 +159,7 @@ async def pool_content(client: Client) -> None:
 
 @pattern("filter-churn", "filters made and removed without pause")
 async def filter_churn(client: Client) -> None:
-    """Cost the bookkeeping of filters."""
+    """Force the creation and removal of filters."""
 
     async def act(connection: Connection) -> None:
         for _ in client.ticks():
@@ -175,14 +175,14 @@ async def filter_churn(client: Client) -> None:
 
 @pattern("filter-hoard", "filters that are made and never removed")
 async def filter_hoard(client: Client) -> None:
-    """Use up the filters of all."""
+    """Exhaust the global filter limit."""
     methods = ["eth_newBlockFilter", "eth_newPendingTransactionFilter"]
     await client.calls(lambda: call(client.draw.choice(methods)))
 
 
 @pattern("filter-polls", "eth_getFilterLogs of a filter over all blocks")
 async def filter_polls(client: Client) -> None:
-    """Cost searches under another name."""
+    """Force log searches through filter polls."""
 
     async def act(connection: Connection) -> None:
         response = await connection.post(call("eth_newFilter", {"fromBlock": "0x0", "toBlock": "latest"}))

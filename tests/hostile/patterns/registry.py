@@ -19,7 +19,7 @@ class Pattern:
     attack: Attack
     transports: tuple[str, ...]
     tls: bool
-    """Needs a node that speaks TLS."""
+    """True if it needs a node with TLS."""
 
 
 PATTERNS: dict[str, Pattern] = {}

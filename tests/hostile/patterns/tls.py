@@ -1,4 +1,4 @@
-"""TLS: handshakes that cost, never end or are none."""
+"""TLS: expensive, unfinished or invalid handshakes."""
 
 import asyncio
 import contextlib
@@ -16,19 +16,19 @@ _LARGEST_RECORD = 16_384
 
 @pattern("tls-slow-handshake", "client hellos that arrive one byte a second, 128 connections an address", tls=True)
 async def slow_handshake(client: Client) -> None:
-    """Hold handshakes."""
+    """Hold slow handshakes."""
     await _plain(client, _HELD, _CLIENT_HELLO_START, b"\x00", 1.0)
 
 
 @pattern("tls-silent", "connections without a client hello, 400 an address", tls=True)
 async def silent(client: Client) -> None:
-    """Hold what waits for a handshake."""
+    """Occupy slots for pending handshakes."""
     await _plain(client, 400, b"", b"", 1.0)
 
 
 @pattern("tls-churn", "full handshakes, each followed by a close", tls=True)
 async def churn(client: Client) -> None:
-    """Cost signatures."""
+    """Force a handshake signature per connection."""
 
     async def act(connection: Connection) -> None:
         client.seen["handshakes"] += 1
@@ -38,7 +38,7 @@ async def churn(client: Client) -> None:
 
 @pattern("tls-call-churn", "a full handshake for each call", tls=True)
 async def call_churn(client: Client) -> None:
-    """Cost signatures and calls."""
+    """Force a handshake signature and a call per connection."""
     body = call("eth_blockNumber")
 
     async def act(connection: Connection) -> None:
@@ -51,7 +51,7 @@ async def call_churn(client: Client) -> None:
     "tls-renegotiation", "sessions of TLS 1.2 that the client renegotiates over and over, by openssl s_client", tls=True
 )
 async def renegotiation(client: Client) -> None:
-    """Cost a handshake without a connection."""
+    """Force handshakes without new connections."""
     command = ["openssl", "s_client", "-tls1_2", "-quiet", "-connect", f"{HOST}:{client.port}", "-bind", client.address]
     for _ in client.ticks():
         try:
@@ -71,7 +71,7 @@ async def _renegotiate(client: Client, process: asyncio.subprocess.Process) -> N
     assert process.stdin is not None
     try:
         client.seen["connections"] += 1
-        # A line that holds R alone makes openssl begin another handshake.
+        # A line that contains only R makes openssl start another handshake.
         while process.returncode is None:
             process.stdin.write(b"R\n")
             await process.stdin.drain()
@@ -87,7 +87,7 @@ async def _renegotiate(client: Client, process: asyncio.subprocess.Process) -> N
 
 @pattern("tls-hello-inside", "client hellos inside a session of TLS 1.2, as application data", tls=True)
 async def hello_inside(client: Client) -> None:
-    """Cost error paths behind a full handshake."""
+    """Exercise error paths after a complete handshake."""
     client.tls = _old_context(client)
 
     async def act(connection: Connection) -> None:
@@ -99,7 +99,7 @@ async def hello_inside(client: Client) -> None:
 
 @pattern("tls-second-hello", "a second client hello in plain text after the first handshake flight", tls=True)
 async def second_hello(client: Client) -> None:
-    """Confuse the state machine."""
+    """Confuse the state machine with a second ClientHello."""
     hello = _client_hello()
 
     async def act(connection: Connection) -> None:
@@ -112,7 +112,7 @@ async def second_hello(client: Client) -> None:
 
 @pattern("tls-garbage", "random records in place of a handshake", tls=True)
 async def garbage(client: Client) -> None:
-    """Cost error paths."""
+    """Exercise error paths."""
 
     async def act(connection: Connection) -> None:
         connection.send(_RECORD_START + client.draw.randbytes(_LARGEST_RECORD))
@@ -124,7 +124,7 @@ async def garbage(client: Client) -> None:
 
 @pattern("tls-tiny-records", "calls in TLS records of one byte", tls=True)
 async def tiny_records(client: Client) -> None:
-    """Cost a decryption for each byte."""
+    """Force one decryption per byte."""
     request = post(call("eth_blockNumber"))
 
     async def act(connection: Connection) -> None:
@@ -139,7 +139,7 @@ async def tiny_records(client: Client) -> None:
 
 @pattern("tls-plain", "plain HTTP to a listener of TLS", tls=True)
 async def plain(client: Client) -> None:
-    """Cost error paths."""
+    """Exercise error paths with plain HTTP."""
 
     async def act(connection: Connection) -> None:
         connection.send(post(call("eth_blockNumber")))
@@ -156,7 +156,7 @@ def _old_context(client: Client) -> ssl.SSLContext:
 
 
 def _client_hello() -> bytes:
-    """Return the first flight of a client."""
+    """Return the first flight of a client handshake."""
     incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
     context = ssl.create_default_context()
     with contextlib.suppress(ssl.SSLWantReadError):

@@ -1,4 +1,4 @@
-"""Traces of what is heaviest."""
+"""Traces of the most expensive executions."""
 
 from typing import Any
 
@@ -18,19 +18,19 @@ async def _repeated(client: Client, method: str, *params: Any) -> None:
 
 @pattern("trace-transaction", "debug_traceTransaction with memory of a transaction with a million steps")
 async def trace_transaction(client: Client) -> None:
-    """Cost an execution, its recording and its rendering."""
+    """Force an execution, its recording and its serialization."""
     await _repeated(client, "debug_traceTransaction", client.facts.traced_transaction, _FULL)
 
 
 @pattern("trace-block", "debug_traceBlockByNumber with memory of the heaviest block")
 async def trace_block(client: Client) -> None:
-    """Cost a whole block."""
+    """Force the trace of a whole block."""
     await _repeated(client, "debug_traceBlockByNumber", client.facts.traced_block, _FULL)
 
 
 @pattern("trace-call", "debug_traceCall with memory of the tightest loop")
 async def trace_call(client: Client) -> None:
-    """Cost a recording as large as allowed."""
+    """Force a recording of the maximum size."""
     code = {TARGET: {"code": "0x" + bytecode.TRACED.hex()}}
     config = {**_FULL, "stateOverrides": code}
     await _repeated(client, "debug_traceCall", {"to": TARGET, "gas": GAS}, "latest", config)
@@ -38,7 +38,7 @@ async def trace_call(client: Client) -> None:
 
 @pattern("trace-calls-deep", "debug_traceCall by callTracer of code that calls itself twice to every depth")
 async def trace_calls_deep(client: Client) -> None:
-    """Cost a tree of frames."""
+    """Force a deep tree of call frames."""
     config = {"tracer": "callTracer", "tracerConfig": {"withLog": True}}
     config["stateOverrides"] = {TARGET: {"code": "0x" + bytecode.deep_calls().hex()}}
     await _repeated(client, "debug_traceCall", {"to": TARGET, "gas": GAS}, "latest", config)
@@ -46,7 +46,7 @@ async def trace_calls_deep(client: Client) -> None:
 
 @pattern("trace-prestate", "debug_traceCall by prestateTracer of code that reads cold accounts")
 async def trace_prestate(client: Client) -> None:
-    """Cost reads and their recording."""
+    """Force reads and their recording."""
     config: dict[str, Any] = {"tracer": "prestateTracer"}
     config["stateOverrides"] = {TARGET: {"code": "0x" + bytecode.balance_loop().hex()}}
     await _repeated(client, "debug_traceCall", {"to": TARGET, "gas": GAS}, "latest", config)

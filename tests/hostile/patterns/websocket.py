@@ -1,4 +1,4 @@
-"""WebSocket: control frames, fragments, subscriptions and connections without end."""
+"""WebSocket: endless control frames, fragments, subscriptions and connections."""
 
 import asyncio
 
@@ -9,9 +9,9 @@ from hostile.patterns.registry import pattern
 from hostile.wire import CLOSE, HANDSHAKE, PING, PONG, TEXT, Connection, call, frame
 
 _SOCKETS = 16
-"""WebSockets that a public caller may have."""
+"""Maximum WebSockets of a public caller."""
 _BLOCK = 200
-"""Frames that are sent together."""
+"""Frames per write."""
 _CONTINUATION = 0
 _BODY = call("eth_blockNumber")
 _KINDS: tuple[object, ...] = (
@@ -22,51 +22,51 @@ _KINDS: tuple[object, ...] = (
 
 @pattern("ping-flood", "pings of 125 bytes whose pongs are read")
 async def ping_flood(client: Client) -> None:
-    """Cost a pong for each frame."""
+    """Force one pong per frame."""
     await client.frames(frame(PING, b"p" * 125) * _BLOCK, read=True)
 
 
 @pattern("ping-unread", "pings of 125 bytes whose pongs are never read (S2)")
 async def ping_unread(client: Client) -> None:
-    """Fill buffers of pongs."""
+    """Fill the pong buffer of one connection."""
     await client.frames(frame(PING, b"p" * 125) * _BLOCK)
 
 
 @pattern("ping-many", "pings over 16 WebSockets an address, never read")
 async def ping_many(client: Client) -> None:
-    """Fill many buffers."""
+    """Fill the pong buffers of many connections."""
     await client.frames(frame(PING, b"p" * 125) * _BLOCK, _SOCKETS)
 
 
 @pattern("pong-flood", "pongs that answer nothing")
 async def pong_flood(client: Client) -> None:
-    """Cost what is ignored."""
+    """Force the parsing of ignored frames."""
     await client.frames(frame(PONG, b"p" * 125) * _BLOCK, 4, read=True)
 
 
 @pattern("tiny-fragments", "a message in fragments of one byte without an end")
 async def tiny_fragments(client: Client) -> None:
-    """Cost memory for each fragment."""
+    """Force per-fragment memory overhead."""
     opening = frame(TEXT, b"{", final=False)
     await client.frames(frame(_CONTINUATION, b" ", final=False) * _BLOCK, 8, read=True, opening=opening)
 
 
 @pattern("empty-fragments", "a message in empty fragments without an end")
 async def empty_fragments(client: Client) -> None:
-    """Cost time without a byte of payload."""
+    """Use processor time without payload bytes."""
     opening = frame(TEXT, b"{", final=False)
     await client.frames(frame(_CONTINUATION, b"", final=False) * _BLOCK, 8, read=True, opening=opening)
 
 
 @pattern("empty-frames", "empty messages")
 async def empty_frames(client: Client) -> None:
-    """Cost an error each."""
+    """Force one error per frame."""
     await client.frames(frame(TEXT, b"") * _BLOCK, 8, read=True)
 
 
 @pattern("half-frames", "frames that announce 2 MB and trickle, 16 an address")
 async def half_frames(client: Client) -> None:
-    """Hold messages."""
+    """Hold incomplete messages."""
 
     async def act(connection: Connection) -> None:
         connection.send(frame(TEXT, b" " * 2_000_000)[:-100])
@@ -79,33 +79,33 @@ async def half_frames(client: Client) -> None:
 
 @pattern("message-flood", "calls over WebSockets as fast as they are accepted, answers read")
 async def message_flood(client: Client) -> None:
-    """Cost calls beyond the rate."""
+    """Force calls beyond the rate limit."""
     await client.frames(frame(TEXT, _BODY) * _BLOCK, 4, read=True)
 
 
 @pattern("message-flood-unread", "calls over WebSockets whose answers are never read")
 async def message_flood_unread(client: Client) -> None:
-    """Fill buffers of answers."""
+    """Fill response buffers."""
     await client.frames(frame(TEXT, _BODY) * _BLOCK, _SOCKETS)
 
 
 @pattern("heavy-messages-unread", "log searches over WebSockets whose answers are never read")
 async def heavy_messages_unread(client: Client) -> None:
-    """Fill buffers with large answers."""
+    """Fill response buffers with large responses."""
     block = client.facts.logged_block
     await client.frames(frame(TEXT, call("eth_getLogs", {"fromBlock": block, "toBlock": block})) * 20, _SOCKETS)
 
 
 @pattern("long-answers-unread", "calls that return megabytes over WebSockets that are never read")
 async def long_answers_unread(client: Client) -> None:
-    """Fill queues of answers."""
+    """Fill response queues."""
     body = overridden(bytecode.LONG_RESULT)
     await client.frames(frame(TEXT, body) * 8, _SOCKETS)
 
 
 @pattern("log-channels", "a different log subscription for every WebSocket and number, all of which match")
 async def log_channels(client: Client) -> None:
-    """Cost a search and a text for each of them."""
+    """Force one log search and one serialization per subscription."""
 
     async def act(connection: Connection) -> None:
         for _ in range(32):
@@ -118,7 +118,7 @@ async def log_channels(client: Client) -> None:
 
 @pattern("feed-read", "the feed from its beginning, over and over, read")
 async def feed_read(client: Client) -> None:
-    """Cost pages of the journal, parsed on the event loop."""
+    """Force page reads of the journal, parsed on the event loop."""
 
     async def act(connection: Connection) -> None:
         for _ in range(32):
@@ -130,7 +130,7 @@ async def feed_read(client: Client) -> None:
 
 @pattern("subscribe-all-unread", "every subscription, 32 a connection, and no reading")
 async def subscribe_all_unread(client: Client) -> None:
-    """Fill queues of notifications."""
+    """Fill notification queues."""
 
     async def act(connection: Connection) -> None:
         for turn in range(32):
@@ -144,7 +144,7 @@ async def subscribe_all_unread(client: Client) -> None:
 
 @pattern("subscription-churn", "subscriptions begun and ended without pause")
 async def subscription_churn(client: Client) -> None:
-    """Cost the bookkeeping of subscriptions."""
+    """Force the creation and removal of subscriptions."""
 
     async def act(connection: Connection) -> None:
         for turn in client.ticks():
@@ -161,7 +161,7 @@ async def subscription_churn(client: Client) -> None:
 
 @pattern("subscription-terms", "log subscriptions of 1,000 addresses each")
 async def subscription_terms(client: Client) -> None:
-    """Cost matching."""
+    """Force log matching with long address lists."""
     addresses = [f"0x{number:040x}" for number in range(1000)]
     body = call("eth_subscribe", "logs", {"address": addresses})
 
@@ -175,7 +175,7 @@ async def subscription_terms(client: Client) -> None:
 
 @pattern("feed-replay", "the feed from its beginning, over and over, never read")
 async def feed_replay(client: Client) -> None:
-    """Cost reading the journal."""
+    """Force reads of the journal."""
 
     async def act(connection: Connection) -> None:
         for _ in range(8):
@@ -188,7 +188,7 @@ async def feed_replay(client: Client) -> None:
 
 @pattern("many-sockets", "WebSockets without a message, as many as are accepted")
 async def many_sockets(client: Client) -> None:
-    """Hold connections of others."""
+    """Occupy connections that other callers need."""
 
     async def act(connection: Connection) -> None:
         await discard(connection)
@@ -198,7 +198,7 @@ async def many_sockets(client: Client) -> None:
 
 @pattern("handshake-flood", "WebSocket handshakes, each followed by a reset")
 async def handshake_flood(client: Client) -> None:
-    """Cost handshakes."""
+    """Force handshakes."""
 
     async def act(connection: Connection) -> None:
         client.seen["opened"] += 1
@@ -208,7 +208,7 @@ async def handshake_flood(client: Client) -> None:
 
 @pattern("bad-handshakes", "WebSocket handshakes that must be refused")
 async def bad_handshakes(client: Client) -> None:
-    """Cost refusals."""
+    """Force rejections of handshakes."""
     bad = HANDSHAKE.replace(b"Version: 13", b"Version: 99")
 
     async def act(connection: Connection) -> None:
@@ -220,7 +220,7 @@ async def bad_handshakes(client: Client) -> None:
 
 @pattern("close-flood", "close frames on new WebSockets, with and without a code")
 async def close_flood(client: Client) -> None:
-    """Cost closings."""
+    """Force closing handshakes."""
 
     async def act(connection: Connection) -> None:
         payload = client.draw.choice([b"", b"\x03\xe8", b"\x03\xe8" + b"r" * 123, b"\x03", b"\xff\xff"])
@@ -232,7 +232,7 @@ async def close_flood(client: Client) -> None:
 
 @pattern("bad-frames", "unmasked frames, reserved bits, unknown opcodes")
 async def bad_frames(client: Client) -> None:
-    """Cost error paths."""
+    """Exercise error paths."""
 
     async def act(connection: Connection) -> None:
         bad = client.draw.choice(

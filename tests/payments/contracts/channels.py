@@ -1,4 +1,4 @@
-"""A payment channel of the buyer to the merchant, and what both sides sign, as x402's packages do."""
+"""A payment channel of the buyer to the merchant, with the signatures of both sides in the form of x402's packages."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,7 +15,7 @@ from payments.contracts.signing import Authorization, Domain, sign_digest, typed
 DEADLINE = 2_000_000_000
 DELAY = 900
 ZERO = "0x" + "00" * 20
-# As x402's packages sign them.
+# Domain and types of x402's packages.
 DOMAIN = {
     "name": "x402 Batch Settlement",
     "version": "1",
@@ -61,7 +61,7 @@ class Channel:
 
     @property
     def state(self) -> tuple[int, int]:
-        """Balance and what was claimed."""
+        """Return balance and claimed total."""
         return self.contract.call("channels", self.id)
 
     def deposit(self, amount: int, salt: int = 1, signed: int | None = None, channel: bytes | None = None) -> Receipt:
@@ -71,7 +71,7 @@ class Channel:
     def deposit_arguments(
         self, amount: int, salt: int = 1, signed: int | None = None, channel: bytes | None = None
     ) -> tuple:
-        """What such a deposit is called with."""
+        """Return the arguments of such a deposit."""
         nonce = keccak(encode(["bytes32", "uint256"], [channel or self.id, salt]))
         payer, collector = self.people.buyer, addresses.ERC3009_DEPOSIT_COLLECTOR
         terms = Authorization(payer.address, collector, amount if signed is None else signed, 0, DEADLINE, nonce)
@@ -80,7 +80,7 @@ class Channel:
         return (self.config, amount, collector, data)
 
     def voucher(self, maximum: int, total: int, signer: TestAccount | None = None) -> tuple:
-        """A claim of `total` by a voucher over `maximum`."""
+        """Return a claim of `total` by a voucher with this maximum."""
         types = {"Voucher": "bytes32 channelId,uint128 maxClaimableAmount"}
         digest = typed_digest(DOMAIN, types, "Voucher", {"channelId": self.id, "maxClaimableAmount": maximum})
         signature = sign_digest((signer or self.people.buyer).key, digest).packed
@@ -98,12 +98,12 @@ class Channel:
         return self.send("claim", list(claims), sender=sender or self.people.merchant.address)
 
     def but(self, **changes: Any) -> "Channel":
-        """A channel with other terms."""
+        """Return a channel with other terms."""
         return Channel(self.contract, self.token, self.domain, self.people, self.changes | changes)
 
 
 def batch_signature(key: str, entries: list[tuple[bytes, int, int]]) -> bytes:
-    """A signature over a batch of claims: channel, maximum and total of each."""
+    """Return a signature over a batch of claims: channel, maximum and total of each."""
     names = ("channelId", "maxClaimableAmount", "totalClaimed")
     claims = [dict(zip(names, entry, strict=True)) for entry in entries]
     types = {"ClaimBatch": "ClaimEntry[] claims", "ClaimEntry": ENTRY}
@@ -111,7 +111,7 @@ def batch_signature(key: str, entries: list[tuple[bytes, int, int]]) -> bytes:
 
 
 def errors(name: str) -> list[dict[str, Any]]:
-    """The errors of what the settlement contract calls, which it passes on."""
+    """Return the errors of the called contracts, which the settlement contract propagates."""
     contract = "Permit2DepositCollector" if name == "DepositCollector" else name
     return [entry for entry in load(contract).abi if entry["type"] == "error"]
 
@@ -121,7 +121,7 @@ def events(receipt: Receipt) -> list[tuple[str, tuple]]:
 
 
 def permit2_deposit(channel: Channel, amount: int, permit: bytes = b"", nonce: int = 1) -> Receipt:
-    """A deposit over Permit2, signed with the channel as witness."""
+    """Deposit over Permit2, signed with the channel as witness."""
     types = {
         "PermitWitnessTransferFrom": (
             "TokenPermissions permitted,address spender,uint256 nonce,uint256 deadline,DepositWitness witness"

@@ -1,4 +1,4 @@
-"""A chain that has the token from its genesis on, and people on it."""
+"""A chain with the token in its genesis, and accounts."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -35,7 +35,7 @@ def token_genesis(people: People) -> TokenGenesis:
 def payment_session(
     people: People, token_genesis: TokenGenesis, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Chain]:
-    """The chain of all tests here; what is done on it stays."""
+    """Provide the one chain of these tests; its changes persist."""
     genesis = orjson.loads(newest_genesis(CHAIN_ID))
     genesis["alloc"] |= {account.address: {"balance": hex(10**21)} for account in vars(people).values()}
     genesis["alloc"] |= token_alloc(token_genesis, CHAIN_ID) | x402_alloc()
@@ -48,20 +48,20 @@ def payment_session(
 
 @pytest.fixture
 def chain(payment_session: Chain) -> Iterator[Chain]:
-    """That chain; what the test does on it is taken back when the test ends."""
+    """Provide that chain; changes by the test are reverted when it ends."""
     with payment_session.rollback() as chain:
         yield chain
 
 
 @pytest.fixture
 def token(chain: Chain) -> OnChain:
-    """The token at the address that x402 clients know."""
+    """Return the token at the address that x402 clients use."""
     return OnChain(chain, TOKEN, load("PaymentToken").abi)
 
 
 @pytest.fixture(scope="session")
 def domain() -> Domain:
-    """The token's signing domain."""
+    """Return the token's signing domain."""
     return Domain("USDC", "2", CHAIN_ID, TOKEN)
 
 

@@ -1,4 +1,4 @@
-"""Contracts on a test chain: calls, transactions of anybody, reverts and logs by name."""
+"""Contracts on a test chain: calls, transactions of any account, reverts and logs by name."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -26,7 +26,7 @@ class Reverted(Exception):
 
 @contextmanager
 def refused(reason: str) -> Iterator[None]:
-    """A context in which a call or transaction must revert for exactly this reason."""
+    """Assert that a call or transaction in the context reverts for exactly this reason."""
     with pytest.raises(Reverted) as raised:
         yield
     assert str(raised.value) == reason
@@ -34,37 +34,37 @@ def refused(reason: str) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Log:
-    """A log that a contract's ABI explains."""
+    """A log decoded by a contract's ABI."""
 
     event: str
     values: tuple[Any, ...]
-    """Its arguments in the order of the declaration."""
+    """Arguments in the order of the declaration."""
     address: str
     index: int
-    """Its place in the block."""
+    """Position in the block."""
 
 
 @dataclass(frozen=True)
 class Receipt:
-    """What became of a transaction."""
+    """Outcome of a transaction."""
 
     hash: str
     gas_used: int
     block: int
     address: str | None
-    """Of the contract that it created."""
+    """Address of the created contract."""
     raw_logs: list[dict[str, Any]]
     contract: "OnChain | None" = None
 
     @property
     def logs(self) -> list[Log]:
-        """Its logs, explained by the ABI of the contract that it went to."""
+        """Logs decoded by the ABI of the called contract."""
         assert self.contract is not None
         return self.contract.explain(self.raw_logs)
 
 
 def text_of(value: Any) -> Any:
-    """A value as tests write it: bytes in hexadecimal, addresses in lower case as eth-abi has them."""
+    """Return a value in the notation of the tests: bytes in hexadecimal, addresses in lower case like eth-abi."""
     if isinstance(value, bytes):
         return "0x" + value.hex()
     if isinstance(value, list | tuple):
@@ -73,12 +73,12 @@ def text_of(value: Any) -> Any:
 
 
 def types_of(given: Sequence[dict[str, Any]]) -> list[str]:
-    """The types of ABI parameters, structs as tuples."""
+    """Return the types of ABI parameters, structs as tuples."""
     return [collapse_if_tuple(parameter) for parameter in given]
 
 
 def signature_of(entry: dict[str, Any]) -> str:
-    """The canonical signature of an ABI entry."""
+    """Return the canonical signature of an ABI entry."""
     return f"{entry['name']}({','.join(types_of(entry['inputs']))})"
 
 
@@ -90,7 +90,7 @@ class OnChain:
 
     @cached_property
     def _functions(self) -> dict[str, dict[str, Any]]:
-        """By canonical signature, and by name and number of arguments where that is enough."""
+        """Functions by canonical signature, and by name and number of arguments if that is unambiguous."""
         found: dict[str, dict[str, Any]] = {}
         ambiguous = set()
         for entry in self.abi:
@@ -112,16 +112,16 @@ class OnChain:
         return {keccak(signature_of(entry).encode())[:4]: entry for entry in self.abi if entry["type"] == "error"}
 
     def function(self, name: str, arguments: Sequence[Any]) -> dict[str, Any]:
-        """The ABI entry of a function, by signature or by name."""
+        """Return the ABI entry of a function, by signature or by name."""
         return self._functions[name if "(" in name else f"{name}/{len(arguments)}"]
 
     def data(self, name: str, *arguments: Any) -> bytes:
-        """The data of a call."""
+        """Return the data of a call."""
         entry = self.function(name, arguments)
         return keccak(signature_of(entry).encode())[:4] + encode(types_of(entry["inputs"]), arguments)
 
     def call(self, name: str, *arguments: Any, sender: str | None = None, block: str = "latest") -> Any:
-        """What a function answers: one value by itself, several as a tuple. Raises `Reverted`."""
+        """Return the result of a function: a single value alone, several as a tuple. Raise `Reverted`."""
         request: dict[str, Any] = {"to": self.address, "data": self.data(name, *arguments)}
         if sender is not None:
             request["from"] = sender
@@ -130,20 +130,20 @@ class OnChain:
         return text_of(values[0]) if len(values) == 1 else text_of(values)
 
     def send(self, sender: str, name: str, *arguments: Any) -> Receipt:
-        """Send a transaction and have it sealed. Raises `Reverted` of one that would revert, which is not sent."""
+        """Send a transaction and seal it. Raise `Reverted` for one that would revert; it is not sent."""
         return self.send_data(sender, self.data(name, *arguments))
 
     def send_data(self, sender: str, data: bytes) -> Receipt:
-        """As `send`, with the data of the call."""
+        """Send a transaction with this call data, like `send`."""
         sent = self._asked("eth_sendTransaction", {"from": sender, "to": self.address, "data": data})
         return receipt(self.chain, sent, self)
 
     def storage(self, slot: int) -> int:
-        """The word at a slot."""
+        """Return the word at a slot."""
         return int(self.chain.rpc("eth_getStorageAt", self.address, hex(slot), "latest"), 16)
 
     def explain(self, logs: list[dict[str, Any]]) -> list[Log]:
-        """Logs by the names of this contract's events; those that are unknown to it are left out."""
+        """Return the logs of this contract's events by name; other logs are omitted."""
         return list(self._explained(logs))
 
     def _explained(self, logs: list[dict[str, Any]]) -> Iterator[Log]:
@@ -169,7 +169,7 @@ class OnChain:
             raise Reverted(self.reason(error)) from error
 
     def reason(self, error: RpcError) -> str:
-        """Why a call reverted, as `Reverted` says it; raises what is no revert again."""
+        """Return the revert reason of a call, as in `Reverted`; raise any other error again."""
         if error.data is None or not isinstance(given := orjson.loads(error.data), str):
             raise error
         data = bytes.fromhex(given.removeprefix("0x"))
@@ -185,7 +185,7 @@ class OnChain:
 
 
 def receipt(chain: Chain, transaction: str, contract: OnChain | None = None) -> Receipt:
-    """The receipt of a sealed transaction, which must have succeeded."""
+    """Return the receipt of a sealed transaction, which must have succeeded."""
     found = chain.rpc("eth_getTransactionReceipt", transaction)
     assert found["status"] == "0x1", found
     return Receipt(
@@ -199,7 +199,7 @@ def receipt(chain: Chain, transaction: str, contract: OnChain | None = None) -> 
 
 
 def deploy(chain: Chain, sender: str, creation: bytes, abi: Abi) -> OnChain:
-    """Create a contract by a plain transaction. Raises `Reverted`."""
+    """Create a contract by a plain transaction. Raise `Reverted`."""
     sent = OnChain(chain, "0x", abi)._asked("eth_sendTransaction", {"from": sender, "data": creation})
     created = receipt(chain, sent).address
     assert created is not None

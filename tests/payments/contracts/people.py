@@ -1,4 +1,4 @@
-"""Who takes part in the tests of the contracts, and where the token is."""
+"""Accounts of the contract tests, and the token's address."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ DOLLAR = 10**6
 
 @dataclass(frozen=True)
 class People:
-    """Everybody with a role, and some without; addresses in lower case."""
+    """Accounts with each role, and some without; addresses in lower case."""
 
     owner: TestAccount
     buyer: TestAccount
@@ -27,7 +27,7 @@ class People:
 
 
 def setup_of(people: People) -> TokenSetup:
-    """The token's setup with these people."""
+    """Return the token's setup with these accounts."""
     return TokenSetup(
         owner=people.owner.address,
         master_minter=people.master_minter.address,

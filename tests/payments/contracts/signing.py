@@ -23,17 +23,17 @@ _FIELDS = {
 
 
 def digest_of(message: SignableMessage) -> bytes:
-    """What is signed of a message."""
+    """Return the digest that signs a message."""
     return keccak(b"\x19" + message.version + message.header + message.body)
 
 
 def separator(domain: dict[str, Any]) -> bytes:
-    """The hash of a signing domain."""
+    """Return the hash of a signing domain."""
     return _typed(domain, {"Any": "uint256 field"}, "Any", {"field": 0}).header
 
 
 def typed_digest(domain: dict[str, Any], types: dict[str, str], primary: str, message: dict[str, Any]) -> bytes:
-    """What is signed of any typed data; each type is its fields as Solidity writes them."""
+    """Return the digest of any typed data; each type lists its fields in Solidity's notation."""
     return digest_of(_typed(domain, types, primary, message))
 
 
@@ -70,7 +70,7 @@ class Domain:
     token: str
 
     def message(self, kind: str, **values: Any) -> SignableMessage:
-        """A message of one of the kinds of EIP-3009 and EIP-2612."""
+        """Return a message of one of the kinds of EIP-3009 and EIP-2612."""
         pairs = [field.split() for field in _FIELDS[kind].split(",")]
         fields = [{"name": name, "type": type_} for type_, name in pairs]
         return encode_typed_data(
@@ -88,7 +88,7 @@ class Domain:
         )
 
     def digest(self, kind: str, **values: Any) -> bytes:
-        """What is signed of a message."""
+        """Return the digest that signs a message."""
         return digest_of(self.message(kind, **values))
 
     def sign(self, key: str, kind: str, **values: Any) -> Signature:
@@ -115,14 +115,14 @@ class Authorization:
 
     @property
     def terms(self) -> tuple[str, str, int, int, int, bytes]:
-        """The arguments of the token's functions, but for the signature."""
+        """Arguments of the token's functions, without the signature."""
         return (self.payer, self.payee, self.value, self.valid_after, self.valid_before, self.nonce)
 
     def signed(self, domain: Domain, key: str, kind: str) -> Signature:
-        """Its signature as `TransferWithAuthorization` or `ReceiveWithAuthorization`."""
+        """Return the signature as `TransferWithAuthorization` or `ReceiveWithAuthorization`."""
         names = ("from", "to", "value", "validAfter", "validBefore", "nonce")
         return domain.sign(key, kind, **dict(zip(names, self.terms, strict=True)))
 
     def but(self, **changes: Any) -> "Authorization":
-        """The same with other terms."""
+        """Return a copy with other terms."""
         return replace(self, **changes)

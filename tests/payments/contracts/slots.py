@@ -1,4 +1,4 @@
-"""Where solc puts the entries of mappings, hashed by eth-utils."""
+"""Storage slots of mapping entries in solc's layout, hashed by eth-utils."""
 
 from eth_utils import keccak
 
@@ -10,7 +10,7 @@ def word(value: str | bytes | int) -> bytes:
 
 
 def at(slot: int, *keys: str | bytes | int) -> int:
-    """The slot of an entry of a mapping."""
+    """Return the slot of an entry of a mapping."""
     for key in keys:
         slot = int.from_bytes(keccak(word(key) + word(slot)), "big")
     return slot

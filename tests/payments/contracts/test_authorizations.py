@@ -23,19 +23,19 @@ BLACKLISTED = "Blacklistable: account is blacklisted"
 
 @pytest.fixture
 def authorization(token: OnChain, people: People) -> Authorization:
-    """What the buyer authorizes the merchant to take: five dollars within an hour."""
+    """Return the buyer's authorization for the merchant: five dollars within an hour."""
     now = token.chain.time
     return Authorization(people.buyer.address, people.merchant.address, 5 * DOLLAR, now - 1, now + 3600, os.urandom(32))
 
 
 @pytest.fixture(params=["parts", "bytes"])
 def form(request: pytest.FixtureRequest) -> Iterator[str]:
-    """The two forms of a signature."""
+    """Return one of the two forms of a signature."""
     return request.param
 
 
 class Payer:
-    """Somebody who signs, and has what was signed submitted in one form or the other."""
+    """A signer whose messages are submitted in one form or the other."""
 
     def __init__(self, token: OnChain, domain: Domain, account: TestAccount, form: str) -> None:
         self.token, self.domain, self.key, self.form = token, domain, account.key, form
@@ -56,7 +56,7 @@ class Payer:
 
 
 def in_form(signature: Signature, form: str) -> tuple:
-    """A signature as the arguments of a form."""
+    """Return a signature as the arguments of a form."""
     return tuple(signature) if form == "parts" else (signature.packed,)
 
 
@@ -130,7 +130,7 @@ def test_the_bounds_are_exclusive_to_the_second(
 def test_the_earliest_failing_check_names_the_reason(
     token: OnChain, people: People, buyer: Payer, authorization: Authorization
 ) -> None:
-    """Everything is wrong at first; what wins is mended, one after the other."""
+    """All checks fail at first; the test corrects the reported fault each time."""
     now, name = token.chain.time, "receiveWithAuthorization"
     used = authorization.but(value=1)
     buyer.submit(people.merchant.address, name, used)
@@ -181,7 +181,7 @@ def test_what_is_wrong_with_a_signature_is_said(
     good, shop = buyer.sign(name, authorization), people.merchant.address
     high = Signature(55 - good.v, good.r, (ORDER - int.from_bytes(good.s, "big")).to_bytes(32, "big"))
     cases = {
-        # With a v that is wrong as well.
+        # The v is wrong as well.
         "ECRecover: invalid signature 's' value": high._replace(v=0),
         "ECRecover: invalid signature 'v' value": good._replace(v=good.v - 27),
         "ECRecover: invalid signature": good._replace(r=b"\xff" * 32),
@@ -216,7 +216,7 @@ def test_what_is_wrong_with_a_cancellation_is_said(
 
 def test_the_highest_s_is_half_the_order(people: People, buyer: Payer, authorization: Authorization) -> None:
     good, shop = buyer.sign("transferWithAuthorization", authorization), people.merchant.address
-    # With the highest it is somebody's signature, if not the buyer's.
+    # At the maximum s the signature is valid, but recovers to another address than the buyer's.
     for s, reason in ((ORDER // 2, INVALID), (ORDER // 2 + 1, "ECRecover: invalid signature 's' value")):
         with refused(reason):
             altered = good._replace(s=s.to_bytes(32, "big"))
@@ -228,7 +228,7 @@ def test_the_zero_address_is_neither_payer_nor_payee(
 ) -> None:
     with refused("ERC20: transfer to the zero address"):
         buyer.submit(people.stranger.address, "transferWithAuthorization", authorization.but(payee=ZERO))
-    # Nobody's signature recovers to the zero address, not even one that recovers to nobody.
+    # The zero address has no valid signature, not even one whose recovery fails.
     with refused(INVALID):
         buyer.submit(people.stranger.address, "transferWithAuthorization", authorization.but(payer=ZERO))
 

@@ -1,4 +1,4 @@
-"""Signatures of a channel where they do not belong: other channels, contracts, chains, and once the money is gone."""
+"""Misused signatures of a channel: in other channels, contracts and chains, and after the money is gone."""
 
 import pytest
 
@@ -12,7 +12,7 @@ from payments.contracts.people import CHAIN_ID
 
 @pytest.fixture
 def elsewhere(channel: Channel) -> OnChain:
-    """Another settlement contract of the same code."""
+    """Return another settlement contract of the same code."""
     artifact = load("BatchSettlement")
     known = artifact.abi + channels.errors("DepositCollector")
     return deploy(channel.token.chain, channel.people.stranger.address, artifact.creation(), known)
@@ -49,7 +49,7 @@ def test_a_signature_holds_for_one_channel(channel: Channel) -> None:
         twin.claim(((twin.config, 5), signature, 5))
     with refused("InvalidSignature()"):
         channel.send("refundWithSignature", twin.config, 5, 0, channel.refund_signature(5, 0))
-    # Nor for other terms of the same parties: a shorter delay is another channel.
+    # Other terms between the same parties, such as a shorter delay, are another channel.
     with refused("InvalidSignature()"):
         short = channel.but(withdrawDelay=901)
         short.deposit(100)
@@ -81,7 +81,7 @@ def test_after_a_refund_a_voucher_claims_what_there_is_and_no_more(channel: Chan
     with refused("ClaimExceedsBalance()"):
         channel.claim(old)
     channel.claim(channel.voucher(60, 50))
-    # Vouchers are over all that was ever claimed: the rest of the old one is 10, not 60.
+    # Vouchers cover the total ever claimed: the rest of the old one is 10, not 60.
     channel.deposit(100, salt=3)
     channel.claim(old)
     assert channel.state == (150, 60)

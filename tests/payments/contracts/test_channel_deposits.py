@@ -101,7 +101,7 @@ def test_a_deposit_over_permit2(channel: Channel) -> None:
         assert channel.state == (100, 0)
         with refused("InvalidNonce()"):
             permit2_deposit(channel, 100)
-    # A permit that somebody else submitted first is logged, and the deposit goes on.
+    # If a third party submitted the permit first, a log reports it and the deposit continues.
     arguments = (buyer.address, addresses.PERMIT2, 100, DEADLINE, v, r, s)
     channel.token.send(channel.people.stranger.address, "permit", *arguments)
     receipt = permit2_deposit(channel, 100, permit)
@@ -118,7 +118,7 @@ def test_a_collector_that_brings_less_is_refused(channel: Channel) -> None:
     trick = deploy(chain, people.stranger.address, double("TrickToken").creation(), double("TrickToken").abi)
     trick.send(people.stranger.address, "mint", people.buyer.address, 100)
     trick.send(people.buyer.address, "approve", addresses.PERMIT2, 100)
-    # A contract that has no `collect`, and one that does nothing when it is called.
+    # A contract without `collect`, and one whose `collect` does nothing.
     with pytest.raises(Reverted):
         channel.send("deposit", channel.config, 5, trick.address, b"")
     chain.rpc("anvil_setCode", people.minter.address, "0x00")

@@ -115,7 +115,7 @@ def test_the_payer_withdraws_after_the_delay(channel: Channel) -> None:
     assert channel.contract.call("pendingWithdrawals", channel.id) == (80, began)
     with refused("WithdrawalAlreadyPending()"):
         channel.send("initiateWithdraw", channel.config, 1, sender=buyer)
-    # The receiver claims in the meantime, and what is left is less than what was asked for.
+    # The receiver claims in the meantime, so the balance is less than the requested amount.
     channel.claim(channel.voucher(30, 30))
     chain.rpc("evm_setNextBlockTimestamp", began + DELAY - 1)
     with refused("WithdrawDelayNotElapsed()"):
@@ -143,7 +143,7 @@ def test_the_receiving_side_refunds(channel: Channel) -> None:
     assert events(channel.send("refund", channel.config, 10, sender=shop)) == [
         ("Refunded", ("0x" + channel.id.hex(), shop, 10))
     ]
-    # What was asked for is less by what was given.
+    # The requested amount decreases by the refunded amount.
     assert channel.contract.call("pendingWithdrawals", channel.id)[0] == 40
     signature = channel.refund_signature(999, 1)
     with refused("InvalidRefundNonce()"):
@@ -154,7 +154,7 @@ def test_the_receiving_side_refunds(channel: Channel) -> None:
     assert events(receipt) == [("Refunded", ("0x" + channel.id.hex(), anybody, 60))]
     assert channel.state == (30, 30)
     assert channel.contract.call("pendingWithdrawals", channel.id) == (0, 0)
-    # Nothing is left: the nonce is used up all the same.
+    # The balance is empty, but the nonce is used up all the same.
     assert events(channel.send("refund", channel.config, 1, sender=shop)) == []
     assert channel.contract.call("refundNonce", channel.id) == 3
 
@@ -167,7 +167,7 @@ def test_an_empty_channel_is_closed(channel: Channel) -> None:
 
 
 def test_a_claim_and_a_refund_in_one(channel: Channel) -> None:
-    """As the facilitators of x402's packages send them."""
+    """The call has the form that the facilitators of x402's packages send."""
     channel.deposit(100)
     claims = [channel.voucher(30, 30)]
     signed = batch_signature(channel.people.other.key, [(channel.id, 30, 30)])
@@ -206,7 +206,7 @@ ACTIONS = st.lists(
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(actions=ACTIONS)
 def test_whatever_is_done_the_contract_has_what_it_owes(channel: Channel, actions: list[tuple]) -> None:
-    """Against a ledger in Python: what is in the channel, and what the receiver is still to be paid."""
+    """Compare with a ledger in Python: the channel's balance, and the receiver's unpaid claims."""
     buyer, shop, chain = channel.people.buyer.address, channel.people.merchant.address, channel.token.chain
     balance = claimed = settled = asked = 0
     with chain.rollback():

@@ -1,4 +1,4 @@
-"""The checkout: its rules, and each hole of the plain design that it closes."""
+"""The checkout: its rules, and each vulnerability of the plain design that it closes."""
 
 from dataclasses import dataclass
 
@@ -36,7 +36,7 @@ class Shop:
     def sign(
         self, maximum: int, nonce: int = 0, deadline: int | None = None, buyer: TestAccount | None = None
     ) -> Signature:
-        """A buyer's permit for the checkout."""
+        """Return a buyer's permit for the checkout."""
         buyer = buyer or self.people.buyer
         terms = {"owner": buyer.address, "spender": self.checkout.address, "value": maximum, "nonce": nonce}
         return self.domain.sign(buyer.key, "Permit", **terms, deadline=deadline or self.deadline)
@@ -46,7 +46,7 @@ class Shop:
         return 2_000_000_000
 
     def submit(self, maximum: int, signature: Signature) -> None:
-        """A stranger submits the buyer's permit."""
+        """Submit the buyer's permit as a stranger."""
         arguments = (self.people.buyer.address, self.checkout.address, maximum, self.deadline, *signature)
         self.token.send(self.people.stranger.address, "permit", *arguments)
 
@@ -58,11 +58,11 @@ class Shop:
         return self.checkout.send(sender or self.people.merchant.address, "capture", *arguments)
 
     def received(self) -> int:
-        """What the merchant has."""
+        """Balance of the merchant."""
         return self.token.call("balanceOf", self.people.merchant.address)
 
     def left(self) -> int:
-        """The checkout's allowance."""
+        """Allowance of the checkout."""
         return self.token.call("allowance", self.people.buyer.address, self.checkout.address)
 
 
@@ -157,7 +157,7 @@ def test_a_permit_that_a_stranger_submitted_first_breaks_nothing(shop: Shop) -> 
 
 
 def test_so_it_is_after_the_payer_used_other_permits(shop: Shop) -> None:
-    """Up to 15 for others: a permit for somebody else leaves the checkout's allowance as it is."""
+    """The limit is 15 other permits: a permit for another spender leaves the checkout's allowance unchanged."""
     signature, people = shop.sign(50), shop.people
     shop.submit(50, signature)
 
@@ -198,13 +198,13 @@ def test_what_one_order_left_is_not_there_for_another(shop: Shop) -> None:
     for maximum, signature in ((50, first), (20, first), (20, nobody), (20, shop.sign(20))):
         with refused("EIP2612: invalid signature"):
             shop.capture(OTHER, 20, maximum, signature)
-    # With a permit of its own the other order has its own maximum, and what was left is gone.
+    # With its own permit the other order has its own maximum, and the remaining allowance is gone.
     shop.capture(OTHER, 10, 15, shop.sign(15, nonce=1))
     assert (shop.received(), shop.left()) == (40, 5)
 
 
 def test_a_revoked_permit_does_not_take_what_another_order_left(shop: Shop) -> None:
-    """The payer used its nonce for something else; a merchant may even choose what the first order leaves."""
+    """The payer used its nonce otherwise; a merchant may even choose the remainder of the first order."""
     revoked = shop.sign(20, nonce=1)
     shop.capture(ORDER, 30, 50, shop.sign(50))
     people = shop.people
@@ -218,7 +218,7 @@ def test_a_revoked_permit_does_not_take_what_another_order_left(shop: Shop) -> N
 
 
 def test_a_permit_from_before_the_last_capture_is_none(shop: Shop) -> None:
-    """Two were submitted by strangers, for the same maximum: the second overwrote the first."""
+    """Strangers submitted two for the same maximum: the second overwrote the first."""
     first, second = shop.sign(50), shop.sign(50, nonce=1)
     shop.submit(50, first)
     shop.submit(50, second)
@@ -265,7 +265,7 @@ def test_what_the_token_refuses_is_passed_on(shop: Shop) -> None:
 
 @pytest.fixture
 def tricked(token: OnChain, domain: Domain, people: People) -> Shop:
-    """A checkout for a token that misbehaves."""
+    """Return a checkout for a token that misbehaves."""
     artifact, checkout = double("TrickToken"), load("Checkout")
     trick = deploy(token.chain, people.stranger.address, artifact.creation(), artifact.abi)
     trick.send(people.stranger.address, "mint", people.buyer.address, 1000)
@@ -287,7 +287,7 @@ def test_a_token_that_lies_is_not_believed(tricked: Shop) -> None:
         with refused(refusal):
             tricked.capture(ORDER, 30, 50, signature)
         assert tricked.checkout.call("captured", ORDER) is False
-    # Old tokens return nothing, and mean yes.
+    # Old tokens return no value, which counts as success.
     tricked.token.send(sender, "play", TRICKS["ReturnNothing"], merchant, b"")
     tricked.capture(ORDER, 30, 50, signature)
     assert tricked.received() == 30
@@ -302,7 +302,7 @@ def test_a_permit_that_cannot_be_submitted_without_a_reason(tricked: Shop) -> No
 
 
 def test_a_capture_within_a_capture_is_refused(tricked: Shop) -> None:
-    """By a token that is the merchant as well, so that nothing but the guard is in its way."""
+    """The token is also the merchant, so that only the reentrancy guard can prevent it."""
     people, checkout = tricked.people, load("Checkout")
     creation = checkout.creation(tricked.token.address, tricked.token.address)
     placed = deploy(tricked.token.chain, people.stranger.address, creation, checkout.abi)

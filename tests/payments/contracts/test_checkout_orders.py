@@ -1,4 +1,4 @@
-"""Any interleaving of orders, permits, strangers and revocations at one checkout, against a ledger in Python."""
+"""Random interleavings of orders, permits, strangers and revocations at one checkout, against a ledger in Python."""
 
 from dataclasses import dataclass, field
 
@@ -13,13 +13,13 @@ from payments.contracts.signing import Domain, Signature
 
 DEADLINE = 2_000_000_000
 BUYERS = ("buyer", "other")
-# Few amounts, so that what an order leaves is often what another one's maximum is.
+# Few amounts, so that the remainder of one order often equals another order's maximum.
 MAXIMA = st.lists(st.integers(1, 3), min_size=8, max_size=8)
 AMOUNTS = st.sampled_from([1, 1, 1, 2, 2, 3, 0, 4])
 WHO = st.sampled_from(["buyer", "buyer", "buyer", "other"])
-# Of the permits of a buyer: the next one, and those that are used up, the last one first.
+# Offset into a buyer's permits: the next one, then those already used up, last one first.
 BACK = st.sampled_from([1, 1, 1, 0, 0, 2, 3])
-# Mostly another order each time.
+# A different order in most cases.
 ORDERS = st.one_of(st.integers(0, 10**6), st.integers(0, 10**6), st.integers(0, 2))
 STEPS = st.one_of(
     st.tuples(st.just("capture"), WHO, BACK, AMOUNTS, ORDERS),
@@ -32,27 +32,27 @@ STEPS = st.one_of(
 
 @dataclass
 class Buyer:
-    """What is known of one buyer, who has signed a permit for every nonce."""
+    """The state of one buyer, who has signed a permit for every nonce."""
 
     maxima: list[int]
-    """Of the permit for each nonce."""
+    """Maximum of the permit for each nonce."""
     nonce: int = 0
     allowance: int = 0
     submitted: set[int] = field(default_factory=set)
-    """The nonces whose permits set the allowance; the others that are used up were revoked."""
+    """Nonces whose permits set the allowance; the other used nonces were revoked."""
     captured: dict[int, int] = field(default_factory=dict)
-    """What was captured by each permit."""
+    """Captured amount of each permit."""
     last_nonce: int = 0
     last_left: int = 0
     own_doing: bool = False
-    """Whether the buyer set the allowance since the last capture."""
+    """True if the buyer set the allowance since the last capture."""
 
     def was_given(self, maximum: int) -> bool:
-        """Whether a permit over a maximum was submitted since the last capture."""
+        """Return True if a permit with this maximum was submitted since the last capture."""
         return any(self.maxima[nonce] == maximum for nonce in self.submitted if nonce >= self.last_nonce)
 
     def allows(self, permit: int, amount: int) -> bool:
-        """Whether the rules that the contract's documentation gives let a permit capture an amount."""
+        """Return True if the documented rules of the contract let a permit capture an amount."""
         maximum = self.maxima[permit]
         if not 0 < amount <= maximum:
             return False
@@ -76,7 +76,7 @@ class Run:
         return self.domain.sign(account.key, "Permit", **terms)
 
     def submit(self, name: str, spender: str, value: int) -> None:
-        """Somebody submits the permit for the buyer's next nonce."""
+        """Submit the permit for the buyer's next nonce."""
         buyer, owner = self.buyers[name], getattr(self.people, name).address
         signature = self.sign(name, buyer.nonce, spender, value)
         self.token.send(self.people.stranger.address, "permit", owner, spender, value, DEADLINE, *signature)
@@ -118,8 +118,8 @@ class Run:
         assert (outcome == "captured") is expected, outcome
         if not expected:
             return
-        # The point of it all: what is used is an allowance that a permit over just this maximum gave since the last
-        # capture, or that the buyer gave by other means. It need not be this permit, if two are over the same maximum.
+        # The security property: a capture uses an allowance from a permit with exactly this maximum since the last
+        # capture, or one that the buyer set by other means. It may be another permit if two have the same maximum.
         assert permit == buyer.nonce or buyer.was_given(maximum) or buyer.own_doing
         assert permit not in buyer.captured
         buyer.captured[permit] = amount

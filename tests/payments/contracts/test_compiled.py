@@ -1,4 +1,4 @@
-"""The compiled contracts belong to their sources, and compiling them again gives the same bytes."""
+"""The compiled contracts belong to their sources, and recompilation gives the same bytes."""
 
 import hashlib
 import subprocess
@@ -51,7 +51,7 @@ def test_each_can_be_deployed_on_mainnet() -> None:
     assert all(0 < size <= LARGEST_CODE for size in sizes.values()), sizes
 
 
-# Seconds of a core; a machine that does much else takes its time.
+# Seconds of one core; a busy machine takes longer.
 @pytest.mark.timeout(400)
 @pytest.mark.parametrize("place", FOLDERS)
 def test_compiling_again_gives_the_same_bytes(place: str, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Transfers, allowances and memos, and the order of what a transfer looks at."""
+"""Transfers, allowances and memos, and the order of a transfer's checks."""
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -11,7 +11,7 @@ MEMO = b"order 7".ljust(32, b"\0")
 
 
 def names(logs: list[Log]) -> list[str]:
-    """The events of logs, in order."""
+    """Return the event names of logs, in order."""
     return [log.event for log in logs]
 
 
@@ -118,7 +118,7 @@ def test_a_transfer_looks_at_pause_then_blacklist_then_allowance_then_balance(to
         with refused("Pausable: paused"):
             token.send(sender, *call)
     token.send(people.pauser.address, "unpause")
-    # With the sender last, so that each of the others is what is found alone.
+    # The sender comes last, so that each of the others is the only cause found.
     for account in (poor, shop, buyer):
         for sender, call in attempts:
             if account in (sender, *call):
@@ -148,7 +148,7 @@ def test_each_party_alone_is_enough_for_the_blacklist(token: OnChain, people: Pe
                 token.send(people.blacklister.address, "blacklist", account)
                 with refused("Blacklistable: account is blacklisted"):
                     token.send(sender, *call)
-    # Approvals ask nobody, as in FiatTokenV2_2.
+    # Approvals check no blacklist, as in FiatTokenV2_2.
     token.send(people.blacklister.address, "blacklist", buyer)
     token.send(buyer, "approve", shop, 6)
     assert token.call("allowance", buyer, shop) == 6
@@ -162,7 +162,7 @@ def test_nothing_goes_to_or_from_the_zero_address(token: OnChain, people: People
 
 
 def test_the_zero_address_allows_nothing(token: OnChain, people: People) -> None:
-    """Nobody can sign for it; a call may still name it as its sender."""
+    """The zero address cannot sign; a call may still name it as its sender."""
     for name in ("approve", "increaseAllowance", "decreaseAllowance"):
         with refused("ERC20: approve from the zero address"):
             token.call(name, ZERO, 0, sender=ZERO)
@@ -177,7 +177,7 @@ MOVES = st.lists(
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(moves=MOVES)
 def test_whatever_is_moved_adds_up(token: OnChain, people: People, moves: list[tuple]) -> None:
-    """Against a ledger in Python: who has what, and who may take what of whom."""
+    """Compare with a ledger in Python: balances, and allowances between accounts."""
     address = {name: account.address for name, account in vars(people).items()}
     balances = dict.fromkeys(("buyer", "merchant", "other", "stranger"), 0) | {
         "buyer": 1000 * DOLLAR,

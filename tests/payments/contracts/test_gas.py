@@ -1,4 +1,4 @@
-"""What operations cost: the table in docs/contracts.md is what is measured here."""
+"""Gas costs: the table in docs/contracts.md has the costs measured here."""
 
 import re
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ FRESH = [f"0x{0xFEED0000 + index:040x}" for index in range(100)]
 
 
 class Bench:
-    """One chain, on which one thing after the other is done and its gas noted."""
+    """A chain that executes operations one after the other and records their gas."""
 
     def __init__(self, token: OnChain, domain: Domain, people: People) -> None:
         self.token, self.domain, self.people = token, domain, people
@@ -25,7 +25,7 @@ class Bench:
         )
 
     def authorization(self, nonce: int, kind: str = "Receive", payee: str | None = None) -> tuple[tuple, bytes]:
-        """Terms and signature; nonces without a zero byte."""
+        """Return terms and signature; nonces have no zero byte."""
         terms = Authorization(self.buyer, payee or self.shop, 10_000, 0, DEADLINE, bytes([nonce]) * 32)
         return terms.terms, terms.signed(self.domain, self.people.buyer.key, f"{kind}WithAuthorization").packed
 
@@ -144,6 +144,6 @@ def test_the_published_table_is_what_it_costs(token: OnChain, domain: Domain, pe
         name: int(cost.replace(",", "")) for name, cost in re.findall(r"^\| (.+) \| ([\d,]+) \|$", table, re.M)
     }
     assert published == gas, "\n" + "\n".join(f"| {name} | {cost:,} |" for name, cost in gas.items())
-    # What is told of FiatTokenV2_2.
+    # Published costs of FiatTokenV2_2.
     assert gas["`receiveWithAuthorization` to a fresh recipient"] <= 95_568
     assert gas["`receiveWithAuthorization` after that"] <= 78_840

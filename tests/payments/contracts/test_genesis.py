@@ -1,4 +1,4 @@
-"""Contracts in a genesis file: the same code as by a transaction, at the addresses that clients know."""
+"""Contracts in a genesis file: the same code as by a transaction, at the addresses that clients use."""
 
 from pathlib import Path
 
@@ -22,7 +22,7 @@ from payments.contracts.onchain import OnChain, deploy
 from payments.contracts.people import CHAIN_ID, DOLLAR, TOKEN, People, setup_of
 from payments.contracts.signing import separator, typed_digest
 
-# As in payments.md, section 4.
+# Addresses from payments.md, section 4.
 FIXED = {
     "PERMIT2": "0x000000000022D473030F116dDEE9F6B43aC78BA3",
     "EXACT_PERMIT2_PROXY": "0x402085c248EeA27D92E8b30b2C58ed07f9E20001",
@@ -32,7 +32,7 @@ FIXED = {
     "ERC3009_DEPOSIT_COLLECTOR": "0x4020806089470a89826cB9fB1f4059150b550004",
     "PERMIT2_DEPOSIT_COLLECTOR": "0x4020425FAf3B746C082C2f942b4E5159887B0005",
 }
-# What a transaction would give each constructor.
+# Constructor arguments of the corresponding creation transactions.
 ARGUMENTS = {
     addresses.PERMIT2: ("Permit2", ()),
     addresses.EXACT_PERMIT2_PROXY: ("ExactPermit2Proxy", (addresses.PERMIT2,)),
@@ -93,7 +93,7 @@ def test_the_token_begins_with_balances_minters_and_roles(token: OnChain, people
 
 
 def test_signing_domains_are_of_the_chain_that_runs(token_genesis: TokenGenesis, tmp_path: Path) -> None:
-    """Not of the chain that the contracts were made for: after a fork the id is another one."""
+    """The domain does not use the chain ID of the contracts' creation: after a fork the ID differs."""
     chain_id = CHAIN_ID + 1
     genesis = orjson.loads(newest_genesis(chain_id))
     genesis["alloc"] |= token_alloc(token_genesis, CHAIN_ID) | x402_alloc()

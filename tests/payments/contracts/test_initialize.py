@@ -1,4 +1,4 @@
-"""How a token begins: with its setup, in one transaction, or step by step as FiatToken does behind a proxy."""
+"""Initialization of a token: by its setup in one transaction, or step by step like FiatToken behind a proxy."""
 
 from dataclasses import replace
 
@@ -13,13 +13,13 @@ ZERO = "0x" + "00" * 20
 
 
 def uninitialized(chain: Chain, people: People) -> OnChain:
-    """A token without a setup."""
+    """Return a token without a setup."""
     setup = replace(setup_of(people), owner=ZERO)
     return deploy(chain, people.stranger.address, setup.creation(), load("PaymentToken").abi)
 
 
 def first_step(people: People) -> tuple:
-    """The arguments of `initialize`."""
+    """Return the arguments of `initialize`."""
     setup = setup_of(people)
     roles = (setup.master_minter, setup.pauser, setup.blacklister, setup.owner)
     return (setup.name, setup.symbol, setup.currency, setup.decimals, *roles)
@@ -78,17 +78,17 @@ def test_the_steps_end_where_the_setup_does(chain: Chain, people: People) -> Non
 def test_the_first_step_names_everybody(chain: Chain, people: People) -> None:
     stepped, given = uninitialized(chain, people), first_step(people)
     for place, role in ((4, "masterMinter"), (5, "pauser"), (6, "blacklister"), (7, "owner")):
-        # Of those that are missing the first is named.
+        # The error names the first missing role.
         without = given[:place] + (ZERO,) * (len(given) - place)
         with refused(f"FiatToken: new {role} is the zero address"):
             stepped.send(people.stranger.address, "initialize", *without)
-    # So does a setup.
+    # A setup has the same check.
     with refused("FiatToken: new pauser is the zero address"):
         deploy(chain, people.owner.address, replace(setup_of(people), pauser=ZERO).creation(), stepped.abi)
 
 
 def test_a_former_blacklist_moves_to_the_balances(chain: Chain, people: People) -> None:
-    """As on a chain where the token is older than V2_2: the list is in slot 3, and the token has some of its own."""
+    """On a chain with a token from before V2_2 the list is in slot 3, and the token holds some of its own tokens."""
     stepped, sender = uninitialized(chain, people), people.stranger.address
     old, lost = people.buyer.address, people.other.address
     stepped.send(sender, "initialize", *first_step(people))
@@ -109,7 +109,7 @@ def test_a_former_blacklist_moves_to_the_balances(chain: Chain, people: People) 
 
 
 def test_what_the_token_has_goes_to_nobody_who_is_blacklisted(chain: Chain, people: People) -> None:
-    """The one way by which a transfer comes to the second look at the blacklist."""
+    """Only this path reaches a transfer's second check of the blacklist."""
     stepped, sender, lost = uninitialized(chain, people), people.stranger.address, people.other.address
     stepped.send(sender, "initialize", *first_step(people))
     stepped.send(sender, "initializeV2", "USDC")

@@ -54,7 +54,7 @@ TYPEHASHES = {
         "6e71edae12b1b97f4d1f60370fef10105fa2faae0126114a169c64845d6126c9",
     ),
 }
-# FiatTokenV2_2's own functions, beside those above.
+# FiatTokenV2_2's own functions, in addition to the ones above.
 FIAT_TOKEN = """
     initialize(string,string,string,uint8,address,address,address,address) initializeV2(string) initializeV2_1(address)
     initializeV2_2(address[],string) owner() transferOwnership(address) pauser() updatePauser(address) pause() unpause()
@@ -68,7 +68,7 @@ FIAT_TOKEN = """
 
 
 def signatures(contract: str, kind: str) -> set[str]:
-    """The canonical signatures of a contract's entries of one kind."""
+    """Return the canonical signatures of a contract's entries of one kind."""
     return {signature_of(entry) for entry in load(contract).abi if entry["type"] == kind}
 
 
@@ -109,7 +109,7 @@ X402 = orjson.loads((Path(__file__).parent / "x402_interfaces.json").read_bytes(
 
 
 def described(entry: dict) -> str:
-    """An ABI entry as x402_interfaces.json has it."""
+    """Return an ABI entry in the format of x402_interfaces.json."""
     signature = signature_of(entry)
     if entry["type"] == "event":
         return f"event {signature} {''.join('x' if given['indexed'] else '-' for given in entry['inputs'])}"

@@ -1,4 +1,4 @@
-"""Multicall3: several calls in one, and what they may do when one of them fails."""
+"""Multicall3: several calls in one, and the handling of failed calls."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from foreseal.payments.contracts import addresses, load
 from payments.contracts.onchain import OnChain, refused
 from payments.contracts.people import CHAIN_ID, DOLLAR, TOKEN, People
 
-# Of Multicall3 as it is deployed on other chains.
+# Selectors of Multicall3 as deployed on other chains.
 SELECTORS = {
     "aggregate((address,bytes)[])": "252dba42",
     "aggregate3((address,bool,bytes)[])": "82ad56cb",

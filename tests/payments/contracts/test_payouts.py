@@ -16,17 +16,17 @@ BATCH, OTHER = b"\x01".rjust(32, b"\0"), b"\x02".rjust(32, b"\0")
 
 
 def many(count: int) -> list[str]:
-    """Addresses of people who have nothing yet."""
+    """Return addresses without any balance."""
     return [f"0x{0xABCD0000 + index:040x}" for index in range(count)]
 
 
 @pytest.fixture
 def payouts(token: OnChain, people: People) -> OnChain:
-    """The contract, with the allowance of the buyer, who has a thousand dollars."""
+    """Return the contract, with the allowance of the buyer, who has a thousand dollars."""
     artifact = load("Payouts")
     placed = deploy(token.chain, people.stranger.address, artifact.creation(token.address), artifact.abi)
     token.send(people.buyer.address, "approve", placed.address, 2**256 - 1)
-    # What the token reverts with is passed on.
+    # The contract propagates the token's reverts.
     errors = [entry for entry in token.abi if entry["type"] == "error"]
     return OnChain(token.chain, placed.address, [*artifact.abi, *errors])
 
@@ -175,7 +175,7 @@ def test_shares_add_up_to_the_total(
     )
 )
 def test_any_batches_of_two_senders(token: OnChain, people: People, payouts: OnChain, batches: list) -> None:
-    """Against a ledger in Python; recipients come more than once, references too."""
+    """Compare with a ledger in Python; recipients and references repeat."""
     recipients, done = many(5), set()
     has = dict.fromkeys(("buyer", "other"), 1000 * DOLLAR)
     gets = [0] * 5
@@ -232,7 +232,7 @@ def test_a_token_that_misbehaves_pays_nobody(tricked: OnChain, people: People) -
 
 @pytest.fixture
 def tricked(token: OnChain, people: People) -> OnChain:
-    """A token that misbehaves as it is told to, of which the buyer has a hundred."""
+    """Return a token that misbehaves on command; the buyer has a hundred of it."""
     artifact = double("TrickToken")
     trick = deploy(token.chain, people.stranger.address, artifact.creation(), artifact.abi)
     trick.send(people.stranger.address, "mint", people.buyer.address, 100)

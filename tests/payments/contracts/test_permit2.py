@@ -33,7 +33,7 @@ class Signing:
         return sign_digest(self.people.buyer.key, typed_digest(DOMAIN, types, primary, message))
 
     def transfer(self, permitted: Any, nonce: int, witness: dict[str, Any] | None = None, many: str = "") -> Signature:
-        """A message of the signature transfers; `many` is `[]` for a batch, as the type has it."""
+        """Sign a message of the signature transfers; `many` is the type suffix `[]` for a batch."""
         name = f"Permit{'Batch' if many else ''}{'Witness' if witness else ''}TransferFrom"
         fields = f"TokenPermissions{many} permitted,address spender,uint256 nonce,uint256 deadline"
         types = {name: fields + (",Witness witness" if witness else ""), "TokenPermissions": PERMISSIONS}
@@ -49,7 +49,7 @@ class Signing:
         return self.sign(types, name, message)
 
     def allowance(self, details: Any, deadline: int = DEADLINE, many: str = "") -> Signature:
-        """A permit for an allowance; `many` as above."""
+        """Sign a permit for an allowance; `many` as above."""
         name = f"Permit{'Batch' if many else 'Single'}"
         types = {
             name: f"PermitDetails{many} details,address spender,uint256 sigDeadline",
@@ -60,13 +60,13 @@ class Signing:
 
 
 def named(details: tuple) -> dict[str, Any]:
-    """The details of an allowance as typed data."""
+    """Return the details of an allowance as typed data."""
     return dict(zip(("token", "amount", "expiration", "nonce"), details, strict=True))
 
 
 @pytest.fixture
 def permit2(token: OnChain, people: People) -> OnChain:
-    """Permit2, to which the buyer gave an allowance."""
+    """Return Permit2, with an allowance from the buyer."""
     token.send(people.buyer.address, "approve", addresses.PERMIT2, 2**256 - 1)
     return OnChain(token.chain, addresses.PERMIT2, load("Permit2").abi)
 
@@ -245,7 +245,7 @@ def test_a_signed_allowance_has_nonces_in_order(permit2: OnChain, signing: Signi
     assert permit2.call("allowance", buyer, TOKEN, shop) == (50, DEADLINE, 1)
     with refused("InvalidNonce()"):
         permit2.send(anybody, PERMIT_SINGLE, buyer, (details, shop, DEADLINE), signature)
-    # Two in one batch, for the same token: the second has the next nonce. No expiration is the block itself.
+    # Two in one batch, for the same token: the second has the next nonce. Expiration 0 means the current block.
     batch = [(TOKEN, 60, DEADLINE, 1), (TOKEN, 70, 0, 2)]
     signature = signing.allowance([named(each) for each in batch], many="[]").packed
     with refused("InvalidSigner()"):
@@ -292,7 +292,7 @@ def test_a_transfer_that_fails_says_so(token: OnChain, permit2: OnChain, people:
     permit2.send(buyer, "approve", TOKEN, shop, UNLIMITED, DEADLINE)
     with refused("TRANSFER_FROM_FAILED"):
         permit2.send(shop, TRANSFER, buyer, shop, UNLIMITED, TOKEN)
-    # What is no token at all neither.
+    # The same for an address that is not a token.
     permit2.send(buyer, "approve", people.other.address, shop, 1, DEADLINE)
     with refused("TRANSFER_FROM_FAILED"):
         permit2.send(shop, TRANSFER, buyer, shop, 1, people.other.address)

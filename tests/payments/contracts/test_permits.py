@@ -1,4 +1,4 @@
-"""EIP-2612: both signature forms, the deadline to the second, nonces in their order."""
+"""EIP-2612: both signature forms, the deadline to the second, nonces in order."""
 
 import pytest
 
@@ -12,7 +12,7 @@ ZERO = "0x" + "00" * 20
 
 @pytest.fixture(params=["parts", "bytes"])
 def form(request: pytest.FixtureRequest) -> str:
-    """The two forms of a signature."""
+    """Return one of the two forms of a signature."""
     return request.param
 
 

@@ -19,7 +19,7 @@ ALWAYS_ALLOW, ALWAYS_BLOCK = 0, 2**56 + 1
 
 
 def created(token: OnChain, people: People, kind: int, *accounts: str) -> int:
-    """The id of a new policy."""
+    """Return the id of a new policy."""
     receipt = token.send(people.owner.address, "createPolicy", kind, accounts)
     made, listed = receipt.logs
     assert (made.event, made.values[1]) == ("PolicyCreated", kind)
@@ -28,7 +28,7 @@ def created(token: OnChain, people: People, kind: int, *accounts: str) -> int:
 
 
 def enforce(token: OnChain, people: People, scope: bytes, policy: int) -> None:
-    """Put a policy in force."""
+    """Activate a policy."""
     before = token.call("policyId", scope)
     receipt = token.send(people.owner.address, "updatePolicy", scope, policy)
     assert [(log.event, log.values) for log in receipt.logs] == [
@@ -38,7 +38,7 @@ def enforce(token: OnChain, people: People, scope: bytes, policy: int) -> None:
 
 
 def forbidden(scope: bytes, policy: int) -> str:
-    """What a transfer is refused with."""
+    """Return the revert reason of a forbidden transfer."""
     return f"PolicyForbids(0x{scope.hex()}, {policy})"
 
 
@@ -155,7 +155,7 @@ def test_the_owner_alone_keeps_policies(token: OnChain, people: People) -> None:
 def test_what_is_no_policy_or_scope_is_refused(token: OnChain, people: People) -> None:
     owner = people.owner.address
     created(token, people, BLOCK_LIST)
-    # Never created, created as a block-list and named as an allow-list, and the two whose lists stay empty.
+    # Never created, created as a block-list but referenced as an allow-list, and the two whose lists stay empty.
     for policy in (3, 2**56 + 2, ALWAYS_ALLOW, ALWAYS_BLOCK):
         with refused(f"PolicyNotFound({policy})"):
             token.send(owner, "updatePolicyMembers", policy, True, [owner])
@@ -185,7 +185,7 @@ LISTS = st.tuples(st.sampled_from([BLOCK_LIST, ALLOW_LIST]), st.sets(PEOPLE))
 def test_any_three_lists_let_through_what_each_lets_through(
     token: OnChain, people: People, lists: tuple, executor: str, payer: str, payee: str
 ) -> None:
-    """Against the rule in Python: the first that says no is the one that is named, the executor first."""
+    """Compare with the rule in Python: the error names the first policy that forbids, the executor first."""
     address = {name: account.address for name, account in vars(people).items()}
     asked = [(EXECUTOR, executor), (SENDER, payer), (RECEIVER, payee)]
     with token.chain.rollback():

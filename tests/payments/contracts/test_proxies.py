@@ -1,4 +1,4 @@
-"""x402's proxies over Permit2: exactly or at most what the payer signed, to the payee that the payer signed."""
+"""x402's proxies over Permit2: exactly or at most the amount that the payer signed, to the signed payee."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +13,7 @@ from payments.contracts.people import CHAIN_ID, TOKEN, People
 from payments.contracts.signing import Domain, Signature, sign_digest, typed_digest
 
 DEADLINE = 2_000_000_000
-# As x402's packages sign them.
+# Domain and types of x402's packages.
 DOMAIN = {"name": "Permit2", "chainId": CHAIN_ID, "verifyingContract": addresses.PERMIT2}
 TYPES = {
     "PermitWitnessTransferFrom": (
@@ -33,7 +33,7 @@ PROXIES = {
 
 @dataclass
 class Payment:
-    """What the buyer signs for a scheme, and what a facilitator makes of it."""
+    """The buyer's signature for a scheme, and its submission by a facilitator."""
 
     scheme: str
     token: OnChain
@@ -47,7 +47,7 @@ class Payment:
     @property
     def proxy(self) -> OnChain:
         contract, address = PROXIES[self.scheme]
-        # What Permit2 and the token revert with is passed on.
+        # The proxy propagates reverts of Permit2 and the token.
         passed = [entry for name in ("Permit2", "PaymentToken") for entry in load(name).abi if entry["type"] == "error"]
         permits = [entry for entry in load("PaymentToken").abi if entry.get("name") == "Approval"]
         return OnChain(self.token.chain, address, [*load(contract).abi, *passed, *permits])
@@ -77,7 +77,7 @@ class Payment:
         return sign_digest(self.people.buyer.key, digest).packed
 
     def token_permit(self, value: int, nonce: int = 0) -> tuple:
-        """The buyer's permit of the token for Permit2, as the proxies take it."""
+        """Return the buyer's permit of the token for Permit2, in the form of the proxies' argument."""
         terms = {"owner": self.people.buyer.address, "spender": addresses.PERMIT2, "value": value, "nonce": nonce}
         signature: Signature = self.domain.sign(self.people.buyer.key, "Permit", **terms, deadline=DEADLINE)
         return (value, DEADLINE, signature.r, signature.s, signature.v)
@@ -216,7 +216,7 @@ def test_upto_is_settled_by_the_facilitator_that_was_signed(upto: Payment) -> No
 
 
 class Tricked:
-    """Settlements of five units of a token that misbehaves, with or without a permit of it."""
+    """Settlements of five units of a token that misbehaves, with or without its permit."""
 
     def __init__(self, payment: Payment, name: str) -> None:
         self.payment, self.name, people = payment, name, payment.people
@@ -255,11 +255,11 @@ class Tricked:
 
 @pytest.mark.parametrize("name", ["settle", "settleWithPermit"])
 def test_a_settlement_within_a_settlement_is_refused(payment: Payment, name: str) -> None:
-    """The token settles another payment that its payer signed, so that nothing but the guard is in its way."""
+    """The token settles another payment that its payer signed, so that only the reentrancy guard can prevent it."""
     tricked = Tricked(payment, name)
     again = tricked.arguments(2, tricked.token.address)
     tricked.play(5, tricked.proxy.data(name, *again))
-    # Permit2 says no more of it than that the transfer failed.
+    # Permit2 reports only that the transfer failed.
     with refused("TRANSFER_FROM_FAILED"):
         tricked.settle(1)
     tricked.play(0)

@@ -8,7 +8,7 @@ from payments.contracts.people import DOLLAR, People, setup_of
 
 ZERO = "0x" + "00" * 20
 
-# Of each role that the owner names: function, getter, event, and who is refused how.
+# For each role that the owner assigns: function, getter, event, and the revert for other callers.
 NAMED = [
     ("updatePauser", "pauser", "PauserChanged", "Pausable: new pauser is the zero address"),
     ("updateBlacklister", "blacklister", "BlacklisterChanged", "Blacklistable: new blacklister is the zero address"),
@@ -45,7 +45,7 @@ def test_the_owner_hands_over(token: OnChain, people: People) -> None:
 
 
 def test_the_pauser_blocks_everything_that_moves_money(token: OnChain, people: People) -> None:
-    """What has tests of its own beside it: authorizations, cancellations and permits."""
+    """Authorizations, cancellations and permits have separate tests."""
     with refused("Pausable: caller is not the pauser"):
         token.send(people.owner.address, "pause")
     assert [log.event for log in token.send(people.pauser.address, "pause").logs] == ["Pause"]
@@ -59,7 +59,7 @@ def test_the_pauser_blocks_everything_that_moves_money(token: OnChain, people: P
         (people.buyer, ("approve", shop, 1)),
         (people.buyer, ("increaseAllowance", shop, 1)),
         (people.buyer, ("decreaseAllowance", shop, 0)),
-        # That these have no role comes second.
+        # The check for the missing role comes second.
         (people.buyer, ("mint", shop, 1)),
         (people.buyer, ("burn", 1)),
         (people.buyer, ("configureMinter", shop, 1)),
@@ -67,7 +67,7 @@ def test_the_pauser_blocks_everything_that_moves_money(token: OnChain, people: P
     for account, call in blocked:
         with refused("Pausable: paused"):
             token.send(account.address, *call)
-    # As in FiatToken, a minter can still be removed, and the blacklist kept.
+    # Minters can still be removed and accounts blacklisted, as in FiatToken.
     token.send(people.master_minter.address, "removeMinter", people.minter.address)
     token.send(people.blacklister.address, "blacklist", shop)
     with refused("Pausable: caller is not the pauser"):
@@ -82,7 +82,7 @@ def test_the_blacklister_lists_and_the_balance_stays(token: OnChain, people: Peo
         with refused("Blacklistable: caller is not the blacklister"):
             token.send(people.owner.address, name, buyer)
     for name, event, listed in (("blacklist", "Blacklisted", True), ("unBlacklist", "UnBlacklisted", False)):
-        # Twice changes no more than once.
+        # The second call has no further effect.
         for _ in range(2):
             receipt = token.send(people.blacklister.address, name, buyer)
             assert [(log.event, log.values) for log in receipt.logs] == [(event, (buyer,))]

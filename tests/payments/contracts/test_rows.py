@@ -1,4 +1,4 @@
-"""rows.toml, the rules of payments.md row by row: each names tests that exist, and nothing is without a row."""
+"""rows.toml lists the rules of payments.md row by row: each row names existing tests, and every rule has a row."""
 
 import os
 import re
@@ -14,7 +14,7 @@ from foreseal.payments.contracts import load
 from payments.listed import is_there
 
 SOURCES = Path(contracts.__file__).parent / "sources"
-# The contracts of the document's sections, and where their sources are.
+# Contracts of the document's sections, and the folders of their sources.
 CONTRACTS = {"token": ["PaymentToken"], "merchant": ["Checkout", "Payouts"]}
 ROWS = [
     (section, row)
@@ -25,12 +25,12 @@ QUOTED = re.compile(r"`([^`]+)`")
 
 
 def bare(name: str) -> str:
-    """A name without its arguments; the text of a revert as it is."""
+    """Return a name without its arguments, or a revert reason unchanged."""
     return name.partition("(")[0] if re.match(r"\w+\(", name) else name
 
 
 def named(sections: tuple[str, ...] = ("token", "checkout", "payouts")) -> set[str]:
-    """What the rows of sections have in backticks, and the reverts of those that give an order."""
+    """Return the names in backticks in the rows of sections, and the reverts of rows that define an order."""
     rows = [row for section, row in ROWS if section in sections]
     return {bare(name) for row in rows for name in [*QUOTED.findall(row.get("row", "")), *row.get("order", ())]}
 
@@ -46,7 +46,7 @@ def test_each_row_has_tests_and_they_exist() -> None:
 
 @pytest.mark.parametrize("folder", CONTRACTS)
 def test_no_name_of_the_contracts_is_without_a_row(folder: str) -> None:
-    """Functions, events and errors of the ABI, and the strings that the sources revert with."""
+    """Functions, events and errors of the ABI, and the revert strings of the sources."""
     sections = ("token",) if folder == "token" else ("checkout", "payouts")
     expected = {entry["name"] for contract in CONTRACTS[folder] for entry in load(contract).abi if "name" in entry}
     texts = "".join(path.read_text() for path in (SOURCES / folder).glob("*.sol"))
@@ -57,7 +57,7 @@ def test_no_name_of_the_contracts_is_without_a_row(folder: str) -> None:
 
 @pytest.fixture(scope="module")
 def document() -> str:
-    """The document's sections on the contracts; skips where it is absent."""
+    """Return the document's sections on the contracts; skip the test if it is absent."""
     path = Path(os.environ.get("FORESEAL_SHARED", "../shared")) / "payments.md"
     if not path.exists():
         pytest.skip(f"{path} is not here: set FORESEAL_SHARED to the folder that holds payments.md")
@@ -67,12 +67,12 @@ def document() -> str:
 
 
 def test_no_name_of_the_document_is_without_a_row(document: str) -> None:
-    """All that it has in backticks: functions, selectors, hashes, events, errors, reverts."""
-    # Other arguments of a function, which has its selector beside it.
+    """Covers every name in backticks: functions, selectors, hashes, events, errors, reverts."""
+    # Argument lists of overloads, which are identified by their selectors.
     names = {bare(name) for name in QUOTED.findall(document) if not name.startswith("(")}
     assert len(names) > 70
     listed = named()
-    # `update*` is each of those, "'s' value" the end of a revert.
+    # `update*` stands for each such function, "'s' value" for the end of a revert.
     patterns = {name: (name, f"* {name}") for name in sorted(names)}
     missing = [
         name
@@ -83,7 +83,7 @@ def test_no_name_of_the_document_is_without_a_row(document: str) -> None:
 
 
 def test_each_pair_of_the_check_order_has_a_row(document: str) -> None:
-    """Between the steps there are arrows, and a step begins with the revert that it is about."""
+    """Arrows separate the steps, and each step begins with its revert reason."""
     found = re.search(r"the revert string that wins: (.*?) -> mark used", document)
     assert found is not None
     order = [QUOTED.findall(step)[0] for step in found[1].split(" -> ")]

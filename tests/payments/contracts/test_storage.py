@@ -1,4 +1,4 @@
-"""Where the token keeps what it knows, read by eth_getStorageAt; slots are hashed by eth-utils."""
+"""The token's storage layout, read by eth_getStorageAt; slots are hashed by eth-utils."""
 
 import pytest
 
@@ -13,13 +13,13 @@ NONCE = b"\x33" * 32
 
 
 def short(text: str) -> int:
-    """The word of a string of up to 31 bytes."""
+    """Return the storage word of a string of up to 31 bytes."""
     return int.from_bytes(text.encode().ljust(31, b"\0") + bytes([2 * len(text)]), "big")
 
 
 @pytest.fixture(params=["genesis", "transaction"])
 def placed(request: pytest.FixtureRequest, token: OnChain, people: People) -> OnChain:
-    """The token from the genesis, and one that a transaction made and minters filled: nothing tells them apart."""
+    """Return the token from the genesis, or an indistinguishable one made by a transaction and its minters."""
     if request.param == "genesis":
         return token
     made = deploy(token.chain, people.stranger.address, setup_of(people).creation(), token.abi)

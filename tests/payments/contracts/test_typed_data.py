@@ -1,4 +1,4 @@
-"""The typed-data vectors: hashed by eth-account, and taken by the token."""
+"""The typed-data vectors: hashed by eth-account, and accepted by the token."""
 
 import pytest
 

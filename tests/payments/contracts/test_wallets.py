@@ -1,4 +1,4 @@
-"""Wallets that are contracts: a signer with code is asked by ERC-1271, and in no other way."""
+"""Contract wallets: a signer with code is verified by ERC-1271 only."""
 
 import pytest
 
@@ -15,7 +15,7 @@ INVALID = "FiatTokenV2: invalid signature"
 
 @pytest.fixture
 def wallet(token: OnChain, people: People) -> OnChain:
-    """The buyer's wallet, with ten dollars."""
+    """Return the buyer's wallet, with ten dollars."""
     artifact = double("Wallet")
     wallet = deploy(token.chain, people.stranger.address, artifact.creation(people.buyer.address), artifact.abi)
     token.send(people.buyer.address, "transfer", wallet.address, 10 * DOLLAR)
@@ -37,7 +37,7 @@ def test_a_wallet_pays_with_its_owners_signature(
     token: OnChain, domain: Domain, people: People, authorization: Authorization, kind: str, form: str
 ) -> None:
     signature = authorization.signed(domain, people.buyer.key, f"{kind}WithAuthorization")
-    # A wallet's signature may have any length: what it means is its own affair.
+    # A wallet's signature may have any length; only the wallet interprets it.
     long = signature.r + signature.s + b"and more" + bytes([signature.v])
     given = {"parts": tuple(signature), "bytes": (signature.packed,), "long": (long,)}[form]
     receipt = token.send(people.merchant.address, f"{kind.lower()}WithAuthorization", *authorization.terms, *given)
@@ -80,7 +80,7 @@ def test_any_other_answer_is_no(
 def test_an_account_with_code_is_never_taken_at_its_keys_word(
     token: OnChain, domain: Domain, people: People, authorization: Authorization
 ) -> None:
-    """Its own key signed, as an account's with an EIP-7702 delegation might, and its code knows nothing of it."""
+    """The account's own key signed, as with an EIP-7702 delegation, but its code does not accept the signature."""
     signed = authorization.but(payer=people.buyer.address)
     signature = signed.signed(domain, people.buyer.key, "TransferWithAuthorization")
     with token.chain.rollback() as chain:

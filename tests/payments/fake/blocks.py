@@ -1,4 +1,4 @@
-"""A chain in memory that moves only when it is told to: blocks, a pool, reorganisations, finality."""
+"""A chain in memory that advances only on command: blocks, a pool, reorganisations, finality."""
 
 import functools
 from collections.abc import Callable, Iterator
@@ -16,7 +16,7 @@ BLOCK_TIME = 2
 
 @dataclass(frozen=True)
 class Transaction:
-    """One that was signed, or is taken as if it had been."""
+    """A signed transaction, or one that is treated as signed."""
 
     hash: str
     sender: str
@@ -29,7 +29,7 @@ class Transaction:
 
 @functools.lru_cache(maxsize=4096)
 def decoded(raw: bytes) -> Transaction:
-    """A signed transaction of type 2."""
+    """Decode a signed transaction of type 2."""
     assert raw[0] == 2
     _, nonce, priority_fee, fee, _, to, _, data, *_ = rlp.decode(raw[1:])
     number = functools.partial(int.from_bytes, byteorder="big")
@@ -59,7 +59,7 @@ class Block:
     state: State
 
     def logs(self) -> Iterator[tuple[Landed, dict[str, Any]]]:
-        """Its logs as JSON-RPC has them, each with its transaction."""
+        """Yield the logs in JSON-RPC form, each with its transaction."""
         index = 0
         for landed in self.landed:
             for address, topics, data in landed.events:
@@ -87,7 +87,7 @@ class Block:
 
 @dataclass
 class FakeChain:
-    """The chain. `finality` is how many blocks the finalized one lies behind the newest."""
+    """The chain. `finality` is the distance in blocks of the finalized block from the newest one."""
 
     chain_id: int = 31337
     finality: int = 40
@@ -111,13 +111,13 @@ class FakeChain:
         return max(self.finalized, self.latest.number - self.finality // 2)
 
     def change(self, change: Callable[[State], None]) -> None:
-        """Do something to the contracts in their owner's place, as of the newest block."""
+        """Change the contracts on behalf of their owner, at the newest block."""
         change(self.pending.state)
         if self.latest.state is not self.pending.state:
             change(self.latest.state)
 
     def inject(self, sender: str, to: str, data: bytes) -> Transaction:
-        """Put a transaction of somebody else into the pool."""
+        """Put a third party's transaction into the pool."""
         self.counter += 1
         nonce = self.pending.state.nonces.get(sender, 0)
         while (sender, nonce) in self.pool:
@@ -128,7 +128,7 @@ class FakeChain:
         return transaction
 
     def step(self) -> None:
-        """Pre-confirm what can be executed."""
+        """Pre-confirm all executable transactions."""
         moved = True
         while moved:
             moved = False
@@ -141,7 +141,7 @@ class FakeChain:
                     del self.pool[key]
 
     def mine(self, blocks: int = 1, *, gap: int = BLOCK_TIME) -> None:
-        """Seal the pending block with what is in the pool, and further ones; times are `gap` seconds apart."""
+        """Seal the pending block with the pool's transactions, and further blocks; times are `gap` seconds apart."""
         for _ in range(blocks):
             self.time += gap
             self.pending.time = max(self.pending.time, self.time)
@@ -152,7 +152,7 @@ class FakeChain:
             self.pending = self._fresh()
 
     def advance(self, seconds: int) -> None:
-        """Let time pass before the next block; what is pre-confirmed already stays as it is."""
+        """Advance the time of the next block; pre-confirmed transactions stay as they are."""
         self.time += seconds
         if not self.pending.landed:
             self.pending.time = max(self.pending.time, self.time + BLOCK_TIME)
@@ -160,7 +160,7 @@ class FakeChain:
     def reorganise(self, depth: int, *, dropped: bool = False, late: int = 0) -> None:
         """Replace the newest blocks by as many others and one more.
 
-        Their transactions are in the new ones from block `late` on, or nowhere where they are `dropped`.
+        Their transactions are in the new blocks from block `late` on, or nowhere if they are `dropped`.
         """
         depth = min(depth, self.latest.number - self.finalized)
         undone = [each.transaction for block in self.blocks[len(self.blocks) - depth :] for each in block.landed]
@@ -177,22 +177,22 @@ class FakeChain:
         self.mine(depth + 1 - min(late, depth + 1), gap=1)
 
     def drop(self) -> None:
-        """Forget what is in the pool."""
+        """Clear the pool."""
         self.pool.clear()
 
     def call(self, block: Block, sender: str, to: str, data: bytes) -> bytes:
-        """What a call returns. Raises `Revert`; nothing changes."""
+        """Return the result of a call. Raise `Revert`; nothing changes."""
         return Call(block.state.copy(), self.chain_id, self.wallets, sender, block.time).execute(to, data)
 
     def close(self) -> None:
-        """Nothing is kept."""
+        """Do nothing: the chain is only in memory."""
 
     def logs(self) -> list[dict[str, Any]]:
-        """All logs on the chain as JSON-RPC has them, the pre-confirmed ones too."""
+        """Return all logs on the chain in JSON-RPC form, including pre-confirmed ones."""
         return [log for block in (*self.blocks, self.pending) for _, log in block.logs()]
 
     def find(self, hash: str) -> tuple[Block, Landed] | None:
-        """Where a transaction is."""
+        """Return block and entry of a transaction."""
         for block in (self.pending, *reversed(self.blocks)):
             for each in block.landed:
                 if each.transaction.hash == hash:
@@ -205,7 +205,7 @@ class FakeChain:
         return Block(latest.number + 1, latest.hash, time, self.salt, [], latest.state)
 
     def _execute(self, transaction: Transaction) -> None:
-        # A block's state is shared with the one before until something happens.
+        # A block shares its state with the one before until a transaction changes it.
         before = self.pending.state.copy()
         before.nonces[transaction.sender] = transaction.nonce + 1
         after = before.copy()

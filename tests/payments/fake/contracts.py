@@ -1,4 +1,4 @@
-"""The token and the payouts contract as rules on dictionaries, written from their description and not from the library.
+"""The token and the payouts contract as rules on dictionaries, written from their description, not from the library.
 
 Order of the checks and texts of the reverts are those of FiatTokenV2_2.
 """
@@ -25,7 +25,7 @@ def selector(text: str) -> bytes:
 
 
 def call_data(signature: str, *values: object) -> bytes:
-    """Data of a call by its signature, of which no argument is a tuple."""
+    """Return the data of a call by its signature, without tuple arguments."""
     kinds = signature.partition("(")[2].removesuffix(")").split(",")
     return selector(signature) + encode(kinds, values)
 
@@ -39,7 +39,7 @@ Event = tuple[str, tuple[bytes, ...], bytes]
 
 
 class Revert(Exception):
-    """The transaction changes nothing but its account nonce."""
+    """A revert: the transaction changes only its account nonce."""
 
     def __init__(self, reason: str, data: bytes | None = None) -> None:
         super().__init__(reason)
@@ -49,7 +49,7 @@ class Revert(Exception):
 
 @dataclass
 class State:
-    """Storage of the contracts, and the account nonces, as of one moment. Addresses in lower case."""
+    """Storage of the contracts and account nonces at one moment. Addresses in lower case."""
 
     balances: dict[str, int] = field(default_factory=dict)
     used: set[tuple[str, bytes]] = field(default_factory=set)
@@ -75,7 +75,7 @@ class State:
 
 @dataclass
 class Call:
-    """One call of a contract, on a state that is thrown away if it reverts."""
+    """One call of a contract, on a state that is discarded if the call reverts."""
 
     state: State
     chain_id: int
@@ -85,7 +85,7 @@ class Call:
     events: list[Event] = field(default_factory=list)
 
     def execute(self, to: str, data: bytes) -> bytes:
-        """What it returns. Raises `Revert`."""
+        """Return the output. Raise `Revert`."""
         found = FUNCTIONS.get((to, data[:4]))
         if found is None:
             raise Revert("unknown function")
@@ -103,7 +103,7 @@ class Call:
             raise Revert("FiatTokenV2: invalid signature")
 
     def receive(self, *given: object) -> bytes:
-        """receiveWithAuthorization."""
+        """Execute receiveWithAuthorization."""
         payer, payee, value, after, before, nonce, signature = given
         self.unpaused()
         self.allowed(payer, payee)
@@ -125,7 +125,7 @@ class Call:
         return b""
 
     def cancel(self, payer: str, nonce: bytes, signature: bytes) -> bytes:
-        """cancelAuthorization."""
+        """Execute cancelAuthorization."""
         self.unpaused()
         if (payer, nonce) in self.state.used:
             raise Revert("FiatTokenV2: authorization is used or canceled")
@@ -152,7 +152,7 @@ class Call:
         return encode(["bool"], [True])
 
     def send_payouts(self, batch: bytes, recipients: Sequence[str], amounts: Sequence[int]) -> bytes:
-        """sendPayouts of the payouts contract."""
+        """Execute sendPayouts of the payouts contract."""
         if (self.sender, batch) in self.state.batches:
             raise Revert("", selector("BatchAlreadyProcessed(bytes32)") + batch)
         self.state.batches.add((self.sender, batch))
@@ -192,7 +192,7 @@ class Call:
 
 
 def accepts(owner: str | None, signer: str, digest: bytes, signature: bytes) -> bool:
-    """Whether a signature is a key's own, or for a wallet that of its owner (ERC-1271)."""
+    """Return True if the signature is valid for the key, or for a wallet's owner (ERC-1271)."""
     if len(signature) != 65 or signature[64] not in (27, 28):
         return False
     try:

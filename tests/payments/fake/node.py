@@ -1,4 +1,4 @@
-"""The fake chain as a node: JSON-RPC with the answers, errors and losses that real ones have."""
+"""The fake chain as a node: JSON-RPC with responses, errors and lost responses like those of real nodes."""
 
 from abc import ABC, abstractmethod
 from typing import Any
@@ -10,28 +10,28 @@ from foreseal.errors import RpcError
 from payments.fake.blocks import Block, FakeChain, decoded
 from payments.fake.contracts import TOKEN, Revert, accepts, selector
 
-# More than this many blocks are refused, as public nodes do.
+# Larger block ranges are rejected, like on public nodes.
 _WIDEST = 2_000
 _IS_VALID = selector("isValidSignature(bytes32,bytes)")
 
 
 class Disturbed(ABC):
-    """Answers `request` as `foreseal.client.Client` does, unless the answer is lost."""
+    """A node whose `request` matches `foreseal.client.Client`, with optional lost responses."""
 
     def __init__(self) -> None:
         self.poor: set[str] = set()
         """Accounts that cannot pay gas."""
         self.losses: list[tuple[str, bool]] = []
-        """Methods whose next answer is lost, and whether the call is executed before."""
+        """Methods whose next response is lost, and True if the call is executed before."""
         self.doubled = False
-        """Whether eth_getLogs answers every log twice, and one that was removed."""
+        """True if eth_getLogs returns every log twice, and one that was removed."""
         self.calls: list[str] = []
         self.widest = 0
         self.hook: Any = None
-        """Called with every method before it is answered."""
+        """Called with every method before the node responds."""
 
     def request(self, method: str, *params: Any) -> Any:
-        """The result of a method. Raises `RpcError` and `ConnectionLost`."""
+        """Return the result of a method. Raise `RpcError` and `ConnectionLost`."""
         self.calls.append(method)
         if self.hook is not None:
             self.hook(method)
@@ -53,11 +53,11 @@ class Disturbed(ABC):
 
     @abstractmethod
     def answer(self, method: str, *params: Any) -> Any:
-        """The result of a method. Raises `RpcError`."""
+        """Return the result of a method. Raise `RpcError`."""
 
     @abstractmethod
     def number(self, name: str) -> int:
-        """Number of a block."""
+        """Return the number of a block."""
 
     def _measure(self, wanted: dict[str, Any]) -> None:
         blocks = self.number(wanted["toBlock"]) - self.number(wanted["fromBlock"]) + 1

@@ -1,4 +1,4 @@
-"""A merchant's whole life as a process of its own, on a live node: begun anew, it goes on where it was killed."""
+"""A merchant's whole life as a separate process, on a live node: a restart resumes where it was killed."""
 
 import contextlib
 import os
@@ -26,7 +26,7 @@ from foreseal.payments.typed_data import Domain, random_nonce
 from foreseal.payments.watching import Watch, Watcher
 
 LIMIT = 200
-"""Rounds after which a life that has not come to its end has failed."""
+"""Maximum number of rounds; a run that is not complete by then has failed."""
 AMOUNT, MAXIMUM, ACTUAL, REFUND = 500, 400, 123, 200
 LEGS = (30, 40)
 ENDS = {
@@ -36,12 +36,12 @@ ENDS = {
     "expired": OrderState.EXPIRED,
 }
 TRANSACTIONS = 5
-"""Of the merchant: two captures, a cancellation, a refund, a payout."""
+"""Number of the merchant's transactions: two captures, a cancellation, a refund, a payout."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What a process is told."""
+    """Parameters of a process."""
 
     node: str
     database: str
@@ -50,15 +50,15 @@ class Plan:
     buyer: str
     recipients: tuple[str, str]
     start: int
-    """Block from which on transfers are watched."""
+    """First block whose transfers are watched."""
     batch: bytes
-    """The payout's reference."""
+    """Reference of the payout."""
     point: str | None = None
     """Name of the crash point at which it is killed."""
 
 
 def live(plan: Plan) -> None:
-    """Be born, or go on; the process ends at the plan's crash point."""
+    """Start or resume a life; the process ends at the plan's crash point."""
     with Client(plan.node) as client:
         database = Database(plan.database)
         Merchandise(plan, client, database).live()
@@ -66,7 +66,7 @@ def live(plan: Plan) -> None:
 
 
 class Merchandise:
-    """Everything that the merchant does, once each, however often it is begun."""
+    """All operations of the merchant; each takes effect once, however often it is started."""
 
     def __init__(self, plan: Plan, client: Client, database: Database) -> None:
         self.plan = plan
@@ -77,7 +77,7 @@ class Merchandise:
         domain = Domain(NAME, VERSION, self.node.chain_id(), TOKEN)
         self.merchant = Merchant(domain, key.address, checkout=CHECKOUT)
         self.ledger = Ledger(database, lambda: building(self.node).timestamp, self._passed)
-        # Whatever waits is replaced at once, so that replacements are passed as well.
+        # Pending transactions are replaced at once, so that replacements are covered as well.
         sender = Sender(self.ledger, self.node, Intents(domain.chain_id, key), Policy(), Fees(patience=0))
         self.orders = Orders(self.ledger, self.node, self.merchant)
         self.captures = Captures(self.ledger, sender, self.merchant)
@@ -107,7 +107,7 @@ class Merchandise:
         self._until(self._expired)
 
     def go_on(self) -> None:
-        """What a service does again and again."""
+        """Run one round of the service's periodic work."""
         self.progress.resume()
         self.refunds.resume()
         self.payouts.resume()
@@ -141,10 +141,10 @@ class Merchandise:
         return signature
 
     def _once(self, act: Callable[[], object]) -> None:
-        """As a caller does it: again where a busy node did not answer in time."""
+        """Repeat the call like a client does, until a busy node responds in time."""
         for _ in range(LIMIT):
             with contextlib.suppress(Unanswered, Moving):
-                with contextlib.suppress(NotAllowed, Duplicate):  # it was done in a life before
+                with contextlib.suppress(NotAllowed, Duplicate):  # it was done in an earlier life
                     act()
                 return
         raise AssertionError("the node does not answer")

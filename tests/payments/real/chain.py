@@ -1,7 +1,7 @@
-"""A development node in this process, with the token and the payouts contract, that is told what a chain in memory is.
+"""A development node in this process with the token and the payouts contract, controlled like a chain in memory.
 
-It has the interface of `FakeChain`, so that the same tests run on both. Blocks are taken back by `evm_revert` to a
-snapshot that was taken when the block before them was sealed; what was in them is sent again.
+It has the interface of `FakeChain`, so that the same tests run on both. A reorganisation uses `evm_revert` to a
+snapshot taken when the block before was sealed, and resubmits the transactions.
 """
 
 import contextlib
@@ -34,7 +34,7 @@ _KEYS = {account.address.lower(): account for account in (SHOP, *BUYERS)}
 
 @dataclass(frozen=True)
 class Settings(ChainSettings):
-    """With a depth of the finalized block."""
+    """Settings with a depth of the finalized block."""
 
     finality: int = 64
 
@@ -45,7 +45,7 @@ class Settings(ChainSettings):
 
 
 def settings_of(finality: int) -> Settings:
-    """A chain on which the shop and its buyers have ether, and nobody tokens."""
+    """Return the settings of a chain on which the shop and its buyers have ether, but no account has tokens."""
     issuer = "0x" + "15" * 20
     setup = TokenSetup(issuer, issuer, issuer, issuer, name=NAME, version=VERSION)
     entries = token_alloc(TokenGenesis(setup), CHAIN_ID, TOKEN) | {
@@ -56,7 +56,7 @@ def settings_of(finality: int) -> Settings:
 
 
 class Wallets(dict[str, str]):
-    """Accounts that are contracts (ERC-1271), each with the owner of its key."""
+    """Contract accounts (ERC-1271), each with the owner of its key."""
 
     def __init__(self, rpc: Callable[..., Any]) -> None:
         super().__init__()
@@ -70,14 +70,14 @@ class Wallets(dict[str, str]):
 
 @dataclass(frozen=True)
 class Sent:
-    """A transaction of somebody else."""
+    """A third party's transaction."""
 
     hash: str
 
 
 @dataclass(frozen=True)
 class Tip:
-    """The newest block, or the one that is being built."""
+    """The newest block, or the pending one."""
 
     chain: "RealChain"
     name: str
@@ -104,7 +104,7 @@ class Tip:
 
 
 class RealChain:
-    """The chain. `finality` is how many blocks the finalized one lies behind the newest."""
+    """The chain. `finality` is the distance in blocks of the finalized block from the newest one."""
 
     chain_id = CHAIN_ID
 
@@ -114,7 +114,7 @@ class RealChain:
         self.rpc = self.node.rpc
         self.salt = 0
         self.snapshots = {0: self.node.snapshot()}
-        """By the number of the newest block then, as far back as blocks can be taken back."""
+        """Snapshots by the number of the newest block at that time, as far back as blocks can be reorganised."""
         self.changes: list[tuple[int, Callable[[Any], object]]] = []
         self.wallets = Wallets(self.rpc)
 
@@ -139,7 +139,7 @@ class RealChain:
 
     @property
     def pool(self) -> dict[tuple[str, int], str]:
-        """Hashes of what waits, by sender and account nonce."""
+        """Hashes of pending transactions, by sender and account nonce."""
         found = self.rpc("txpool_content")
         return {
             (sender.lower(), int(nonce)): each["hash"]
@@ -149,31 +149,31 @@ class RealChain:
         }
 
     def number(self, name: str) -> int:
-        """Number of a block."""
+        """Return the number of a block."""
         return Tip(self, name).number
 
     def change(self, change: Callable[[Any], object]) -> None:
-        """Do something to the contracts in their owner's place, as of the newest block."""
+        """Change the contracts on behalf of their owner, at the newest block."""
         self.changes.append((self.latest.number, change))
         change(self.pending.state)
 
     def inject(self, sender: str, to: str, data: bytes) -> Sent:
-        """Send a transaction of somebody else."""
+        """Send a third party's transaction."""
         nonce, waiting = int(self.rpc("eth_getTransactionCount", sender, "pending"), 16), self.pool
         while (sender, nonce) in waiting:
             nonce += 1
         return Sent(self.rpc("eth_sendRawTransaction", signed(_KEYS[sender], nonce, to, data)))
 
     def step(self) -> None:
-        """Pre-confirm what can be executed."""
+        """Pre-confirm all executable transactions."""
         self.node.step()
 
     def mine(self, blocks: int = 1) -> None:
-        """Seal the pending block with what is in the pool, and further ones."""
+        """Seal the pending block with the pool's transactions, and further blocks."""
         quick = max(0, blocks - self.finality - 1)
         for begin in range(0, quick, _PIECE):
             self.node.mine(min(_PIECE, quick - begin))
-            # The state of a block that the store is more than 1,024 ahead of cannot be built upon.
+            # A block more than 1,024 behind the store's head cannot serve as a parent.
             wait_for(lambda: self.rpc("foreseal_status")["store"]["backlog"] < _PIECE * 500, 30, "stored blocks")
         for _ in range(blocks - quick):
             self.node.mine()
@@ -182,14 +182,14 @@ class RealChain:
         self.snapshots = {number: each for number, each in self.snapshots.items() if number >= oldest}
 
     def advance(self, seconds: int) -> None:
-        """Let time pass before the next block."""
+        """Advance the time of the next block."""
         if seconds:
             self.node.advance(seconds)
 
     def reorganise(self, depth: int, *, dropped: bool = False, late: int = 0) -> None:
         """Replace the newest blocks by as many others and one more.
 
-        Their transactions are in the new ones from block `late` on, or nowhere where they are `dropped`.
+        Their transactions are in the new blocks from block `late` on, or nowhere if they are `dropped`.
         """
         newest, now = self.latest.number, self.time
         depth = min(depth, newest - self.finalized)
@@ -204,7 +204,7 @@ class RealChain:
         self.advance(max(0, now - depth * BLOCK_TIME - self.time))
         self.salt += 1
         self.rpc("anvil_setCoinbase", f"0x{self.salt:040x}")
-        # Written into the block above the newest one, and taken back with it.
+        # These changes are in the block above the newest one and are reverted with it.
         self.changes = [each for each in self.changes if each[0] <= place]
         for number, change in self.changes:
             if number == place:
@@ -212,12 +212,12 @@ class RealChain:
         before = min(late, depth + 1)
         self.mine(before)
         for raw in (*undone, *waiting):
-            with contextlib.suppress(RpcError):  # another one with its account nonce is there
+            with contextlib.suppress(RpcError):  # another one with its account nonce exists
                 self.rpc("eth_sendRawTransaction", raw)
         self.mine(depth + 1 - before)
 
     def drop(self) -> None:
-        """Forget what is in the pool."""
+        """Clear the pool."""
         for hash in self.pool.values():
             self.rpc("anvil_dropTransaction", hash)
 
@@ -226,12 +226,12 @@ class RealChain:
         return [self.rpc("eth_getRawTransactionByHash", hash) for hash in hashes]
 
     def logs(self) -> list[dict[str, Any]]:
-        """All logs on the chain as JSON-RPC has them, the pre-confirmed ones too."""
+        """Return all logs on the chain in JSON-RPC form, including pre-confirmed ones."""
         return list(self.rpc("eth_getLogs", {"fromBlock": "0x0", "toBlock": "pending"}))
 
 
 def signed(account: LocalAccount, nonce: int, to: str, data: bytes) -> str:
-    """A transaction, as eth_sendRawTransaction takes it."""
+    """Return a signed transaction for eth_sendRawTransaction."""
     fields = {"type": 2, "chainId": CHAIN_ID, "nonce": nonce, "to": to_checksum_address(to), "value": 0, "data": data}
     fees = {"gas": _GAS, "maxFeePerGas": _FEE, "maxPriorityFeePerGas": _FEE}
     return "0x" + bytes(account.sign_transaction(fields | fees).raw_transaction).hex()

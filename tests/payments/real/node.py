@@ -1,4 +1,4 @@
-"""The real node, asked as a node in memory is: with lost answers, and a look at what is asked."""
+"""The real node with the interface of the node in memory: lost responses and recorded calls."""
 
 from typing import Any
 
@@ -21,6 +21,6 @@ class RealNode(Disturbed):
 
 
 def on_a_node(finality: int) -> tuple[RealChain, RealNode]:
-    """A chain of a node's own, with the contracts."""
+    """Return the chain of a new node, with the contracts."""
     chain = RealChain(finality)
     return chain, RealNode(chain)

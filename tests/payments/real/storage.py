@@ -10,7 +10,7 @@ from foreseal.testing import Chain
 from payments.fake.contracts import TOKEN
 
 _BLACKLISTED = 1 << 255
-# A block-list that the owner could have created; the lowest number that one gets.
+# The lowest policy number, a block-list that the owner could have created.
 _POLICY = 2
 
 
@@ -26,7 +26,7 @@ def _word(address: str) -> bytes:
 
 
 class Storage:
-    """The token's, as of a block."""
+    """The token's storage at a block."""
 
     def __init__(self, chain: Chain, block: str) -> None:
         self.chain, self.block = chain, block
@@ -39,7 +39,7 @@ class Storage:
 
 
 class Balances:
-    """By holder."""
+    """Balances by holder."""
 
     def __init__(self, storage: Storage) -> None:
         self.storage = storage
@@ -56,7 +56,7 @@ class Balances:
 
 
 class Allowances:
-    """By owner and spender."""
+    """Allowances by owner and spender."""
 
     def __init__(self, storage: Storage) -> None:
         self.storage = storage
@@ -80,7 +80,7 @@ class Used:
 
 
 class Listed:
-    """Accounts on a list; `known` are all that may be on it."""
+    """Accounts on a list; `known` are all accounts that may be on it."""
 
     def __init__(self, storage: Storage, known: Iterable[str]) -> None:
         self.storage, self.known = storage, tuple(known)
@@ -98,7 +98,7 @@ class Listed:
 
 
 class Forbidden(Listed):
-    """Accounts that the policy in force for everybody names."""
+    """Accounts on the active block-list."""
 
     def put(self, holder: str, *, listed: bool) -> None:
         self.storage.write(_slot("_policyMembers", _POLICY.to_bytes(32), _word(holder)), int(listed))
@@ -119,7 +119,7 @@ class Nonces:
 
 
 class State:
-    """What a chain in memory has as a `State`."""
+    """The counterpart of the `State` of a chain in memory."""
 
     def __init__(self, chain: Chain, block: str, known: Iterable[str]) -> None:
         self._storage = Storage(chain, block)

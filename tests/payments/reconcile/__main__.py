@@ -1,4 +1,7 @@
-"""The long form: ten thousand payments, and the export against the chain. `make reconcile` saves its result."""
+"""The long form: ten thousand payments, and a comparison of the export with the chain.
+
+`make reconcile` saves its result.
+"""
 
 import contextlib
 import sys
@@ -18,7 +21,7 @@ refundable = "confirmed"
 
 
 def main() -> int:
-    """Run it; 0 if every sum is the chain's."""
+    """Run it and return 0 if every sum matches the chain."""
     parser = options("payments.reconcile")
     parser.add_argument("--payments", type=int, default=10_000)
     parser.add_argument("--postgresql", action="store_true", help="in place of SQLite")
@@ -41,7 +44,7 @@ def main() -> int:
 
 @contextlib.contextmanager
 def database(folder: Path, *, postgresql: bool) -> Iterator[str]:
-    """The URL of an empty database."""
+    """Provide the URL of an empty database."""
     found = programs() if postgresql else None
     if postgresql and found is None:
         raise SystemExit("no initdb and postgres on this machine (Debian: apt install postgresql)")

@@ -1,7 +1,7 @@
-"""Many payments through the service, each of some kind, and then the export against the chain.
+"""Many payments of different kinds through the service, then a comparison of the export with the chain.
 
-Of twenty payments fourteen are captured, two more captured and refunded (a part, all of it), one is voided, and three
-are wrong: too little with an order's memo, from somebody unknown, and for a voided order. A thread pays for a buyer.
+Of twenty payments fourteen are captured, two more captured and refunded (partly, fully), one is voided, and three are
+wrong: too little with an order's memo, from an unknown sender, and for a voided order. Each buyer has a thread.
 """
 
 import contextlib
@@ -31,11 +31,11 @@ from payments.service.serving import MERCHANT, Serving, Shopper, signature
 
 KINDS = ["captured"] * 14 + ["part refunded", "refunded", "voided", "under", "unmatched", "late"]
 THREADS = 12
-# One of so many captures is watched until it is provisional.
+# One of this many captures is watched until it is provisional.
 SAMPLED = 10
-# Seconds between two looks at it.
+# Seconds between two polls of it.
 LOOK = 0.02
-# Seconds between two looks at everything.
+# Seconds between two polls of everything.
 _PAUSE = 2.0
 # Seconds for everything to become final.
 PATIENCE = 1_800.0
@@ -43,18 +43,18 @@ PATIENCE = 1_800.0
 
 @dataclass(slots=True)
 class Summary:
-    """What was done and found. Amounts in smallest units, times in seconds."""
+    """Counts and results. Amounts in smallest units, times in seconds."""
 
     payments: int
     database: str
     kinds: dict[str, int] = field(default_factory=dict)
     submitted_per_second: float = 0.0
     captured_per_second: float = 0.0
-    """Captures by the time from the first request to when the last of them was provisional."""
+    """Captures per second, from the first request until the last capture is provisional."""
     provisional_after: dict[str, float] = field(default_factory=dict)
-    """From the request to capture to when the order says so, of those that were sampled."""
+    """Seconds from the capture request until the order is provisional, for the sampled captures."""
     requests: dict[str, dict[str, float]] = field(default_factory=dict)
-    """Answer times by what was asked for."""
+    """Response times by request."""
     exported: dict[str, int] = field(default_factory=dict)
     on_chain: dict[str, int] = field(default_factory=dict)
     rows: int = 0
@@ -71,7 +71,7 @@ class Summary:
 
 
 class Campaign:
-    """Pays one merchant."""
+    """Payments of one merchant."""
 
     def __init__(self, node: LiveNode, service: Serving, key: str, summary: Summary) -> None:
         self.summary = summary
@@ -166,7 +166,7 @@ class Campaign:
         return len(rows) == sum(counts.values()) and (counts["refunded"], counts["suspended"]) == wanted
 
     def _compare(self, shopper: Shopper) -> None:
-        """Every row of the export is a transfer of the chain, and the other way round; the sums are what was paid."""
+        """Check that rows of the export and transfers on the chain correspond one to one, and that the sums match."""
         faults = self.summary.faults
         rows = _export(shopper)
         with contextlib.closing(Rpc(self._node.url)) as rpc:
@@ -214,7 +214,7 @@ def _is_confirmed(shopper: Shopper, id: str) -> bool:
 
 
 def _transfer(amount: int, order: str | None) -> str:
-    """Call data of a plain transfer to the merchant, or of one with an order's memo."""
+    """Return the call data of a transfer to the merchant, plain or with an order's memo."""
     recipient, units = MERCHANT.address[2:].lower().rjust(64, "0"), f"{amount:064x}"
     if order is None:
         return "0xa9059cbb" + recipient + units

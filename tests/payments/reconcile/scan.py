@@ -1,13 +1,13 @@
-"""All transfers of the token to and from the merchant, as logs have them: read without the code under test."""
+"""All transfers of the token to and from the merchant from logs, read without the code under test."""
 
 from dataclasses import dataclass
 
 from foreseal.payments.contracts.development import TOKEN
 from live.rpc import Rpc
 
-# keccak256 of Transfer(address,address,uint256), as every ERC-20 has it.
+# keccak256 of Transfer(address,address,uint256), the event of every ERC-20.
 TRANSFER = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
-# Blocks of one question.
+# Blocks per request.
 _PIECE = 500
 
 
@@ -20,7 +20,7 @@ class Moved:
 
 
 def scan(rpc: Rpc, merchant: str) -> Moved:
-    """From the first block to the newest one."""
+    """Scan from the first block to the newest one."""
     newest = int(rpc("eth_blockNumber"), 16)
     account = "0x" + merchant[2:].lower().rjust(64, "0")
     sides: list[dict[tuple[str, int], int]] = []

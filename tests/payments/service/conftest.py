@@ -10,7 +10,7 @@ from payments.service.till import Till
 
 @pytest.fixture
 def till(url: str, tmp_path: Path) -> Iterator[Till]:
-    """A merchant's service on a fake chain."""
+    """Provide a merchant's service on a fake chain."""
     one = Till(url, tmp_path)
     yield one
     one.close()

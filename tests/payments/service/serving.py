@@ -1,4 +1,4 @@
-"""`foreseal pay serve` as its user starts it, beside a real node, and a client of it."""
+"""`foreseal pay serve` started like by its user, with a real node, and a client of it."""
 
 import re
 from contextlib import AbstractContextManager
@@ -20,7 +20,7 @@ BUYERS = DEV_ACCOUNTS[3:10]
 
 
 def configure(folder: Path, node_url: str, database: str, chain_id: int = 31337, more: str = "") -> Path:
-    """A `pay.toml` for a merchant on `foreseal dev --payments`."""
+    """Write a `pay.toml` for a merchant on `foreseal dev --payments`."""
     key = folder / "payee.key"
     key.write_text(key_of(MERCHANT))
     key.chmod(0o600)
@@ -52,7 +52,7 @@ payouts = "{PAYOUTS}"
 
 
 def api_key(config: Path, role: str = "admin") -> str:
-    """A new key, by the command."""
+    """Create a new key by the command."""
     made = foreseal("pay", "keys", "create", role, "--role", role, "--config", config)
     assert made.returncode == 0, made.stderr
     return made.stdout.strip()
@@ -70,12 +70,12 @@ class Serving(Served):
 
 
 def serving(config: Path, *arguments: str) -> AbstractContextManager[Serving]:
-    """One process of the service, stopped by SIGTERM at the end, which must exit with 0."""
+    """Run one process of the service; SIGTERM stops it at the end, and it must exit with 0."""
     return stopping(Serving(config, *arguments))
 
 
 class Shopper:
-    """Asks a service, and signs what buyers sign. For one thread."""
+    """A client of the service that also signs for buyers. For one thread."""
 
     def __init__(self, url: str, key: str, prefix: str = "") -> None:
         self.client = httpx.Client(base_url=url, headers={"authorization": f"Bearer {key}"}, timeout=60)
@@ -104,7 +104,7 @@ class Shopper:
         return response.json()
 
     def stored(self, id: str, amount: int, buyer: LocalAccount, **more: Any) -> str:
-        """An order whose authorization is stored."""
+        """Create an order whose authorization is stored."""
         made = self.made("/v1/orders", {"id": id, "payer": buyer.address, "amount": str(amount)} | more)
         self.made(f"/v1/orders/{id}/signature", {"signature": signature(buyer, made["typed_data"])})
         return id
@@ -115,5 +115,5 @@ class Shopper:
 
 
 def signature(buyer: LocalAccount, typed_data: Any) -> str:
-    """What a wallet answers to eth_signTypedData_v4."""
+    """Return a wallet's response to eth_signTypedData_v4."""
     return "0x" + bytes(buyer.sign_message(encode_typed_data(full_message=typed_data)).signature).hex()

@@ -1,4 +1,4 @@
-"""API keys and roles, and the document that describes all of it."""
+"""API keys and roles, and the OpenAPI document."""
 
 import openapi_spec_validator
 import orjson

@@ -1,4 +1,4 @@
-"""docs/service.md, followed to the letter: what it says to type is typed, in its order, in one shell."""
+"""The commands of docs/service.md, executed in order in one shell."""
 
 import os
 import re
@@ -23,7 +23,7 @@ _SECONDS = 60
 
 
 class Reader:
-    """Follows the page in a folder; servers that it starts run until the end."""
+    """Executes the page in a folder; servers that it starts run until the end."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -37,7 +37,7 @@ class Reader:
         self._variables = os.environ | {"PATH": path, "FORESEAL_PORT": str(self.ports["8545"])}
 
     def do(self, command: str) -> None:
-        """Run one command, or start a server and wait until it answers."""
+        """Run one command, or start a server and wait until it responds."""
         keep = shlex.quote(str(self._shell))
         script = f"set -aeo pipefail\n. {keep}\n{'exec ' if _SERVER.match(command) else ''}{self.here(command)}\n"
         if _SERVER.match(command):
@@ -55,7 +55,7 @@ class Reader:
         self.printed[command] = done.stdout
 
     def here(self, text: str) -> str:
-        """With ports that are free."""
+        """Replace ports by free ones."""
         for meant, port in self.ports.items():
             text = text.replace(f":{meant}", f":{port}")
         return text
@@ -73,7 +73,7 @@ class Reader:
         wait_for(answers, _SECONDS, command[-1])
 
     def stop(self) -> list[int]:
-        """Stop the servers; their exit codes."""
+        """Stop the servers and return their exit codes."""
         for server in reversed(self.servers):
             server.terminate()
             server.wait(_SECONDS)

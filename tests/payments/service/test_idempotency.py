@@ -1,4 +1,4 @@
-"""Idempotency-Key: the stored answer again; after a death between effect and answer the same effect, not a second."""
+"""Idempotency-Key: a retry returns the stored response; after a crash before the response the effect stays single."""
 
 import threading
 from typing import Any
@@ -50,7 +50,7 @@ def test_every_post_needs_a_key(till: Till) -> None:
 
 
 def _filled(schema: Any) -> dict[str, Any]:
-    """A body that the schema allows."""
+    """Return a body that the schema allows."""
     leg = {"recipient": BUYER.address}
     values: dict[str, Any] = {"amount": "1", "payer": BUYER.address, "total": "1", "signature": "0x", "url": "http://x"}
     values |= {"note": "n", "recipients": [leg | {"amount": "1"}], "shares": [leg | {"basis_points": 10_000}]}
@@ -99,11 +99,11 @@ def test_a_concurrent_double_is_409(till: Till) -> None:
 
 
 class _Died(BaseException):
-    """The process ended before it stored its answer."""
+    """The process ended before it stored its response."""
 
 
 def _asked_and_died(till: Till, monkeypatch: pytest.MonkeyPatch, path: str, body: Any, key: str) -> None:
-    """A request whose effect is there and whose answer is not."""
+    """Send a request whose effect is stored but whose response is not."""
 
     def die(*_: Any) -> None:
         raise _Died

@@ -1,4 +1,4 @@
-"""The service as its user runs it: `foreseal pay serve` beside `foreseal dev --payments`, and as two processes."""
+"""The service in real use: `foreseal pay serve` with `foreseal dev --payments`, also as two processes."""
 
 import http.server
 import threading
@@ -30,7 +30,7 @@ confirmed = "sealed"
 
 @pytest.fixture(scope="module")
 def chain() -> Iterator[LiveNode]:
-    """A development chain with payments on which blocks become final soon."""
+    """Provide a development chain with payments on which blocks become final soon."""
     with live_node("--payments", "--block-time", "1s", "--safe-depth", "2", "--finalized-depth", "4") as node:
         yield node
 
@@ -96,7 +96,7 @@ def test_an_order_is_paid_told_of_and_refunded(chain: LiveNode, tmp_path: Path, 
 
 def test_an_order_with_a_maximum_and_a_payout(chain: LiveNode, tmp_path: Path) -> None:
     config = configure(tmp_path, chain.url, f"sqlite:///{tmp_path}/pay.db", more=POLICY)
-    # approve(PAYOUTS, 1000), before the key is the service's.
+    # approve(PAYOUTS, 1000), before the service uses the key.
     approval = "0x095ea7b3" + PAYOUTS[2:].lower().rjust(64, "0") + f"{1_000:064x}"
     Sender(chain.rpc, MERCHANT).send(to=TOKEN, data=approval, gas=100_000)
     with serving(config) as service, Shopper(service.url, api_key(config)) as shopper:
@@ -146,7 +146,7 @@ def test_two_processes_take_requests_for_the_same_orders_and_one_dies(
                 typed[number] = shopper.made("/v1/orders", body)["typed_data"]
 
         def settle(number: int, url: str) -> tuple[int, int]:
-            """Sign and capture through one process, with keys that the other one is given as well."""
+            """Sign and capture through one process, with idempotency keys that the other process receives as well."""
             signed = {"signature": signature(BUYERS[number % 7], typed[number])}
             with Shopper(url, key) as shopper:
                 return (
@@ -156,7 +156,7 @@ def test_two_processes_take_requests_for_the_same_orders_and_one_dies(
 
         with ThreadPoolExecutor(8) as pool:
             both = [pool.submit(settle, number, process.url) for number in range(count) for process in (first, second)]
-            # One of them dies in the middle of it; what it had begun is gone on with by the other.
+            # One process dies during a capture; the other one resumes its work.
             wait_for(lambda: sum(each.done() for each in both) > count // 2, SECONDS, "some captures")
             first.kill()
             answers = [each.exception() or each.result() for each in both]
@@ -181,7 +181,7 @@ def test_two_processes_take_requests_for_the_same_orders_and_one_dies(
 
 
 def _until_done(shopper: Shopper, path: str, body: Any, key: str) -> int:
-    """Ask with one key until there is an answer: another process is at it, or was."""
+    """Repeat a request with one key until there is a response: another process works on it, or did."""
 
     def ask() -> httpx.Response | None:
         response = shopper.post(path, body, key)

@@ -1,4 +1,4 @@
-"""Refunds, payouts, splits, suspended transfers and the export over HTTP."""
+"""Refunds, payouts, splits, unmatched transfers and the export over HTTP."""
 
 import csv
 import io
@@ -11,7 +11,7 @@ from payments.shop import BUYER, BUYERS, SHOP
 
 
 def _pay(till: Till, amount: int, memo: bytes | None = None) -> str:
-    """A transfer of a buyer's own to the merchant; its hash."""
+    """Transfer to the merchant as a buyer and return the hash."""
     data = bytes(12) + bytes.fromhex(SHOP.address[2:]) + amount.to_bytes(32, "big")
     name = "transfer(address,uint256)" if memo is None else "transferWithMemo(address,uint256,bytes32)"
     sent = till.chain.inject(BUYER.address.lower(), TOKEN, selector(name) + data + (memo or b""))
@@ -69,7 +69,7 @@ def test_payouts_and_splits(till: Till) -> None:
     error = till.refused(400, "wrong_value", "/v1/payouts", {"recipients": legs})
     assert error["argument"] == "recipients[1].amount"
     assert len(till.get("/v1/payouts?limit=1")["items"]) == 1
-    # A recipient that the token refuses is named, and nothing is reserved.
+    # The error names a recipient that the token rejects, and nothing is reserved.
     till.chain.change(lambda state: state.blacklisted.add(BUYERS[2].address.lower()))
     error = till.refused(409, "forbidden_account", "/v1/payouts", {"recipients": [{**legs[2]}]})
     assert BUYERS[2].address in error["message"]
@@ -118,7 +118,7 @@ def test_the_export_is_what_the_chain_has(till: Till) -> None:
         ("paid out", "", "7", "final"),
     ]
     assert rows[0]["amount_shown"] == "0.000500"
-    # Each row's place is that of the same transfer in the node's own logs.
+    # Each row has the position of the same transfer in the node's own logs.
     logs = till.node.eth_getLogs({"address": TOKEN, "fromBlock": "0x0", "toBlock": "pending", "topics": [None]})
     amounts = [log for log in logs if len(log["data"]) == 66]
     moved = {(log["transactionHash"], int(log["logIndex"], 16)): int(log["data"], 16) for log in amounts}

@@ -1,4 +1,4 @@
-"""Orders over HTTP: from terms to a final capture, and everything that is refused on the way."""
+"""Orders over HTTP: from terms to a final capture, and every rejection on the way."""
 
 from typing import Any
 
@@ -130,7 +130,7 @@ def test_what_cannot_be_done_says_why(till: Till) -> None:
     error = till.refused(400, "wrong_value", "/v1/orders/a/signature", {"signature": "zz"})
     assert error["message"] == "signature: 'zz' is no 0x hex"
     till.made("/v1/orders/a/signature", {"signature": till.signature("a")})
-    # The same signature again changes nothing; another one is refused.
+    # The same signature again changes nothing; another one is rejected.
     till.made("/v1/orders/a/signature", {"signature": till.signature("a")})
     till.refused(409, "not_allowed", "/v1/orders/a/signature", wrong)
     till.stored("poor", 10**9, BUYERS[1])
@@ -145,7 +145,7 @@ def test_a_node_that_does_not_answer_is_503_and_nothing_is_done(till: Till) -> N
     key = till.key()
     till.refused(503, "node_unanswered", "/v1/orders/a/capture", key=key)
     assert till.state("a") == "Stored, unused / idle"
-    # What prevented it has passed, so the same request is executed.
+    # The obstacle is gone, so the same request is executed.
     assert till.made("/v1/orders/a/capture", key=key)["order"]["step"] == "broadcast"
 
 
@@ -176,7 +176,7 @@ def test_pages_hold_every_order_once_the_newest_first(till: Till) -> None:
         if page["next"] is None:
             break
         cursor = f"&cursor={page['next']}"
-        till.draft(f"new{cursor[-1]}{len(seen)}")  # what comes meanwhile shifts nothing
+        till.draft(f"new{cursor[-1]}{len(seen)}")  # later orders do not shift the pages
     assert seen == [f"n{number}" for number in range(6, -1, -1)]
 
 

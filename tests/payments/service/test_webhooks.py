@@ -1,4 +1,4 @@
-"""Webhooks: at least once, each order in its order, signed, over refusals, deaths and two processes."""
+"""Webhooks: at least once, in order per order, signed, despite rejections, crashes and two processes."""
 
 import hashlib
 import hmac
@@ -25,7 +25,7 @@ def register(till: Till, url: str = URL) -> Any:
 
 
 def tell(till: Till, process: Process | None = None) -> int:
-    """Everything that is due now; how many were tried."""
+    """Deliver all due webhooks and return the number of attempts."""
     one, tried = process or till.process, 0
     one.outbox.fan_out()
     for hook in one.outbox.targets():
@@ -35,7 +35,7 @@ def tell(till: Till, process: Process | None = None) -> int:
 
 
 def entries(till: Till) -> list[Any]:
-    """What was posted, as (subject, trigger, after)."""
+    """Return subject and trigger of each posted webhook."""
     return [(e["subject_id"], e["trigger"]) for e in (orjson.loads(body) for _, body, _ in till.post.got)]
 
 
@@ -91,7 +91,7 @@ def test_a_refusal_is_tried_again_ever_later_and_holds_up_its_order_alone(till: 
     till.made("/v1/orders/a/signature", {"signature": till.signature("a")})
     till.draft("b")
     tell(till)
-    # Of the two entries of `a` the first was tried once, the second not at all.
+    # The first of the two entries of `a` was attempted once, the second never.
     assert entries(till) == [("a", "payer signs typed data"), ("b", "set terms")]
     (waiting,) = till.get("/v1/deliveries?state=waiting&limit=5")["items"][1:]
     assert (waiting["attempts"], waiting["error"]) == (1, "it answered 500")
@@ -123,7 +123,7 @@ def test_what_is_given_up_is_listed_and_can_be_tried_again(till: Till) -> None:
         waits += till.offset - before
     (dead,) = till.get("/v1/deliveries?state=dead")["items"]
     assert (dead["attempts"], dead["subject_id"]) == (ATTEMPTS, "a")
-    # What is dead holds nothing up.
+    # A dead delivery does not block later ones.
     till.post.status = lambda _: 200
     till.post.got.clear()
     tell(till)
@@ -186,7 +186,7 @@ def test_targets_of_the_configuration_come_and_go_with_it(till: Till) -> None:
     assert configure("y") == ["y"]
     till.draft("b")
     till.process.outbox.fan_out()
-    # Back again it is told what follows, and what was waiting for it.
+    # Once restored, the target receives later entries and those that waited for it.
     assert configure("x", "y") == ["x", "y"]
     till.draft("c")
     till.process.outbox.fan_out()

@@ -1,4 +1,4 @@
-"""The worker: what it goes on with by itself, in shares, and what does not hold it up."""
+"""The worker: background work, its distribution between processes, and failures that must not block it."""
 
 import logging
 from typing import Any
@@ -114,7 +114,7 @@ def test_processes_share_what_waits_and_take_over_from_one_that_died(till: Till)
     assert sorted([*looked["a"], *looked["b"]]) == sorted(ids)
     assert 0 < len(looked["a"]) < 20
     assert till.process.worker.state.share.count == 2
-    # The first one dies: after a lease the other one goes on with all.
+    # The first one dies: after a lease the other one continues all of its work.
     till.offset += LEASE + 1
     till.chain.mine(100)
     other.worker.turn()
@@ -143,13 +143,13 @@ def test_what_does_not_move_is_looked_at_ever_more_rarely() -> None:
             now += 0.5
         pauses.append(now - began)
     assert pauses == [GRACE, 4.0, 8.0, 16.0, LONGEST, LONGEST, LONGEST]
-    # One that moves is looked at soon again, one that fails is not; what is new gets a while for the watcher to see it.
+    # Orders that change are checked again soon, failed ones later; new ones wait until the watcher has seen them.
     agenda.looked(thing, ("Captured", "final"), now)
     assert agenda.due([thing, new], now + GRACE) == [thing]
     agenda.looked(thing, None, now)
     assert agenda.due([thing, new], now + GRACE) == []
     assert agenda.due([new], now + 2 * GRACE) == [new]
-    agenda.looked(thing, None, now)  # it is done, and nobody waits for it
+    agenda.looked(thing, None, now)  # it is complete, and nothing waits for it
 
 
 def test_a_capture_asks_the_node_a_few_times_and_works_without_batches(till: Till) -> None:

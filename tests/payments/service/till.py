@@ -1,4 +1,4 @@
-"""A merchant's service on the fake chain, asked without a socket; every answer is compared with the document."""
+"""A merchant's service on the fake chain, called without a socket; every response is checked against the document."""
 
 import asyncio
 import re
@@ -35,7 +35,7 @@ LEASE = 30
 
 
 class AtOnce(Executor):
-    """Does what is submitted before it returns."""
+    """An executor that runs each task before `submit` returns."""
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         fn(*args, **kwargs)
@@ -43,7 +43,7 @@ class AtOnce(Executor):
 
 
 class Post:
-    """A target of webhooks: keeps what is posted, and answers what the test says."""
+    """A target of webhooks that records posts and returns the test's status."""
 
     def __init__(self) -> None:
         self.got: list[tuple[str, bytes, dict[str, str]]] = []
@@ -55,7 +55,7 @@ class Post:
 
 
 class Batches:
-    """The fake node as a client that takes batches; counts how often it was asked over the wire."""
+    """The fake node as a client with batches; counts its round trips."""
 
     def __init__(self, node: FakeNode) -> None:
         self.node = node
@@ -96,7 +96,7 @@ class Process:
         self.app = application(self.backend, self.requests, lambda: till.health, lambda: None)
 
     def request(self, method: str, path: str, **more: Any) -> httpx.Response:
-        """Ask without a socket, on an event loop of its own: from any thread."""
+        """Send a request without a socket, on a new event loop, from any thread."""
 
         async def one() -> httpx.Response:
             transport = httpx.ASGITransport(self.app, raise_app_exceptions=False)
@@ -154,7 +154,7 @@ payouts = "{PAYOUTS}"
         return self.chain.time + self.offset
 
     def pending_time(self) -> int:
-        """Time of the block that is being built."""
+        """Time of the pending block."""
         return int(self.node.eth_getBlockByNumber("pending", False)["timestamp"], 16)
 
     @property
@@ -170,7 +170,7 @@ payouts = "{PAYOUTS}"
         self.process = Process(self, "a")
 
     def another(self, name: str = "b") -> Process:
-        """A further process of the service."""
+        """Start another process of the service."""
         self.others.append(Process(self, name))
         return self.others[-1]
 
@@ -179,7 +179,7 @@ payouts = "{PAYOUTS}"
             each.close()
 
     def key(self) -> str:
-        """A new Idempotency-Key."""
+        """Return a new Idempotency-Key."""
         self.drawn += 1
         return f"key {self.drawn}"
 
@@ -194,7 +194,7 @@ payouts = "{PAYOUTS}"
         process: Process | None = None,
         **more: Any,
     ) -> httpx.Response:
-        """A response, which the document allows."""
+        """Return a response, which must conform to the document."""
         headers = dict(more.pop("headers", {}))
         if role is not None:
             headers["authorization"] = f"Bearer {self.keys[role]}"
@@ -212,13 +212,13 @@ payouts = "{PAYOUTS}"
         return response.json()
 
     def made(self, path: str, body: Any = None, **more: Any) -> Any:
-        """What a POST that succeeds answers."""
+        """Return the body of a successful POST."""
         response = self.ask("POST", path, body, **more)
         assert response.status_code in (200, 201), response.text
         return response.json()
 
     def refused(self, status: int, code: str, path: str, body: Any = None, **more: Any) -> dict[str, Any]:
-        """The error that a POST is refused with."""
+        """Return the error of a rejected POST."""
         response = self.ask("POST", path, body, **more)
         error: dict[str, Any] = response.json()["error"]
         assert (response.status_code, error["code"]) == (status, code), response.text
@@ -246,20 +246,20 @@ payouts = "{PAYOUTS}"
         return id
 
     def captured(self, id: str, amount: int = 500, buyer: LocalAccount = BUYER) -> str:
-        """An order whose capture is final."""
+        """Create an order whose capture is final."""
         self.made(f"/v1/orders/{self.stored(id, amount, buyer)}/capture", role=Role.CASHIER)
         self.settle()
         return id
 
     def settle(self) -> None:
-        """Let everything become final."""
+        """Wait until everything is final."""
         for _ in range(3):
             self.turn()
             self.chain.mine(self.chain.finality + 1)
         self.turn()
 
     def turn(self) -> None:
-        """A pass of the worker, which looks at everything again; one that fails fails the test."""
+        """Run one pass of the worker over everything; a failure fails the test."""
         self.offset += 60
         self.process.worker.turn()
         assert self.process.worker.state.errors == 0
@@ -274,7 +274,7 @@ payouts = "{PAYOUTS}"
 
 
 def conforms(document: dict[str, Any], method: str, path: str, response: httpx.Response) -> None:
-    """Whether the document says that there is such an answer."""
+    """Check that the document allows this response."""
     bare = path.partition("?")[0]
     templates = [each for each in document["paths"] if re.fullmatch(re.sub(r"{\w+}", "[^/]+", each), bare)]
     if not templates:

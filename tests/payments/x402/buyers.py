@@ -1,4 +1,4 @@
-"""Buyers on one database, and what their tests ask of it."""
+"""Buyers on one database, and the queries of their tests."""
 
 from dataclasses import replace
 from typing import Any
@@ -15,18 +15,18 @@ from payments.x402.seller_double import NETWORK, TOKEN, Seller
 
 USDC = Asset(NETWORK, TOKEN)
 NOON = 1_700_000_000 - 1_700_000_000 % 86_400 + 43_200
-"""In seconds since 1970."""
+"""Unix seconds."""
 
 
 def policy(
     per_request: int = 1000, per_session: int = 5000, per_day: int = 8000, deposit: int = 0, **other: Any
 ) -> Policy:
-    """With caps for one asset."""
+    """Return a policy with caps for one asset."""
     return Policy({USDC: Caps(per_request, per_session, per_day, deposit)}, **other)
 
 
 class Buyers:
-    """`restart` is a new process on the same database."""
+    """Buyers; `restart` is a new process on the same database."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -57,12 +57,12 @@ class Buyers:
         return sorted(row.state for row in self.rows())
 
     def triggers(self, id: str) -> list[str]:
-        """What made a purchase go on, by its timeline."""
+        """Return the triggers in a purchase's timeline."""
         with self.database.reading() as tx:
             return [entry.trigger for entry in entries(tx, purchases.name, id)]
 
     def committed(self) -> dict[str, int]:
-        """What counts by period; it must be the sum over the purchases of each."""
+        """Return committed amounts by period, checked against the sum over the purchases of each."""
         with self.database.reading() as tx:
             found = {row.period: row.committed for row in tx.execute(select(budgets))}
             rows = list(tx.execute(select(purchases)))
@@ -74,10 +74,10 @@ class Buyers:
         return found
 
     def day(self) -> int:
-        """What counts today."""
+        """Return today's committed amount."""
         return next((units for period, units in self.committed().items() if period.startswith("day")), 0)
 
 
 def strict(rules: Policy, **other: Any) -> Policy:
-    """A policy with other settings."""
+    """Return a policy with other settings."""
     return replace(rules, **other)

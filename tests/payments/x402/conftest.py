@@ -1,4 +1,4 @@
-"""Fixtures of x402's tests; one node for all of them in a process."""
+"""Fixtures of the x402 tests; one node for all of them in a process."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ from payments.x402.world import world as made
 
 @pytest.fixture
 def buyers(url: str) -> Iterator[Buyers]:
-    """Makes buyers on one database."""
+    """Provide a factory of buyers on one database."""
     made = Buyers(url)
     yield made
     made.close()
@@ -25,6 +25,6 @@ def node_of_x402(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 
 @pytest.fixture
 def world(node_of_x402: World) -> Iterator[World]:
-    """The node; what is done on it stays, what is opened on it is closed."""
+    """Provide the node; its changes persist, and resources opened on it are closed."""
     yield node_of_x402
     node_of_x402.close()

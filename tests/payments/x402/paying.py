@@ -1,4 +1,4 @@
-"""Payments as the stock client of the package `x402` signs them, and by hand where it would refuse to."""
+"""Payments signed by the stock client of the package `x402`, or manually if it would refuse to sign."""
 
 import asyncio
 import itertools
@@ -19,7 +19,7 @@ _nonces = itertools.count(int(time.time() * 1000) << 64)
 
 
 def demand(amount: int = 1000, scheme: str = "exact", **changes: Any) -> PaymentRequirements:
-    """What a seller asks for."""
+    """Return a seller's payment requirements."""
     extra: dict[str, Any] = {"name": DOMAIN.name, "version": DOMAIN.version}
     if scheme == "upto":
         extra |= {"assetTransferMethod": "permit2", "facilitatorAddress": FACILITATOR.address}
@@ -37,18 +37,18 @@ def demand(amount: int = 1000, scheme: str = "exact", **changes: Any) -> Payment
 
 
 def over_permit2(amount: int = 1000, **changes: Any) -> PaymentRequirements:
-    """The same through Permit2."""
+    """Return payment requirements through Permit2."""
     return demand(amount, extra={"assetTransferMethod": "permit2"}, **changes)
 
 
 def stock_client(buyer: LocalAccount) -> x402Client:
-    """The package's client with exact and upto."""
+    """Return the package's client with exact and upto."""
     signer = EthAccountSigner(buyer)
     return x402Client().register(NETWORK, ExactEvmScheme(signer)).register(NETWORK, UptoEvmScheme(signer))
 
 
 def pay(buyer: LocalAccount, asked: PaymentRequirements, url: str | None = None) -> PaymentPayload:
-    """What the stock client answers to a demand."""
+    """Return the stock client's payment for requirements."""
     resource = None if url is None else ResourceInfo(url=url)
     required = PaymentRequired(accepts=[asked], resource=resource)
     found = asyncio.run(stock_client(buyer).create_payment_payload(required))
@@ -57,7 +57,7 @@ def pay(buyer: LocalAccount, asked: PaymentRequirements, url: str | None = None)
 
 
 def by_hand(buyer: LocalAccount, asked: PaymentRequirements, **changes: Any) -> PaymentPayload:
-    """An EIP-3009 payment with terms that the stock client would not sign."""
+    """Return an EIP-3009 payment with terms that the stock client would not sign."""
     now = int(time.time())
     terms: dict[str, Any] = {
         "payer": buyer.address,

@@ -1,4 +1,4 @@
-"""A seller that answers as it is told, for buyers: what it is sent is read with the package x402."""
+"""A seller with scripted responses, for buyers; the package x402 parses the requests."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ Answer = Callable[[PaymentPayload], httpx.Response]
 
 
 def terms(amount: int | str = 1000, **other: Any) -> PaymentRequirements:
-    """What a seller asks for."""
+    """Return a seller's payment requirements."""
     usual: dict[str, Any] = {
         "scheme": "exact",
         "network": NETWORK,
@@ -35,37 +35,37 @@ def terms(amount: int | str = 1000, **other: Any) -> PaymentRequirements:
 
 
 def required(*accepts: PaymentRequirements, **other: Any) -> str:
-    """The header PAYMENT-REQUIRED."""
+    """Return the header PAYMENT-REQUIRED."""
     asked = PaymentRequired(accepts=list(accepts or [terms()]), resource=ResourceInfo(url="http://seller/"), **other)
     return encode_payment_required_header(asked)
 
 
 def settled(success: bool = True, transaction: str = HASH, **other: Any) -> dict[str, str]:
-    """The header PAYMENT-RESPONSE, as a mapping."""
+    """Return the header PAYMENT-RESPONSE, as a mapping."""
     told = SettleResponse(success=success, transaction=transaction, network=NETWORK, **other)
     return {"PAYMENT-RESPONSE": encode_payment_response_header(told)}
 
 
 def paid(payload: PaymentPayload) -> httpx.Response:
-    """An honest answer."""
+    """Return a response after a real settlement."""
     return httpx.Response(200, text="the answer", headers=settled(payer="0x1"))
 
 
 def refused(payload: PaymentPayload) -> httpx.Response:
-    """A refusal before settlement."""
+    """Return a rejection before settlement."""
     return httpx.Response(402, text="no", headers={"PAYMENT-REQUIRED": required(error="insufficient_funds")})
 
 
 @dataclass
 class Seller:
-    """Asks for payment, and answers what was paid with `answer`."""
+    """Requires payment, and handles paid requests with `answer`."""
 
     answer: Answer = paid
     accepts: tuple[PaymentRequirements, ...] = field(default_factory=lambda: (terms(),))
     free: tuple[str, ...] = ()
     """Paths that cost nothing."""
     moved: dict[str, str] = field(default_factory=dict)
-    """Where paths lead to."""
+    """Redirect targets of paths."""
     requests: list[httpx.Request] = field(default_factory=list)
     payments: list[PaymentPayload] = field(default_factory=list)
 

@@ -44,7 +44,7 @@ T = TypeVar("T")
 
 
 class Broken(Exception):
-    """What a handler of the tests ends with."""
+    """The error of a failing handler."""
 
 
 class Selling:
@@ -53,9 +53,9 @@ class Selling:
     def __init__(self, world: World, url: str, facilitator: Any = None, seconds_ahead: int = 0) -> None:
         self.runs: Counter[str] = Counter()
         self.during: Callable[[], object] | None = None
-        """What happens while a handler is at work."""
+        """Called while a handler runs."""
         self.crashing = True
-        """Whether the routes that crash do."""
+        """True while the crashing routes crash."""
         self.facilitator = facilitator or InProcess(world.facilitator(url))
         shop = Shop(PRICES, SHOP.address, DOMAIN, authorizer=AUTHORIZER, origin=ORIGIN)
         ledger = replace(world.ledger(url), clock=lambda: world.time() + seconds_ahead)
@@ -86,16 +86,16 @@ class Selling:
         return JSONResponse({"error": "no such report"}, status_code=404)
 
     def client(self) -> httpx.AsyncClient:
-        """A client that pays nothing."""
+        """Return a client that pays nothing."""
         return httpx.AsyncClient(transport=httpx.ASGITransport(self.app), base_url=ORIGIN)
 
     def paying(self, stock: Any) -> httpx.AsyncClient:
-        """The package's client, which pays when it is asked to."""
+        """Return the package's client, which pays on request."""
         transport = x402AsyncTransport(stock, httpx.ASGITransport(self.app))
         return httpx.AsyncClient(transport=transport, base_url=ORIGIN)
 
     def run(self, act: Callable[[httpx.AsyncClient], Awaitable[T]]) -> T:
-        """What `act` returns, given a client that pays nothing."""
+        """Return the result of `act`, which receives a client that pays nothing."""
 
         async def running() -> T:
             async with self.client() as client:
@@ -104,27 +104,27 @@ class Selling:
         return asyncio.run(running())
 
     def get(self, path: str, payment: PaymentPayload | None = None, **given: Any) -> httpx.Response:
-        """The answer to one request."""
+        """Return the response to one request."""
         method = given.pop("method", "GET")
         headers = given.pop("headers", None) or signed(payment)
         return self.run(lambda client: client.request(method, path, headers=headers, **given))
 
     def demand(self, path: str, method: str = "GET") -> PaymentRequirements:
-        """What it asks for."""
+        """Return the payment requirements of a path."""
         return asked(self.get(path, method=method))
 
     def bought(self, buyer: Any, path: str) -> PaymentPayload:
-        """A payment for a route, which nobody has seen yet."""
+        """Return a fresh payment for a route."""
         return pay(buyer, self.demand(path), ORIGIN + path)
 
 
 def signed(payment: PaymentPayload | None) -> dict[str, str]:
-    """The header of a payment."""
+    """Return the header of a payment."""
     return {} if payment is None else {"payment-signature": encode_payment_signature_header(payment)}
 
 
 def asked(response: httpx.Response) -> PaymentRequirements:
-    """The demand of a 402."""
+    """Return the payment requirements of a 402."""
     assert response.status_code == 402, response.text
     found = decode_payment_required_header(response.headers["payment-required"]).accepts[0]
     assert isinstance(found, PaymentRequirements)
@@ -132,5 +132,5 @@ def asked(response: httpx.Response) -> PaymentRequirements:
 
 
 def settlement(response: httpx.Response) -> SettleResponse:
-    """What a paid answer says of the payment."""
+    """Return the settlement in a paid response."""
     return decode_payment_response_header(response.headers["payment-response"])

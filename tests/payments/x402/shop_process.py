@@ -1,4 +1,4 @@
-"""A seller as a process of its own: `python -m payments.x402.shop_process NODE DATABASE FACILITATOR RUNS`.
+"""A seller as a separate process: `python -m payments.x402.shop_process NODE DATABASE FACILITATOR RUNS`.
 
 FACILITATOR is the URL of one, or `here`: then it settles by itself. Every run of a handler adds a line to the file
 RUNS. Prints its URL, and ends with its standard input.
@@ -61,7 +61,7 @@ def main(node_url: str, database_url: str, facilitator_url: str, runs: str) -> N
 
 
 async def serve(app: Any) -> None:
-    """Print where, and answer until standard input ends."""
+    """Print the URL, and serve until standard input ends."""
     with reserve("127.0.0.1", 0) as listening:
         listener = Listener(app, listening)
         await listener.start()

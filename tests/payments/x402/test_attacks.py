@@ -1,4 +1,4 @@
-"""Everything that is tried against a seller and a facilitator: each attempt fails, and nobody loses anything."""
+"""Attacks on a seller and a facilitator: each attempt fails, and no party loses money."""
 
 import asyncio
 import base64
@@ -44,7 +44,7 @@ def selling(world: World, url: str) -> Selling:
 
 @contextmanager
 def nothing_moves(world: World) -> Iterator[None]:
-    """Neither money nor a transaction of the facilitator."""
+    """Assert that neither money nor a transaction of the facilitator moves."""
 
     def now() -> tuple[int, int, int]:
         return world.balance(BUYER.address), world.balance(SHOP.address), world.sent_by(FACILITATOR.address)
@@ -56,7 +56,7 @@ def nothing_moves(world: World) -> Iterator[None]:
 
 @contextmanager
 def one_payment(world: World, amount: int = 1000) -> Iterator[None]:
-    """One transfer, and no transaction of the facilitator that reverts."""
+    """Assert that there is one transfer, and no reverted transaction of the facilitator."""
     before, start = world.balance(SHOP.address), world.pending
     yield
     assert world.balance(SHOP.address) == before + amount
@@ -64,7 +64,7 @@ def one_payment(world: World, amount: int = 1000) -> Iterator[None]:
 
 
 def cancel(world: World, payment: PaymentPayload) -> None:
-    """The payer takes a payment back on the chain."""
+    """Cancel a payment on the chain as the payer."""
     nonce = payment.payload["authorization"]["nonce"]
     signature = Cancellation(BUYER.address, nonce).sign(DOMAIN, bytes(BUYER.key))
     given = (BUYER.address, bytes.fromhex(nonce[2:]), signature)
@@ -199,7 +199,7 @@ def test_paused(world: World, selling: Selling) -> None:
 
 
 def test_an_authorization_that_a_third_party_submits_first(world: World, selling: Selling) -> None:
-    """The money arrives as it was signed, and the payer gets what they paid for."""
+    """The money arrives as signed, and the payer gets the paid response."""
     payment = selling.bought(BUYER, "/report")
     terms = payment.payload["authorization"]
     given = (
@@ -276,7 +276,7 @@ def test_a_doubled_header(world: World, selling: Selling) -> None:
 
 
 def changed(payment: PaymentPayload, path: str, value: Any) -> Any:
-    """A payment in JSON with one field changed."""
+    """Return a payment in JSON with one field changed."""
     found = orjson.loads(payment.model_dump_json(by_alias=True))
     inner = found
     *names, last = path.split(".")
@@ -344,7 +344,7 @@ def test_calls_to_the_facilitator_that_are_none(world: World, sqlite: Callable[[
 @pytest.mark.parametrize("remembers", [True, False])
 def test_a_facilitator_that_times_out_after_sending(world: World, url: str, remembers: bool) -> None:
     class Silent:
-        """It settles, and its answer is lost; asked again, it remembers, or says that the nonce is used."""
+        """A facilitator that settles but loses the response; a retry succeeds, or reports that the nonce is used."""
 
         def __init__(self, inner: Any) -> None:
             self.inner = inner
@@ -380,7 +380,7 @@ def test_a_facilitator_that_says_what_is_not_so_is_found_out(world: World, url: 
         named = world.act(STRANGER, "approve(address,uint256)", SHOP.address, 1000)["transactionHash"]
 
     class Lying:
-        """It says that it settled."""
+        """A facilitator that falsely reports a settlement."""
 
         def __init__(self, inner: Any) -> None:
             self.inner = inner
@@ -398,7 +398,7 @@ def test_a_facilitator_that_says_what_is_not_so_is_found_out(world: World, url: 
     shop = Selling(world, url, Lying(Selling(world, url).facilitator))
     with one_payment(world):
         payment = shop.bought(BUYER, "/report")
-        # What is no hash at all is not even a word.
+        # A value that is not a hash is ignored.
         assert shop.get("/report", payment).status_code == (200 if named.startswith("0x") else 409)
         for _ in range(2):
             asyncio.run(shop.seller.follow())

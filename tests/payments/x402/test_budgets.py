@@ -1,4 +1,4 @@
-"""Caps under everything at once: buyers in threads and in processes on one database are never over one."""
+"""Caps under concurrency: buyers in threads and in processes on one database never exceed a cap."""
 
 import subprocess
 import sys
@@ -41,7 +41,7 @@ def signed(nonce: int) -> Payment:
 
 @dataclass(frozen=True)
 class Act:
-    """One purchase by a buyer, and how it ends."""
+    """One purchase by a buyer, and its outcome."""
 
     session: str
     amount: int
@@ -52,7 +52,7 @@ class Act:
             id = buyers.purchases.reserve(offer(self.amount), intent(self.amount, self.session))
         except PaymentRefused as error:
             [refusal] = error.refusals
-            # Nothing is refused that would fit.
+            # A purchase that fits is never rejected.
             assert refusal.committed is not None
             assert refusal.cap is not None
             assert refusal.committed <= refusal.cap < refusal.committed + self.amount
@@ -89,7 +89,7 @@ def test_buyers_in_threads_are_never_over_a_cap(new_url: Callable[[], str], plan
         try:
             together.wait(30)
             work()
-        except BaseException as error:  # a thread's failure would be seen by nobody
+        except BaseException as error:  # a thread's failure would be lost
             failures.append(error)
 
     def buy(plan: list[Act]) -> None:

@@ -1,4 +1,4 @@
-"""A buyer and its caps, against a seller that answers as the test says, on both databases."""
+"""A buyer and its caps, against a seller with scripted responses, on both databases."""
 
 import base64
 from collections.abc import Callable
@@ -92,7 +92,7 @@ def test_caps_hold_across_sessions_and_a_restart(buyers: Buyers) -> None:
     buyers.restart()
     with pytest.raises(PaymentRefused, match=r"per day: 1000 units .* 8000 of 8000 .* in day 2023-11-14"):
         buyers.client(seller, session="c").get("/a")
-    buyers.client(seller, key=BUYERS[1]).get("/a")  # another account has budgets of its own
+    buyers.client(seller, key=BUYERS[1]).get("/a")  # another account has its own budgets
     buyers.now = NOON + 43_199
     with pytest.raises(PaymentRefused, match="per day"):
         buyers.client(seller, session="c").get("/a")

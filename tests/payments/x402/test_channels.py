@@ -1,4 +1,4 @@
-"""batch-settlement: twenty requests by vouchers on one deposit, one claim, and what a channel refuses."""
+"""batch-settlement: twenty requests by vouchers on one deposit, one claim, and every rejection of a channel."""
 
 import asyncio
 import secrets
@@ -32,7 +32,7 @@ def selling(world: World, url: str) -> Selling:
 
 
 class Recorded(httpx.ASGITransport):
-    """Keeps the payments that pass."""
+    """Records the payments that pass through."""
 
     def __init__(self, app: Any) -> None:
         super().__init__(app)
@@ -48,11 +48,11 @@ class Recorded(httpx.ASGITransport):
 
 
 def buying(selling: Selling, buyer: Any, times: int, path: str = "/tick") -> tuple[list[httpx.Response], Recorded]:
-    """So many requests of the stock client, which opens a channel for the first; and its payments."""
+    """Send this many requests with the stock client, which opens a channel first; return responses and payments."""
     recorded = Recorded(selling.app)
 
     async def all_of_them() -> list[httpx.Response]:
-        # Each its own channel, as the databases of the tests do not know of each other's.
+        # Each test has its own channel, because the databases of the tests are separate.
         salt = "0x" + secrets.token_hex(32)
         config = BatchSettlementEvmSchemeOptions(salt=salt, deposit_strategy=lambda _: "3000")
         stock = x402Client().register(NETWORK, BatchSettlementEvmScheme(EthAccountSigner(buyer), config))
@@ -64,7 +64,7 @@ def buying(selling: Selling, buyer: Any, times: int, path: str = "/tick") -> tup
 
 
 def manager(selling: Selling) -> BatchSettlementChannelManager:
-    """The package's, which claims vouchers and refunds channels."""
+    """Return the package's manager, which claims vouchers and refunds channels."""
     scheme = selling.seller.offers.server.get_registered_scheme(NETWORK, "batch-settlement")
     config = ChannelManagerConfig(scheme, selling.facilitator, SHOP.address, TOKEN, NETWORK)
     return BatchSettlementChannelManager(config)
@@ -87,7 +87,7 @@ def test_twenty_vouchers_are_claimed_at_once(world: World, selling: Selling) -> 
     assert world.sent_by(FACILITATOR.address) == sent + 3  # the claim, and the money to its receiver
     assert world.balance(SHOP.address) == before + 2100
     stale = recorded.payments[2]
-    assert selling.get("/tick", stale).json()["run"] == 3  # the stored answer, and no other
+    assert selling.get("/tick", stale).json()["run"] == 3  # exactly the stored response
     assert selling.runs == {"/tick": 21}
     another_sum = stale.payload["voucher"] | {"maxClaimableAmount": "250"}
     forged = stale.model_copy(update={"payload": stale.payload | {"voucher": another_sum}})
@@ -103,7 +103,7 @@ def test_a_voucher_that_was_claimed_already_is_refused(selling: Selling) -> None
         await manager(selling).claim_and_settle()
 
     asyncio.run(claiming())
-    # The chain knows it too, for a shop that has lost its database.
+    # The chain also has the state, for a shop that lost its database.
     stale = recorded.payments[1]
     verdict = asyncio.run(selling.facilitator.verify(stale, stale.accepted))
     assert not verdict.is_valid
@@ -137,7 +137,7 @@ def test_a_voucher_whose_handler_crashed_was_not_charged_and_may_be_used_again(s
 
 
 def test_a_handler_that_outlives_its_reservation_charges_nothing(selling: Selling) -> None:
-    """Its voucher was released meanwhile, and is good for another request."""
+    """Its voucher was released meanwhile and is valid for another request."""
     ids: list[str] = []
 
     def outlive() -> None:

@@ -21,13 +21,13 @@ from payments.x402.world import BUYERS, FACILITATOR, SHOP, World
 
 COPIES = 8
 PATHS = {"/report": 1000, "/permit2": 1000, "/upto": 400}
-"""What is bought, and what it costs in the end."""
+"""Paths and their final prices."""
 TESTS = Path(__file__).parents[2]
 
 
 @contextlib.contextmanager
 def shops(world: World, url: str, runs: Path) -> Iterator[list[str]]:
-    """The URLs of two processes of one seller."""
+    """Provide the URLs of two processes of one seller."""
     command = [sys.executable, "-m", "payments.x402.shop_process", world.url, url, "here", str(runs)]
     environment = os.environ | {"PYTHONPATH": str(TESTS)}
     with contextlib.ExitStack() as ending:
@@ -45,9 +45,9 @@ def shops(world: World, url: str, runs: Path) -> Iterator[list[str]]:
 
 
 async def crowd(urls: list[str]) -> list[tuple[str, list[httpx.Response]]]:
-    """Eight buyers each pay once; each payment is sent eight times at once, to both processes.
+    """Send one payment of each of eight buyers eight times at once, to both processes.
 
-    Payments and the answers to their copies.
+    Returns payments and the responses to their copies.
     """
     async with httpx.AsyncClient(timeout=60, limits=httpx.Limits(max_connections=128)) as client:
 
@@ -56,13 +56,13 @@ async def crowd(urls: list[str]) -> list[tuple[str, list[httpx.Response]]]:
             required = await client.get(urls[0] + path)
             demanded = decode_payment_required_header(required.headers["payment-required"])
             assert isinstance(demanded, PaymentRequired)
-            # The two have an address each, where a buyer sees one in front of them.
+            # Each process has its own address; a buyer would see one address of a proxy.
             demanded = demanded.model_copy(update={"resource": None})
             payment = await stock_client(BUYERS[buyer]).create_payment_payload(demanded)
             assert isinstance(payment, PaymentPayload)
 
             async def copy(number: int) -> httpx.Response:
-                # Who is told to ask again does so until there is the answer.
+                # A client with a retry response repeats its request until it gets the response.
                 end = time.monotonic() + 60
                 while True:
                     answer = await client.get(urls[number % 2] + path, headers=signed(payment))

@@ -1,4 +1,4 @@
-"""What docs/x402.md shows works as it stands: the facilitator of its file, the shop of its code, the claim."""
+"""The examples of docs/x402.md work unchanged: the facilitator of its file, the shop of its code, the claim."""
 
 import asyncio
 import os
@@ -38,7 +38,7 @@ class Facilitating(Served):
 
 @pytest.fixture(scope="module")
 def facilitator_url(node_of_x402: World, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Of `foreseal pay facilitator`, told by the file of the page."""
+    """Provide the URL of a `foreseal pay facilitator` configured by the file of the page."""
     world, folder = node_of_x402, tmp_path_factory.mktemp("facilitator")
     text = blocks("toml")[0].replace("http://127.0.0.1:8545", world.url)
     text = text.replace("sqlite:///", f"sqlite:///{folder}/") + 'listen = "127.0.0.1:0"\n'

@@ -1,4 +1,4 @@
-"""The process ends at every place between a payment and its answer, and another one goes on."""
+"""The process ends at every point between a payment and its response, and another one resumes."""
 
 import asyncio
 import threading
@@ -26,12 +26,12 @@ POINTS: list[StrEnum] = [
     CrashPoint.RECEIPT_APPLIED,
     CrashPoint.RECEIPT_STORED,
 ]
-# The handler's answer is lost: nobody is charged, and the payer is told so once it is proven.
+# The handler's response is lost: the payer is not charged, and learns so once it is proven.
 LOST = {PaidPoint.GRANT_STORED, PaidPoint.HANDLER_ENDED}
 
 
 def process(world: World, url: str, crashes: Crashes, seconds_ahead: int = 0, **patience: float) -> Selling:
-    """A seller that settles by itself, and ends."""
+    """Return a seller that settles by itself and ends at a crash point."""
     facilitator = world.facilitator(url, **patience)
     settlements, sender = facilitator.settlements, facilitator.settlements.sender
     settlements.ledger = sender.ledger = replace(settlements.ledger, passed=crashes)
@@ -52,7 +52,7 @@ def test_over_permit2_it_is_the_same(world: World, sqlite: Callable[[], str], po
 
 
 def end(world: World, url: str, point: StrEnum, path: str) -> None:
-    """The process ends at a place while it sells, another one goes on."""
+    """End the process at a crash point during a sale, and resume with another one."""
     crashes, price = Crashes(), 700 if "upto" in path else 1000
     first = process(world, url, crashes)
     payment, before = first.bought(BUYER, path), world.balance(SHOP.address)
@@ -61,7 +61,7 @@ def end(world: World, url: str, point: StrEnum, path: str) -> None:
     with pytest.raises(Killed):
         first.get(path, payment)
     assert crashes.armed is None, "the place was not passed"
-    # Whoever is at work is given a minute to go on; then somebody else does.
+    # A working process has a minute to continue; then another process takes over.
     second = process(world, url, Crashes(), seconds_ahead=120)
     found = second.get(path, payment)
     if point in LOST:
@@ -102,7 +102,7 @@ def test_a_settlement_that_was_stored_and_not_sent_is_sent_after_a_start(world: 
     assert restarted.settlements.resume() == {}
     world.receipt(restarted.settlements.newest(granted(payment).key))
     assert world.balance(SHOP.address) == before + 1000
-    # Nobody else is told that the payment is free: the chain is asked first.
+    # No other request learns that the payment is free: the seller checks the chain first.
     shop = process(world, url, Crashes(), seconds_ahead=120)
     found = shop.get("/report", payment)
     assert found.status_code == 200

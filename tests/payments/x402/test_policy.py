@@ -1,4 +1,4 @@
-"""What a policy may say: what makes no sense is refused with the name of the argument."""
+"""Values of a policy: invalid ones are rejected with the name of the argument."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What became of purchases, by the chain: a real node, a real facilitator, and sellers that say something else."""
+"""Outcomes of purchases according to the chain: a real node, a real facilitator, and sellers that lie."""
 
 import asyncio
 import time
@@ -25,19 +25,19 @@ from payments.x402.world import BUYERS, DOMAIN, NETWORK, STRANGER, TOKEN, World
 _, PRESENTED, SPENT, RETURNED = PurchaseState
 BUYER = BUYERS[20]
 RULES = policy(per_session=100_000, per_day=100_000)
-# The other database is tried where the tables are.
+# The table tests run on the other database.
 pytestmark = pytest.mark.on_sqlite
 
 
 @pytest.fixture(autouse=True)
 def _as_before(world: World) -> Iterator[None]:
-    """The chain's clock goes on past the ends of payments here."""
+    """Restore the chain, because its clock advances past the expiry of payments here."""
     with world.rollback():
         yield
 
 
 class Shop:
-    """A buyer whose seller says what the test says, whatever it does with the payment."""
+    """A buyer whose seller returns a scripted response, regardless of its use of the payment."""
 
     def __init__(self, buyers: Buyers, world: World, url: str) -> None:
         buyers.now = int(time.time())
@@ -47,7 +47,7 @@ class Shop:
         self.reconciliation = Reconciliation(buyers.purchases, {NETWORK: world.node()})
 
     def buy(self, answer: Answer, asked: object = None, charged: int | None = None, settles: bool = False) -> None:
-        """A purchase of a GET that no other is for."""
+        """Buy with a GET request that no other purchase uses."""
 
         def answered(payload: PaymentPayload) -> httpx.Response:
             if settles:
@@ -67,7 +67,7 @@ class Shop:
             assert answer is lost
 
     def told(self) -> tuple[str, str, int | None]:
-        """State, step and settled units of the newest purchase, and that what counts is what it should be."""
+        """Return state, step and settled units of the newest purchase; also check the committed amounts."""
         row = max(self.buyers.rows(), key=lambda row: int(row.subject.rpartition("/")[2]))
         self.buyers.committed()
         return row.state, row.step, row.settled
@@ -159,7 +159,7 @@ def test_of_upto_the_chain_says_how_much(shop: Shop, world: World) -> None:
     world.finalize()
     assert shop.reconciliation.run(BUYER.address).concluded == 1
     assert shop.told() == (SPENT, Step.FINAL, 700)
-    shop.buy(lost, asked, charged=600, settles=True)  # nobody says which transaction it was
+    shop.buy(lost, asked, charged=600, settles=True)  # the transaction hash is unknown
     first = shop.transaction
     shop.buy(lambda _: httpx.Response(200, headers=settled(transaction=first, amount="1")), asked, 500, True)
     shop.buy(lambda _: httpx.Response(200, headers=settled(transaction=first, amount="1")), asked, 400, True)
@@ -255,7 +255,7 @@ def test_a_person_asks_what_was_spent(shop: Shop, world: World) -> None:
 def test_a_foreseal_seller_says_that_it_will_never_settle(
     buyers: Buyers, world: World, sqlite: Callable[[], str]
 ) -> None:
-    """Its handler ended without an answer: 409, and a place to ask."""
+    """Its handler ended without a response: 409, and a URL to query."""
     buyers.now = int(time.time())
     selling = Selling(world, sqlite())
     buyer = buyers.buyer(RULES, key=BUYER)

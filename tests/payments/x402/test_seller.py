@@ -1,4 +1,4 @@
-"""The seller's middleware on a real node: what buyers get, and how often handlers run and money moves."""
+"""The seller's middleware on a real node: buyers' responses, and the number of handler runs and transfers."""
 
 import asyncio
 from typing import Any
@@ -19,7 +19,7 @@ def selling(world: World, url: str) -> Selling:
 
 
 def bought(selling: Selling, path: str) -> tuple[httpx.Response, int]:
-    """The stock client's answer."""
+    """Return the stock client's response."""
 
     async def buying() -> httpx.Response:
         async with selling.paying(stock_client(BUYERS[6])) as client:
@@ -126,7 +126,7 @@ def test_after_a_crash_the_payer_is_told_where_to_ask_until_it_is_proven(world: 
 
 def test_an_answer_is_settled_by_another_process_if_the_first_ended(world: World, url: str) -> None:
     class Gone:
-        """The process ends when it is about to settle."""
+        """The process ends just before it settles."""
 
         def __init__(self, inner: Any) -> None:
             self.inner = inner
@@ -173,7 +173,7 @@ def test_a_settlement_that_a_reorganisation_took_back_is_sent_again(world: World
     assert world.rpc("evm_revert", snapshot)
     assert world.balance(SHOP.address) == before
     asyncio.run(selling.seller.follow())  # notices
-    asyncio.run(selling.seller.follow())  # and has it settled again
+    asyncio.run(selling.seller.follow())  # and settles again
     assert world.balance(SHOP.address) == before + 1000
     again = selling.get("/report", payment)
     assert settlement(again).transaction == first.transaction

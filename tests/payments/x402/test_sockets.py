@@ -1,4 +1,4 @@
-"""Bodies over real connections: what was sent unpaid is what is sent with the payment, whichever form it has."""
+"""Bodies over real connections: the body of the unpaid request equals that of the paid one, in every form."""
 
 import io
 from collections.abc import Callable, Iterator
@@ -19,13 +19,13 @@ from payments.x402.buyers import Buyers
 from payments.x402.pairings.serving import serving
 from payments.x402.seller_double import required, settled
 
-# The other database is tried where the tables are.
+# The table tests run on the other database.
 pytestmark = pytest.mark.on_sqlite
 
 
 @pytest.fixture(scope="module")
 def seller() -> Iterator[tuple[str, list[tuple[bool, bytes]]]]:
-    """Its URL, and what it was sent: whether it was paid, and the body."""
+    """Provide its URL and its received requests: True if paid, and the body."""
     seen: list[tuple[bool, bytes]] = []
 
     async def answer(request: Request) -> Response:

@@ -28,12 +28,12 @@ from foreseal.payments.x402.buying.adapters import PayingAdapter
 from payments.x402.buyers import Buyers, policy
 from payments.x402.seller_double import PAYEE, Seller, paid, required, terms
 
-# The other database is tried where the tables are.
+# The table tests run on the other database.
 pytestmark = pytest.mark.on_sqlite
 
 
 class Adapter(BaseAdapter):
-    """Hands requests' requests to a seller."""
+    """Passes requests of the package requests to a seller."""
 
     def __init__(self, seller: Seller) -> None:
         super().__init__()
@@ -48,7 +48,7 @@ class Adapter(BaseAdapter):
         except httpx.ConnectTimeout as error:
             raise requests.exceptions.ConnectTimeout from error
         except httpx.ConnectError as error:
-            # As HTTPAdapter raises it.
+            # The same error as that of HTTPAdapter.
             pool = HTTPConnectionPool("seller")
             refused = NewConnectionError(HTTPConnection("seller"), "refused")
             raise requests.exceptions.ConnectionError(MaxRetryError(pool, "/a", refused)) from error
@@ -67,7 +67,7 @@ class Adapter(BaseAdapter):
 
 
 Ask = Callable[..., tuple[int, str]]
-"""Asks a seller by a method, for a URL, with a body; status and text."""
+"""Sends a request by a method, for a URL, with a body; returns status and text."""
 
 
 def by_httpx(seller: Seller, buyer: Buyer) -> Ask:

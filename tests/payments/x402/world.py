@@ -1,4 +1,4 @@
-"""A real node with the token and x402's contracts, and people on it: buyers with money, and who governs the token."""
+"""A real node with the token and x402's contracts, and accounts: buyers with money, and the token's roles."""
 
 import contextlib
 from collections.abc import Iterator
@@ -42,11 +42,11 @@ STRANGER = account(7)
 AUTHORIZER = account(8)
 BUYERS = [account(100 + number) for number in range(24)]
 NEWCOMER = account(200)
-"""Has tokens, and never allowed Permit2 anything."""
+"""An account with tokens and no allowance for Permit2."""
 
 
 class World:
-    """The node, and what anybody does on it without an x402 party."""
+    """The node, and operations on it outside of x402."""
 
     def __init__(self, live: LiveNode, client: Client) -> None:
         self.live = live
@@ -61,12 +61,12 @@ class World:
         return RpcNode(self.client)
 
     def ledger(self, url: str) -> Ledger:
-        """Of a database that is closed at the end of the test."""
+        """Return a ledger whose database is closed at the end of the test."""
         self.opened.append(Database(url))
         return Ledger(self.opened[-1], self.time)
 
     def close(self) -> None:
-        """Close what a test opened."""
+        """Close the resources of a test."""
         while self.opened:
             self.opened.pop().close()
 
@@ -77,11 +77,11 @@ class World:
         return Token(self.node(), TOKEN)
 
     def balance(self, holder: str) -> int:
-        """Smallest units, pre-confirmed."""
+        """Return the pre-confirmed balance in smallest units."""
         return self.token().balance(holder, "pending")
 
     def act(self, sender: LocalAccount, signature: str, *values: Any, to: str = TOKEN) -> dict[str, Any]:
-        """A transaction of somebody's own, whose receipt must say that it succeeded."""
+        """Send a transaction of an account, whose receipt must report success."""
         kinds = signature[signature.index("(") + 1 : -1]
         data = keccak(text=signature)[:4] + encode(kinds.split(",") if kinds else [], values)
         sent = self.rpc("eth_sendTransaction", {"from": sender.address, "to": to, "data": "0x" + data.hex()})
@@ -94,11 +94,11 @@ class World:
         return found
 
     def sent_by(self, sender: str) -> int:
-        """Transactions of an account that are on the chain or pre-confirmed."""
+        """Return the number of an account's transactions that are on the chain or pre-confirmed."""
         return int(self.rpc("eth_getTransactionCount", sender, "pending"), 16)
 
     def receipts_of(self, sender: str, since: int = 0) -> list[dict[str, Any]]:
-        """Receipts of all transactions of an account from block `since` on, those that reverted too."""
+        """Return receipts of all transactions of an account from block `since` on, including reverted ones."""
         found = []
         for number in range(since, self.pending + 1):
             block = self.rpc("eth_getBlockByNumber", hex(number), True) or self.rpc(
@@ -110,12 +110,12 @@ class World:
 
     @property
     def pending(self) -> int:
-        """Number of the block being built."""
+        """Number of the pending block."""
         return pending_number(self.live.rpc)
 
     @contextlib.contextmanager
     def rollback(self) -> Iterator[None]:
-        """A context at whose end the chain, and its clock, are as before."""
+        """Restore the chain and its clock at the end of the context."""
         snapshot = self.rpc("evm_snapshot")
         try:
             yield
@@ -123,25 +123,25 @@ class World:
             assert self.rpc("evm_revert", snapshot)
 
     def finalize(self, seconds: int = 0) -> None:
-        """Let so many seconds pass, and all that was done become final."""
+        """Let this many seconds pass, and make all transactions final."""
         if seconds:
             self.rpc("evm_increaseTime", hex(seconds))
         self.rpc("anvil_mine", "0x5")
 
     def facilitator(self, url: str, key: LocalAccount = FACILITATOR, **patience: Any) -> Facilitator:
-        """One with a database of its own, or a second process on the same."""
+        """Return one with its own database, or a second process on the same."""
         ledger = self.ledger(url)
         sender = Sender(ledger, self.node(), Intents(CHAIN_ID, key), Policy(), Fees())
         return Facilitator(Settlements(ledger, sender, Patience(**patience)))
 
     def time(self) -> int:
-        """Of the block being built."""
+        """Return the time of the pending block."""
         return int(self.rpc("eth_getBlockByNumber", "pending", False)["timestamp"], 16)
 
 
 @contextlib.contextmanager
 def world(folder: Path) -> Iterator[World]:
-    """A node of its own, with steps of 50 ms; final is what has two blocks on top of it."""
+    """Provide a separate node with steps of 50 ms; a block is final once two blocks follow it."""
     everybody = [FACILITATOR, OTHER_FACILITATOR, SHOP, OWNER, PAUSER, BLACKLISTER, STRANGER, *BUYERS]
     setup = TokenSetup(OWNER.address, OWNER.address, PAUSER.address, BLACKLISTER.address, name="USDC")
     token = TokenGenesis(setup, balances={each.address: FUNDS for each in (*BUYERS, NEWCOMER)})

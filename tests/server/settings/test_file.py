@@ -1,4 +1,4 @@
-"""TOML files of settings: what is read, and what is said of one that is wrong."""
+"""TOML files of settings: valid input, and the errors of invalid files."""
 
 from pathlib import Path
 
@@ -29,14 +29,14 @@ hosts = [
 
 
 def wrong(tmp_path: Path, text: str, command: Command | None = "run") -> list[str]:
-    """What is said of a file, its own name left out."""
+    """Return the errors of a file, without its name."""
     path = tmp_path / "f.toml"
     path.write_text(text)
     return [problem.replace(str(path), "f.toml") for problem in File(path, command).problems]
 
 
 def refused(tmp_path: Path, content: bytes) -> str:
-    """What is said of something that is no TOML file."""
+    """Return the error of content that is not TOML."""
     path = tmp_path / "f.toml"
     path.write_bytes(content)
     with pytest.raises(SettingsError) as told:

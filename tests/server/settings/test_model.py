@@ -1,4 +1,4 @@
-"""Settings, typed: durations, variables, and what does not go together."""
+"""Typed settings: durations, variables, and conflicts."""
 
 from pathlib import Path
 from typing import Any

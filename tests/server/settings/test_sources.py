@@ -1,4 +1,4 @@
-"""File, variables and options put together: who wins, and what is said of what does not go together."""
+"""Merging of file, variables and options: precedence, and the errors of conflicts."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""The table of settings: whole, without two of one name, and the same as what it is made into."""
+"""The table of settings: complete, without duplicate names, and consistent with the settings made from it."""
 
 import re
 import subprocess
@@ -15,7 +15,7 @@ from foreseal.server.settings.setting import Setting
 from foreseal.server.settings.table import INHERITED, OTHERS
 
 ROOT = Path(__file__).resolve().parents[3]
-# Not given by themselves: they follow the kind of chain, and what it begins with.
+# Derived settings: they follow from the kind of chain and its genesis.
 FOLLOWS = {"browsers", "alloc"}
 
 
@@ -66,7 +66,7 @@ def test_every_variable_that_the_project_uses_is_known() -> None:
     ).stdout
     used = {name for name in told.split() if not name.endswith("_")}
     assert len(used) > 40
-    # These stand in tests of what is said about unknown ones.
+    # These variables occur in tests of unknown variables.
     unknown = {name for name in used if re.search("STPE|PORT_8545|NOTHING_LIKE", name)}
     known = {setting.variable for setting in TABLE.values()} | INHERITED | set(OTHERS)
     assert used - unknown <= known

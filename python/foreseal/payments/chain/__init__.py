@@ -1,4 +1,4 @@
-"""What is asked of a node, and of the token on it."""
+"""Queries to an Ethereum node and to the token contract on it."""
 
 from foreseal.payments.chain.ahead import Batches, Wish, ahead
 from foreseal.payments.chain.checkout import Checkout

@@ -1,8 +1,8 @@
-"""Asking a node ahead: what is known to be asked soon, in one batch of JSON-RPC instead of one request after the other.
+"""Prefetch: requests that an operation will make soon, sent as one JSON-RPC batch.
 
 ```text
-wishes: what will be asked       -->  recorded as requests  -->  one batch, answered from one view where the node can
-the code that asks, unchanged    -->  finds the answers; whatever is not among them is asked as ever
+wishes: the expected queries     -->  recorded as requests  -->  one batch, answered from one view if the node can
+the unchanged querying code      -->  reads the results; a request outside the batch goes to the node as usual
 ```
 """
 
@@ -18,29 +18,30 @@ from foreseal.errors import RpcError
 from foreseal.payments.chain.node import Node
 from foreseal.payments.chain.rpc import RpcNode
 
-# Requests of one batch: nodes have limits.
+# Requests per batch; nodes limit the batch size.
 _AT_ONCE = 100
 
 Wish = Callable[[Node], object]
-"""Asks one thing of a node."""
+"""A callable that queries a node."""
 
 
 class Batches(Protocol):
-    """What answers one request, and many at once: `foreseal.client.Client` does."""
+    """Client for single and batched requests, such as `foreseal.client.Client`."""
 
     def request(self, method: str, *params: Any) -> Any:
-        """Raises `RpcError` and `ClientError`."""
+        """Return the result of one request. Raises `RpcError` and `ClientError`."""
         ...
 
     def batch(self, requests: Sequence[Request[Any]], *, return_errors: bool = False) -> list[Any]:
-        """The results in their order, an `RpcError` in the place of each that failed."""
+        """Return the results in request order. A failed request yields its `RpcError` as the result."""
         ...
 
 
 def ahead(client: Batches, wishes: Sequence[Wish]) -> RpcNode:
-    """The node behind a client, with the answers to these wishes. For one operation: answers are not renewed.
+    """Return the node behind a client, with the results of these wishes prefetched.
 
-    Raises nothing: without a batch everything is asked when it is wanted.
+    Use it for one operation: prefetched results are not refreshed. Raises nothing: if the batch fails, each request is
+    sent when it is needed.
     """
     recorder = _Recorder()
     for wish in wishes:
@@ -52,22 +53,23 @@ def ahead(client: Batches, wishes: Sequence[Wish]) -> RpcNode:
         requests = [any_method(name, *orjson.loads(params)) for name, params in batch]
         try:
             found = client.batch(requests, return_errors=True)
-        except (ClientError, RpcError):  # not every node takes batches; what is wrong will show again
+        except (ClientError, RpcError):  # some nodes lack batches; a real failure recurs with the single request
             break
         answers |= zip(batch, found, strict=True)
     return RpcNode(_Answered(client, answers))
 
 
 class _Recorded(Exception):
-    """Ends a wish once its request is known."""
+    """Signal that ends a wish once its request is recorded."""
 
 
-# What a call answers while it is recorded: no, none or nobody, so that the code goes on to what it asks next.
+# Result of an eth_call while recording. It decodes as false, zero or the zero address, so the wish continues to its
+# next request.
 _NOTHING = "0x" + "00" * 32
 
 
 class _Recorder:
-    """Notes what would be requested."""
+    """Client that records requests instead of sending them."""
 
     def __init__(self) -> None:
         self.requests: list[tuple[str, bytes]] = []
@@ -86,7 +88,7 @@ class _Recorder:
 
 
 class _Answered:
-    """Answers from a batch what is in it."""
+    """Client that answers from a batch, and sends what the batch lacks."""
 
     def __init__(self, client: Batches, answers: dict[tuple[str, bytes], Any]) -> None:
         self._client = client

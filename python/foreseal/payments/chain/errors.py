@@ -1,23 +1,25 @@
-"""What goes wrong between the ledger and a node.
+"""Errors between the ledger and a node.
 
+```text
 ChainError
-├── Unanswered      no answer: whether the call was executed is not known
+├── Unanswered      no answer: the call may or may not have been executed
 ├── Refused         the node answered with an error
 │   ├── NonceTooLow     the account nonce is used
-│   └── Underpriced     another transaction with the account nonce pays too much to be replaced
+│   └── Underpriced     the fee is too low to replace the transaction with the same account nonce
 ├── Reverted        the call would revert; `reason` is its text
-├── Incomplete      the node's answer lacks what it must have
-├── Moving          the chain was reorganised while it was read
-└── FinalityBroken  what was final is no longer on the chain
+├── Incomplete      the node's answer lacks a required field
+├── Moving          the chain was reorganized while it was read
+└── FinalityBroken  a final transfer is no longer on the chain
+```
 """
 
 
 class ChainError(Exception):
-    """Nothing is known or was done, unless the error says otherwise."""
+    """Base class. Unless a subclass states otherwise, the request had no effect and returned nothing."""
 
 
 class Unanswered(ChainError):
-    """The connection broke or the time was over: whether the call was executed is not known."""
+    """The connection broke or the request timed out. The node may or may not have executed the call."""
 
 
 class Refused(ChainError):
@@ -25,20 +27,20 @@ class Refused(ChainError):
 
 
 class NonceTooLow(Refused):
-    """The account nonce is used by a transaction that is on the chain: perhaps this one."""
+    """A transaction on the chain, possibly this one, already used the account nonce."""
 
 
 class Underpriced(Refused):
-    """A replacement must pay at least 10 % more than what is in the pool."""
+    """A replacement must pay at least 10 % more than the transaction in the pool."""
 
 
 class Reverted(ChainError):
-    """A call or an estimate reverts."""
+    """A call or a gas estimate that reverts."""
 
     def __init__(self, reason: str, data: bytes) -> None:
         super().__init__(reason, data)
         self.reason = reason
-        """Text of the revert (Error(string)), or what the node says."""
+        """Revert text of Error(string), or else the node's error message."""
         self.data = data
 
     def __str__(self) -> str:
@@ -46,12 +48,12 @@ class Reverted(ChainError):
 
 
 class Incomplete(ChainError):
-    """A block or a field is missing where every node has one."""
+    """A block or a field is missing that every node must return."""
 
 
 class Moving(ChainError):
-    """The answers are of different chains: ask again."""
+    """The answers belong to different chains; retry the operation."""
 
 
 class FinalityBroken(ChainError):
-    """A transfer that was in a final block is gone: nothing goes on before somebody has looked at the node."""
+    """A transfer from a final block vanished. Processing stops until an operator has checked the node."""

@@ -1,4 +1,4 @@
-"""Who may take part in a transfer: the token's blacklist, and its holder policies where it has them."""
+"""Accounts that a token forbids in a transfer, by its blacklist or by its holder policies if it has them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,16 +9,16 @@ from foreseal.payments.chain.token import EXECUTOR_POLICY, RECEIVER_POLICY, SEND
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """Who has which part in transfers."""
+    """Accounts of one or more transfers, by role."""
 
     sender: str
     receivers: Sequence[str]
     executor: str | None = None
-    """Who submits transfers of somebody else's tokens: a contract, or the payee of an authorization."""
+    """Account that moves tokens of another account: a contract, or the payee of an authorization."""
 
 
 def forbidden(token: Token, parts: Parts, block: Block) -> str | None:
-    """The first account that the token lets not take part; None if all may. Raises what the node raises."""
+    """Return the first account that the token forbids, or None if it allows all. Raises the node's errors."""
     executors = [] if parts.executor is None else [parts.executor]
     for account in dict.fromkeys([*executors, parts.sender, *parts.receivers]):
         if token.blacklisted(account, block):

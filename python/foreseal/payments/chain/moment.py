@@ -1,13 +1,14 @@
-"""A node for one pass over many things: each block's head is asked for once."""
+"""A node that requests each block's head once, for one pass over many rows."""
 
 from foreseal.payments.chain.node import Block, Head, Node
 
 
 class Moment:
-    """A node whose heads stay what they were at first, but for that of the block being built.
+    """A node that caches block heads, except that of the pending block.
 
-    What is final, safe or newest is read before any block that is compared with it, so a chain that moves meanwhile
-    makes answers late, never wrong: a block that was replaced fits no receipt. Use it for a pass, and then a new one.
+    `finalized`, `safe` and `latest` are read before any block that is compared with them. A reorganization during the
+    pass therefore makes results late, never wrong: a replaced block matches no receipt. Create a new instance for each
+    pass.
     """
 
     def __init__(self, node: Node) -> None:
@@ -24,7 +25,7 @@ class Moment:
         self.send = node.send
 
     def head(self, block: Block) -> Head | None:
-        """As the node had it when it was asked first. Raises what the node raises."""
+        """Return the head as of its first request. Raises the node's errors."""
         if block == "pending":
             return self._node.head(block)
         if block not in self._heads:

@@ -1,20 +1,20 @@
-"""What payments ask of a node, whichever it is."""
+"""Node interface that the payment code needs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 Block = int | str
-"""A block's number, or pending, latest, safe or finalized."""
+"""A block number, or `pending`, `latest`, `safe` or `finalized`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """A block, or the one being built."""
+    """Header fields of a block, or of the pending block."""
 
     number: int
     hash: str
-    """Of a block being built it says nothing."""
+    """Block hash. Meaningless for the pending block."""
     timestamp: int
     """Seconds since 1970."""
     base_fee: int
@@ -23,7 +23,7 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """An event of a contract. The address has its checksum."""
+    """An event log. The address has its EIP-55 checksum."""
 
     address: str
     topics: tuple[bytes, ...]
@@ -37,7 +37,7 @@ class Log:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What a transaction did."""
+    """Result of a transaction."""
 
     transaction_hash: str
     block_number: int
@@ -48,7 +48,10 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True)
 class LogFilter:
-    """Which logs: of a contract, by topics; None is any, several are any of them. Blocks are included."""
+    """Filter for logs of one contract, by topics and an inclusive range of blocks.
+
+    At each topic position, None matches any topic and several topics match any one of them.
+    """
 
     address: str
     topics: tuple[tuple[bytes, ...] | None, ...]
@@ -57,45 +60,47 @@ class LogFilter:
 
 
 class Node(Protocol):
-    """A node. Every method may raise `Unanswered`, `Refused` and `Incomplete`."""
+    """An Ethereum node. Every method may raise `Unanswered`, `Refused` and `Incomplete`."""
 
     def chain_id(self) -> int:
-        """The chain's number (EIP-155)."""
+        """Return the chain id (EIP-155)."""
         ...
 
     def head(self, block: Block) -> Head | None:
-        """A block; None if there is none, also where the node does not know a name like finalized."""
+        """Return a block's head. None if the block does not exist, or if the node lacks a tag such as `finalized`."""
         ...
 
     def logs(self, wanted: LogFilter) -> Sequence[Log]:
-        """Logs on the chain, those of a reorganised block not among them."""
+        """Return logs on the canonical chain, without those of reorganized blocks."""
         ...
 
     def receipt(self, hash: str) -> Receipt | None:
-        """Receipt of a transaction that is on the chain, or pre-confirmed."""
+        """Return the receipt of a transaction that is on the chain or pre-confirmed, else None."""
         ...
 
     def transaction_count(self, address: str, block: Block) -> int:
-        """The next account nonce as of a block."""
+        """Return the next account nonce as of a block."""
         ...
 
     def code(self, address: str, block: Block) -> bytes:
-        """The code of a contract; empty where there is none."""
+        """Return the code of a contract; empty if the address has none."""
         ...
 
     def call(self, to: str, data: bytes, block: Block, sender: str | None = None) -> bytes:
-        """What a call returns, made by `sender` or by nobody. Raises `Reverted`."""
+        """Return the output of a call, sent by `sender` if given. Raises `Reverted`."""
         ...
 
     def estimate_gas(self, sender: str, to: str, data: bytes, block: Block) -> int:
-        """Gas that suffices. Raises `Reverted`."""
+        """Return a sufficient gas limit. Raises `Reverted`."""
         ...
 
     def priority_fee(self) -> int:
-        """Wei per gas that get a transaction in."""
+        """Return a priority fee, in wei per gas, that gets a transaction included."""
         ...
 
     def send(self, raw: bytes) -> None:
-        """Hand a signed transaction over; one that the node has already is success. Raises also `NonceTooLow` and
-        `Underpriced`."""
+        """Send a signed transaction. A transaction that the node already has counts as success.
+
+        Also raises `NonceTooLow` and `Underpriced`.
+        """
         ...

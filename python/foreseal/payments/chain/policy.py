@@ -1,4 +1,4 @@
-"""When a transfer counts: policies of confirmation, and how safe a block is."""
+"""Confirmation policies, and the chain's newest, safe and final blocks."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -8,14 +8,14 @@ from foreseal.payments.chain.node import Node
 
 
 class Tier(StrEnum):
-    """What has to be so before a transfer is confirmed."""
+    """Condition that makes a transfer confirmed."""
 
     PRECONFIRMED = "pre-confirmed"
-    """The node shows it on `pending`."""
+    """The node shows it at `pending`."""
     SEALED = "sealed"
-    """It is in a block."""
+    """A sealed block includes it."""
     BLOCKS = "blocks"
-    """Its block and those on top of it are so many."""
+    """Its block and the blocks above it reach the required number."""
     SAFE = "safe"
     """Its block is `safe`."""
     FINALIZED = "finalized"
@@ -23,12 +23,15 @@ class Tier(StrEnum):
 
 
 HIGHEST = 2**63 - 1
-"""No block has a higher number."""
+"""Upper bound of block numbers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Heads:
-    """Numbers of the newest blocks, read before what they are compared with. -1: there is none yet."""
+    """Numbers of the newest blocks, read before the blocks that are compared with them.
+
+    -1 if the block does not exist yet.
+    """
 
     latest: int
     safe: int
@@ -37,7 +40,7 @@ class Heads:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """A tier; of `BLOCKS` with how many."""
+    """A confirmation tier. `blocks` applies to `Tier.BLOCKS` only."""
 
     tier: Tier = Tier.BLOCKS
     blocks: int = 12
@@ -47,11 +50,11 @@ class Policy:
             raise ValueError(f"blocks: {self.blocks} is less than 1")
 
     def met(self, number: int, heads: Heads) -> bool:
-        """Whether a block of this number is deep enough."""
+        """Return True if a block with this number satisfies the policy."""
         return number <= self.reach(heads)
 
     def reach(self, heads: Heads) -> int:
-        """Number of the newest block that is deep enough."""
+        """Return the number of the newest block that satisfies the policy."""
         match self.tier:
             case Tier.PRECONFIRMED:
                 return HIGHEST
@@ -66,10 +69,10 @@ class Policy:
 
 
 def heads(node: Node) -> Heads:
-    """The newest blocks now. Raises what the node raises, and `Incomplete` without a latest block.
+    """Return the newest blocks. Raises the node's errors, and `Incomplete` if there is no latest block.
 
-    Raises `Moving` if a final block is above the newest: then two nodes answered, and what one calls final the other
-    does not have.
+    Raises `Moving` if a safe or final block is above the newest. In that case two nodes answered, and one lacks the
+    block that the other calls final.
     """
     found = [node.head(name) for name in ("finalized", "safe", "latest")]
     if found[-1] is None:

@@ -1,4 +1,4 @@
-"""A node over JSON-RPC: only methods that every Ethereum node has."""
+"""A node over JSON-RPC, limited to methods that every Ethereum node has."""
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,7 +24,7 @@ from foreseal.payments.chain.node import Block, Head, Log, LogFilter, Receipt
 
 _REVERTED = 3
 _ERROR_STRING = bytes.fromhex("08c379a0")
-# What geth and reth call them, then anvil, Hardhat and Erigon. Refusals have no codes of their own.
+# Messages of geth and reth, then of anvil, Hardhat and Erigon. These rejections have no error codes of their own.
 _KNOWN = (
     "already known",
     "already imported",
@@ -40,30 +40,30 @@ _UNDERPRICED = (
     "insufficient gas price to replace",
     "could not replace existing t",
 )
-# Nodes that have no such block yet, or do not know the name, answer an error.
+# A node that lacks such a block, or does not support the tag, answers with an error.
 _OPTIONAL = ("pending", "safe", "finalized")
 
 
 class Requests(Protocol):
-    """What answers a method with its result as JSON has it: `foreseal.client.Client` does."""
+    """JSON-RPC client whose results are plain JSON values, such as `foreseal.client.Client`."""
 
     def request(self, method: str, *params: Any) -> Any:
-        """Raises `RpcError` and `foreseal.client.ClientError`."""
+        """Return the result of a request. Raises `RpcError` and `foreseal.client.ClientError`."""
         ...
 
 
 class RpcNode:
-    """A node behind a client."""
+    """A node behind a JSON-RPC client."""
 
     def __init__(self, client: Requests) -> None:
         self._client = client
 
     def chain_id(self) -> int:
-        """eth_chainId."""
+        """Call eth_chainId."""
         return _number(self._ask("eth_chainId"))
 
     def head(self, block: Block) -> Head | None:
-        """eth_getBlockByNumber."""
+        """Call eth_getBlockByNumber."""
         try:
             found = self._ask("eth_getBlockByNumber", _block(block), False)
         except Refused:
@@ -71,7 +71,7 @@ class RpcNode:
                 return None
             raise
         with _complete("eth_getBlockByNumber"):
-            if found is None or found.get("number") is None:  # some nodes do not number the block being built
+            if found is None or found.get("number") is None:  # some nodes do not number the pending block
                 return None
             hash = found.get("hash") or ""
             fee = _number(found.get("baseFeePerGas") or "0x0")
@@ -81,9 +81,9 @@ class RpcNode:
         return head
 
     def logs(self, wanted: LogFilter) -> Sequence[Log]:
-        """eth_getLogs. A node that has no pre-confirmed logs refuses to look for them, and has none.
+        """Call eth_getLogs. A node without pre-confirmed logs rejects the query at `pending`; the result is then empty.
 
-        What is pre-confirmed and has no block yet is left out: it comes again with one.
+        Pre-confirmed logs without a block number are left out. They appear again once they have one.
         """
         topics = [None if each is None else [_hex(topic) for topic in each] for each in wanted.topics]
         given = {
@@ -104,7 +104,7 @@ class RpcNode:
             return [_log(each) for each in found if not each.get("removed")]
 
     def receipt(self, hash: str) -> Receipt | None:
-        """eth_getTransactionReceipt."""
+        """Call eth_getTransactionReceipt."""
         found = self._ask("eth_getTransactionReceipt", hash)
         with _complete("eth_getTransactionReceipt"):
             if found is None or found.get("blockNumber") is None:
@@ -120,28 +120,28 @@ class RpcNode:
             )
 
     def transaction_count(self, address: str, block: Block) -> int:
-        """eth_getTransactionCount."""
+        """Call eth_getTransactionCount."""
         return _number(self._ask("eth_getTransactionCount", address, _block(block)))
 
     def code(self, address: str, block: Block) -> bytes:
-        """eth_getCode."""
+        """Call eth_getCode."""
         return bytes(_bytes(self._ask("eth_getCode", address, _block(block))))
 
     def call(self, to: str, data: bytes, block: Block, sender: str | None = None) -> bytes:
-        """eth_call. Raises `Reverted`."""
+        """Call eth_call. Raises `Reverted`."""
         made_by = {} if sender is None else {"from": sender}
         return _bytes(self._ask("eth_call", {"to": to, "data": _hex(data)} | made_by, _block(block)))
 
     def estimate_gas(self, sender: str, to: str, data: bytes, block: Block) -> int:
-        """eth_estimateGas. Raises `Reverted`."""
+        """Call eth_estimateGas. Raises `Reverted`."""
         return _number(self._ask("eth_estimateGas", {"from": sender, "to": to, "data": _hex(data)}, _block(block)))
 
     def priority_fee(self) -> int:
-        """eth_maxPriorityFeePerGas."""
+        """Call eth_maxPriorityFeePerGas."""
         return _number(self._ask("eth_maxPriorityFeePerGas"))
 
     def send(self, raw: bytes) -> None:
-        """eth_sendRawTransaction. Raises `NonceTooLow` and `Underpriced`; `already known` is success."""
+        """Call eth_sendRawTransaction. Raises `NonceTooLow` and `Underpriced`; `already known` is success."""
         try:
             self._ask("eth_sendRawTransaction", _hex(raw))
         except Refused as error:
@@ -167,7 +167,7 @@ class RpcNode:
 
 @contextlib.contextmanager
 def _complete(method: str) -> Iterator[None]:
-    """Reading an answer in which something is missing, or is of another kind, raises `Incomplete`."""
+    """Raise `Incomplete` if the answer lacks a field or has one of the wrong type."""
     try:
         yield
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -182,7 +182,7 @@ def _refusal(method: str, error: RpcError) -> ChainError:
 
 
 def _revert_data(data: bytes | None) -> bytes:
-    """The bytes of a revert; nodes give them as text, or in an object."""
+    """Return the revert data; nodes send it as a string or inside an object."""
     found = None if data is None else orjson.loads(data)
     if isinstance(found, Mapping):
         found = found.get("data")

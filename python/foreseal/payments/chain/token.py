@@ -1,4 +1,4 @@
-"""The token as its callers see it: call data and logs (ERC-20, EIP-3009, memo; revert strings as FiatTokenV2_2)."""
+"""Client side of the token: call data and logs (ERC-20, EIP-3009, memo; revert strings as in FiatTokenV2_2)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,13 +28,13 @@ POLICY_ID = bytes.fromhex("db3de624")
 IS_AUTHORIZED = bytes.fromhex("55a1179e")
 
 POLICY_FORBIDS = bytes.fromhex("a43fec12")
-"""Selector of the error PolicyForbids(bytes32,uint64): the holder policy."""
+"""Selector of the error PolicyForbids(bytes32,uint64), which a holder policy raises."""
 SENDER_POLICY = keccak(text="TRANSFER_SENDER_POLICY")
 EXECUTOR_POLICY = keccak(text="TRANSFER_EXECUTOR_POLICY")
 RECEIVER_POLICY = keccak(text="TRANSFER_RECEIVER_POLICY")
-"""The scope, the error's first word, where it is the recipient whom a policy forbids."""
+"""Scope, the first word of the error, if a policy forbids the recipient."""
 BLACKLISTED = "Blacklistable: account is blacklisted"
-"""Text of the revert."""
+"""Revert text for a blacklisted account."""
 
 SIGNATURES = {
     RECEIVE: "receiveWithAuthorization(address,address,uint256,uint256,uint256,bytes32,bytes)",
@@ -53,7 +53,7 @@ SIGNATURES = {
     IS_AUTHORIZED: "isAuthorized(uint64,address)",
     POLICY_FORBIDS: "PolicyForbids(bytes32,uint64)",
 }
-"""What each selector is the hash of."""
+"""Function signature behind each selector."""
 
 TRANSFERRED = keccak(text="Transfer(address,address,uint256)")
 USED = keccak(text="AuthorizationUsed(address,bytes32)")
@@ -67,23 +67,29 @@ _WORD = 32
 
 @dataclass(frozen=True, slots=True)
 class Transfer:
-    """A transfer as a receipt's logs show it, with what the token says directly beside it."""
+    """A transfer from the logs of a receipt, with the authorization, memo or capture in the adjacent log."""
 
     log: Log
     position: int
-    """Of the Transfer among the transaction's logs: with the transaction's hash its name, whichever block it is in."""
+    """Index of the Transfer among the transaction's logs.
+
+    With the transaction hash it identifies the transfer in any block.
+    """
     sender: str
     recipient: str
     amount: int
     nonce: bytes | None
-    """Of the authorization of `sender` that it used; of a capture by a checkout, the order as it is named there."""
+    """Nonce of the authorization by `sender` that it used.
+
+    For a capture by a checkout: the order's 32-byte id there.
+    """
     memo: bytes | None
     checkout: str | None = None
-    """The contract that captured it (PaymentCaptured): `nonce` means something there, and not to the token."""
+    """Checkout that captured it (PaymentCaptured). `nonce` then belongs to the checkout, not to the token."""
 
 
 def transfers(receipt: Receipt, token: str) -> list[Transfer]:
-    """All transfers of a token in a receipt. A reverted transaction has none."""
+    """Return all transfers of a token in a receipt. A reverted transaction has none."""
     if not receipt.succeeded:
         return []
     return [
@@ -109,7 +115,7 @@ def _transfer(logs: Sequence[Log], position: int) -> Transfer:
 
 
 def _captures(after: Log, transfer: Log) -> bool:
-    """Whether a log is the PaymentCaptured of the transfer before it: of the same payer and amount."""
+    """Return True if a log is the PaymentCaptured of the transfer before it, with the same payer and amount."""
     return (
         _is(after, PAYMENT_CAPTURED) and after.topics[2] == transfer.topics[1] and after.data[:32] == transfer.data[:32]
     )
@@ -120,13 +126,13 @@ def _is(log: Log, topic: bytes) -> bool:
 
 
 def canceled(receipt: Receipt, token: str, payer: str, nonce: bytes) -> bool:
-    """Whether a receipt's logs say that the authorization was canceled."""
+    """Return True if the receipt's logs show that the authorization was canceled."""
     wanted = (CANCELED, address_topic(payer), nonce)
     return receipt.succeeded and any(log.address == token and log.topics == wanted for log in receipt.logs)
 
 
 def payouts_sent(receipt: Receipt, contract: str, batch: bytes) -> list[tuple[str, int]]:
-    """Recipients and amounts of a batch, as a receipt's logs have them."""
+    """Return recipients and amounts of a batch from the logs of a receipt."""
     return [
         (topic_address(log.topics[3]), int.from_bytes(log.data[:32], "big"))
         for log in receipt.logs
@@ -135,86 +141,86 @@ def payouts_sent(receipt: Receipt, contract: str, batch: bytes) -> list[tuple[st
 
 
 def topic_address(topic: bytes) -> str:
-    """The address in a topic."""
+    """Return the address in a topic."""
     return to_checksum_address(topic[12:])
 
 
 def address_topic(address: str) -> bytes:
-    """An address as a topic."""
+    """Encode an address as a topic."""
     return bytes(12) + bytes.fromhex(address[2:])
 
 
 def receive_call(signed: Authorization, signature: bytes) -> bytes:
-    """Call data of receiveWithAuthorization, the form that also takes signatures of contracts."""
+    """Return the call data of receiveWithAuthorization, in the form that also accepts contract signatures."""
     kinds = ["address", "address", "uint256", "uint256", "uint256", "bytes32", "bytes"]
     return RECEIVE + encode(kinds, [*signed.values().values(), signature])
 
 
 def cancel_call(signed: Cancellation, signature: bytes) -> bytes:
-    """Call data of cancelAuthorization."""
+    """Return the call data of cancelAuthorization."""
     return CANCEL + encode(["address", "bytes32", "bytes"], [signed.authorizer, signed.nonce, signature])
 
 
 def transfer_call(recipient: str, amount: int) -> bytes:
-    """Call data of transfer."""
+    """Return the call data of transfer."""
     return TRANSFER + encode(["address", "uint256"], [recipient, amount])
 
 
 def payouts_call(batch: bytes, legs: Sequence[tuple[str, int]]) -> bytes:
-    """Call data of sendPayouts."""
+    """Return the call data of sendPayouts."""
     recipients, amounts = [leg[0] for leg in legs], [leg[1] for leg in legs]
     return SEND_PAYOUTS + encode(["bytes32", "address[]", "uint256[]"], [batch, recipients, amounts])
 
 
 def separator(domain: Domain) -> bytes:
-    """The domain separator (EIP-712) that a token of this domain has."""
+    """Return the domain separator (EIP-712) of a token with this domain."""
     return domain_separator(domain.name, domain.version, domain.chain_id, domain.contract)
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """What a token contract answers as of a block. Every method may raise what the node raises, and `Reverted`."""
+    """Read access to a token contract as of a block. Every method may raise the node's errors and `Reverted`."""
 
     node: Node
     address: str
 
     def authorization_used(self, payer: str, nonce: bytes, block: Block) -> bool:
-        """Whether an authorization is used or canceled: the token tells the two apart by its logs alone."""
+        """Return True if an authorization is used or canceled. Only the token's logs distinguish the two."""
         return bool(self._number(AUTHORIZATION_STATE + encode(["address", "bytes32"], [payer, nonce]), block))
 
     def balance(self, holder: str, block: Block) -> int:
-        """Smallest units."""
+        """Return the balance in smallest units."""
         return self._number(BALANCE_OF + encode(["address"], [holder]), block)
 
     def allowance(self, owner: str, spender: str, block: Block) -> int:
-        """Smallest units."""
+        """Return the allowance in smallest units."""
         return self._number(ALLOWANCE + encode(["address", "address"], [owner, spender]), block)
 
     def paused(self, block: Block) -> bool:
-        """Whether nothing moves."""
+        """Return True if the token is paused and no tokens can move."""
         return bool(self._number(PAUSED, block))
 
     def blacklisted(self, holder: str, block: Block) -> bool:
-        """Whether this account neither sends nor receives."""
+        """Return True if the account may neither send nor receive."""
         return bool(self._number(IS_BLACKLISTED + encode(["address"], [holder]), block))
 
     def permit_nonce(self, owner: str, block: Block) -> int:
-        """What an owner's next permit must have (EIP-2612)."""
+        """Return the nonce that the owner's next permit must have (EIP-2612)."""
         return self._number(PERMIT_NONCES + encode(["address"], [owner]), block)
 
     def policy(self, scope: bytes, block: Block) -> int | None:
-        """The holder policy in force for a scope; None if everybody may, also where the token has no policies."""
+        """Return the holder policy of a scope. None if it restricts no account, or if the token has no policies."""
         try:
             return self._number(POLICY_ID + encode(["bytes32"], [scope]), block) or None
-        except (Reverted, Incomplete):  # it has no such function
+        except (Reverted, Incomplete):  # the token has no such function
             return None
 
     def authorized(self, policy: int, holder: str, block: Block) -> bool:
-        """Whether a holder policy lets an account take part."""
+        """Return True if a holder policy allows an account."""
         return bool(self._number(IS_AUTHORIZED + encode(["uint64", "address"], [policy, holder]), block))
 
     def domain_separator(self, block: Block) -> bytes:
-        """Of its signatures (EIP-712)."""
+        """Return the domain separator of the token's signatures (EIP-712)."""
         return self.node.call(self.address, DOMAIN_SEPARATOR, block)
 
     def _number(self, data: bytes, block: Block) -> int:
@@ -222,7 +228,10 @@ class Token:
 
 
 def answered(node: Node, contract: str, data: bytes, block: Block) -> int:
-    """The number that a contract answers. Raises `Incomplete` where there is none, `Reverted`, what the node raises."""
+    """Return the number that a contract returns.
+
+    Raises `Incomplete` if the result has less than a word, `Reverted`, and the node's errors.
+    """
     answer = node.call(contract, data, block)
     if len(answer) < _WORD:
         raise Incomplete(f"{contract} answers {len(answer)} bytes: there is no such contract as of {block}")
@@ -230,6 +239,6 @@ def answered(node: Node, contract: str, data: bytes, block: Block) -> int:
 
 
 def wallet_accepts(node: Node, wallet: str, digest: bytes, signature: bytes, block: Block) -> bool:
-    """Whether a wallet with code takes a signature as its own (ERC-1271). Raises `Reverted`."""
+    """Return True if a wallet with code accepts a signature as its own (ERC-1271). Raises `Reverted`."""
     data = IS_VALID_SIGNATURE + encode(["bytes32", "bytes"], [digest, signature])
     return node.call(wallet, data, block)[:4] == IS_VALID_SIGNATURE

@@ -1,4 +1,4 @@
-"""`pay.toml`: what the commands `foreseal pay` are told."""
+"""`pay.toml`: configuration of the `foreseal pay` commands."""
 
 from foreseal.payments.configuration.file import Configuration, ConfigurationError, read
 from foreseal.payments.configuration.secret import Secret, SecretError

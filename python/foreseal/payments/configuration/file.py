@@ -1,4 +1,4 @@
-"""`pay.toml`, read whole: everything that is wrong with it is said at once, with file and key."""
+"""Reader of `pay.toml`. It reports all problems at once, each with file and key."""
 
 import difflib
 import tomllib
@@ -35,7 +35,7 @@ LISTS: dict[str, type[Any]] = {"webhooks": WebhookSection}
 
 
 class ConfigurationError(ValueError):
-    """The file cannot be used. `problems` are sentences, each with file and key."""
+    """Error for an unusable file. `problems` are sentences, each with file and key."""
 
     def __init__(self, problems: Iterable[str]) -> None:
         self.problems = list(problems)
@@ -44,7 +44,7 @@ class ConfigurationError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """All of a file. A section that not every command needs is None where it is absent: see `need`."""
+    """Content of a `pay.toml`. A section that only some commands need is None if absent: see `need`."""
 
     path: Path
     node: NodeSection
@@ -57,14 +57,14 @@ class Configuration:
     webhooks: tuple[WebhookSection, ...] = ()
 
     def need(self, section: S | None, name: str) -> S:
-        """A section that a command cannot do without. Raises `ConfigurationError` that names it."""
+        """Return a section that a command requires. Raises `ConfigurationError` with its name if it is missing."""
         if section is None:
             raise ConfigurationError([f"{self.path}: the section [{name}] is missing"])
         return section
 
 
 def read(path: Path) -> Configuration:
-    """The configuration in a file. Raises `ConfigurationError`; secrets are not looked for."""
+    """Read the configuration from a file. Raises `ConfigurationError`. Secrets are not read."""
     try:
         text = path.read_bytes().decode()
         tables = tomllib.loads(text)

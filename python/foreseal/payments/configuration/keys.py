@@ -1,4 +1,4 @@
-"""The keys of a section: what a value must be, what it means, and what stands in its place."""
+"""Keys of a configuration section: allowed values, meaning and default."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -13,7 +13,7 @@ from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 from foreseal.payments.typed_data import address
 
 META = "key"
-"""Under which a dataclass field keeps its `Key`."""
+"""Name under which the metadata of a dataclass field holds its `Key`."""
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _DATABASES = ("sqlite", "postgresql")
@@ -21,12 +21,12 @@ _DATABASES = ("sqlite", "postgresql")
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """Values of one kind."""
+    """Type of a configuration value."""
 
     read: Callable[[Any], Any]
-    """From what TOML has. Raises ValueError and TypeError, which say what is wrong."""
+    """Converter of the TOML value. Raises ValueError and TypeError that describe the problem."""
     example: Any
-    """For the template, as TOML has it."""
+    """Value for the template, as it appears in TOML."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Key:
 
 
 def key(kind: Kind, meaning: str, default: Any = MISSING) -> Any:
-    """A field of a section's dataclass. Without a default it must be given."""
+    """Declare a field of a section's dataclass. A field without a default is required."""
     return field(default=default, metadata={META: Key(kind, meaning)})
 
 
@@ -58,13 +58,13 @@ def _matching(value: Any, form: re.Pattern[str], what: str) -> str:
 
 
 def url_of(*schemes: str, example: str) -> Kind:
-    """A URL with one of these schemes."""
+    """Return the kind of a URL with one of these schemes."""
     form = re.compile(rf"({'|'.join(schemes)})://[^\s/]+\S*")
     return Kind(lambda value: _matching(value, form, f"URL of {' or '.join(schemes)}"), example)
 
 
 def whole(least: int, most: int, example: int) -> Kind:
-    """A whole number."""
+    """Return the kind of an integer within inclusive bounds."""
 
     def read(value: Any) -> int:
         if isinstance(value, bool) or not isinstance(value, int):
@@ -77,7 +77,7 @@ def whole(least: int, most: int, example: int) -> Kind:
 
 
 def one_of(words: type[StrEnum], example: StrEnum, *allowed: StrEnum) -> Kind:
-    """A word of an enumeration, or of a part of it."""
+    """Return the kind of an enumeration's value, limited to `allowed` if given."""
     names = {word.value: word for word in (allowed or tuple(words))}
 
     def read(value: Any) -> StrEnum:
@@ -92,7 +92,7 @@ def _database(value: Any) -> str:
     try:
         backend = sqlalchemy.make_url(_text(value)).get_backend_name()
     except (ArgumentError, NoSuchModuleError):
-        # The URL may hold a password: it is not repeated.
+        # The URL may hold a password, so the error does not repeat it.
         raise ValueError("it is no database URL, such as sqlite:///pay.db") from None
     if backend not in _DATABASES:
         raise ValueError(f"{backend} is neither {' nor '.join(_DATABASES)}")
@@ -126,7 +126,7 @@ LISTEN = Kind(_listen, "127.0.0.1:8600")
 
 
 def described(of: Mapping[str, Any]) -> Key:
-    """The key of a dataclass field, by its metadata."""
+    """Return the `Key` of a dataclass field from its metadata."""
     found = of[META]
     assert isinstance(found, Key)
     return found

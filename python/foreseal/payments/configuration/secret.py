@@ -1,4 +1,4 @@
-"""Secrets: in a file of their own, or in an environment variable, never in the configuration itself."""
+"""Secrets, held in a separate file or in an environment variable, never in the configuration itself."""
 
 import stat
 from collections.abc import Mapping
@@ -11,20 +11,20 @@ from eth_keys.constants import SECPK1_N
 
 from foreseal.payments.typed_data import word
 
-# Bits by which others than the owner could read or change a file.
+# Permission bits that let users other than the owner access a file.
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 class SecretError(ValueError):
-    """A secret is missing, or others may read it. The message names its place, and never the secret."""
+    """A secret is missing, or other users can read it. The message names its location, never its value."""
 
 
 @dataclass(frozen=True, slots=True)
 class Secret:
-    """Where a secret is: exactly one of the two."""
+    """Location of a secret: either a file or an environment variable."""
 
     file: Path | None
-    """Readable by its owner alone (mode 600)."""
+    """File that only its owner can read (mode 600)."""
     variable: str | None
     """Name of an environment variable."""
 
@@ -33,7 +33,7 @@ class Secret:
             raise SecretError("name either a file or an environment variable")
 
     def text(self, environment: Mapping[str, str]) -> str:
-        """The secret without white space around it. Raises `SecretError`."""
+        """Return the secret without surrounding white space. Raises `SecretError`."""
         if self.variable is not None:
             found = environment.get(self.variable, "").strip()
             if not found:
@@ -54,14 +54,14 @@ class Secret:
         return found
 
     def account(self, environment: Mapping[str, str]) -> LocalAccount:
-        """The account of a private key, 32 bytes in hexadecimal. Raises `SecretError`."""
+        """Return the account of a private key, 32 bytes in hexadecimal. Raises `SecretError`."""
         text = self.text(environment)
         wrong = SecretError(f"{self.file or self.variable} holds no private key: 32 bytes in hexadecimal")
         try:
             key = word(text, "key")
-        except ValueError:  # its words repeat the text
+        except ValueError:  # its message would repeat the secret
             raise wrong from None
-        # Not every version of eth-keys sees that such a key cannot be.
+        # Some versions of eth-keys accept a key outside of the curve's order.
         if not 0 < int.from_bytes(key, "big") < SECPK1_N:
             raise wrong
         account: LocalAccount = Account.from_key(key)

@@ -1,4 +1,4 @@
-"""The sections of `pay.toml`. A further one is a dataclass here and a field of `Configuration`."""
+"""Sections of `pay.toml`. To add one, define a dataclass here and a field of `Configuration`."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,7 +28,7 @@ _YEAR = 366 * 86_400
 
 @dataclass(frozen=True, slots=True)
 class NodeSection:
-    """The Ethereum node that is asked."""
+    """Ethereum node that the service uses."""
 
     url: str = key(url_of("http", "https", "ws", "wss", example="http://127.0.0.1:8545"), "JSON-RPC endpoint.")
     chain_id: int = key(whole(1, _LATEST, 31337), "Chain that the node must be of (EIP-155).")
@@ -42,7 +42,7 @@ class NodeSection:
 
 @dataclass(frozen=True, slots=True)
 class TokenSection:
-    """The token that is taken."""
+    """Token that buyers pay with."""
 
     address: str = key(ADDRESS, "Its contract.")
     name: str = key(TEXT, "Of its signing domain (EIP-712).", "USD Coin")
@@ -52,32 +52,32 @@ class TokenSection:
     start_block: int = key(whole(0, _LATEST, 0), "Block from which on transfers to the payee are watched.", 0)
 
     def domain(self, chain_id: int) -> Domain:
-        """Where signatures hold."""
+        """Return the EIP-712 domain in which signatures are valid."""
         return Domain(self.name, self.version, chain_id, self.address)
 
 
 @dataclass(frozen=True, slots=True)
 class PayeeSection:
-    """The merchant's key: captures, refunds and payouts are sent by it. One of the two."""
+    """The merchant's key, which sends captures, refunds and payouts. Set one of key_file and key_env."""
 
     key_file: Path | None = key(PATH, "File with the private key in hexadecimal, of mode 600.", None)
     key_env: str | None = key(VARIABLE, "Environment variable with the private key.", None)
 
     def secret(self) -> Secret:
-        """Where the key is. Raises `SecretError` unless exactly one place is named."""
+        """Return the location of the key. Raises `SecretError` unless exactly one is set."""
         return Secret(self.key_file, self.key_env)
 
 
 @dataclass(frozen=True, slots=True)
 class DatabaseSection:
-    """The ledger."""
+    """Database of the ledger."""
 
     url: str = key(DATABASE, "SQLite, or PostgreSQL: postgresql+psycopg://host/pay.")
 
 
 @dataclass(frozen=True, slots=True)
 class ServeSection:
-    """The merchant's service."""
+    """HTTP service of the merchant."""
 
     listen: tuple[str, int] = key(LISTEN, "Where it answers, HTTP.", ("127.0.0.1", 8600))
     lease_seconds: int = key(
@@ -89,7 +89,7 @@ class ServeSection:
 
 @dataclass(frozen=True, slots=True)
 class FacilitatorSection:
-    """The x402 facilitator, whose key pays the gas of settlements. One of key_file and key_env."""
+    """x402 facilitator, whose key pays the gas of settlements. Set one of key_file and key_env."""
 
     key_file: Path | None = key(PATH, "File with the private key in hexadecimal, of mode 600.", None)
     key_env: str | None = key(VARIABLE, "Environment variable with the private key.", None)
@@ -99,13 +99,13 @@ class FacilitatorSection:
     wait_seconds: int = key(whole(1, 300, 5), "How long an answer waits for a settlement to be pre-confirmed.", 5)
 
     def secret(self) -> Secret:
-        """Where the key is. Raises `SecretError` unless exactly one place is named."""
+        """Return the location of the key. Raises `SecretError` unless exactly one is set."""
         return Secret(self.key_file, self.key_env)
 
 
 @dataclass(frozen=True, slots=True)
 class PolicySection:
-    """How careful the merchant is."""
+    """Confirmation, refund and fee policy of the merchant."""
 
     confirmed: Tier = key(one_of(Tier, Tier.BLOCKS), "What makes a payment confirmed.", Tier.BLOCKS)
     blocks: int = key(whole(1, 100_000, 12), 'How many blocks that are, if confirmed = "blocks".', 12)
@@ -122,22 +122,22 @@ class PolicySection:
     )
 
     def policy(self) -> Policy:
-        """When a transfer is confirmed."""
+        """Return the policy that confirms transfers."""
         return Policy(self.confirmed, self.blocks)
 
     def fees(self) -> Fees:
-        """What transactions may pay."""
+        """Return the fee limits of transactions."""
         return Fees(most=self.most_gwei * GWEI, patience=self.patience_blocks)
 
 
 @dataclass(frozen=True, slots=True)
 class WebhookSection:
-    """A target that is told what happens. There may be several."""
+    """Target of webhooks. There may be several."""
 
     url: str = key(url_of("http", "https", example="https://shop.example/hooks"), "What is posted to.")
     secret_file: Path | None = key(PATH, "File with the secret that signs, of mode 600.", None)
     secret_env: str | None = key(VARIABLE, "Environment variable with the secret that signs.", None)
 
     def secret(self) -> Secret:
-        """Where the secret is. Raises `SecretError` unless exactly one place is named."""
+        """Return the location of the secret. Raises `SecretError` unless exactly one is set."""
         return Secret(self.secret_file, self.secret_env)

@@ -1,4 +1,4 @@
-"""A configuration to begin with: every key with its meaning; what has a default is commented out."""
+"""Template of `pay.toml`: every key with its meaning. Keys that have a default are commented out."""
 
 from collections.abc import Iterator
 from dataclasses import MISSING, fields
@@ -9,9 +9,9 @@ import orjson
 from foreseal.payments.configuration.file import LISTS, SECTIONS
 from foreseal.payments.configuration.keys import described
 
-# Of keys of which one has to be named, the one that a new file names.
+# Among alternative keys, the one that a new file sets.
 _CHOSEN = {"payee.key_file"}
-# What a merchant does without.
+# Sections that a merchant does not need.
 _OPTIONAL = {"facilitator"}
 _EXAMPLES = {
     "facilitator.key_file": "facilitator.key",
@@ -22,7 +22,7 @@ _EXAMPLES = {
 
 
 def template() -> str:
-    """The text of a new `pay.toml`."""
+    """Return the text of a new `pay.toml`."""
     lines = ["# What `foreseal pay` is told. Amounts are smallest units, paths relative to where it is started."]
     for name, kind in SECTIONS.items():
         lines += ["", *_section(name, kind, f"[{name}]", "# " if name in _OPTIONAL else "")]

@@ -1,7 +1,8 @@
-"""The contracts of the payment side: sources, compiled code, and how they get onto a chain.
+"""Contracts of the payment side: sources, compiled code, and deployment to a chain.
 
-`load` has a compiled contract by its name, `Artifact.creation` the data of a transaction that creates it. `TokenSetup`
-is what a token begins with; `token_alloc`, `x402_alloc`, `checkout_entry` and `payouts_entry` are for a genesis file.
+`load` returns a compiled contract by name, and `Artifact.creation` the data of the transaction that creates it.
+`TokenSetup` is the initial state of a token. `token_alloc`, `x402_alloc`, `checkout_entry` and `payouts_entry` produce
+entries of a genesis file.
 """
 
 from foreseal.payments.contracts.artifact import Artifact, Variable, load

@@ -1,4 +1,4 @@
-"""Where clients of x402 look for contracts, whatever the chain, in the spelling of EIP-55."""
+"""Fixed addresses, the same on every chain, at which x402 clients expect contracts, with EIP-55 checksums."""
 
 PERMIT2 = "0x000000000022D473030F116dDEE9F6B43aC78BA3"
 EXACT_PERMIT2_PROXY = "0x402085c248EeA27D92E8b30b2C58ed07f9E20001"
@@ -9,4 +9,4 @@ PERMIT2_DEPOSIT_COLLECTOR = "0x4020425FAf3B746C082C2f942b4E5159887B0005"
 MULTICALL3 = "0xcA11bde05977b3631167028862bE2a173976CA11"
 
 TOKENS = {84532: "0x036CbD53842c5426634e7929541eC2318f3dCF7e"}
-"""The dollar token that x402's packages know for a chain, by chain id: that of Base Sepolia, named USDC, version 2."""
+"""Dollar token that the x402 packages expect on a chain, by chain id: USDC version 2 on Base Sepolia."""

@@ -1,4 +1,4 @@
-"""A compiled contract as the package has it: ABI, code, immutables and storage layout."""
+"""A compiled contract in the package: ABI, code, immutables and storage layout."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class Variable:
     """Bytes from the right end of the slot."""
     type: str
     size: int
-    """Bytes that it takes in its slot."""
+    """Bytes that it occupies in its slot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,24 +31,24 @@ class Artifact:
 
     contract: str
     source: str
-    """Its file, below `sources/`."""
+    """Source file, relative to `sources/`."""
     compiler: Mapping[str, Any]
     """Name, version and settings."""
     sources: Mapping[str, str]
-    """SHA-256 of every file that it is made of, in hexadecimal."""
+    """SHA-256 of every source file that it includes, in hexadecimal."""
     abi: list[dict[str, Any]]
     bytecode: bytes
-    """Code that creates it, without the constructor's arguments."""
+    """Creation code, without the constructor's arguments."""
     runtime: bytes
-    """Its code, with zeros where immutables go."""
+    """Runtime code, with zeros for the immutables."""
     immutables: Mapping[str, tuple[int, ...]]
-    """Where the runtime code has each immutable, bytes from its beginning; 32 bytes each."""
+    """Offsets of each immutable in the runtime code, in bytes from its start; each has 32 bytes."""
     storage: tuple[Variable, ...]
 
     def creation(self, *arguments: Any) -> bytes:
-        """The data of a transaction that creates it with these arguments of the constructor.
+        """Return the data of a transaction that creates the contract with these constructor arguments.
 
-        Needs the package eth-abi, and raises its `EncodingError` for arguments of another kind.
+        Needs the package eth-abi. Raises its `EncodingError` for arguments of the wrong type.
         """
         from eth_abi.abi import encode
         from eth_utils.abi import collapse_if_tuple
@@ -61,7 +61,10 @@ class Artifact:
         return self.bytecode
 
     def code(self, **immutables: bytes) -> bytes:
-        """Its runtime code with the immutables set, each a word of 32 bytes. Raises ValueError unless all are given."""
+        """Return the runtime code with the immutables set, each a 32-byte word.
+
+        Raises ValueError unless all are given.
+        """
         if immutables.keys() != self.immutables.keys():
             raise ValueError(f"{self.contract} has the immutables {sorted(self.immutables)}, not {sorted(immutables)}")
         code = bytearray(self.runtime)
@@ -73,7 +76,7 @@ class Artifact:
         return bytes(code)
 
     def variable(self, label: str) -> Variable:
-        """Where a variable is stored. Raises KeyError."""
+        """Return the storage location of a variable. Raises KeyError."""
         for variable in self.storage:
             if variable.label == label:
                 return variable
@@ -82,12 +85,12 @@ class Artifact:
 
 @cache
 def load(contract: str) -> Artifact:
-    """The artifact of a contract of this package, by its name. Raises FileNotFoundError."""
+    """Return the artifact of one of the package's contracts by name. Raises FileNotFoundError."""
     return parse(files(__package__).joinpath(_COMPILED, f"{contract}.json").read_bytes())
 
 
 def parse(text: bytes) -> Artifact:
-    """The artifact in a file that the compiling script wrote."""
+    """Parse an artifact file from the compile script."""
     given = orjson.loads(text)
     storage = [
         Variable(entry["label"], entry["slot"], entry["offset"], entry["type"], entry["bytes"])

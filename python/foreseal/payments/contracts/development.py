@@ -1,4 +1,4 @@
-"""The payment contracts of a development chain: who is who, and where what is (docs/contracts.md)."""
+"""Payment contracts of a development chain: accounts, roles and addresses (docs/contracts.md)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,33 +9,36 @@ from foreseal.payments.contracts.genesis import checkout_entry, payouts_entry, t
 from foreseal.payments.contracts.token import TokenGenesis, TokenSetup
 
 TOKEN = TOKENS[84532]
-"""Whatever the chain id, so that a change of it changes nothing else; x402's packages expect it here on chain 84532."""
+"""Same address for every chain id, so that a change of chain id changes nothing else.
+
+The x402 packages expect it on chain 84532.
+"""
 CHECKOUT = "0xF04e5Ea100000000000000000000000000000001"
 PAYOUTS = "0xf04e5EA100000000000000000000000000000002"
 NAME, VERSION = "USDC", "2"
-"""The token's name and version in its signing domain (EIP-712), as x402's packages have them on chain 84532."""
+"""Name and version in the token's signing domain (EIP-712), as the x402 packages have them for chain 84532."""
 LEAST_ACCOUNTS = 4
 FUNDS = 10**12
-"""What each buyer has: a million dollars, in the token's smallest unit."""
+"""Initial balance of each buyer in smallest units: a million dollars."""
 _MINTABLE = 10**18
 
 
 @dataclass(frozen=True, slots=True)
 class Development:
-    """Who is who on a development chain with payments. Addresses are in hexadecimal."""
+    """Roles of the accounts on a development chain with payments. Addresses are in hexadecimal."""
 
     issuer: str
-    """Owns the token, mints, pauses and blacklists."""
+    """Owner of the token; mints, pauses and blacklists."""
     merchant: str
-    """Is paid by the checkout, and pays out."""
+    """Receiver of the checkout's payments and sender of payouts."""
     facilitator: str
-    """Settles for sellers (x402)."""
+    """Settles payments for sellers (x402)."""
     buyers: tuple[str, ...]
-    """Have tokens."""
+    """Accounts with tokens."""
 
     @classmethod
     def of(cls, accounts: Sequence[str]) -> Self:
-        """Issuer, merchant, facilitator and buyers are the accounts in their order.
+        """Assign issuer, merchant, facilitator and buyers to the accounts in order.
 
         Raises ValueError for fewer than four accounts.
         """
@@ -45,8 +48,10 @@ class Development:
         return cls(issuer, merchant, facilitator, tuple(buyers))
 
     def alloc(self, chain_id: int) -> dict[str, dict[str, Any]]:
-        """What the `alloc` of a genesis file in geth's format has beside funded accounts, by address in lower case:
-        token, checkout, payouts, and what x402's clients look for at fixed addresses."""
+        """Return the `alloc` entries of a geth genesis file for the payment contracts, by lower-case address.
+
+        The entries are the token, the checkout, the payouts, and the contracts at x402's fixed addresses.
+        """
         setup = TokenSetup(
             owner=self.issuer,
             master_minter=self.issuer,

@@ -1,4 +1,4 @@
-"""Contracts that are on a chain from its genesis on: entries of the `alloc` of a genesis file in geth's format."""
+"""Contracts that exist from genesis: entries of the `alloc` of a genesis file in geth's format."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from foreseal.payments.contracts.artifact import load
 from foreseal.payments.contracts.storage import word
 from foreseal.payments.contracts.token import TokenGenesis
 
-# What stands at each fixed address, and the addresses that its code holds.
+# Contract at each fixed address, and the addresses that its code embeds as immutables.
 _FIXED: dict[str, tuple[str, dict[str, str]]] = {
     addresses.PERMIT2: ("Permit2", {}),
     addresses.EXACT_PERMIT2_PROXY: ("ExactPermit2Proxy", {"PERMIT2": addresses.PERMIT2}),
@@ -26,24 +26,24 @@ _FIXED: dict[str, tuple[str, dict[str, str]]] = {
 
 
 def code_entry(contract: str, **immutables: str) -> dict[str, Any]:
-    """The entry of a contract that begins with nothing in storage; its immutables are addresses.
+    """Return the entry of a contract with empty storage and with addresses as immutables.
 
     Raises ValueError unless all immutables are given.
     """
     code = load(contract).code(**{name: word(address) for name, address in immutables.items()})
-    # As if it had been created by a transaction (EIP-161).
+    # Nonce 1, as a creation transaction would leave it (EIP-161).
     return {"balance": "0x0", "nonce": "0x1", "code": "0x" + code.hex()}
 
 
 def x402_alloc() -> dict[str, dict[str, Any]]:
-    """The contracts that x402's clients look for at fixed addresses, by address in lower case."""
+    """Return the contracts at x402's fixed addresses, by address in lower case."""
     return {address.lower(): code_entry(contract, **immutables) for address, (contract, immutables) in _FIXED.items()}
 
 
 def token_alloc(token: TokenGenesis, chain_id: int, address: str | None = None) -> dict[str, dict[str, Any]]:
-    """A token by its address in lower case: at `address`, or where x402's packages expect one on this chain.
+    """Return a token entry by lower-case address: at `address`, or where the x402 packages expect one on this chain.
 
-    Raises ValueError where they expect none, and for what a token cannot begin with.
+    Raises ValueError if they expect none, and for an invalid initial state.
     """
     where = address or addresses.TOKENS.get(chain_id)
     if where is None:
@@ -52,10 +52,10 @@ def token_alloc(token: TokenGenesis, chain_id: int, address: str | None = None) 
 
 
 def checkout_entry(token: str, merchant: str) -> dict[str, Any]:
-    """The entry of a checkout for a token, which pays a merchant."""
+    """Return the entry of a checkout for a token; it pays the merchant."""
     return code_entry("Checkout", token=token, merchant=merchant)
 
 
 def payouts_entry(token: str) -> dict[str, Any]:
-    """The entry of a contract for payouts of a token."""
+    """Return the entry of a contract for payouts of a token."""
     return code_entry("Payouts", token=token)

@@ -1,4 +1,4 @@
-"""Storage as solc lays it out: where a value goes, and the words that it takes."""
+"""Storage in solc's layout: slots of variables and mappings, and encoding of values."""
 
 from foreseal.codec import keccak
 from foreseal.payments.contracts.artifact import Artifact
@@ -8,7 +8,7 @@ ADDRESS = 20
 
 
 def address_bytes(address: str) -> bytes:
-    """The 20 bytes of an address in hexadecimal. Raises ValueError."""
+    """Return the 20 bytes of an address in hexadecimal. Raises ValueError."""
     found = bytes.fromhex(address.removeprefix("0x"))
     if len(found) != ADDRESS:
         raise ValueError(f"an address has {ADDRESS} bytes, {address!r} has {len(found)}")
@@ -16,21 +16,21 @@ def address_bytes(address: str) -> bytes:
 
 
 def word(value: int | str | bytes) -> bytes:
-    """The word of a number, of an address in hexadecimal, or of up to 32 bytes, which are padded on the left."""
+    """Encode a number, a hexadecimal address or up to 32 bytes as a 32-byte word, padded on the left."""
     if isinstance(value, int):
         return value.to_bytes(WORD, "big")
     return (address_bytes(value) if isinstance(value, str) else value).rjust(WORD, b"\0")
 
 
 def mapping_slot(slot: int, *keys: int | str | bytes) -> int:
-    """The slot of a value in a mapping at `slot`, by its keys from the outer one inwards."""
+    """Return the slot of a value in a mapping at `slot`. The keys are in order from the outermost."""
     for key in keys:
         slot = int.from_bytes(keccak(word(key) + word(slot)), "big")
     return slot
 
 
 def short_string(text: str) -> bytes:
-    """The word of a string of at most 31 bytes, as OpenZeppelin's ShortStrings have it. Raises ValueError."""
+    """Encode a string of at most 31 bytes as OpenZeppelin's ShortStrings does. Raises ValueError."""
     encoded = text.encode()
     if len(encoded) >= WORD:
         raise ValueError(f"{text!r} has more than {WORD - 1} bytes")
@@ -38,15 +38,18 @@ def short_string(text: str) -> bytes:
 
 
 class Storage:
-    """The storage of a contract that is put together before the contract is there."""
+    """Initial storage of a contract, built before the contract exists."""
 
     def __init__(self, artifact: Artifact) -> None:
         self.artifact = artifact
         self.slots: dict[int, int] = {}
-        """The words, by slot."""
+        """Words by slot."""
 
     def set(self, label: str, value: int | str) -> None:
-        """Set a variable to a number or an address; what shares its slot stays. Raises ValueError if it is too wide."""
+        """Set a variable to a number or an address.
+
+        Other variables in the slot keep their values. Raises ValueError if the value is too wide.
+        """
         variable = self.artifact.variable(label)
         number = int.from_bytes(word(value), "big")
         if number >> 8 * variable.size:
@@ -56,7 +59,7 @@ class Storage:
         self.slots[variable.slot] = kept | number << 8 * variable.offset
 
     def set_string(self, label: str, text: str) -> None:
-        """Set a variable of type string: in its slot up to 31 bytes, beyond that at the slot's hash."""
+        """Set a string variable: within its slot up to 31 bytes, beyond that at the slot's hash."""
         slot, encoded = self.artifact.variable(label).slot, text.encode()
         if len(encoded) < WORD:
             self.slots[slot] = int.from_bytes(encoded.ljust(WORD, b"\0"), "big") | 2 * len(encoded)
@@ -68,9 +71,9 @@ class Storage:
             self.slots[begin + index // WORD] = int.from_bytes(piece, "big")
 
     def set_entry(self, label: str, *keys: int | str | bytes, value: int) -> None:
-        """Set the value of a mapping, by its keys from the outer one inwards."""
+        """Set the value of a mapping. The keys are in order from the outermost."""
         self.slots[mapping_slot(self.artifact.variable(label).slot, *keys)] = value
 
     def alloc(self) -> dict[str, str]:
-        """The words that are not zero, as a genesis file in geth's format has them."""
+        """Return the nonzero words in the genesis format of geth."""
         return {f"0x{slot:064x}": f"0x{value:064x}" for slot, value in sorted(self.slots.items()) if value}

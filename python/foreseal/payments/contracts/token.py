@@ -1,4 +1,4 @@
-"""The token: what it begins with, and how it is put on a chain by a transaction or by the genesis."""
+"""Initial state of the token, and its deployment by a transaction or in the genesis."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,32 +10,32 @@ from foreseal.payments.contracts.storage import Storage, address_bytes, short_st
 
 CONTRACT = "PaymentToken"
 BLACKLISTED = 1 << 255
-"""The bit of an account's balance word that says it is blacklisted."""
+"""Blacklist bit in an account's balance word."""
 
 _DOMAIN_TYPE = b"EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)"
-# How far FiatToken's `initialize` functions got: V2_2.
+# Version that FiatToken's `initialize` functions reach: V2_2.
 _INITIALIZED = 3
 
 
 @dataclass(frozen=True, slots=True)
 class TokenSetup:
-    """What a token begins with. Addresses are in hexadecimal, amounts in the token's smallest unit."""
+    """Initial state of a token. Addresses are in hexadecimal, amounts in the token's smallest unit."""
 
     owner: str
-    """Names those with the other roles, and keeps the holder policies."""
+    """Account that assigns the other roles and controls the holder policies."""
     master_minter: str
     pauser: str
     blacklister: str
     name: str = "USD Coin"
-    """Also the name in the signing domain (EIP-712)."""
+    """Name of the token and of its signing domain (EIP-712)."""
     symbol: str = "USDC"
     currency: str = "USD"
     decimals: int = 6
     version: str = "2"
-    """The version in the signing domain (EIP-712), at most 31 bytes."""
+    """Version of the signing domain (EIP-712), at most 31 bytes."""
 
     def creation(self) -> bytes:
-        """The data of a transaction that creates the token, ready for use. Needs the package eth-abi."""
+        """Return the data of a transaction that creates an initialized token. Needs the package eth-abi."""
         roles = (self.master_minter, self.pauser, self.blacklister, self.owner)
         setup = (self.name, self.symbol, self.currency, self.decimals, *roles)
         return artifact().creation(setup, self.version)
@@ -43,19 +43,19 @@ class TokenSetup:
 
 @dataclass(frozen=True, slots=True)
 class TokenGenesis:
-    """A token that is there from the genesis of a chain on."""
+    """A token that exists from the genesis of a chain."""
 
     setup: TokenSetup
     balances: Mapping[str, int] = field(default_factory=dict)
-    """What accounts have, by address, in the token's smallest unit."""
+    """Balances by address, in the token's smallest unit."""
     minters: Mapping[str, int] = field(default_factory=dict)
-    """What each minter may mint, by address, in the token's smallest unit."""
+    """Mint allowances by minter's address, in the token's smallest unit."""
     rescuer: str | None = None
 
     def alloc(self, address: str, chain_id: int) -> dict[str, Any]:
-        """The entry of the token at `address` in the `alloc` of a genesis file in geth's format.
+        """Return the token's entry at `address` in the `alloc` of a genesis file in geth's format.
 
-        Raises ValueError for an address that is none, a balance that is too large, or an account that is named twice.
+        Raises ValueError for an invalid address, a balance that is too large, or an account that is named twice.
         """
         setup = self.setup
         version = word(keccak(setup.version.encode()))
@@ -92,18 +92,18 @@ class TokenGenesis:
 
 
 def artifact() -> Artifact:
-    """The compiled token."""
+    """Return the compiled token."""
     return load(CONTRACT)
 
 
 def domain_separator(name: str, version: str, chain_id: int, token: str) -> bytes:
-    """The hash of a token's signing domain (EIP-712)."""
+    """Return the hash of a token's signing domain (EIP-712)."""
     hashes = keccak(_DOMAIN_TYPE) + keccak(name.encode()) + keccak(version.encode())
     return keccak(hashes + word(chain_id) + word(token))
 
 
 def _by_account(amounts: Mapping[str, int]) -> dict[bytes, int]:
-    """Amounts by the 20 bytes of an address, since hexadecimal has more than one way to write it."""
+    """Return amounts by the 20 bytes of an address. The same address can have several spellings in hexadecimal."""
     found = {address_bytes(account): amount for account, amount in amounts.items()}
     if len(found) < len(amounts):
         raise ValueError("an account is named twice")

@@ -1,7 +1,7 @@
-"""A walk through the life of payments on a development chain: what `foreseal pay demo` shows.
+"""A tour of the payment states on a development chain, run by `foreseal pay demo`.
 
-`Stage` is a merchant, a buyer and the chain's clock; `Walk` plays the scenes on it and refuses to go on where a state
-is not what the specification says.
+`Stage` is a merchant, a buyer and the chain's clock. `Walk` plays the scenes on it, and stops if a state differs from
+the specification.
 """
 
 from foreseal.payments.demo.stage import NotDevelopment, Stage

@@ -1,4 +1,4 @@
-"""Who and what the walk needs: the merchant's ledger, a buyer, and a chain whose time can be moved."""
+"""Environment of the demo: the merchant's ledger, a buyer, and a chain with a movable clock."""
 
 from collections.abc import Callable, Sequence
 from enum import StrEnum
@@ -23,18 +23,18 @@ from foreseal.payments.typed_data import Domain, Message
 from foreseal.payments.watching import Watch, Watcher
 
 T = TypeVar("T")
-# merchant() of the checkout.
+# Selector of the checkout's merchant().
 _MERCHANT = bytes.fromhex("a5ff7651")
-# Looks at the chain before something counts as lost.
+# Number of polls before an awaited event counts as missing.
 _LOOKS = 1_000
 
 
 class NotDevelopment(Exception):
-    """The node is no `foreseal dev --payments` with these accounts."""
+    """The node is not a `foreseal dev --payments` with these accounts."""
 
 
 class Stage:
-    """The merchant of a development chain, a buyer, and the clock."""
+    """The merchant of a development chain, a buyer, and the chain's clock."""
 
     def __init__(
         self,
@@ -44,8 +44,11 @@ class Stage:
         pause: Callable[[], None],
         seconds: Callable[[], float],
     ) -> None:
-        """`accounts` are those of the development chain in their order, four at least; `pause` lets the node make a
-        step, `seconds` measures delays. Raises `NotDevelopment`, and what the node raises."""
+        """Connect to the chain and check its contracts.
+
+        `accounts` are the development chain's accounts in order, at least four. `pause` lets the node advance,
+        `seconds` measures delays. Raises `NotDevelopment` and the node's errors.
+        """
         people = Development.of([account.address for account in accounts])
         by_address: dict[str, LocalAccount] = {account.address: account for account in accounts}
         self._requests = requests
@@ -55,7 +58,7 @@ class Stage:
         self.key, self.buyer = by_address[people.merchant], by_address[people.buyers[0]]
         self._check()
         self.sent_at = 0.0
-        """When the last capture was about to be sent, by `seconds`."""
+        """Time, by `seconds`, just before the last capture was sent."""
         self.ledger = Ledger(database, self.now, self._passed)
         self.merchant = Merchant(
             Domain(NAME, VERSION, self.node.chain_id(), TOKEN), self.key.address, checkout=CHECKOUT
@@ -72,28 +75,28 @@ class Stage:
         self.watcher = Watcher(self.ledger, self.node, watch)
 
     def now(self) -> int:
-        """The time of the block being built, seconds since 1970."""
+        """Return the time of the pending block in seconds since 1970."""
         return building(self.node).timestamp
 
     def number(self, name: str) -> int:
-        """Number of a block; -1 if there is none."""
+        """Return the number of a block; -1 if it does not exist."""
         head = self.node.head(name)
         return -1 if head is None else head.number
 
     def signed(self, message: Message) -> bytes:
-        """The buyer's signature."""
+        """Sign a message as the buyer."""
         return message.sign(self.merchant.domain, bytes(self.buyer.key))
 
     def mine(self, blocks: int = 1) -> None:
-        """Seal so many blocks now."""
+        """Seal this many blocks now."""
         self._requests.request("anvil_mine", hex(blocks))
 
     def pass_time(self, seconds: int) -> None:
-        """Move the clock on."""
+        """Advance the chain's clock."""
         self._requests.request("evm_increaseTime", seconds)
 
     def finalize(self) -> None:
-        """Seal blocks until whatever was shown by now is final. Raises `NotDevelopment` if it never is."""
+        """Seal blocks until the current block is final. Raises `NotDevelopment` if it never is."""
         self.mine()
         wanted = self.number("latest")
         for _ in range(_LOOKS):
@@ -103,7 +106,7 @@ class Stage:
         raise NotDevelopment("no block becomes final, however many are sealed")
 
     def until(self, look: Callable[[], T | None], what: str) -> T:
-        """Look, a step after the other, until there is something. Raises `NotDevelopment`, which names it."""
+        """Poll until `look` returns a result. Raises `NotDevelopment` with `what` if it never does."""
         for _ in range(_LOOKS):
             found = look()
             if found:
@@ -112,7 +115,7 @@ class Stage:
         raise NotDevelopment(f"{what}: not after {_LOOKS} looks")
 
     def _check(self) -> None:
-        """Raise `NotDevelopment` where the accounts are not those of the chain."""
+        """Raise `NotDevelopment` if the chain lacks the payment contracts or has other accounts."""
         try:
             merchant = to_checksum_address(self.node.call(CHECKOUT, _MERCHANT, "latest")[-20:])
             funds = Token(self.node, TOKEN).balance(self.buyer.address, "pending")

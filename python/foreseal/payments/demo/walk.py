@@ -1,4 +1,4 @@
-"""The scenes: every state of the specification is reached, and every transition that it does not have refused."""
+"""Scenes of the demo: they reach every state of the specification, and check that other transitions are rejected."""
 
 import secrets
 from collections.abc import Callable
@@ -20,7 +20,7 @@ AMOUNT, MAXIMUM, ACTUAL = 25_000_000, 30_000_000, 12_340_000
 REFUNDS = (10_000_000, 5_000_000)
 BLOCKS = 12
 
-# What may be done with an order, by the specification's table "Payment authorization".
+# Allowed actions by state, from the specification's table "Payment authorization".
 ALLOWED: dict[OrderState, set[str]] = {
     OrderState.DRAFTED: {"sign"},
     OrderState.SIGNED: {"store"},
@@ -33,33 +33,33 @@ ALLOWED: dict[OrderState, set[str]] = {
 
 
 class Surprise(Exception):
-    """A state is not what it should be: the walk ends."""
+    """A state differs from the expected one; the demo ends."""
 
 
 class Walk:
-    """Plays the scenes and tells each state as it is reached."""
+    """Player of the scenes; it reports each state as the order reaches it."""
 
     def __init__(self, stage: Stage, tell: Callable[[str], None]) -> None:
         self.stage = stage
         self.tell = tell
         self.name = secrets.token_hex(3)
-        """Of this walk: orders of several on one chain have different names."""
+        """Prefix of this run's order ids, so that several runs on one chain do not collide."""
         self.reached: list[tuple[str, OrderState, Step]] = []
-        """Order, state and step, as they were reached."""
+        """Orders with their states and steps, in the order they were reached."""
         self.refused = 0
-        """Transitions that are not in the table, each tried and refused."""
+        """Number of forbidden transitions that were tried and rejected."""
         self.blocks = 0
-        """How many blocks, its own included, it took until that was confirmed."""
+        """Number of blocks until confirmation, including the order's own block."""
 
     def play(self) -> None:
-        """All scenes. Raises `Surprise`, and what the stage raises."""
+        """Play all scenes. Raises `Surprise` and the stage's errors."""
         for scene in (self.capture, self.capture_less, self.void_and_cancel, self.expire):
             self.tell("")
             scene()
         self._sum_up()
 
     def capture(self) -> None:
-        """A capture is pre-confirmed, confirmed and final; then it is refunded in parts."""
+        """Capture an order until it is pre-confirmed, confirmed and final; then refund it in parts."""
         self.tell("A capture, and refunds in parts")
         id = self._stored("order", AMOUNT)
         self.stage.captures.capture(id)
@@ -77,7 +77,7 @@ class Walk:
             raise Surprise("more was refunded than captured")
 
     def capture_less(self) -> None:
-        """A permit over a maximum is captured for less."""
+        """Capture less than the maximum of a permit."""
         self.tell("A permit over a maximum, captured for what it came to")
         id, stage = f"{self.name}-maximum", self.stage
         deadline = stage.now() + HOUR
@@ -91,7 +91,7 @@ class Walk:
         self._captured(id, f"{_dollars(ACTUAL)}, ")
 
     def void_and_cancel(self) -> None:
-        """A void is the merchant's decision, a cancellation the payer's; a capture after it reverts."""
+        """Void an order, let the payer cancel it, and check that a capture afterwards reverts."""
         self.tell("A void, the payer's cancellation, and a capture that comes too late")
         id, stage = self._stored("void", AMOUNT), self.stage
         stage.orders.void(id, "out of stock")
@@ -104,7 +104,7 @@ class Walk:
         self._advance(id, OrderState.CANCELED, Step.FINAL)
 
     def expire(self) -> None:
-        """An authorization that nobody used in time."""
+        """Let an unused authorization expire."""
         self.tell("An authorization that expires")
         id, stage = self._stored("late", AMOUNT), self.stage
         stage.pass_time(2 * HOUR)
@@ -121,7 +121,7 @@ class Walk:
         self._reach(id, OrderState.EXPIRED, detail="a block past its end is final, and its nonce unused")
 
     def _stored(self, name: str, amount: int) -> str:
-        """An order whose authorization is stored, with each state on the way."""
+        """Create an order with a stored authorization, and report each state up to there."""
         id, stage = f"{self.name}-{name}", self.stage
         now = stage.now()
         terms = Terms(stage.buyer.address, amount, now - 1, now + HOUR, random_nonce())
@@ -134,7 +134,7 @@ class Walk:
         return id
 
     def _captured(self, id: str, more: str = "") -> None:
-        """Wait until the node shows a capture, and tell how long that took."""
+        """Wait until the node shows a capture, and report the delay."""
         stage = self.stage
         stage.until(lambda: stage.progress.advance(id).state is OrderState.CAPTURED, "the capture")
         delay, sealed = stage.seconds() - stage.sent_at, stage.number("latest")
@@ -158,7 +158,7 @@ class Walk:
         self.tell(f"  {id:<16} {'Complete':<30} {_dollars(amount)} back to the payer; {left} are left")
 
     def _late(self, id: str, reason: str) -> None:
-        """A capture past the ledger, straight to the token: it reverts."""
+        """Check that a capture sent directly to the token, bypassing the ledger, reverts."""
         stage, order = self.stage, self.stage.orders.get(id)
         data = receive_call(authorization(order), order.signature)
         try:
@@ -175,7 +175,7 @@ class Walk:
         self._reach(id, state, step)
 
     def _reach(self, id: str, state: OrderState, step: Step = Step.IDLE, detail: str = "") -> None:
-        """Tell where an order is, try whatever must not be possible there, and see that it is where it was."""
+        """Report the state of an order, check that forbidden actions are rejected, and that the state is unchanged."""
         self._expect(id, state, step)
         self.reached.append((id, state, step))
         place = state.value + ("" if step is Step.IDLE else f" ({step})")
@@ -197,7 +197,7 @@ class Walk:
         self.refused += 1
 
     def _acts(self, id: str) -> dict[str, Callable[[], Any]]:
-        """Everything that a merchant can do with an order."""
+        """Return every action of the merchant on an order."""
         stage, order = self.stage, self.stage.orders.get(id)
         acts: dict[str, Callable[[], Any]] = {
             "sign": lambda: stage.orders.sign(id, stage.signed(message(order))),

@@ -1,4 +1,4 @@
-"""What is known and decided: states, tables, transactions."""
+"""Durable state of payments: states, tables and transactions."""
 
 from foreseal.payments.ledger.database import Database, ensure
 from foreseal.payments.ledger.errors import (

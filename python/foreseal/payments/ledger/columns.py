@@ -1,4 +1,4 @@
-"""Column types that mean the same on SQLite and on PostgreSQL."""
+"""Column types with the same meaning on SQLite and PostgreSQL."""
 
 from decimal import Decimal
 from enum import StrEnum
@@ -9,41 +9,41 @@ from sqlalchemy.types import TypeDecorator, TypeEngine
 
 from foreseal.payments.amounts import checked
 
-# Of 2**256 - 1.
+# Digits of 2**256 - 1.
 _DIGITS = 78
 
 E = TypeVar("E", bound=StrEnum)
 
 
 class Units(TypeDecorator[int]):
-    """A uint256, exact: numeric(78) on PostgreSQL, elsewhere decimal text of fixed width, which sorts alike.
+    """A uint256, exact: numeric(78) on PostgreSQL, elsewhere decimal text of fixed width with the same sort order.
 
-    Never sum it in SQL: SQLite would make floats of the texts.
+    Never sum it in SQL: SQLite would convert the texts to floats.
     """
 
     impl = String
     cache_ok = True
 
     def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
-        """The type of the database at hand."""
+        """Return the type for the database's dialect."""
         if dialect.name == "postgresql":
             return dialect.type_descriptor(Numeric(_DIGITS, 0))
         return dialect.type_descriptor(String(_DIGITS))
 
     def process_bind_param(self, value: int | None, dialect: Dialect) -> Any:
-        """Raises TypeError and ValueError for what is no uint256."""
+        """Encode a value. Raises TypeError and ValueError unless it is a uint256."""
         if value is None:
             return None
         number = checked(value)
         return Decimal(number) if dialect.name == "postgresql" else f"{number:0{_DIGITS}}"
 
     def process_result_value(self, value: Any, dialect: Dialect) -> int | None:
-        """As it was given."""
+        """Decode a stored value."""
         return None if value is None else int(value)
 
 
 class Word(TypeDecorator[E]):
-    """A word of an enumeration, stored as its text."""
+    """A value of an enumeration, stored as its text."""
 
     impl = String
     cache_ok = True
@@ -53,11 +53,11 @@ class Word(TypeDecorator[E]):
         self.words = words
 
     def process_bind_param(self, value: E | None, dialect: Dialect) -> Any:
-        """Its text. Raises ValueError for a word of another enumeration."""
+        """Encode a value as its text. Raises ValueError for a value of another enumeration."""
         if value is not None and not isinstance(value, self.words):
             raise ValueError(f"{value!r} is no {self.words.__name__}")
         return None if value is None else value.value
 
     def process_result_value(self, value: Any, dialect: Dialect) -> E | None:
-        """The word of that text. Raises ValueError."""
+        """Decode a text. Raises ValueError."""
         return None if value is None else self.words(value)

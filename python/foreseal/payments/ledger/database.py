@@ -13,24 +13,24 @@ from foreseal.payments.ledger.tables import SCHEMA, metadata, schema
 
 _READING = "foreseal_reading"
 _DURABLE = "foreseal_durable"
-# Seconds that a writer waits for the one before it.
+# Seconds that a SQLite writer waits for the write lock.
 _BUSY = 30
 # SQLSTATE deadlock_detected.
 _DEADLOCK = "40P01"
-# Any number that nobody else locks by.
+# An arbitrary number, unique among this database's advisory locks.
 _CREATION = 0x666F7265
 
 
 class Database:
-    """The tables behind a URL, as SQLAlchemy takes it: `sqlite:///pay.db`, `postgresql+psycopg://host/pay`.
+    """The tables behind an SQLAlchemy URL: `sqlite:///pay.db` or `postgresql+psycopg://host/pay`.
 
-    May be used from any thread.
+    Safe to use from any thread.
     """
 
     def __init__(self, url: str) -> None:
-        """Make the tables that are not there. Raises `WrongSchema` for those of another version."""
+        """Create missing tables. Raises `WrongSchema` if the existing tables have another version."""
         self.engine = _engine(url)
-        # Threads that wait for SQLite's one writer would look again and again, each time later.
+        # SQLite waiters poll for the write lock with growing pauses; a thread lock wakes them at once.
         sqlite = self.engine.dialect.name == "sqlite"
         self._writing: contextlib.AbstractContextManager[Any] = threading.Lock() if sqlite else contextlib.nullcontext()
         try:
@@ -44,23 +44,23 @@ class Database:
             if tx.dialect.name == "postgresql":  # two processes may start at once; SQLite has one writer anyway
                 tx.execute(select(func.pg_advisory_xact_lock(_CREATION)))
             new = not inspect(tx).has_table(schema.name)
-            # Parts of the product have tables of their own beside the ledger's, and may be used later than it.
+            # Other components add their own tables to the ledger's, possibly in a later version.
             metadata.create_all(tx)
             if new:
                 tx.execute(insert(schema).values(version=SCHEMA))
             found = tx.execute(select(schema.c.version)).scalars().all()
-            if found != [SCHEMA]:  # nothing is added to it
+            if found != [SCHEMA]:  # rolls back: nothing is added to these tables
                 raise WrongSchema(f"the database has tables of version {found}, this library those of version {SCHEMA}")
 
     @contextlib.contextmanager
     def transaction(self, *, durable: bool = True) -> Iterator[Connection]:
-        """One transaction that may write: committed at the end, or nothing of it if anything is raised.
+        """Run a read-write transaction. It commits at the end, and rolls back if anything is raised.
 
-        What is not `durable` may be lost with the power, though never with the process, and only together with
-        everything after it: the next durable commit keeps it as well. It is for what can be found out again.
+        A commit that is not `durable` survives a crash of the process. A power loss may undo it, together with all
+        later commits, until the next durable commit. Use it for facts that can be determined again.
 
-        On SQLite there is one at a time, from its beginning on. On PostgreSQL rows that are decided upon are locked
-        as they are read; raises `Overtaken` where two transactions waited for each other.
+        SQLite runs one such transaction at a time, from its start. On PostgreSQL, callers lock the rows they decide on
+        as they read them. A deadlock between two transactions raises `Overtaken`.
         """
         try:
             with self._writing, self.engine.connect().execution_options(**{_DURABLE: durable}) as tx, tx.begin():
@@ -74,9 +74,9 @@ class Database:
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[Connection]:
-        """One transaction that reads, from one moment's view, and keeps no writer waiting."""
+        """Run a read-only transaction on one snapshot. It never blocks a writer."""
         options: dict[str, Any] = {_READING: True}
-        if self.engine.dialect.name == "postgresql":  # where each statement would see a moment of its own
+        if self.engine.dialect.name == "postgresql":  # its default level gives each statement a snapshot of its own
             options["isolation_level"] = "REPEATABLE READ"
         with self.engine.connect().execution_options(**options) as tx, tx.begin():
             yield tx
@@ -87,7 +87,7 @@ class Database:
 
 
 def ensure(tx: Connection, table: Table, **values: Any) -> bool:
-    """Insert a row unless somebody else was first, also if that is committed only now; whether it is new."""
+    """Insert a row unless its key exists, even if the other insert commits only now. Return True if inserted."""
     try:
         with tx.begin_nested():
             tx.execute(insert(table).values(**values))
@@ -103,7 +103,8 @@ def _engine(url: str) -> Engine:
 
     @event.listens_for(engine, "connect")
     def opened(connection: Any, _: Any) -> None:
-        # The driver would begin transactions by itself, and only before the first write: too late to decide anything.
+        # By default the driver begins a transaction only at the first write, too late for a decision based on earlier
+        # reads.
         connection.isolation_level = None
         for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
             connection.execute(f"PRAGMA {pragma}")

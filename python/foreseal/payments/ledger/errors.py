@@ -1,21 +1,23 @@
-"""What the ledger refuses.
+"""Errors of the ledger.
 
+```text
 LedgerError
 ├── NotAllowed      the transition is not in the table
-├── Overtaken       somebody else moved it since it was read: read again
-├── Duplicate       a unique key is taken by something else
-├── Unknown         there is no such order, refund or payout
-├── NotCovered      a refund would exceed what was captured
-└── WrongSchema     the database was made by another version
+├── Overtaken       the row changed since it was read: read again
+├── Duplicate       a unique key belongs to another row
+├── Unknown         no such order, refund or payout
+├── NotCovered      a refund would exceed the captured amount
+└── WrongSchema     another version created the database
+```
 """
 
 
 class LedgerError(Exception):
-    """The ledger refuses; nothing was changed."""
+    """The ledger rejected an operation; nothing was changed."""
 
 
 class NotAllowed(LedgerError):
-    """`trigger` leads nowhere from `place`."""
+    """No transition from `place` exists for `trigger`."""
 
     def __init__(self, place: str, trigger: str) -> None:
         super().__init__(place, trigger)
@@ -27,19 +29,19 @@ class NotAllowed(LedgerError):
 
 
 class Overtaken(LedgerError):
-    """A compare-and-set found something else than was read before."""
+    """A compare-and-set found another state than the one read before."""
 
 
 class Duplicate(LedgerError):
-    """An order id, an idempotency key or the nonce of an authorization belongs to something else already."""
+    """Another row already has the order id, the idempotency key or the nonce of the authorization."""
 
 
 class Unknown(LedgerError):
-    """There is nothing of that id."""
+    """No row has this id."""
 
 
 class NotCovered(LedgerError):
-    """The refunds of an order, reserved ones too, would be more than was captured. Amounts in smallest units."""
+    """The refunds of an order, including reserved ones, would exceed its capture. Amounts are in smallest units."""
 
     def __init__(self, asked: int, left: int) -> None:
         super().__init__(asked, left)
@@ -51,4 +53,4 @@ class NotCovered(LedgerError):
 
 
 class WrongSchema(LedgerError):
-    """The tables are those of another version of this library."""
+    """Another version of this library created the tables."""

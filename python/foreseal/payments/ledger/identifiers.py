@@ -1,16 +1,16 @@
-"""The names that callers give to orders and refunds: any text that every database keeps as it is."""
+"""Ids that callers choose for orders and refunds: any text that every database stores unchanged."""
 
 from typing import Any
 
 LONGEST = 200
-"""Characters of a name (code points)."""
+"""Maximum length of an id in code points."""
 
 
 def identifier(value: Any, name: str = "id") -> str:
-    """A name as it was given: nothing is folded, so names that differ in one bit are two.
+    """Return a valid id unchanged. Ids are not normalized: any difference makes two ids.
 
-    Raises TypeError if it is no text, ValueError if it is empty, too long, or has a NUL or half a character (a lone
-    surrogate), which PostgreSQL does not store.
+    Raises TypeError unless it is a string. Raises ValueError if it is empty, too long, or has a NUL or a lone
+    surrogate, which PostgreSQL does not store.
     """
     if not isinstance(value, str):
         raise TypeError(f"{name}: {value!r} is a {type(value).__name__}: give a text")
@@ -22,5 +22,5 @@ def identifier(value: Any, name: str = "id") -> str:
 
 
 def is_storable(text: str) -> bool:
-    """Whether a text can be in the database at all."""
+    """Return True if every database can store the text."""
     return "\0" not in text and not any("\ud800" <= each <= "\udfff" for each in text)

@@ -1,21 +1,21 @@
-"""States of orders, refunds and payouts, and all their transitions, as data.
+"""States of orders, refunds, payouts and x402 payments, with all their transitions as data.
 
-An order follows the table "Payment authorization" of the specification, whose state names are used as they are. Where
-it is silent there are `Expired`, and the way back after a reorganisation. A step is a finer state within a state: how
-far its transaction is, and how safe what it did.
+An order follows the table "Payment authorization" of the specification and uses its state names. The specification
+leaves two points open: the state `Expired`, and the reverse transitions after a reorganization. A step refines a state:
+the progress of its transaction, and the finality of its effect.
 
 ```text
 Drafted -> Signed, unused -> Stored, unused --capture--> Used, captured
                                    |  ^-------reopen---------'
                                    '--void--> Voided offchain --cancel--> Canceled
                                                     ^---------reopen---------'
-any but the last of each way --expire--> Expired
+every state except captured and canceled --expire--> Expired
 
 Reserved -> Broadcast -> Complete | Blocked           refunds and payouts
-Submitted -> Settled | Released                       payments over x402, at the facilitator
-Held -> Answered -> Settled                           what they were made for, at the seller
+Submitted -> Settled | Released                       x402 payments at the facilitator
+Held -> Answered -> Settled                           paid requests at the seller
   '--> Declined '--> Released
-Reserved -> Presented -> Spent | Returned             what a buyer pays for over x402
+Reserved -> Presented -> Spent | Returned             x402 purchases of a buyer
 ```
 """
 
@@ -27,7 +27,7 @@ from foreseal.payments.ledger.errors import NotAllowed
 
 
 class OrderState(StrEnum):
-    """What an order's authorization has come to."""
+    """State of an order's authorization."""
 
     DRAFTED = "Drafted"
     SIGNED = "Signed, unused"
@@ -39,7 +39,7 @@ class OrderState(StrEnum):
 
 
 class DisbursementState(StrEnum):
-    """What a refund or a payout has come to."""
+    """State of a refund or a payout."""
 
     RESERVED = "Reserved"
     BROADCAST = "Broadcast"
@@ -48,76 +48,76 @@ class DisbursementState(StrEnum):
 
 
 class SettlementState(StrEnum):
-    """What the settlement of somebody's signed payment has come to."""
+    """State of a payment that the facilitator settles."""
 
     SUBMITTED = "Submitted"
     SETTLED = "Settled"
     RELEASED = "Released"
-    """Nothing was charged, and nothing will be."""
+    """The payment was not charged and never will be."""
 
 
 class GrantState(StrEnum):
-    """What a request that somebody pays for has come to."""
+    """State of a paid request at the seller."""
 
     HELD = "Held"
-    """The handler is at work, or ended without an answer."""
+    """The handler runs, or ended without a response."""
     ANSWERED = "Answered"
-    """The handler's answer is stored, and given once it is paid."""
+    """The handler's response is stored, and is sent once it is paid."""
     SETTLED = "Settled"
     DECLINED = "Declined"
-    """The handler answered an error: nothing is charged."""
+    """The handler returned an error, so nothing is charged."""
     RELEASED = "Released"
     """It is proven that nothing was charged and nothing will be."""
 
 
 class PurchaseState(StrEnum):
-    """What a purchase over x402 has come to; provisional by the seller's word, which a final block may disprove."""
+    """State of an x402 purchase. A provisional state relies on the seller's report; a final block may disprove it."""
 
     RESERVED = "Reserved"
-    """The amount counts; nothing was signed, or what was signed never left the process."""
+    """The amount counts against the budget. Nothing was signed, or the signature never left the process."""
     PRESENTED = "Presented"
-    """The signature is on its way, or there: until its outcome is known, it may be settled."""
+    """The signature may have reached the seller. Until the outcome is known, it may be settled."""
     SPENT = "Spent"
     RETURNED = "Returned"
-    """Nothing of it counts."""
+    """The amount no longer counts against the budget."""
 
 
 State = OrderState | DisbursementState | SettlementState | GrantState | PurchaseState
 
 
 class Step(StrEnum):
-    """A finer state within a state."""
+    """A refinement of a state."""
 
     IDLE = "idle"
     """No transaction is under way."""
     INTENDED = "intended"
-    """The signed transaction is stored; whether the node has it is not noted."""
+    """The signed transaction is stored; no answer from the node is recorded."""
     BROADCAST = "broadcast"
-    """The node took it."""
+    """The node accepted it."""
     UNKNOWN = "unknown"
-    """The node did not answer, or answered something else: it may land or not."""
+    """The node did not answer, or its answer left the outcome open. The transaction may still be included."""
     FAILED = "failed"
-    """It is final that it did nothing."""
+    """It is final that the transaction had no effect."""
     PROVISIONAL = "provisional"
-    """In a block, or pre-confirmed."""
+    """A block includes it, or it is pre-confirmed."""
     CONFIRMED = "confirmed"
-    """As deep as the policy asks for."""
+    """It satisfies the confirmation policy."""
     FINAL = "final"
-    """In a final block: no reorganisation takes it back."""
+    """A final block includes it, so no reorganization can undo it."""
 
 
 EFFECTED = (Step.PROVISIONAL, Step.CONFIRMED, Step.FINAL)
-"""Steps of what a transaction did, the safest last."""
+"""Steps after a transaction's effect, in order of increasing finality."""
 
 REVERSIBLE = EFFECTED[:-1]
-"""Those of them that a reorganisation takes back."""
+"""The steps in `EFFECTED` that a reorganization can undo."""
 
 IN_FLIGHT = (Step.INTENDED, Step.BROADCAST, Step.UNKNOWN)
 """Steps of a transaction that is under way."""
 
 
 class Trigger(StrEnum):
-    """What makes an order, a refund or a payout go on."""
+    """An event that changes the state of a row."""
 
     SET_TERMS = "set terms"
     SIGN = "payer signs typed data"
@@ -165,7 +165,7 @@ Transitions = Mapping[tuple[Place | None, Trigger], Place]
 
 
 def _flight(state: State) -> Iterator[tuple[tuple[Place | None, Trigger], Place]]:
-    """Steps of a transaction that is under way from a state."""
+    """Yield the transitions of a transaction in flight from a state."""
     for step in (Step.INTENDED, Step.UNKNOWN):
         yield (Place(state, step), Trigger.TAKEN), Place(state, Step.BROADCAST)
     for step in (Step.INTENDED, Step.BROADCAST):
@@ -175,7 +175,7 @@ def _flight(state: State) -> Iterator[tuple[tuple[Place | None, Trigger], Place]
 
 
 def _effect(state: State, back: Place) -> Iterator[tuple[tuple[Place | None, Trigger], Place]]:
-    """Steps of what a transaction did, and where a reorganisation leads back to."""
+    """Yield the transitions after a transaction's effect. `back` is the place after a reorganization."""
     provisional, confirmed, final = (Place(state, step) for step in (Step.PROVISIONAL, Step.CONFIRMED, Step.FINAL))
     yield (provisional, Trigger.CONFIRM), confirmed
     yield (confirmed, Trigger.DEMOTE), provisional
@@ -197,7 +197,7 @@ def _order() -> Iterator[tuple[tuple[Place | None, Trigger], Place]]:
         yield (Place(voided.state, step), Trigger.CANCEL), Place(voided.state, Step.INTENDED)
     for state, effect in ((OrderState.STORED, OrderState.CAPTURED), (OrderState.VOIDED, OrderState.CANCELED)):
         yield from _flight(state)
-        # Also from idle and failed: a former life of the database, or the payer, may have sent it.
+        # Also from idle and failed: the payer, or a database that was lost, may have sent it.
         for step in (Step.IDLE, *IN_FLIGHT, Step.FAILED):
             yield (Place(state, step), Trigger.LANDED), Place(effect, Step.PROVISIONAL)
             yield (Place(state, step), Trigger.EXPIRE), Place(OrderState.EXPIRED)
@@ -243,7 +243,7 @@ def _grant() -> Iterator[tuple[tuple[Place | None, Trigger], Place]]:
     yield from _effect(GrantState.SETTLED, unknown)
     for place in (held, answered, unknown, declined):
         yield (place, Trigger.RELEASE), released
-    # What a released voucher promised was never charged: it may promise it again.
+    # A released voucher was never charged for its cumulative amount, so the amount may be granted again.
     for before in (None, released):
         yield (before, Trigger.GRANT), held
 
@@ -264,7 +264,7 @@ def _purchase() -> Iterator[tuple[tuple[Place | None, Trigger], Place]]:
 
 
 ORDER: Transitions = dict(_order())
-"""All transitions of an order; None is before it exists."""
+"""All transitions of an order. None stands for an order that does not exist yet."""
 
 DISBURSEMENT: Transitions = dict(_disbursement())
 """All transitions of a refund or a payout."""
@@ -280,7 +280,7 @@ PURCHASE: Transitions = dict(_purchase())
 
 
 def following(transitions: Transitions, place: Place | None, trigger: Trigger) -> Place:
-    """Where a trigger leads. Raises `NotAllowed`, which names place and trigger, for what is not in the table."""
+    """Return the place to which a trigger leads. Raises `NotAllowed` if the table has no such transition."""
     try:
         return transitions[place, trigger]
     except KeyError:

@@ -1,6 +1,6 @@
-"""The tables. What must not happen twice has a unique key here: memory protects nothing.
+"""Tables of the ledger. A unique key protects everything that must not happen twice; a check in memory cannot.
 
-Addresses are texts with their checksum, hashes 0x texts in lower case, times seconds since 1970, amounts smallest
+Addresses are texts with EIP-55 checksum, hashes lower-case 0x texts, times seconds since 1970, and amounts smallest
 units.
 """
 
@@ -30,7 +30,7 @@ SCHEMA = 3
 
 
 class Purpose(StrEnum):
-    """What a transaction is for."""
+    """Purpose of a transaction."""
 
     CAPTURE = "capture"
     CANCEL = "cancel"
@@ -40,27 +40,27 @@ class Purpose(StrEnum):
 
 
 class Ending(StrEnum):
-    """Why a transaction needs no more care."""
+    """Reason why a transaction needs no further tracking."""
 
     FINAL = "final"
-    """It is in a final block."""
+    """A final block includes it."""
     DISPLACED = "displaced"
-    """It is final that another transaction has its account nonce."""
+    """It is final that another transaction used its account nonce."""
 
 
 class Reason(StrEnum):
-    """Why a transfer to the merchant is nobody's payment."""
+    """Reason why a transfer to the merchant matches no order."""
 
     UNDER = "under"
     OVER = "over"
     LATE = "late"
     """Its order was voided, canceled or expired."""
     DOUBLE = "double"
-    """Its order is paid by another transfer."""
+    """Another transfer already paid its order."""
     DIRECT = "direct"
-    """It names an open order, whose authorization it did not use: that one could still be captured."""
+    """It refers to an open order without using its authorization, which could still be captured."""
     UNMATCHED = "unmatched"
-    """It names no order."""
+    """It refers to no order."""
 
 
 metadata = MetaData()
@@ -80,7 +80,7 @@ orders = Table(
     Column("valid_before", BigInteger, nullable=False),
     Column("nonce", LargeBinary(32), nullable=False),
     Column("memo", LargeBinary(32), nullable=False, unique=True),
-    # Of an order that is captured by a permit: `amount` is then the most that it may be, and `nonce` its name there.
+    # Set if a permit pays the order: `amount` is then the maximum, and `nonce` the order's id at the checkout.
     Column("checkout", String(42)),
     Column("permit_nonce", Units),
     Column("actual", Units),
@@ -96,7 +96,7 @@ authorizations = Table(
     "authorizations",
     metadata,
     Column("chain_id", BigInteger, primary_key=True, autoincrement=False),
-    # Where the nonce is used up: the token (EIP-3009), or a checkout.
+    # Contract that consumes the nonce: the token (EIP-3009), or a checkout.
     Column("contract", String(42), primary_key=True),
     Column("payer", String(42), primary_key=True),
     Column("nonce", LargeBinary(32), primary_key=True),
@@ -235,7 +235,7 @@ timeline = Table(
     Column("before", String(60)),
     Column("after", String(60), nullable=False),
     Column("details", Text, nullable=False),
-    # Whether those who are told of every entry have been; the timeline is their outbox.
+    # True once the entry is fanned out to webhooks. The timeline is their outbox.
     Column("told", Boolean, nullable=False, default=False),
     Index("timeline_told", "told", "id"),
     Index("timeline_subject", "subject", "subject_id", "id"),

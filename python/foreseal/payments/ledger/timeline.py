@@ -1,4 +1,4 @@
-"""What happened to an order, a refund or a payout, and when."""
+"""Timeline of events of orders, refunds and payouts."""
 
 import json
 from dataclasses import dataclass
@@ -11,23 +11,23 @@ from foreseal.payments.ledger.tables import timeline
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One transition, or one thing worth knowing."""
+    """One transition or another notable event."""
 
     subject: str
-    """orders, refunds or payouts."""
+    """Name of the table: orders, refunds or payouts."""
     subject_id: str
     time: int
     """Seconds since 1970 by the ledger's clock."""
     trigger: str
     before: str | None
-    """Place before; None for the first entry."""
+    """Place before the transition; None for the first entry."""
     after: str
     details: dict[str, Any]
     """Hashes, blocks and reasons."""
 
 
 def note(tx: Connection, entry: Entry) -> None:
-    """Add an entry, in the transaction of what it tells of."""
+    """Add an entry in the transaction of the event that it records."""
     tx.execute(
         insert(timeline).values(
             subject=entry.subject,
@@ -42,7 +42,7 @@ def note(tx: Connection, entry: Entry) -> None:
 
 
 def entries(tx: Connection, subject: str, subject_id: str) -> list[Entry]:
-    """The timeline of one thing, oldest first."""
+    """Return the timeline of one row, oldest entry first."""
     wanted = (timeline.c.subject == subject) & (timeline.c.subject_id == subject_id)
     return [
         Entry(row.subject, row.subject_id, row.time, row.trigger, row.before, row.after, json.loads(row.details))

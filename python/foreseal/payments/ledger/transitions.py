@@ -1,4 +1,4 @@
-"""Transitions: a compare-and-set of state and step, with its entry in the timeline, in one transaction."""
+"""Transitions: compare-and-set of state and step with a timeline entry, in one database transaction."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -26,21 +26,26 @@ _DEEPER = {
     Step.FINAL: Trigger.FINALIZE,
 }
 TRANSITIONS = "transitions"
-"""Key of a table's `info` under which a part of its own has its transitions."""
+"""Key in a table's `info` for transitions that a component outside of the ledger defines."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """The database, and what every change of it needs."""
+    """The database, with the clock and the crash points that every change uses."""
 
     database: Database
     clock: Callable[[], int]
-    """Seconds since 1970, for the timeline, leases and days: the chain's deadlines are compared with its blocks."""
+    """Clock in seconds since 1970, for timeline, leases and days.
+
+    The chain's deadlines are compared with block times instead.
+    """
     passed: Passed = unwatched
 
     def create(self, tx: Connection, table: Table, trigger: Trigger, **values: Any) -> None:
-        """Insert what a trigger brings into being. Raises `Duplicate`, which ends the transaction, if its id or another
-        key is taken."""
+        """Insert the row that a trigger creates.
+
+        Raises `Duplicate`, which ends the transaction, if its id or another unique key already exists.
+        """
         place = following(_transitions(table), None, trigger)
         try:
             tx.execute(insert(table).values(**values, state=place.state, step=place.step))
@@ -49,10 +54,10 @@ class Ledger:
         note(tx, Entry(table.name, values["id"], self.clock(), trigger, None, str(place), {}))
 
     def move(self, tx: Connection, table: Table, row: Row[Any], trigger: Trigger, **details: Any) -> Row[Any]:
-        """Move the thing that was read as `row` on; it as it is then.
+        """Apply a trigger to the row as it was read. Return the updated row.
 
-        Raises `NotAllowed` if the trigger leads nowhere from there, `Overtaken` if it is no longer there. `details`
-        are JSON for the timeline.
+        Raises `NotAllowed` if the table has no such transition, `Overtaken` if the row has changed. `details` are JSON
+        for the timeline.
         """
         before = Place(row.state, row.step)
         after = following(_transitions(table), before, trigger)
@@ -65,13 +70,13 @@ class Ledger:
         return moved
 
     def follow(self, tx: Connection, table: Table, row: Row[Any], step: Step, **details: Any) -> None:
-        """Bring what was effected to the step at which its transfer is."""
+        """Move an effected row to the step of its transfer."""
         if row.step is step or row.step is Step.FINAL:
             return
         self.move(tx, table, row, _DEEPER[step], **details)
 
     def allows(self, table: Table, row: Row[Any], trigger: Trigger) -> bool:
-        """Whether a trigger leads anywhere from where a thing was when it was read."""
+        """Return True if a trigger leads somewhere from the place of the row as it was read."""
         return (Place(row.state, row.step), trigger) in _transitions(table)
 
 
@@ -81,12 +86,12 @@ def _transitions(table: Table) -> Transitions:
 
 
 def read(tx: Connection, table: Table, id: str) -> Row[Any]:
-    """An order, refund or payout by its id. Raises `Unknown`."""
+    """Return an order, refund or payout by its id. Raises `Unknown`."""
     return _one(tx, table, id, lock=False)
 
 
 def locked(tx: Connection, table: Table, id: str) -> Row[Any]:
-    """As `read`, and nobody else changes it before this transaction ends. Raises `Unknown`."""
+    """Return a row like `read`, locked until the end of this transaction. Raises `Unknown`."""
     return _one(tx, table, id, lock=True)
 
 

@@ -1,4 +1,4 @@
-"""Going on with many things, of which none holds up the others."""
+"""Advancing many rows independently of each other's errors."""
 
 from collections.abc import Callable, Iterable
 
@@ -8,7 +8,7 @@ from foreseal.payments.sending.errors import SendingError
 
 
 def advance_each(ids: Iterable[str], advance: Callable[[str], object]) -> dict[str, Exception]:
-    """Advance each, as after a start; what went wrong, by id."""
+    """Advance each row, for example after a start. Return the errors by id."""
     errors: dict[str, Exception] = {}
     for id in ids:
         try:

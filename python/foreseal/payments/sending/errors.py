@@ -1,9 +1,11 @@
-"""What is refused before anything is sent.
+"""Errors before anything is sent.
 
+```text
 SendingError
-├── StillOpen       an earlier transaction for the same thing may still land
-├── FeeTooHigh      the chain asks for more than the limit
-└── WrongChain      the node is of another chain than the sender signs for
+├── StillOpen       an earlier transaction for the same purpose may still be included
+├── FeeTooHigh      the chain requires more than the limit
+└── WrongChain      the node serves another chain than the sender signs for
+```
 """
 
 
@@ -12,12 +14,12 @@ class SendingError(Exception):
 
 
 class StillOpen(SendingError):
-    """A second transaction would have an account nonce of its own, and both could land."""
+    """An earlier transaction may still be included. A second one would have another account nonce, so both could be."""
 
 
 class FeeTooHigh(SendingError):
-    """Wei per gas are beyond `Fees.most`."""
+    """The fee in wei per gas exceeds `Fees.most`."""
 
 
 class WrongChain(SendingError):
-    """A signature for one chain must not be made by what another one says."""
+    """The node serves another chain, so its data must not lead to a signature for this one."""

@@ -1,4 +1,4 @@
-"""What transactions pay (EIP-1559), and how much more a replacement does."""
+"""Transaction fees (EIP-1559), and the increase for a replacement."""
 
 from dataclasses import dataclass
 
@@ -9,19 +9,19 @@ GWEI = 10**9
 
 @dataclass(frozen=True, slots=True)
 class Fees:
-    """Limits. Wei per gas, blocks."""
+    """Fee limits, in wei per gas and in blocks."""
 
     most: int = 500 * GWEI
-    """No transaction offers more per gas."""
+    """Highest maxFeePerGas that a transaction offers."""
     patience: int = 10
-    """A transaction that is not on the chain after so many blocks is replaced by one that pays more."""
+    """Blocks without inclusion after which a transaction is replaced by one that pays more."""
     gas_percent: int = 125
-    """Gas limit, as percentage of the estimate."""
+    """Gas limit as a percentage of the estimate."""
 
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """Wei per gas."""
+    """Fees in wei per gas."""
 
     fee: int
     """maxFeePerGas."""
@@ -29,7 +29,7 @@ class Quote:
     """maxPriorityFeePerGas."""
 
     def raised(self, now: "Quote") -> "Quote":
-        """What replaces this in a pool: at least 10 % more of both, or what is asked now."""
+        """Return the fees of a replacement: both at least 10 % higher, and at least the current quote."""
         priority_fee = max(_raised(self.priority_fee), now.priority_fee)
         return Quote(max(_raised(self.fee), now.fee, priority_fee), priority_fee)
 
@@ -39,6 +39,6 @@ def _raised(fee: int) -> int:
 
 
 def quote(node: Node, head: Head) -> Quote:
-    """What gets a transaction in even if the base fee doubles meanwhile."""
+    """Return fees that suffice even if the base fee doubles."""
     priority_fee = node.priority_fee()
     return Quote(2 * head.base_fee + priority_fee, priority_fee)

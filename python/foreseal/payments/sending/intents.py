@@ -1,4 +1,4 @@
-"""Intents: signed transactions in the database, each with the one account nonce that it will ever have."""
+"""Intents: signed transactions in the database, each with one fixed account nonce."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -16,30 +16,30 @@ from foreseal.payments.sending.fees import Quote
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """What a transaction will do, with what was asked of the node for it."""
+    """Content of a transaction, with the node's estimates for it."""
 
     target: str
     data: bytes
     gas: int
-    """Its limit."""
+    """Gas limit."""
     quote: Quote
     next_nonce: int
-    """Of the account, by the node; more counts if the database has given out more."""
+    """The account's next nonce by the node. The database's count applies if it is higher."""
     block: int
-    """Number of the block being built then."""
+    """Number of the pending block at the time of the estimate."""
 
 
 @dataclass(frozen=True, slots=True)
 class Intents:
-    """The intents of one key on one chain."""
+    """Intents of one key on one chain."""
 
     chain_id: int
     account: LocalAccount
 
     def store(self, tx: Connection, purpose: Purpose, subject: str, call: Call) -> int:
-        """Give out the next account nonce, sign, and store; the intent's id. Nothing is sent.
+        """Allocate the next account nonce, sign and store. Return the intent's id. Nothing is sent.
 
-        Raises `StillOpen` while an earlier intent of the same purpose and subject may land.
+        Raises `StillOpen` while an earlier intent of the same purpose and subject may be included.
         """
         same = (transactions.c.purpose == purpose) & (transactions.c.subject == subject)
         earlier = tx.execute(select(transactions.c.ending).where(same)).scalars().all()
@@ -80,7 +80,7 @@ class Intents:
         )
 
     def signed(self, nonce: int, target: ChecksumAddress, data: bytes, gas: int, quote: Quote) -> SignedTransaction:
-        """A transaction that moves no ether (EIP-1559)."""
+        """Sign an EIP-1559 transaction that transfers no ether."""
         return self.account.sign_transaction(
             {
                 "type": 2,
@@ -96,12 +96,15 @@ class Intents:
         )
 
     def _allocate(self, tx: Connection, at_least: int) -> int:
-        """The next account nonce. The row stays locked until it is committed, so that nobody gets it twice."""
+        """Allocate the next account nonce.
+
+        The row stays locked until the commit, so no other process gets the same nonce.
+        """
         mine = (accounts.c.chain_id == self.chain_id) & (accounts.c.address == self.account.address)
         wanted = select(accounts.c.next_nonce).where(mine).with_for_update()
         found = tx.execute(wanted).scalar_one_or_none()
         if found is None:
-            # If another process was first, its row is the one to lock.
+            # If another process inserted the row first, lock that one.
             ensure(tx, accounts, chain_id=self.chain_id, address=self.account.address, next_nonce=at_least)
             found = tx.execute(wanted).scalar_one()
         nonce = max(int(found), at_least)
@@ -110,13 +113,13 @@ class Intents:
 
 
 def open_intent(tx: Connection, purpose: Purpose, subject: str) -> int | None:
-    """The intent that may still land or be taken back, of which there is one at most."""
+    """Return the intent that may still be included or undone; there is at most one."""
     same = (transactions.c.purpose == purpose) & (transactions.c.subject == subject)
     return tx.execute(select(transactions.c.id).where(same, transactions.c.ending.is_(None))).scalar_one_or_none()
 
 
 def open_subjects(tx: Connection, *purposes: Purpose, without: Select[Any] | None = None) -> list[str]:
-    """Whatever has an open intent, but for the ids that `without` selects, in the order of their account nonces."""
+    """Return the subjects of open intents, without the ids that `without` selects, ordered by account nonce."""
     wanted = select(transactions.c.subject).where(transactions.c.purpose.in_(purposes), transactions.c.ending.is_(None))
     if without is not None:
         wanted = wanted.where(transactions.c.subject.not_in(without))
@@ -124,24 +127,24 @@ def open_subjects(tx: Connection, *purposes: Purpose, without: Select[Any] | Non
 
 
 def is_open(tx: Connection, intent: int) -> bool:
-    """Whether nobody has closed an intent meanwhile. Ask with the thing that it is for locked."""
+    """Return True if the intent is still open. Call it with the intent's subject locked."""
     return tx.execute(select(transactions.c.ending).where(transactions.c.id == intent)).scalar_one() is None
 
 
 def close(tx: Connection, intent: int, ending: Ending) -> None:
-    """Note that an intent needs no more care."""
+    """Record that an intent needs no further tracking."""
     tx.execute(update(transactions).where(transactions.c.id == intent).values(ending=ending))
 
 
 def read_intent(tx: Connection, intent: int) -> tuple[Row[Any], list[Row[Any]]]:
-    """An intent and its attempts, the newest last."""
+    """Return an intent and its attempts, newest last."""
     found = tx.execute(select(transactions).where(transactions.c.id == intent)).one()
     of_it = select(attempts).where(attempts.c.transaction_id == intent).order_by(attempts.c.ordinal)
     return found, list(tx.execute(of_it))
 
 
 def newest_ordinal(tx: Connection, intent: int) -> int:
-    """Of the attempts; the intent stays locked until the transaction ends."""
+    """Return the ordinal of the newest attempt, and lock the intent until the transaction ends."""
     tx.execute(select(transactions.c.id).where(transactions.c.id == intent).with_for_update())
     found = select(func.max(attempts.c.ordinal)).where(attempts.c.transaction_id == intent)
     return int(tx.execute(found).scalar_one())

@@ -1,4 +1,4 @@
-"""What a delivery, or a receipt, means for the thing that it is for."""
+"""Effect of a delivery or a receipt on the row that a transaction serves."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,18 +13,18 @@ from foreseal.payments.sending.intents import close, is_open
 from foreseal.payments.sending.sender import Delivered, Delivery, Outcome
 
 Shown = Callable[[Row[Any], Receipt], dict[str, Any] | None]
-"""Gives, for the timeline, where a receipt's logs show the effect; None where they do not."""
+"""Function that returns the log positions of the effect in a receipt, for the timeline, or None if it shows none."""
 
 _TRIGGERS = {Delivery.TAKEN: Trigger.TAKEN, Delivery.UNKNOWN: Trigger.LOST}
 
 
 def note_delivery(ledger: Ledger, table: Table, id: str, delivered: Delivered) -> None:
-    """Move an order, refund or payout on by what the node answered; where that says nothing new, leave it.
+    """Apply the node's answer to an order, refund or payout. An answer without news changes nothing.
 
-    What the node refused stays intended: nothing was done, and the same bytes are sent again.
+    After a rejection the row stays intended: nothing happened, and the same bytes are sent again.
     """
     trigger = _TRIGGERS.get(delivered.delivery)
-    # Lost with the power, the same bytes are sent once more.
+    # If a power loss undoes this, the same bytes are sent again.
     with ledger.database.transaction(durable=False) as tx:
         row = locked(tx, table, id)
         if trigger is not None and ledger.allows(table, row, trigger):
@@ -33,9 +33,9 @@ def note_delivery(ledger: Ledger, table: Table, id: str, delivered: Delivered) -
 
 
 def note_outcome(ledger: Ledger, tx: Connection, table: Table, id: str, outcome: Outcome, shown: Shown) -> bool:
-    """Move a refund, payout or settlement on to where its transaction is, which is closed once that is final.
+    """Move a refund, payout or settlement to the step of its transaction. Close the transaction once that is final.
 
-    False if another process was faster, and may have begun the next one. Raises what `shown` raises.
+    Return False if another process was faster and may have started the next intent. Raises the errors of `shown`.
     """
     row = locked(tx, table, id)
     if not is_open(tx, outcome.intent):

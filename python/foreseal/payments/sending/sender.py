@@ -1,4 +1,4 @@
-"""From stored bytes to a receipt.
+"""Sending: from stored bytes to a receipt.
 
 ```text
 call() -> [store() -> commit] -> deliver() -> outcome() ... -> close()
@@ -7,8 +7,8 @@ call() -> [store() -> commit] -> deliver() -> outcome() ... -> close()
            the decision           10 % more
 ```
 
-What is stored is sent as often as it takes: sending the same bytes twice does no more than once, and every attempt of
-an intent has the same account nonce, so one of them lands at most.
+Stored bytes are sent as often as needed. Sending the same bytes twice has no further effect. All attempts of an intent
+share one account nonce, so at most one is included.
 """
 
 import contextlib
@@ -41,45 +41,47 @@ from foreseal.payments.sending.fees import Fees, Quote, quote
 from foreseal.payments.sending.gaps import fill, is_used
 from foreseal.payments.sending.intents import Call, Intents, newest_ordinal, read_intent
 
-# A receipt may name a block that is sealed before the next answer comes: looking again finds where it is.
+# A block may be sealed between a receipt and the check of its hash; a retry finds the new block.
 _LOOKS = 3
 
 
 class Delivery(StrEnum):
-    """What became of handing bytes to the node."""
+    """Result of sending bytes to the node."""
 
     TAKEN = "taken"
     """The node has an attempt with this account nonce."""
     UNKNOWN = "unknown"
-    """No answer, or the account nonce is used: by which transaction, receipts will tell."""
+    """No answer, or the account nonce is used; receipts show by which transaction."""
     REFUSED = "refused"
-    """The node does not want it, for example because the account cannot pay the gas."""
+    """The node rejected it, for example because the account cannot pay the gas."""
 
 
 @dataclass(frozen=True, slots=True)
 class Delivered:
-    """A delivery, and the node's words where it refused."""
+    """A delivery, with the node's error message if it had one."""
 
     delivery: Delivery
     message: str = ""
     pooled: bool = False
-    """Whether the node says that its pool has a transaction with the account nonce."""
+    """True if the node reports a transaction with this account nonce in its pool."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Where an intent stands."""
+    """Result of an intent."""
 
     intent: int
     receipt: Receipt | None = None
-    """Of the attempt that landed."""
+    """Receipt of the included attempt."""
     step: Step = Step.UNKNOWN
-    """PROVISIONAL, CONFIRMED or FINAL with a receipt; without one UNKNOWN, or FAILED if it is final that no attempt
-    can land."""
+    """PROVISIONAL, CONFIRMED or FINAL with a receipt.
+
+    Without one: FAILED if it is final that no attempt can be included, else UNKNOWN.
+    """
 
 
 class Sender:
-    """Sends for one key. The key belongs to this ledger alone; several processes may share the database."""
+    """Sender for one key. The key belongs to this ledger alone; several processes may share the database."""
 
     def __init__(self, ledger: Ledger, node: Node, intents: Intents, policy: Policy, fees: Fees | None = None) -> None:
         self.ledger = ledger
@@ -89,18 +91,18 @@ class Sender:
         self.fees = fees or Fees()
 
     def at(self, node: Node) -> "Sender":
-        """The same, that asks another node, or the same one at a `Moment`."""
+        """Return a sender that uses another node, or a `Moment` of the same one."""
         return Sender(self.ledger, node, self.intents, self.policy, self.fees)
 
     @property
     def account(self) -> LocalAccount:
-        """Whose transactions these are."""
+        """Account that signs the transactions."""
         return self.intents.account
 
     def call(self, target: str, data: bytes) -> Call:
-        """What a call will take, estimated on `pending`.
+        """Return gas limit, fees and account nonce of a call, estimated at `pending`.
 
-        Raises `Reverted` if it would revert, `FeeTooHigh`, `WrongChain`, and what the node raises.
+        Raises `Reverted` if it would revert, `FeeTooHigh`, `WrongChain`, and the node's errors.
         """
         found = self.node.chain_id()
         if found != self.intents.chain_id:
@@ -114,19 +116,19 @@ class Sender:
         return Call(target, data, gas, asked, nonce, head.number)
 
     def deliver(self, intent: int) -> Delivered:
-        """Send the newest bytes of an intent, once more if need be; where they waited too long, with higher fees.
+        """Send the newest bytes of an intent. If they waited too long, send a replacement with higher fees.
 
-        What the node answers or does not is the result: nothing that it does is raised.
+        The result reports the node's answer or silence; the node's errors are not raised.
         """
         with self.ledger.database.reading() as tx:
             row, tried = read_intent(tx, intent)
         last = tried[-1]
         newest = delivered = self._send(tried)
-        # Where the account cannot pay the newest, one before may be in the pool still, or get there again.
+        # If the account cannot pay the newest attempt, an earlier one may still be in the pool, or be accepted again.
         while delivered.delivery is Delivery.REFUSED and len(tried) > 1:
             tried = tried[:-1]
             delivered = self._send(tried)
-        # What is stored was sent without knowing what the chain asks for by now.
+        # The stored bytes were sent without checking the current fees.
         with contextlib.suppress(ChainError):
             if self._is_cheap(row, last, newest) and self.replace(intent, last.ordinal):
                 with self.ledger.database.reading() as tx:
@@ -134,10 +136,10 @@ class Sender:
         return delivered
 
     def _is_cheap(self, row: Row[Any], last: Row[Any], newest: Delivered) -> bool:
-        """Whether the newest bytes wait in the pool for too long, or are refused and would be cheap today.
+        """Return True if the newest bytes need higher fees: they waited too long, or were rejected below current fees.
 
-        What is refused for another reason, such as an account that cannot pay, is made no better by higher fees, and
-        neither is what waits for an earlier account nonce. One that nobody uses is used up here.
+        Higher fees help neither after a rejection for another reason, such as an insufficient balance, nor behind an
+        earlier account nonce. If no transaction has that earlier nonce, this fills the gap.
         """
         head = building(self.node)
         if head.number < last.since_block + self.fees.patience:
@@ -155,10 +157,12 @@ class Sender:
         return False
 
     def replace(self, intent: int, last: int | None = None) -> bool:
-        """Store a further attempt that pays at least 10 % more, with the same account nonce; false if the limit is met.
+        """Store a further attempt with the same account nonce that pays at least 10 % more.
 
-        With `last`, only where the newest attempt still is the one of that ordinal: another process may have been
-        faster. Nothing is sent: `deliver` does.
+        Return False at the fee limit.
+
+        With `last`, do so only if the newest attempt still has that ordinal: another process may have been faster.
+        Nothing is sent; `deliver` does that.
         """
         head = building(self.node)
         asked = quote(self.node, head)
@@ -176,7 +180,7 @@ class Sender:
         return True
 
     def outcome(self, intent: int) -> Outcome:
-        """Look for receipts of everything that was ever signed for an intent. Raises what the node raises."""
+        """Return the outcome from receipts of every attempt of an intent. Raises the node's errors."""
         with self.ledger.database.reading() as tx:
             row, tried = read_intent(tx, intent)
         hashes = [attempt.hash for attempt in reversed(tried)]
@@ -190,26 +194,26 @@ class Sender:
         raise Moving("the chain moved each time that the transaction was looked for")
 
     def _missing(self, row: Row[Any], hashes: list[str]) -> Outcome:
-        """Where an intent stands of which there was no receipt."""
-        # Asked of the newest block first: not every node has the state of old ones.
+        """Return the outcome of an intent without a receipt."""
+        # The latest block comes first: not every node has the state of older blocks.
         if self.node.transaction_count(row.sender, "latest") <= row.account_nonce:
             return Outcome(row.id)
         final = self.node.head("finalized")
         if final is None or self.node.transaction_count(row.sender, final.number) <= row.account_nonce:
             return Outcome(row.id)
-        # The account nonce is used for good. Asked again, because an attempt may have landed between the answers.
+        # The account nonce is used for good. Check the receipts again: an attempt may have been included in between.
         return Outcome(row.id, step=Step.UNKNOWN if self._landed(hashes) else Step.FAILED)
 
     def _landed(self, hashes: list[str]) -> Receipt | None:
         return next((found for hash in hashes if (found := self.node.receipt(hash)) is not None), None)
 
     def _send(self, tried: list[Row[Any]]) -> Delivered:
-        """Hand over the newest of these attempts."""
+        """Send the newest of these attempts."""
         try:
             self.node.send(tried[-1].raw)
             found = Delivered(Delivery.TAKEN, pooled=True)
         except Underpriced as error:
-            # A transaction with this account nonce is in the pool: where there are several attempts, one of ours.
+            # The pool has a transaction with this account nonce. If there are several attempts, it is one of ours.
             found = Delivered(Delivery.TAKEN if len(tried) > 1 else Delivery.UNKNOWN, str(error), pooled=True)
         except (NonceTooLow, Unanswered, Incomplete) as error:
             found = Delivered(Delivery.UNKNOWN, str(error))
@@ -220,7 +224,7 @@ class Sender:
 
 
 def building(node: Node) -> Head:
-    """The block being built; where a node has none, the newest one. Raises `Incomplete` without any."""
+    """Return the pending block, or the latest if the node has none. Raises `Incomplete` without either."""
     head = node.head("pending") or node.head("latest")
     if head is None:
         raise Incomplete("the node has no latest block")
@@ -228,9 +232,9 @@ def building(node: Node) -> Head:
 
 
 def safety(node: Node, policy: Policy, number: int, hash: str) -> Step | None:
-    """How safe a block is: PROVISIONAL, CONFIRMED or FINAL; None if it is not on the chain.
+    """Return PROVISIONAL, CONFIRMED or FINAL for a block; None if it is not on the chain.
 
-    The newest blocks are read before its hash is compared, so what they say was true of a chain that it is in.
+    The heads are read before the block's hash is compared, so they describe a chain that includes the block.
     """
     newest = heads(node)
     if number <= newest.latest:
@@ -241,7 +245,7 @@ def safety(node: Node, policy: Policy, number: int, hash: str) -> Step | None:
 
 
 def grade(policy: Policy, number: int, newest: Heads) -> Step:
-    """PROVISIONAL, CONFIRMED or FINAL, for a block that is on the chain or being built."""
+    """Return PROVISIONAL, CONFIRMED or FINAL for a canonical or pending block."""
     if number <= newest.finalized:
         return Step.FINAL
     return Step.CONFIRMED if policy.met(number, newest) else Step.PROVISIONAL

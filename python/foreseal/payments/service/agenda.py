@@ -1,12 +1,12 @@
-"""What the worker looks at again, and when: what does not move, or fails, is looked at ever more rarely."""
+"""Schedule of the worker's polls, with growing pauses for rows that do not change or fail."""
 
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 
 GRACE = 2.0
-"""Seconds that what was just sent gets before it is looked for: the watcher sees it sooner."""
+"""Seconds between sending a transaction and the first poll for it: the watcher usually sees it sooner."""
 LONGEST = 30.0
-"""Seconds between two looks at most."""
+"""Maximum seconds between two polls."""
 
 
 @dataclass(slots=True)
@@ -17,7 +17,7 @@ class _Item:
 
 
 class Agenda:
-    """Times are seconds of any clock. For one thread."""
+    """Schedule of polls. Times are seconds of any clock. For use by one thread."""
 
     def __init__(self, grace: float = GRACE) -> None:
         self._grace = grace
@@ -25,9 +25,9 @@ class Agenda:
         self._begun = False
 
     def due(self, waiting: Iterable[tuple[str, str]], now: float) -> list[tuple[str, str]]:
-        """Which of those that wait are to be looked at now. Others are forgotten.
+        """Return the waiting rows that are due now, and drop all others.
 
-        At first it is all of them: nobody knows since when they wait.
+        The first call returns all of them, since the time of their last poll is not recorded.
         """
         grace = self._grace if self._begun else 0.0
         self._begun = True
@@ -35,7 +35,7 @@ class Agenda:
         return [each for each, item in self._items.items() if item.due <= now]
 
     def looked(self, subject: tuple[str, str], place: Hashable, now: float) -> None:
-        """It was looked at, and is now at `place`; None where that failed."""
+        """Record a poll and the row's `place` after it; None if the poll failed."""
         item = self._items.get(subject)
         if item is None:
             return

@@ -1,4 +1,4 @@
-"""API keys: made once, kept as hashes, each with a role."""
+"""API keys: shown once at creation, stored as hashes, each with a role."""
 
 import hashlib
 import hmac
@@ -15,7 +15,7 @@ from foreseal.payments.service.tables import Role, api_keys
 LONGEST_NAME = 64
 
 _FORM = re.compile(r"pay_([0-9a-f]{10})_[0-9a-f]{64}")
-# Roles that may do what one asks for.
+# Roles that satisfy a required role.
 _INCLUDED = {
     Role.READER: frozenset(Role),
     Role.CASHIER: frozenset({Role.CASHIER, Role.ADMIN}),
@@ -25,14 +25,14 @@ _INCLUDED = {
 
 
 def allowed(role: Role, needed: Role) -> bool:
-    """Whether a key of one role may do what asks for another."""
+    """Return True if a key's role satisfies the required one."""
     return role in _INCLUDED[needed]
 
 
 def create(
     tx: Connection, name: str, role: Role, now: int, random: Callable[[int], bytes] = secrets.token_bytes
 ) -> str:
-    """A new key: its text, which is shown once. Raises ValueError for a name that is none."""
+    """Create a key and return its text, which is shown once. Raises ValueError for an invalid name."""
     if not 0 < len(name) <= LONGEST_NAME or not name.isprintable() or name != name.strip():
         raise ValueError(f"name: must have 1 to {LONGEST_NAME} characters that can be printed")
     id = random(5).hex()
@@ -42,7 +42,7 @@ def create(
 
 
 def find(tx: Connection, text: str) -> Row[Any] | None:
-    """The key with this text, if there is one that is not revoked."""
+    """Return the key with this text if it exists and is not revoked."""
     match = _FORM.fullmatch(text)
     if match is None:
         return None
@@ -51,12 +51,12 @@ def find(tx: Connection, text: str) -> Row[Any] | None:
 
 
 def listed(tx: Connection) -> list[Row[Any]]:
-    """All keys, the oldest first."""
+    """Return all keys, oldest first."""
     return list(tx.execute(select(api_keys).order_by(api_keys.c.created, api_keys.c.id)))
 
 
 def revoke(tx: Connection, id: str, now: int) -> Row[Any]:
-    """End a key, by its id or by a name that one active key has. Raises `Unknown`."""
+    """Revoke a key by its id, or by a name that only one active key has. Raises `Unknown`."""
     named = (api_keys.c.id == id) | (api_keys.c.name == id)
     found = list(tx.execute(select(api_keys).where(named, api_keys.c.revoked.is_(None))))
     if len(found) != 1:

@@ -1,4 +1,4 @@
-"""The ASGI application: routes, and errors in one shape."""
+"""The ASGI application: routes, and errors in one format."""
 
 import logging
 from collections.abc import Awaitable, Callable
@@ -22,7 +22,7 @@ Changed = Callable[[], None]
 
 
 def application(backend: Backend, requests: Requests, health: Health, changed: Changed) -> Starlette:
-    """The service of a merchant. `changed` is called when a request may have changed something."""
+    """Return the merchant's HTTP service. `changed` is called after a request that may have changed state."""
     desk = Desk(backend, requests)
     routes = (*ROUTES, *general_routes(health, ROUTES))
     return Starlette(

@@ -1,4 +1,4 @@
-"""A merchant with everything there is, made from the configuration."""
+"""All components of a merchant, built from the configuration."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from foreseal.payments.sending import Intents, Sender
 from foreseal.payments.service import tables
 from foreseal.payments.watching import Watch
 
-# Imported for the tables alone: the database makes those that are known.
+# Imported for its tables: `Database` creates the tables that are registered.
 assert tables.api_keys is not None
 
 Clock = Callable[[], float]
@@ -29,7 +29,7 @@ Clock = Callable[[], float]
 
 @dataclass(frozen=True, slots=True)
 class Backend:
-    """What answers requests, and what the worker goes on with."""
+    """Components behind the HTTP service and the worker."""
 
     configuration: Configuration
     token: TokenSection
@@ -58,10 +58,10 @@ class Backend:
         client: Batches | None = None,
         passed: Passed = unwatched,
     ) -> Self:
-        """Open the database; the node is not asked yet.
+        """Open the database. The node is not contacted yet.
 
-        `client` stands in for that of the configured node. Raises `ConfigurationError`, `SecretError`, `WrongSchema`,
-        and what the database raises.
+        `client` replaces the client of the configured node. Raises `ConfigurationError`, `SecretError`, `WrongSchema`
+        and the database's errors.
         """
         token = configuration.need(configuration.token, "token")
         account = configuration.need(configuration.payee, "payee").secret().account(environment)
@@ -99,7 +99,7 @@ class Backend:
         )
 
     def drafting(self, payer: str) -> tuple[Orders, Node]:
-        """Orders, and the node, which is asked at once what a new order of this payer asks it."""
+        """Return orders and a node that has prefetched the queries for a new order of this payer."""
         node = self.ahead(
             [
                 lambda node: node.head("pending"),
@@ -111,7 +111,7 @@ class Backend:
         return Orders(self.ledger, node, self.merchant), node
 
     def capturing(self, id: str, amount: int | None) -> Captures:
-        """Captures, whose node is asked at once what the capture of this order asks it. Raises `Unknown`."""
+        """Return captures whose node has prefetched the queries for a capture of this order. Raises `Unknown`."""
         order, account = self.orders.get(id), self.sender.account.address
         wishes: list[Wish] = [
             lambda node: node.chain_id(),
@@ -130,7 +130,7 @@ class Backend:
         return Captures(self.ledger, self.sender.at(self.ahead(wishes)), self.merchant)
 
     def ahead(self, wishes: Sequence[Wish]) -> Node:
-        """The node, for one operation, which is asked all of this at once."""
+        """Return a node for one operation, with these queries prefetched."""
         return ahead(self.client, wishes)
 
     def close(self) -> None:

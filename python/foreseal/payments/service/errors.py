@@ -1,4 +1,4 @@
-"""What the service answers when it does not do what was asked: one shape, from one table.
+"""Error responses of the service: one format, from one table.
 
 ```json
 {"error": {"code": "not_allowed", "message": "for people", "argument": "amount"}}
@@ -25,7 +25,7 @@ from foreseal.payments.signatures import WrongSignature
 
 
 class ApiError(Exception):
-    """An answer that is not what was asked for."""
+    """An error response."""
 
     def __init__(self, status: int, code: str, message: str, argument: str | None = None, **headers: str) -> None:
         super().__init__(status, code, message, argument)
@@ -36,12 +36,12 @@ class ApiError(Exception):
         self.headers = {name.replace("_", "-"): value for name, value in headers.items()}
 
     def body(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """Return the JSON body."""
         return {"error": {"code": self.code, "message": self.message, "argument": self.argument}}
 
     @property
     def passing(self) -> bool:
-        """Whether the same request may succeed later, so that its answer is not kept."""
+        """True if the same request may succeed later, so that its response is not stored."""
         return self.status >= 500
 
 
@@ -53,7 +53,7 @@ class _Meaning:
     argument: str | None = None
 
 
-# The first that fits.
+# The first match applies.
 _MEANINGS = (
     _Meaning(Unknown, 404, "unknown", "id"),
     _Meaning(Duplicate, 409, "duplicate", "id"),
@@ -78,13 +78,13 @@ _MEANINGS = (
     _Meaning(NoConnection, 503, "database"),
 )
 KNOWN = tuple(meaning.kind for meaning in _MEANINGS)
-"""All that the library raises and `explained` knows."""
+"""Library exceptions that `explained` handles."""
 CODES = tuple(sorted({meaning.code for meaning in _MEANINGS}))
 
 
 def explained(error: Exception) -> ApiError:
-    """The answer that an error of the library means."""
+    """Return the response for a library exception."""
     meaning = next(meaning for meaning in _MEANINGS if isinstance(error, meaning.kind))
-    # A database's own words may hold its URL and the statement.
+    # A database's own message may contain its URL and the statement.
     message = "the database does not answer" if meaning.code == "database" else str(error)
     return ApiError(meaning.status, meaning.code, message, meaning.argument)

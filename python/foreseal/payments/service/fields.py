@@ -1,4 +1,4 @@
-"""Fields of bodies and parameters of queries: how each is read, and its JSON Schema."""
+"""Fields of request bodies and query parameters: parsers and JSON Schema."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -15,23 +15,23 @@ from foreseal.payments.typed_data import address, word
 _DIGITS = re.compile(r"0|[1-9][0-9]{0,77}")
 _HEX = re.compile(r"0x(?:[0-9a-fA-F]{2})*")
 _NAME = re.compile(r"[!-~](?:[ -~]{0,198}[!-~])?")
-# Of one signature; wallets that are contracts make long ones.
+# Maximum bytes of a signature; contract wallets produce long ones.
 _LONGEST_SIGNATURE = 8_192
 LARGEST_TIME = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """Values of one kind."""
+    """A type of values."""
 
     read: Callable[[Any], Any]
-    """From what JSON, or a query, has. Raises ValueError and TypeError, which say what is wrong."""
+    """Parser of a JSON or query value. Raises ValueError and TypeError that describe the problem."""
     schema: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A field of a body or a parameter of a query. One that is not required is None where it is absent."""
+    """A field of a body or a query parameter. An optional one is None if absent."""
 
     name: str
     kind: Kind
@@ -71,7 +71,7 @@ def _hex(value: Any) -> bytes:
 
 
 def whole(least: int, most: int) -> Kind:
-    """A whole number; in a query its digits."""
+    """Return the kind of an integer; in a query, its decimal digits."""
 
     def read(value: Any) -> int:
         if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 20:
@@ -86,7 +86,7 @@ def whole(least: int, most: int) -> Kind:
 
 
 def one_of(words: Sequence[str]) -> Kind:
-    """One of these words."""
+    """Return the kind of a fixed set of strings."""
 
     def read(value: Any) -> str:
         if value not in words:
@@ -97,7 +97,7 @@ def one_of(words: Sequence[str]) -> Kind:
 
 
 def short(most: int) -> Kind:
-    """A text of at most so many characters."""
+    """Return the kind of a string with at most `most` characters."""
 
     def read(value: Any) -> str:
         if len(_text(value)) > most:
@@ -110,7 +110,7 @@ def short(most: int) -> Kind:
 
 
 def listed(fields: Sequence[Field], most: int) -> Kind:
-    """A list of objects."""
+    """Return the kind of a list of objects."""
 
     def read(value: Any) -> list[dict[str, Any]]:
         if not isinstance(value, list) or not 1 <= len(value) <= most:
@@ -130,7 +130,7 @@ TEXT = short(500)
 
 
 def values(fields: Sequence[Field], given: Any, place: str = "") -> dict[str, Any]:
-    """The values of an object, by name. Raises `ApiError` 400, which names the field at fault."""
+    """Return the values of an object by name. Raises `ApiError` 400 with the field at fault."""
     if not isinstance(given, Mapping):
         raise ApiError(400, "wrong_body", f"{given!r} is no object", place.rstrip(".") or None)
     known = {field.name: field for field in fields}
@@ -157,7 +157,7 @@ def values(fields: Sequence[Field], given: Any, place: str = "") -> dict[str, An
 
 
 def body(fields: Sequence[Field], raw: bytes) -> tuple[dict[str, Any], bytes]:
-    """The values of a body of JSON, and the body in the one form that equal bodies have. Raises `ApiError` 400."""
+    """Return the values of a JSON body, and the body in canonical form. Raises `ApiError` 400."""
     try:
         given = orjson.loads(raw or b"{}")
     except orjson.JSONDecodeError as error:
@@ -166,7 +166,7 @@ def body(fields: Sequence[Field], raw: bytes) -> tuple[dict[str, Any], bytes]:
 
 
 def schema_of(fields: Sequence[Field]) -> dict[str, Any]:
-    """JSON Schema of an object with these fields."""
+    """Return the JSON Schema of an object with these fields."""
     found: dict[str, Any] = {
         "type": "object",
         "properties": {field.name: {**field.kind.schema, "description": field.meaning} for field in fields},

@@ -1,4 +1,4 @@
-"""Webhooks: targets, the outbox, and what is to be delivered when.
+"""Webhooks: targets, the outbox, and the schedule of deliveries.
 
 ```text
 timeline (told: no)  --fan out-->  deliveries (waiting)  --claim, post-->  delivered
@@ -6,8 +6,9 @@ timeline (told: no)  --fan out-->  deliveries (waiting)  --claim, post-->  deliv
  state change itself                                                   '-> dead, after ATTEMPTS
 ```
 
-The timeline is the outbox. A delivery is claimed while no earlier one of the same target and thing waits, so each order
-is told in its order; what is dead holds nothing up. Two processes, and one that died after it posted: at least once.
+The timeline is the outbox. A delivery can be claimed only if no earlier one for the same target and subject is waiting,
+so the events of an order arrive in order. A dead delivery blocks nothing. Delivery is at least once: a process may die
+after the POST and before recording it.
 """
 
 import secrets
@@ -23,30 +24,30 @@ from foreseal.payments.ledger.tables import timeline
 from foreseal.payments.service.tables import Delivery, Origin, deliveries, hooks
 
 ATTEMPTS = 16
-"""Of one delivery; the last is about nine hours after the first."""
+"""Attempts per delivery; the last is about nine hours after the first."""
 LONGEST_WAIT = 3_600.0
-"""Seconds between two attempts at most."""
+"""Maximum seconds between two attempts."""
 
 _FANNED_OUT = 1_000
-# Any number that nobody else locks by.
+# An arbitrary number, unique among this database's advisory locks.
 _CONFIGURING = 0x666F7266
 
 
 def register(tx: Connection, id: str, url: str, now: int, random: Callable[[int], str] = secrets.token_hex) -> str:
-    """A new target; its secret, which signs what it is told."""
+    """Register a new target. Return the secret that signs its webhooks."""
     secret = random(32)
     add(tx, id, url, Origin.REGISTERED, now, secret)
     return secret
 
 
 def add(tx: Connection, id: str, url: str, origin: Origin, now: int, secret: str | None) -> None:
-    """A target that is told what happens from now on."""
+    """Add a target for events from now on."""
     values = {"id": id, "url": url, "origin": origin, "secret": secret, "created": now}
     tx.execute(insert(hooks).values(**values, retired=None, since=_newest(tx)))
 
 
 def configure(tx: Connection, targets: Mapping[str, str], now: int) -> None:
-    """Make the targets of the configuration, URL by id, those that are told; others of it are retired."""
+    """Activate the targets of the configuration, URL by id. Retire configured targets that it no longer has."""
     _lock(tx)
     before = {row.id: row for row in tx.execute(select(hooks).where(hooks.c.origin == Origin.CONFIGURED))}
     for id, url in targets.items():
@@ -60,7 +61,7 @@ def configure(tx: Connection, targets: Mapping[str, str], now: int) -> None:
 
 
 def retire(tx: Connection, id: str, now: int) -> None:
-    """Tell a target nothing more. Raises `Unknown`."""
+    """Retire a target, which gets no further events. Raises `Unknown`."""
     changed = tx.execute(update(hooks).where(hooks.c.id == id, hooks.c.retired.is_(None)).values(retired=now))
     if changed.rowcount != 1:
         raise Unknown(f"webhooks: there is no active target {id}")
@@ -68,21 +69,21 @@ def retire(tx: Connection, id: str, now: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Outbox:
-    """What is to be told, in a database that several processes share."""
+    """Outbox in a database that several processes share."""
 
     database: Database
     clock: Callable[[], float]
     """Seconds since 1970."""
     lease: float
-    """Seconds after which whoever claimed a delivery is taken to be gone."""
+    """Seconds until a claimed delivery may be claimed by another process."""
 
     def fan_out(self) -> int:
-        """Make deliveries of what is new in the timeline; how many entries that were."""
+        """Create deliveries for new timeline entries. Return the number of entries."""
         fresh = select(timeline).where(timeline.c.told.is_(False)).order_by(timeline.c.id).limit(_FANNED_OUT)
-        with self.database.reading() as tx:  # keeps nobody waiting where there is nothing
+        with self.database.reading() as tx:  # a read blocks no writer if there is nothing to do
             if tx.execute(fresh.limit(1)).first() is None:
                 return 0
-        # Not durable: lost with the power, it is done once more. Nothing is told before `claim`, which is.
+        # Not durable: after a power loss it runs again. Nothing is posted before `claim`, whose commit is durable.
         with self.database.transaction(durable=False) as tx:
             entries = list(tx.execute(fresh.with_for_update()))
             if not entries:
@@ -111,12 +112,12 @@ class Outbox:
             return len(entries)
 
     def targets(self) -> list[Row[Any]]:
-        """Those that are told."""
+        """Return the active targets."""
         with self.database.reading() as tx:
             return list(tx.execute(select(hooks).where(hooks.c.retired.is_(None)).order_by(hooks.c.id)))
 
     def claim(self, hook: str, most: int) -> list[tuple[Row[Any], Row[Any]]]:
-        """Deliveries of a target that are due, each with its entry: ours until the lease is over."""
+        """Claim the due deliveries of a target for the duration of the lease. Return each with its timeline entry."""
         now = self.clock()
         earlier = aliased(deliveries, name="earlier")
         held_up = (
@@ -142,7 +143,7 @@ class Outbox:
             .order_by(deliveries.c.entry_id)
             .limit(most)
         )
-        with self.database.reading() as tx:  # a look that keeps nobody waiting, as there is nothing most of the time
+        with self.database.reading() as tx:  # a read blocks no writer, and most polls find nothing
             if tx.execute(due.limit(1)).first() is None:
                 return []
         with self.database.transaction() as tx:
@@ -154,7 +155,7 @@ class Outbox:
         return [(row, entries[row.entry_id]) for row in found]
 
     def note(self, outcomes: Sequence[tuple[Row[Any], str | None]]) -> None:
-        """What became of claimed deliveries: None, or what went wrong."""
+        """Record the outcomes of claimed deliveries: None for success, else the error."""
         now = self.clock()
         with self.database.transaction() as tx:
             for row, error in outcomes:
@@ -169,7 +170,7 @@ class Outbox:
 
 
 def revive(tx: Connection, id: int, now: float) -> None:
-    """Try a delivery that was given up once more from the beginning. Raises `Unknown`."""
+    """Reset a dead delivery to its first attempt. Raises `Unknown`."""
     dead = (deliveries.c.id == id) & (deliveries.c.state == Delivery.DEAD)
     values = {"state": Delivery.WAITING, "attempts": 0, "due": now, "leased_until": 0.0}
     if tx.execute(update(deliveries).where(dead).values(**values)).rowcount != 1:
@@ -177,7 +178,7 @@ def revive(tx: Connection, id: int, now: float) -> None:
 
 
 def _lock(tx: Connection) -> None:
-    """One process at a time configures; on SQLite any writer is alone."""
+    """Serialize configuration between processes. SQLite has one writer anyway."""
     if tx.dialect.name == "postgresql":
         tx.execute(select(func.pg_advisory_xact_lock(_CONFIGURING)))
 

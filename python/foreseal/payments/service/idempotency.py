@@ -1,15 +1,15 @@
-"""Idempotency-Key: what was answered once is answered again, and nothing is done twice.
+"""Idempotency-Key: a repeated request gets the stored response, and nothing is done twice.
 
 ```text
-claim --> first:    done, and its answer stored with the key
-      |-> replay:   the stored answer, if the request is the same; 422 if it is another one
+claim --> first:    executed, and its response stored with the key
+      |-> replay:   the stored response if the request is the same; 422 if it differs
       |-> 409:      the same request is being executed
-      '-> again:    whoever executed it is gone (its lease is over): executed once more, with the same ids
+      '-> again:    the previous executor's lease expired: executed again, with the same ids
 ```
 
-Between an effect and its stored answer a process may die. The next execution then finds the effect by its own unique
-key, and answers with it: an order, refund or payout has an id made from the Idempotency-Key where the caller gave none,
-and a transition of an order is in its timeline behind `since`. Nothing else decides.
+A process may crash between an effect and its stored response. The next execution finds the effect by its own unique
+key, and returns it. An order, refund or payout without an id from the caller has an id derived from the
+Idempotency-Key. A transition of an order is in its timeline after `since`. Only these two facts decide.
 """
 
 import hashlib
@@ -32,7 +32,7 @@ LONGEST = 255
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A status and a body of JSON."""
+    """A status and a JSON body."""
 
     status: int
     body: bytes
@@ -40,22 +40,22 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A request that is ours to execute."""
+    """A request that this process executes."""
 
     key: str
     owner: str
-    """Of this execution alone."""
+    """Unique name of this execution."""
     since: int
-    """Newest entry of the timeline when it was first begun."""
+    """Newest timeline entry when the request was first claimed."""
     again: bool
-    """Whether an execution before this one ended we do not know where."""
+    """True if an earlier execution ended at an unknown point."""
 
     def id(self, prefix: str) -> str:
-        """The id of what the request makes: always the same for one key."""
+        """Return the id of a row that the request creates. One key always gives the same id."""
         return f"{prefix}_{hashlib.sha256(self.key.encode()).hexdigest()[:32]}"
 
     def happened(self, tx: Connection, subject: str, subject_id: str, *triggers: str) -> bool:
-        """Whether one of these entered the timeline of a thing since the request was first begun."""
+        """Return True if one of these triggers entered the row's timeline since the request was first claimed."""
         wanted = select(timeline.c.id).where(
             timeline.c.subject == subject,
             timeline.c.subject_id == subject_id,
@@ -67,7 +67,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Requests:
-    """The requests that a process executes."""
+    """Requests that a process executes."""
 
     database: Database
     clock: Callable[[], float]
@@ -75,23 +75,23 @@ class Requests:
     owner: str
     """Name of this process."""
     lease: float
-    """Seconds after which whoever executes a request is taken to be gone."""
+    """Seconds until a claimed request may be claimed by another process."""
     random: Callable[[], str] = secrets.token_hex
 
     def claim(self, key: str, fingerprint: str) -> Claim | Answer:
-        """Begin a request, or answer with what is stored.
+        """Claim a request, or return its stored response.
 
-        Raises `ApiError`: 422 if the key was used for another request, 409 while it is being executed.
+        Raises `ApiError` 422 if another request used the key, 409 while the request is being executed.
         """
         now, owner = self.clock(), f"{self.owner} {self.random()}"
         lease = {"owner": owner, "leased_until": now + self.lease}
         fresh = {"key": key, "fingerprint": fingerprint, "created": int(now)}
         try:
-            # Not durable: an effect, which is, keeps it as well; lost with the power, there was none.
+            # Not durable: a durable effect makes it durable as well, and a loss means that there was no effect.
             with self.database.transaction(durable=False) as tx:
                 newest = int(tx.execute(select(func.max(timeline.c.id))).scalar_one() or 0)
                 tx.execute(insert(requests).values(**fresh, **lease, since=newest))
-        except IntegrityError:  # it was begun before
+        except IntegrityError:  # the key exists
             return self._claim_again(key, fingerprint, now, lease)
         return Claim(key, owner, newest, again=False)
 
@@ -110,13 +110,16 @@ class Requests:
             return Claim(key, lease["owner"], int(row.since), again=True)
 
     def conclude(self, claim: Claim, answer: Answer) -> None:
-        """Store the answer of a request that is ours."""
-        # Not durable: lost with the power, it is found out once more.
+        """Store the response of a claimed request."""
+        # Not durable: after a power loss, the response is determined again.
         with self.database.transaction(durable=False) as tx:
             tx.execute(self._ours(claim).values(status=answer.status, answer=answer.body))
 
     def release(self, claim: Claim) -> None:
-        """Let it be executed again: what prevented it may pass. What it may have done so far will be found."""
+        """Release a claim so that the request can run again after a temporary failure.
+
+        A repeat finds any earlier effect.
+        """
         with self.database.transaction(durable=False) as tx:
             tx.execute(self._ours(claim).values(leased_until=0.0))
 
@@ -126,5 +129,5 @@ class Requests:
 
 
 def fingerprint(method: str, path: str, body: bytes) -> str:
-    """What makes a request the same."""
+    """Return the hash that identifies a request."""
     return hashlib.sha256(b"\n".join((method.encode(), path.encode(), body))).hexdigest()

@@ -1,4 +1,4 @@
-"""The OpenAPI document (3.1), made from the routes."""
+"""The OpenAPI document (3.1), generated from the routes."""
 
 import re
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ _OPEN = (404, 503)
 
 
 def document(routes: Sequence[Route]) -> dict[str, Any]:
-    """The document of these routes."""
+    """Return the document of these routes."""
     paths: dict[str, dict[str, Any]] = {}
     for route in routes:
         paths.setdefault(route.path, {})[route.method.lower()] = _operation(route)

@@ -1,4 +1,4 @@
-"""Pages of lists: newest first, with a cursor that says where the next one begins."""
+"""Pagination of lists: newest first, with a cursor for the next page."""
 
 from typing import Any
 
@@ -14,12 +14,12 @@ PAGE = (
     Field("cursor", TEXT, "Where to go on: `next` of the page before."),
 )
 LARGEST_ID = 2**31 - 1
-"""Of a row that is numbered."""
+"""Largest id of a numbered row."""
 _USUAL = 50
 
 
 def by_beginning(tx: Connection, table: Any, query: Any, *conditions: Any) -> tuple[list[Row[Any]], str | None]:
-    """One page of orders, refunds or payouts, those that began last first, and the cursor of the next page."""
+    """Return one page of orders, refunds or payouts, newest first, and the cursor of the next page."""
     limit, before = limited(query), place(query["cursor"], LARGEST_ID)
     wanted: Select[Any] = (
         select(table, timeline.c.id.label("entry_id"))
@@ -34,7 +34,7 @@ def by_beginning(tx: Connection, table: Any, query: Any, *conditions: Any) -> tu
 
 
 def by_id(tx: Connection, table: Any, query: Any, *conditions: Any) -> tuple[list[Row[Any]], str | None]:
-    """One page of rows that are numbered, newest first."""
+    """Return one page of numbered rows, newest first, and the cursor of the next page."""
     limit, before = limited(query), place(query["cursor"], LARGEST_ID)
     wanted = select(table).where(*conditions).order_by(table.c.id.desc()).limit(limit + 1)
     if before is not None:
@@ -43,7 +43,7 @@ def by_id(tx: Connection, table: Any, query: Any, *conditions: Any) -> tuple[lis
 
 
 def place(cursor: str | None, *most: int) -> tuple[int, ...] | None:
-    """The numbers of a cursor, which are at most these. Raises `ApiError` 400 for what no page had."""
+    """Return the numbers in a cursor, each at most its limit. Raises `ApiError` 400 for an invalid cursor."""
     if cursor is None:
         return None
     parts = cursor.split("-")
@@ -54,7 +54,7 @@ def place(cursor: str | None, *most: int) -> tuple[int, ...] | None:
 
 
 def limited(query: Any) -> int:
-    """How many items a page may have."""
+    """Return the maximum number of items on the page."""
     return int(query["limit"] or _USUAL)
 
 

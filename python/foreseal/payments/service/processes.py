@@ -1,4 +1,4 @@
-"""Processes on one database: which of them goes on with what."""
+"""Processes that share a database, and the division of work between them."""
 
 import zlib
 from dataclasses import dataclass
@@ -8,30 +8,30 @@ from sqlalchemy import delete, insert, select, update
 from foreseal.payments.ledger import Database
 from foreseal.payments.service.tables import processes
 
-# Leases after which a process that was not seen is forgotten.
+# Number of leases after which an unseen process is deleted.
 _FORGOTTEN = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What falls to a process. That two believe that something is theirs does no harm; it is only done twice."""
+    """Share of a process in the work. Overlapping shares are harmless: the work is only done twice."""
 
     rank: int
     count: int
 
     def has(self, subject: str) -> bool:
-        """Whether an order, refund or payout is this process's to go on with."""
+        """Return True if an order, refund or payout belongs to this process."""
         return zlib.crc32(subject.encode()) % self.count == self.rank
 
     @property
     def first(self) -> bool:
-        """Whether what one process alone does is this one's."""
+        """True if this process does the work that needs one process only."""
         return self.rank == 0
 
 
 @dataclass(frozen=True, slots=True)
 class Processes:
-    """The processes that were seen lately. One that died is no longer counted after a lease."""
+    """Registry of active processes. A crashed process no longer counts after one lease."""
 
     database: Database
     id: str
@@ -39,7 +39,7 @@ class Processes:
     """Seconds."""
 
     def seen(self, now: float) -> Share:
-        """Say that this one lives; its share."""
+        """Record that this process is alive. Return its share."""
         with self.database.transaction(durable=False) as tx:
             mine = processes.c.id == self.id
             if tx.execute(update(processes).where(mine).values(seen=now)).rowcount == 0:
@@ -50,11 +50,11 @@ class Processes:
         return Share(ids.index(self.id), len(ids))
 
     def gone(self) -> None:
-        """Say that this one ends."""
+        """Remove this process from the registry."""
         with self.database.transaction() as tx:
             tx.execute(delete(processes).where(processes.c.id == self.id))
 
     def count(self, now: float) -> int:
-        """How many there are."""
+        """Return the number of active processes."""
         with self.database.reading() as tx:
             return len(list(tx.execute(select(processes.c.id).where(processes.c.seen > now - self.lease))))

@@ -1,7 +1,7 @@
-"""A route: what it takes, what it answers, who may, and how a request goes through it.
+"""A route: its input, responses and role, and the path of a request through it.
 
 ```text
-API key -> path, query, body -> (POST: Idempotency-Key) -> handler -> answer, stored with the key
+API key -> path, query, body -> (POST: Idempotency-Key) -> handler -> response, stored with the key
 ```
 """
 
@@ -24,13 +24,13 @@ from foreseal.payments.service.tables import Role
 from foreseal.payments.service.views import Views
 
 LARGEST_BODY = 256 * 1024
-"""Bytes of a request's body."""
+"""Maximum bytes of a request's body."""
 REPLAYED = "Idempotency-Replayed"
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A request, checked."""
+    """A validated request."""
 
     backend: Backend
     views: Views
@@ -38,20 +38,20 @@ class Call:
     query: Mapping[str, Any]
     body: Mapping[str, Any]
     key: Row[Any] | None
-    """The caller's API key; None where none is asked for."""
+    """The caller's API key; None if the route needs none."""
     claim: Claim | None
-    """Of a POST."""
+    """Claim of a POST."""
 
     @property
     def mine(self) -> Claim:
-        """The claim of a POST."""
+        """Claim of a POST."""
         assert self.claim is not None
         return self.claim
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An answer of JSON."""
+    """A JSON response."""
 
     value: Any
     status: int = 200
@@ -59,7 +59,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """An answer that is made as it is sent: pieces of a text of some media type, under a file name."""
+    """A streamed response: chunks of text with a media type and a file name."""
 
     pieces: Iterator[str]
     media_type: str
@@ -78,22 +78,22 @@ class Route:
     summary: str
     handler: Handler
     answers: Mapping[int, str]
-    """Schemas of the answers by status; of one that is no JSON, its media type."""
+    """Schemas of the responses by status, or the media type of a response that is not JSON."""
     role: Role | None = Role.READER
-    """Who may; None: everybody."""
+    """Required role; None for a public route."""
     parts: tuple[Field, ...] = ()
-    """Of the path."""
+    """Fields of the path."""
     query: tuple[Field, ...] = ()
     body: tuple[Field, ...] = ()
 
     @property
     def claims(self) -> bool:
-        """Whether it asks for an Idempotency-Key."""
+        """True if the route requires an Idempotency-Key."""
         return self.method == "POST"
 
 
 class Desk:
-    """Takes requests to the routes."""
+    """Handler of requests to the routes."""
 
     def __init__(self, backend: Backend, requests: Requests) -> None:
         self._backend = backend
@@ -101,13 +101,13 @@ class Desk:
         self._views = Views(backend.token)
 
     async def answer(self, route: Route, request: Request) -> Response:
-        """The response to a request, whatever happens."""
+        """Return the response to a request. Library errors become error responses."""
         try:
             raw = await _body(request)
             return await run_in_threadpool(self._answer, route, request, raw)
         except ApiError as error:
             return refusal(error)
-        except KNOWN as error:  # of the database, before the handler or behind it
+        except KNOWN as error:  # database errors before or after the handler
             return refusal(explained(error))
 
     def _answer(self, route: Route, request: Request, raw: bytes) -> Response:
@@ -129,7 +129,7 @@ class Desk:
             else:
                 self._requests.conclude(claim, Answer(error.status, orjson.dumps(error.body())))
             raise
-        except Exception:  # whatever it is goes on to the log; the same request may be tried again
+        except Exception:  # the application logs it; the same request may be repeated
             self._requests.release(claim)
             raise
         assert isinstance(reply, Reply)
@@ -164,7 +164,7 @@ class Desk:
 
 
 def refusal(error: ApiError) -> Response:
-    """The response of an error."""
+    """Return the response of an error."""
     return JSONResponse(error.body(), error.status, {"cache-control": "no-store", **error.headers})
 
 

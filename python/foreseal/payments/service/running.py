@@ -1,4 +1,4 @@
-"""The whole service in one process: requests, worker and webhooks, and how it is."""
+"""The service in one process: HTTP, worker, webhooks and health."""
 
 import hashlib
 import secrets
@@ -25,15 +25,15 @@ from foreseal.payments.service.worker import Worker
 
 # Threads that advance orders, refunds and payouts.
 _THREADS = 4
-# Failed passes in a row after which the service says that it is failing.
+# Consecutive failed passes after which the health is `failing`.
 _FAILING = 3
 
 
 class Service:
-    """A merchant's service. `app` answers requests; the rest runs from `start` to `stop`."""
+    """A merchant's service. `app` handles HTTP requests; the other components run from `start` to `stop`."""
 
     def __init__(self, backend: Backend, environment: Mapping[str, str]) -> None:
-        """Raises `SecretError` for a webhook's secret that is not there."""
+        """Set up the components. Raises `SecretError` if a webhook's secret is missing."""
         configuration = backend.configuration
         lease = float(configuration.serve.lease_seconds)
         name = secrets.token_hex(8)
@@ -52,7 +52,7 @@ class Service:
         self.app: Starlette = application(backend, requests, self.health, self._telling.wake)
 
     def start(self) -> None:
-        """Begin to work. Raises what the database raises."""
+        """Start all components. Raises the database's errors."""
         with self._backend.database.transaction() as tx:
             hooks.configure(tx, self._urls, int(self._backend.clock()))
         self._repeating.start()
@@ -61,7 +61,7 @@ class Service:
             self._waking.start()
 
     def stop(self) -> None:
-        """End; what is under way is finished."""
+        """Stop all components after their current work."""
         if self._waking is not None:
             self._waking.stop()
         self._repeating.stop()
@@ -70,7 +70,7 @@ class Service:
         self._processes.gone()
 
     def health(self) -> dict[str, Any]:
-        """How it is. It is failing where node or database do not answer, or pass after pass fails."""
+        """Return the health. It is failing if node or database do not answer, or if several passes in a row fail."""
         state, now = self._worker.state, self._backend.clock()
         block, told = self._node()
         try:
@@ -105,7 +105,7 @@ class Service:
     def _counts(self, now: float) -> tuple[int, int, int]:
         with self._backend.database.reading() as tx:
             of = select(deliveries.c.state, func.count().label("number")).group_by(deliveries.c.state)
-            # Delivered ones are kept for good: they are not counted each time.
+            # Delivered ones are never deleted, so a count of all would grow without bound.
             open_ = deliveries.c.state.in_((Delivery.WAITING, Delivery.DEAD))
             counts = {row.state: row.number for row in tx.execute(of.where(open_))}
         waiting, dead = counts.get(Delivery.WAITING, 0), counts.get(Delivery.DEAD, 0)
@@ -113,5 +113,5 @@ class Service:
 
 
 def _hook_id(url: str) -> str:
-    """The id of a target of the configuration: the same in every process."""
+    """Return the id of a configured target, the same in every process."""
     return f"conf_{hashlib.sha256(url.encode()).hexdigest()[:24]}"

@@ -1,4 +1,4 @@
-"""JSON Schemas of what the service answers (OpenAPI 3.1, whose schemas are JSON Schema 2020-12)."""
+"""JSON Schemas of the service's responses (OpenAPI 3.1, whose schemas are JSON Schema 2020-12)."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -20,27 +20,27 @@ FLAG: Schema = {"type": "boolean"}
 
 
 def words(enumeration: Any) -> Schema:
-    """A word of an enumeration."""
+    """Return the schema of an enumeration's values."""
     return {"type": "string", "enum": [word.value for word in enumeration]}
 
 
 def nullable(schema: Schema) -> Schema:
-    """It, or null."""
+    """Return the schema of a value or null."""
     return {"anyOf": [schema, {"type": "null"}]}
 
 
 def ref(name: str) -> Schema:
-    """One of the schemas below."""
+    """Return a reference to one of the schemas below."""
     return {"$ref": f"#/components/schemas/{name}"}
 
 
 def many(schema: Schema) -> Schema:
-    """A list."""
+    """Return the schema of a list."""
     return {"type": "array", "items": schema}
 
 
 def whole(**properties: Schema) -> Schema:
-    """An object that has all of these and nothing else."""
+    """Return the schema of an object with exactly these properties, all required."""
     return {
         "type": "object",
         "properties": properties,
@@ -50,7 +50,7 @@ def whole(**properties: Schema) -> Schema:
 
 
 def page(name: str) -> Schema:
-    """One page of a list."""
+    """Return the schema of one page of a list."""
     return whole(items=many(ref(name)), next={**nullable(TEXT), "description": "The cursor of the next page, or null."})
 
 

@@ -1,4 +1,4 @@
-"""Signatures of webhooks: HMAC-SHA256 over the time and the body, so that neither an old nor a changed one passes."""
+"""Webhook signatures: HMAC-SHA256 over time and body, which rejects replayed and altered webhooks."""
 
 import hashlib
 import hmac
@@ -6,22 +6,22 @@ import re
 
 HEADER = "Foreseal-Signature"
 TOLERANCE = 300
-"""Seconds by which the time in a signature may differ from the receiver's."""
+"""Maximum difference in seconds between the signature's time and the receiver's clock."""
 
 _FORM = re.compile(r"t=([0-9]{1,12}),v1=([0-9a-f]{64})")
 
 
 class WrongHook(ValueError):
-    """A webhook that must not be believed."""
+    """A webhook whose signature is invalid or too old."""
 
 
 def sign(secret: str, time: int, body: bytes) -> str:
-    """The header of a body that is sent now, in seconds since 1970."""
+    """Return the signature header of a body that is sent at `time`, in seconds since 1970."""
     return f"t={time},v1={_mac(secret, time, body)}"
 
 
 def verify(secret: str, header: str, body: bytes, now: float, tolerance: float = TOLERANCE) -> None:
-    """Check what was received, byte for byte as it came. Raises `WrongHook`."""
+    """Verify a received webhook over its exact body bytes. Raises `WrongHook`."""
     match = _FORM.fullmatch(header)
     if match is None:
         raise WrongHook(f"{HEADER}: {header[:100]!r} is no signature")

@@ -1,4 +1,4 @@
-"""Tables of the service, beside the ledger's. Times are seconds since 1970."""
+"""Tables of the service, in addition to the ledger's. Times are seconds since 1970."""
 
 from enum import StrEnum
 
@@ -21,31 +21,31 @@ from foreseal.payments.ledger.tables import metadata, timeline
 
 
 class Role(StrEnum):
-    """What the holder of an API key may do. All may read."""
+    """Role of an API key. Every role may read."""
 
     READER = "reader"
     CASHIER = "cashier"
-    """Orders: create, take signatures, capture, void, cancel."""
+    """Orders: create, submit signatures, capture, void, cancel."""
     REFUNDER = "refunder"
     """Refunds."""
     ADMIN = "admin"
-    """Everything: payouts, suspended transfers and webhooks as well."""
+    """Everything, including payouts, unmatched transfers and webhooks."""
 
 
 class Origin(StrEnum):
-    """Who named a webhook's target."""
+    """Origin of a webhook's target."""
 
     CONFIGURED = "configured"
     REGISTERED = "registered"
 
 
 class Delivery(StrEnum):
-    """What became of telling a target one thing."""
+    """State of one event's delivery to one target."""
 
     WAITING = "waiting"
     DELIVERED = "delivered"
     DEAD = "dead"
-    """Given up after so many attempts."""
+    """All attempts failed."""
 
 
 api_keys = Table(
@@ -65,7 +65,7 @@ requests = Table(
     # The caller's Idempotency-Key.
     Column("key", String(255), primary_key=True),
     Column("fingerprint", String(64), nullable=False),
-    # Newest entry of the timeline when it began: what is later may be its effect.
+    # Newest timeline entry at the start of the request; a later entry may be its effect.
     Column("since", BigInteger, nullable=False),
     Column("owner", String(100), nullable=False),
     Column("leased_until", Float, nullable=False),
@@ -80,11 +80,11 @@ hooks = Table(
     Column("id", String(40), primary_key=True),
     Column("url", Text, nullable=False),
     Column("origin", Word(Origin), nullable=False),
-    # Of registered ones; that of a configured one stays where the configuration says.
+    # Set for registered targets only. A configured secret stays in its file or environment variable.
     Column("secret", String(100)),
     Column("created", BigInteger, nullable=False),
     Column("retired", BigInteger),
-    # Entries of the timeline up to here were there before it.
+    # Newest timeline entry when the target was added; only later entries are delivered.
     Column("since", BigInteger, nullable=False),
 )
 

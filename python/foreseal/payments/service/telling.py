@@ -1,4 +1,7 @@
-"""Telling webhooks: a thread that fans out what is new, and one for each target, so that none waits for another."""
+"""Webhook delivery: one thread fans out new events, one thread per target posts them.
+
+Targets therefore do not wait for each other.
+"""
 
 import logging
 import threading
@@ -19,23 +22,23 @@ from foreseal.payments.service.signing import HEADER, sign
 log = logging.getLogger(__name__)
 
 EVENT = "Foreseal-Event"
-"""Header with the number of the entry: the same for every attempt, so that a receiver knows what it had before."""
+"""Header with the entry's number. It is the same for every attempt, so a receiver can detect duplicates."""
 
-# Seconds between looks where nothing says that there is something.
+# Seconds between polls if nothing wakes a thread.
 _LOOK = 1.0
-# Deliveries that are claimed at once, one for each order.
+# Deliveries claimed together, at most one per order.
 _CLAIMED = 20
 _ANSWER_TIME = 10.0
 
 Post = Callable[[str, bytes, Mapping[str, str]], int]
-"""Posts a body to a URL; the status. Raises `httpx.HTTPError`."""
+"""Function that posts a body to a URL and returns the status. Raises `httpx.HTTPError`."""
 
 
 class Telling:
-    """Tells all targets what happens, until it is stopped."""
+    """Dispatcher of webhooks to all targets."""
 
     def __init__(self, outbox: Outbox, secrets: Mapping[str, str], post: Post | None = None) -> None:
-        """`secrets` are those of configured targets, by id."""
+        """Set up the threads. `secrets` belong to configured targets, by id."""
         self._outbox = outbox
         self._secrets = secrets
         self._client = httpx.Client(timeout=_ANSWER_TIME, follow_redirects=False)
@@ -45,11 +48,11 @@ class Telling:
         self._targets: dict[str, Repeating] = {}
 
     def start(self) -> None:
-        """Begin."""
+        """Start the threads."""
         self._fanning_out.start()
 
     def stop(self) -> None:
-        """End; a delivery under way is waited for."""
+        """Stop the threads after any delivery in progress."""
         self._stopping.set()
         self._fanning_out.stop()
         for target in self._targets.values():
@@ -57,13 +60,13 @@ class Telling:
         self._client.close()
 
     def wake(self) -> None:
-        """Say that there may be news: once they are fanned out, each target's thread is told."""
+        """Signal that there may be new events. After the fan-out, each target's thread is woken."""
         self._fanning_out.wake()
 
     def deliver(self, hook: Row[Any]) -> int:
-        """Post what is due to a target; how many were tried."""
+        """Post the due deliveries to a target. Return the number of attempts."""
         secret = hook.secret or self._secrets.get(hook.id)
-        if secret is None:  # of another configuration: that process knows it
+        if secret is None:  # configured in another process, which has the secret
             return 0
         claimed = self._outbox.claim(hook.id, _CLAIMED)
         outcomes = []
@@ -90,7 +93,7 @@ class Telling:
             pass
 
     def _if_it_answers(self, work: Callable[[], None]) -> Callable[[], None]:
-        """The same work, which waits for a database that does not answer."""
+        """Wrap `work` so that a database error is logged, and `work` runs again later."""
 
         def act() -> None:
             try:
@@ -101,7 +104,7 @@ class Telling:
         return act
 
     def _tell(self, url: str, secret: str, entry: Row[Any]) -> str | None:
-        """Post one entry; what went wrong, or None."""
+        """Post one entry. Return the error, or None."""
         body = orjson.dumps(views.entry(entry))
         headers = {
             "content-type": "application/json",

@@ -1,4 +1,4 @@
-"""What the service shows: rows of the ledger as JSON. `schemas` says the same for readers."""
+"""JSON views of ledger rows. `schemas` describes the same objects as JSON Schema."""
 
 import json
 from collections.abc import Sequence
@@ -26,16 +26,16 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Views:
-    """How amounts are shown."""
+    """Converter of rows to JSON, with amounts shown in the token's units."""
 
     token: TokenSection
 
     def money(self, amount: int, name: str = "amount") -> Json:
-        """An amount, exact and for people."""
+        """Return an amount as an exact integer and as formatted text."""
         return {name: str(amount), f"{name}_shown": f"{tokens(amount, self.token.decimals):f} {self.token.symbol}"}
 
     def orders(self, tx: Connection, rows: Sequence[Row[Any]]) -> list[Json]:
-        """Orders with what was paid and refunded, in their order."""
+        """Return orders with payment and refunds, in the order of `rows`."""
         ids = [row.id for row in rows]
         paid = {row.order_id: row for row in tx.execute(select(transfers).where(transfers.c.order_id.in_(ids)))}
         counting = refunds.c.order_id.in_(ids) & (refunds.c.state != DisbursementState.BLOCKED)
@@ -49,7 +49,7 @@ class Views:
         return [self._order(row, created[row.id], paid.get(row.id), refunded[row.id]) for row in rows]
 
     def order(self, tx: Connection, row: Row[Any]) -> Json:
-        """One of them."""
+        """Return one order with payment and refunds."""
         return self.orders(tx, [row])[0]
 
     def _order(self, row: Row[Any], created: int, paid: Row[Any] | None, refunded: int) -> Json:
@@ -87,12 +87,12 @@ class Views:
         }
 
     def refund(self, row: Row[Any]) -> Json:
-        """A refund."""
+        """Return a refund."""
         names = ("id", "order_id", "state", "step", "chain_id", "token", "recipient")
         return {name: getattr(row, name) for name in names} | self.money(row.amount)
 
     def payouts(self, tx: Connection, rows: Sequence[Row[Any]]) -> list[Json]:
-        """Payouts with their recipients."""
+        """Return payouts with their recipients."""
         wanted = payout_legs.c.payout_id.in_([row.id for row in rows])
         legs: dict[str, list[Row[Any]]] = {row.id: [] for row in rows}
         for leg in tx.execute(select(payout_legs).where(wanted).order_by(payout_legs.c.position)):
@@ -106,7 +106,7 @@ class Views:
         ]
 
     def suspended(self, tx: Connection, rows: Sequence[Row[Any]]) -> list[Json]:
-        """Suspended transfers: rows of `suspense` joined with `transfers`."""
+        """Return unmatched transfers: rows of `suspense` joined with `transfers`."""
         hashes = [row.transaction_hash for row in rows]
         done = {
             (row.transaction_hash, row.position): {"note": row.note, "by": row.resolved_by, "time": row.time}
@@ -124,19 +124,19 @@ class Views:
 
 
 def entry(row: Row[Any]) -> Json:
-    """An entry of the timeline."""
+    """Return an entry of the timeline."""
     names = ("id", "subject", "subject_id", "time", "trigger", "before", "after")
     return {name: getattr(row, name) for name in names} | {"details": json.loads(row.details)}
 
 
 def entries_of(tx: Connection, table: Table, id: str) -> list[Json]:
-    """The timeline of one thing, oldest first."""
+    """Return the timeline of one row, oldest entry first."""
     wanted = (timeline.c.subject == table.name) & (timeline.c.subject_id == id)
     return [entry(row) for row in tx.execute(select(timeline).where(wanted).order_by(timeline.c.id))]
 
 
 def transactions_of(tx: Connection, subject: str, *purposes: Purpose) -> list[Json]:
-    """The transactions that were signed for one thing, oldest first, each with the hashes of its attempts."""
+    """Return the signed transactions of one row, oldest first, each with the hashes of its attempts."""
     wanted = transactions.c.purpose.in_(purposes) & (transactions.c.subject == subject)
     found = list(tx.execute(select(transactions).where(wanted).order_by(transactions.c.id)))
     hashes: dict[int, list[str]] = {row.id: [] for row in found}
@@ -150,12 +150,12 @@ def transactions_of(tx: Connection, subject: str, *purposes: Purpose) -> list[Js
 
 
 def hook(row: Row[Any]) -> Json:
-    """A webhook's target, without its secret."""
+    """Return a webhook's target, without its secret."""
     return {name: getattr(row, name) for name in ("id", "url", "origin", "created", "retired")}
 
 
 def delivery(row: Row[Any]) -> Json:
-    """What became of telling a target one thing."""
+    """Return one event's delivery to one target."""
     names = ("id", "hook_id", "entry_id", "subject", "subject_id", "state", "attempts", "error")
     return {name: getattr(row, name) for name in names} | {"due": int(row.due)}
 

@@ -1,4 +1,4 @@
-"""Waking the worker: by the steps of a Foreseal node, as they are pre-confirmed."""
+"""Wake-ups of the worker by the flashblocks of a Foreseal node."""
 
 import logging
 import threading
@@ -8,26 +8,26 @@ from foreseal.client import Client, ClientError, RpcError, StepAdded
 
 log = logging.getLogger(__name__)
 
-# Seconds before a feed that broke is begun anew.
+# Seconds before a reconnect to a broken feed.
 _PAUSE = 5.0
 
 
 class Waking:
-    """Follows the feed of a node in a thread. A node without one leaves it to the clock."""
+    """Follower of a node's feed in a thread. Without a feed, only the poll interval wakes the worker."""
 
     def __init__(self, url: str, wake: Callable[[], None]) -> None:
-        """`url` is a WebSocket."""
+        """Set up the client. `url` is a WebSocket URL."""
         self._client = Client(url)
         self._wake = wake
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="waking", daemon=True)
 
     def start(self) -> None:
-        """Begin."""
+        """Start the thread."""
         self._thread.start()
 
     def stop(self) -> None:
-        """End."""
+        """Stop following the feed."""
         self._stopping.set()
         self._client.close()
 
@@ -48,6 +48,7 @@ class Waking:
             for event in feed:
                 if self._stopping.is_set():
                     return
-                # A step that holds nothing changes nothing; the first of a block says that one was sealed.
+                # An empty flashblock changes nothing, but the first of a block shows that the previous block was
+                # sealed.
                 if not isinstance(event, StepAdded) or event.flashblock.transactions or event.flashblock.index == 0:
                     self._wake()

@@ -1,13 +1,13 @@
-"""The worker: what goes on without being asked for.
+"""Background worker: all processing that no request triggers.
 
 ```text
-woken by a step of the node, or by the clock
+woken by a flashblock of the node, or by the poll interval
   |
   v
-beat       which processes there are, and what falls to this one
-watch      transfers, up to what is pre-confirmed             the first process; others now and then
+beat       active processes, and this process's share
+watch      transfers, including pre-confirmed ones            the first process; others occasionally
 expire     orders whose validBefore is final
-advance    orders, refunds, payouts of this process's share   in a few threads, none waits for a slow one
+advance    orders, refunds, payouts of this process's share   in a few threads, so a slow one delays no other
 ```
 """
 
@@ -35,40 +35,40 @@ from foreseal.payments.watching import Watcher
 log = logging.getLogger(__name__)
 
 _UNUSED = (OrderState.DRAFTED, OrderState.SIGNED, OrderState.STORED, OrderState.VOIDED)
-# What a pass may meet: it is told, and the next pass tries again.
+# Expected errors of a pass: they are logged, and the next pass retries.
 _EXPECTED = (ChainError, LedgerError, SendingError, SQLAlchemyError)
-# Values of one query.
+# Values per query.
 _AT_ONCE = 200
-# Things that are looked at in one pass; the others are due in the next one.
+# Maximum subjects per pass; the others are due in the next pass.
 _MOST = 1_000
-# Seconds between lines about catching up.
+# Seconds between progress log lines while catching up.
 _TELL = 2.0
 
 
 @dataclass(slots=True)
 class State:
-    """How far the worker is, for whoever asks."""
+    """Progress of the worker, for the health check."""
 
     read: int | None = None
     """Block up to which transfers are read."""
     latest: int | None = None
     passed: float | None = None
-    """Seconds since 1970 of the last whole pass."""
+    """Seconds since 1970 of the last complete pass."""
     errors: int = 0
-    """Passes that failed one after the other."""
+    """Consecutive failed passes."""
     share: Share = field(default_factory=lambda: Share(0, 1))
 
     @property
     def caught_up(self) -> bool:
-        """Whether transfers are read up to the newest block that was seen."""
+        """True if transfers are read up to the newest block seen."""
         return self.read is not None and self.latest is not None and self.read >= self.latest
 
 
 class Worker:
-    """Goes on with everything, one `turn` after the other."""
+    """Worker that advances everything, one `turn` at a time."""
 
     def __init__(self, backend: Backend, processes: Processes, pool: Executor, changed: Callable[[], None]) -> None:
-        """`pool` advances orders, refunds and payouts; `changed` is called when something may have happened."""
+        """Set up the worker. `pool` advances orders, refunds and payouts. `changed` is called after each pass."""
         self.state = State()
         self._backend = backend
         self._processes = processes
@@ -84,7 +84,7 @@ class Worker:
         self._seen = 0.0
 
     def turn(self) -> None:
-        """One pass. What goes wrong is logged and tried again by the next one."""
+        """Run one pass. Errors are logged, and the next pass retries."""
         now = self._backend.clock()
         try:
             self._beat(now)
@@ -107,7 +107,7 @@ class Worker:
             self._seen = now
 
     def _watch(self, now: float) -> None:
-        # One process is enough; another looks now and then, should the first be stuck.
+        # One process is enough; the others poll once per lease in case the first is stuck.
         if not self.state.share.first and now - self._watched < self._processes.lease:
             return
         self._watched = now
@@ -117,7 +117,7 @@ class Worker:
             log.debug("another process watches")
 
     def _read(self, read: int, latest: int) -> None:
-        """Told by the watcher after each piece."""
+        """Record the watcher's progress after each range of blocks."""
         state, now = self.state, self._backend.clock()
         behind = latest - read
         if behind > 0 and now - self._told >= _TELL:
@@ -128,7 +128,7 @@ class Worker:
         state.read, state.latest = read, latest
 
     def _expiring(self, moment: Moment) -> list[str]:
-        """Orders that a final block has passed."""
+        """Return the orders whose validBefore a final block has reached."""
         final = moment.head("finalized")
         if final is None:
             return []
@@ -150,7 +150,7 @@ class Worker:
         self._submit(due, Moment(backend.ahead(self._receipts(due))))
 
     def _receipts(self, subjects: list[tuple[str, str]]) -> list[Wish]:
-        """The receipts of what was sent for these, to be asked for at once."""
+        """Return queries for the receipts of these subjects' transactions, to be prefetched."""
         found: list[Wish] = []
         with self._backend.database.reading() as tx:
             for first in range(0, len(subjects), _AT_ONCE):
@@ -161,7 +161,7 @@ class Worker:
         return found
 
     def _submit(self, subjects: list[tuple[str, str]], moment: Node) -> None:
-        """Have each looked at, unless that is being done."""
+        """Submit each subject to the pool, unless it is already in progress."""
         sender = self._backend.sender.at(moment)
         for subject in subjects:
             with self._lock:
@@ -171,7 +171,7 @@ class Worker:
             self._pool.submit(self._look, subject, sender)
 
     def _look(self, subject: tuple[str, str], sender: Sender) -> None:
-        """Advance one thing. Nothing that it meets concerns the others."""
+        """Advance one subject. Its errors do not affect the others."""
         kind, id = subject
         place = None
         try:
@@ -181,7 +181,7 @@ class Worker:
         except _EXPECTED as error:
             told = f"{type(error).__name__}: {error}"[:300]
             log.info("one does not go on", extra={"kind": kind, "subject": id, "error": told})
-        except Exception:  # whatever is wrong with this one, the others go on
+        except Exception:  # a defect with this subject must not stop the others
             log.exception("one fails", extra={"kind": kind, "subject": id})
         finally:
             with self._lock:

@@ -1,1 +1,1 @@
-"""Paid HTTP requests (x402 v2), on the package `x402`: needs the extra `foreseal[x402]`."""
+"""Paid HTTP requests (x402 v2), based on the package `x402`. Needs the extra `foreseal[x402]`."""

@@ -1,6 +1,6 @@
-"""Payment channels of a seller in the database, as the package's scheme keeps them in memory or in files.
+"""A seller's payment channels in the database, in place of the package's storage in memory or files.
 
-Every change is one transaction with the channel's row locked, so that processes that share the database charge a
+Each change is one transaction with a lock on the channel's row. Processes that share the database therefore charge a
 voucher once.
 """
 
@@ -16,18 +16,18 @@ from x402.schemas import PaymentPayload, PaymentRequirements
 from foreseal.payments.ledger import Database, Overtaken
 from foreseal.payments.x402.tables import channels
 
-# The first two of a channel may find no row to lock, and one of them begins anew.
+# The first two updates of a channel may find no row to lock; one of them retries.
 _ATTEMPTS = 3
 
 
 class Channels:
-    """A `ChannelStorage` of the package."""
+    """Implementation of the package's `ChannelStorage`."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def get(self, channel_id: str) -> Channel | None:
-        """A channel as it was last stored."""
+        """Return the stored channel."""
         with self._database.reading() as tx:
             found = tx.execute(
                 select(channels.c.record).where(channels.c.id == channel_id.lower())
@@ -35,21 +35,21 @@ class Channels:
         return None if found is None else _read(found)
 
     def list(self) -> list[Channel]:
-        """All channels."""
+        """Return all channels."""
         with self._database.reading() as tx:
             return [_read(each) for each in tx.execute(select(channels.c.record).order_by(channels.c.id)).scalars()]
 
     def update_channel(
         self, channel_id: str, update: Callable[[Channel | None], Channel | None]
     ) -> ChannelUpdateResult:
-        """Let `update` say what a channel becomes: the same object is no change, None removes it.
+        """Apply `update` to a channel. Returning the same object changes nothing; returning None deletes the channel.
 
-        Raises `Overtaken` if others kept being first.
+        Raises `Overtaken` if other processes repeatedly inserted it first.
         """
         for _ in range(_ATTEMPTS):
             try:
                 return self._update(channel_id.lower(), update)
-            except IntegrityError:  # another process made the channel just now
+            except IntegrityError:  # another process inserted the channel in between
                 continue
         raise Overtaken(f"channel {channel_id} was made by somebody else just now")
 
@@ -73,14 +73,14 @@ class Channels:
 
 
 def is_charged(channel: Channel | None, payment: PaymentPayload) -> bool:
-    """Whether a voucher's request was charged: the channel's sum is beyond what it was before."""
+    """Return True if a voucher's request was charged: the channel's sum exceeds its value before the voucher."""
     if channel is None:
         return False
     return int(channel.charged_cumulative_amount) > _before(payment)
 
 
 def is_reserved(channel: Channel | None, milliseconds: int) -> bool:
-    """Whether a request on the channel is under way at this time since 1970."""
+    """Return True if a request on the channel is in progress at this time, in milliseconds since 1970."""
     return (
         channel is not None
         and channel.pending_request is not None
@@ -89,7 +89,7 @@ def is_reserved(channel: Channel | None, milliseconds: int) -> bool:
 
 
 def charge(storage: Channels, payment: PaymentPayload, charged: int, balance: str | None) -> None:
-    """Charge a request whose process ended before it did. Raises ValueError if the channel went on otherwise."""
+    """Charge a request whose process crashed before it did. Raises ValueError if the channel's sum changed since."""
     raw, before = payment.payload, _before(payment)
 
     def after(current: Channel | None) -> Channel:
@@ -109,7 +109,7 @@ def charge(storage: Channels, payment: PaymentPayload, charged: int, balance: st
 
 
 def _before(payment: PaymentPayload) -> int:
-    """The channel's sum before a voucher, which promises the price on top of it."""
+    """Return the channel's sum before a voucher, which adds the price to it."""
     asked: PaymentRequirements = payment.accepted
     return int(payment.payload["voucher"]["maxClaimableAmount"]) - int(asked.amount)
 

@@ -1,14 +1,14 @@
-"""Where a seller's or a facilitator's process may end between what it means to do and what it did.
+"""Points between intent and effect at which a seller's or facilitator's process may crash.
 
-As `foreseal.payments.crash_points`, whose places in sending and of receipts are passed as well. docs/x402.md says
-what is stored at each.
+The points for sending and receipts in `foreseal.payments.crash_points` apply as well. docs/x402.md lists the stored
+data at each point.
 """
 
 from enum import StrEnum
 
 
 class PaidPoint(StrEnum):
-    """A place in the life of a paid request, in their order."""
+    """A point in the lifetime of a paid request, in order."""
 
     PAYMENT_VERIFIED = "payment verified, nothing stored"
     GRANT_STORED = "grant stored, handler not begun"

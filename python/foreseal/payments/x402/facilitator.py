@@ -1,10 +1,10 @@
-"""The facilitator: it checks what payers signed, settles it on the chain and pays the gas.
+"""Facilitator: checks signed payments, settles them on the chain, and pays the gas.
 
-Its schemes are those of the package `x402`, as they are. What is added is that a settlement is stored before it is
-sent, happens once per payment whoever asks and however often, and that its end can be asked for.
+It uses the schemes of the package `x402` unchanged. In addition, a settlement is stored before it is sent, happens once
+per payment despite repeated requests, and has a status that reports its outcome.
 
-Who shares an account that is paid must share a database of grants too: a facilitator answers a second request for
-the same settlement with the first one's transaction, since it cannot tell a repetition from a second seller.
+Sellers with the same payee account must share a database of grants. A facilitator answers a repeated settlement request
+with the first transaction, because it cannot distinguish a retry from a second seller.
 """
 
 import logging
@@ -39,7 +39,7 @@ _RECEIVERS = keccak(text="receivers(address,address)")[:4]
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What a facilitator settles. Nothing named is anything."""
+    """Tokens and payees that a facilitator settles. An empty set allows any."""
 
     tokens: frozenset[str] = field(default_factory=frozenset)
     payees: frozenset[str] = field(default_factory=frozenset)
@@ -49,7 +49,7 @@ class Bounds:
             object.__setattr__(self, name, frozenset(address(each, name) for each in getattr(self, name)))
 
     def refuses(self, requirements: PaymentRequirements) -> str | None:
-        """Why it would not settle this; None if it would."""
+        """Return the reason for a rejection, or None if the settlement is allowed."""
         if self.tokens and to_checksum_address(requirements.asset) not in self.tokens:
             return "asset_not_allowed"
         if self.payees and to_checksum_address(requirements.pay_to) not in self.payees:
@@ -58,7 +58,7 @@ class Bounds:
 
 
 class _Writing:
-    """One settlement, as the schemes' signer and their store of pending ones see it."""
+    """One settlement, as the schemes' writer and as their store of pending transactions."""
 
     def __init__(self, settlements: Settlements, asked: Asked) -> None:
         self._settlements = settlements
@@ -73,20 +73,20 @@ class _Writing:
         return self.landed
 
     def get(self, key: str) -> str | None:
-        """Hash of the transaction that is on its way or done: a scheme waits for it instead of sending another."""
+        """Return the hash of the pending or completed transaction. A scheme waits for it instead of sending another."""
         row = self._settlements.find(self._asked.payment.key)
         under_way = row is not None and row.digest == self._asked.digest and row.step is not Step.FAILED
         return self._settlements.newest(self._asked.payment.key) if under_way else None
 
     def set(self, key: str, tx_hash: str) -> None:
-        """Nothing: it was stored before it was sent."""
+        """Do nothing: the transaction was stored before it was sent."""
 
     def delete(self, key: str) -> None:
-        """Nothing: what was settled stays known."""
+        """Do nothing: settlements are never deleted."""
 
 
 class _Rehearsal:
-    """A settlement that ends where its transaction would be stored: it is simulated, and no more."""
+    """A simulated settlement, which ends where the transaction would be stored."""
 
     def __init__(self, node: Node, account: str) -> None:
         self._node = node
@@ -103,14 +103,14 @@ class _Rehearsal:
         return None
 
     def set(self, key: str, tx_hash: str) -> None:
-        """Nothing: there is no such transaction."""
+        """Do nothing: the transaction does not exist."""
 
     def delete(self, key: str) -> None:
-        """Nothing."""
+        """Do nothing."""
 
 
 class Facilitator:
-    """Verifies and settles for one chain and one key. May be used from any thread."""
+    """Verifier and settler for one chain and one key. Safe for use from any thread."""
 
     def __init__(self, settlements: Settlements, bounds: Bounds | None = None) -> None:
         self.settlements = settlements
@@ -119,36 +119,36 @@ class Facilitator:
 
     @property
     def node(self) -> Node:
-        """Where it settles."""
+        """Node used for settlements."""
         return self.settlements.sender.node
 
     @property
     def account(self) -> LocalAccount:
-        """Who pays the gas, and whom payers of `upto` name."""
+        """Account that pays the gas, and that payers of `upto` name."""
         return self.settlements.sender.account
 
     def supported(self) -> SupportedResponse:
-        """Schemes, extensions and the account."""
+        """Return schemes, extensions and the account."""
         return self._schemes(None).get_supported()
 
     def verify(self, payment: PaymentPayload, requirements: PaymentRequirements) -> VerifyResponse:
-        """Whether a payment would be settled now, as of `pending`. Raises `Malformed` and what the node raises."""
+        """Check that a payment would be settled now, at `pending`. Raises `Malformed` and the node's errors."""
         payer = granted(payment).key.payer
         refused = self._refused(payment, requirements)
         if refused is not None:
             return VerifyResponse(is_valid=False, invalid_reason=refused, payer=payer)
         found = self._schemes(None).verify(payment, requirements)
         if found.is_valid and requirements.scheme == EXACT and "permit2Authorization" in payment.payload:
-            # The scheme looks at signature, allowance and balance, and simulates nothing.
+            # The scheme checks signature, allowance and balance, but simulates nothing.
             rehearsed = self._schemes(_Rehearsal(self.node, self.account.address)).settle(payment, requirements)
             if rehearsed.error_reason != PENDING:
                 return VerifyResponse(is_valid=False, invalid_reason=rehearsed.error_reason, payer=payer)
         return found
 
     def settle(self, payment: PaymentPayload, requirements: PaymentRequirements) -> SettleResponse:
-        """Settle a payment, or say how it was settled. Raises `Malformed` and what the node raises.
+        """Settle a payment, or return its earlier settlement. Raises `Malformed` and the node's errors.
 
-        `settlement_pending` with a transaction: it is on its way, and asking again is safe.
+        `settlement_pending` with a transaction means that it was sent; a retry is safe.
         """
         wanted = self._wanted(payment, requirements)
         refused = self._refused(payment, requirements)
@@ -173,9 +173,9 @@ class Facilitator:
         return found.model_copy(update={"transaction": landed})
 
     def status(self, key: PaymentKey, deadline: int | None = None) -> Status:
-        """What became of a payment. Of one that was never settled here, the caller says when it ends.
+        """Return the status of a payment. For a payment never settled here, the caller gives its deadline.
 
-        Raises ValueError for a payment of another chain, and what the node raises.
+        Raises ValueError for a payment of another chain, and the node's errors.
         """
         if f"eip155:{key.chain_id}" != self._network:
             raise ValueError(f"payment: is of chain {key.chain_id}, not of {self._network}")
@@ -190,7 +190,7 @@ class Facilitator:
         return look(self.node, key, row.deadline)
 
     def follow(self) -> None:
-        """Look once at all settlements that are not final, and send again what is not on the chain."""
+        """Check once all settlements that are not final, and resend those that are not on the chain."""
         for payment, error in self.settlements.resume().items():
             _log.warning("settlement is not followed", extra={"payment": payment, "reason": str(error)})
 
@@ -199,7 +199,8 @@ class Facilitator:
         found = x402FacilitatorSync()
         found.register(networks, ExactEvmScheme(signer, pending_store=writing))
         found.register(networks, UptoEvmScheme(signer, pending_store=writing))
-        # Without a key that signs for receivers: asked by a payer, it would refund what the seller has not claimed yet.
+        # No authorizer key is passed. With one, a payer's refund request would return money that the seller has not
+        # claimed yet.
         found.register(networks, BatchSettlementEvmFacilitator(signer, None, pending_store=writing))
         found.register_extension(EIP2612_GAS_SPONSORING)
         return found
@@ -219,13 +220,13 @@ class Facilitator:
         if requirements.scheme != payment.accepted.scheme:
             return "unsupported_scheme"
         if requirements.scheme == EXACT and int(requirements.amount) == 0:
-            return "amount_is_zero"  # which would cost gas and nothing else
+            return "amount_is_zero"  # it would only cost gas
         return self.bounds.refuses(requirements)
 
     def _elsewhere(self, wanted: Payment) -> SettleResponse | None:
-        """Success, if somebody else submitted the authorization first and it paid whom it was to pay.
+        """Return a success if another account submitted the authorization first and it paid the same payee.
 
-        Anybody may submit a TransferWithAuthorization that they saw: the money moves as it was signed.
+        Any account may submit a TransferWithAuthorization that it has seen; the signed transfer is the same.
         """
         if wanted.payee is None or wanted.key.contract != wanted.token:
             return None
@@ -253,20 +254,20 @@ class Facilitator:
 
 
 class InProcess:
-    """A facilitator in the seller's own process, as the package's servers take one; the seller follows it too."""
+    """A facilitator in the seller's process, with the package's client interface. The seller also runs `follow`."""
 
     def __init__(self, facilitator: Facilitator) -> None:
         self._facilitator = facilitator
         self.follow = facilitator.follow
 
     async def verify(self, payload: PaymentPayload, requirements: PaymentRequirements) -> VerifyResponse:
-        """As over HTTP."""
+        """Verify like the HTTP client."""
         return await run_in_threadpool(self._facilitator.verify, payload, requirements)
 
     async def settle(self, payload: PaymentPayload, requirements: PaymentRequirements) -> SettleResponse:
-        """As over HTTP."""
+        """Settle like the HTTP client."""
         return await run_in_threadpool(self._facilitator.settle, payload, requirements)
 
     def get_supported(self) -> SupportedResponse:
-        """As over HTTP."""
+        """Return the supported kinds like the HTTP client."""
         return self._facilitator.supported()

@@ -1,7 +1,7 @@
-"""The facilitator over HTTP, as x402 v2 has it: `/verify`, `/settle`, `/supported`, and `/status/{payment}`.
+"""The facilitator over HTTP, as defined by x402 v2: `/verify`, `/settle`, `/supported`, and also `/status/{payment}`.
 
-Answers of 200 say what is so, also that a payment is invalid; 400 what was wrong with the call; 503 that the node did
-not answer, so that nothing is known.
+Status 200 is a definite answer, including an invalid payment. 400 means an invalid call. 503 means that the node did
+not answer, so the outcome is unknown.
 """
 
 import contextlib
@@ -25,18 +25,18 @@ from foreseal.payments.x402.wire import Malformed, read_body, read_bounded
 _log = logging.getLogger(__name__)
 
 LARGEST_BODY = 512 * 1024
-"""Bytes: a claim of 200 vouchers is less."""
+"""Maximum bytes of a body; a claim of 200 vouchers is smaller."""
 _EVERY = 1.0
-"""Seconds between two looks at settlements that are not final."""
+"""Seconds between two checks of settlements that are not final."""
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
 def facilitator_app(facilitator: Facilitator, every: float = _EVERY) -> Starlette:
-    """The ASGI application.
+    """Return the ASGI application.
 
-    Where its server tells it when it starts and ends (ASGI lifespan), it follows what it settled until that is final,
-    `every` so many seconds; otherwise let somebody call `Facilitator.follow`.
+    With ASGI lifespan support in the server, it follows its settlements until they are final, every `every` seconds.
+    Without it, call `Facilitator.follow` regularly.
     """
 
     @contextlib.asynccontextmanager
@@ -84,7 +84,7 @@ def _guarded(endpoint: Endpoint) -> Endpoint:
     async def guarded(request: Request) -> Response:
         try:
             return await endpoint(request)
-        except ValueError as error:  # `Malformed`, and what cannot be a number or an address
+        except ValueError as error:  # `Malformed`, and invalid numbers or addresses
             return JSONResponse({"error": str(error)}, status_code=400)
         except (ChainError, SendingError) as error:
             _log.warning("the node did not help: %s", error)

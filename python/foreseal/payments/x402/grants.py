@@ -1,15 +1,15 @@
 """Grants: one per payment, stored before the handler runs.
 
 ```text
-             payment verified        handler answers       settled, pre-confirmed
+             payment verified        handler responds      settled, pre-confirmed
   (none) ----------------------> Held -----------> Answered ----------------> Settled -> final
-                                  |                  |    ^---- reorganised ----'
-                                  | answers an error '--> 409 while it is unknown
+                                  |                  |    ^---- reorganized ----'
+                                  | error response   '--> 409 while it is unknown
                                   '----> Declined
   Held, Answered, Declined ----> Released      it is proven that the payment was not settled and never will be
 ```
 
-Every process of a seller shares the table; whoever inserts the row runs the handler.
+Every process of a seller shares the table; the process that inserts the row runs the handler.
 """
 
 from dataclasses import dataclass
@@ -28,14 +28,14 @@ Headers = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A response as a whole."""
+    """A complete response."""
 
     status: int
     headers: Headers
     body: bytes
 
     def having(self, **headers: str) -> "Answer":
-        """The same with these headers, written with underscores, in place of what it had of them."""
+        """Return a copy with these headers, written with underscores, in place of headers with the same name."""
         new = {name.replace("_", "-"): value for name, value in headers.items()}
         kept = tuple(pair for pair in self.headers if pair[0].lower() not in new)
         return Answer(self.status, (*kept, *new.items()), self.body)
@@ -43,30 +43,30 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What a request asks a grant for."""
+    """A request for a grant."""
 
     payment: Payment
     payload: PaymentPayload
     requirements: PaymentRequirements
     request: bytes
-    """32 bytes of the request that it was made for."""
+    """32-byte hash of the paid request."""
 
 
 class Grants:
-    """The table, for the processes of one seller."""
+    """The table of grants, for the processes of one seller."""
 
     def __init__(self, ledger: Ledger, lease: int = 60) -> None:
-        """`lease`: seconds for which a process that begins to settle is taken to be at work."""
+        """Set up the grants. `lease` is the number of seconds that a process has to settle before another may."""
         self.ledger = ledger
         self._lease = lease
 
     def find(self, id: str) -> Row[Any] | None:
-        """A grant by the payment's name."""
+        """Return a grant by the payment's name."""
         with self.ledger.database.reading() as tx:
             return tx.execute(select(grants).where(grants.c.id == id)).one_or_none()
 
     def grant(self, claim: Claim) -> bool:
-        """Whether it is granted now, to the caller alone."""
+        """Create a grant. Return True if the caller got it, and so may run the handler."""
         id = claim.payment.key.name
         values = {
             "request": claim.request,
@@ -83,19 +83,19 @@ class Grants:
         return True
 
     def answer(self, id: str, answer: Answer, charged: int) -> None:
-        """Store what the handler answered, and take the lease to settle it."""
+        """Store the handler's response, and take the lease to settle it."""
         with self.ledger.database.transaction() as tx:
             self._keep(tx, id, answer, charged=charged, lease=self.ledger.clock() + self._lease)
             self.ledger.move(tx, grants, locked(tx, grants, id), Trigger.ANSWER)
 
     def decline(self, id: str, answer: Answer) -> None:
-        """Store that the handler answered an error."""
+        """Store the handler's error response."""
         with self.ledger.database.transaction() as tx:
             self._keep(tx, id, answer)
             self.ledger.move(tx, grants, locked(tx, grants, id), Trigger.DECLINE)
 
     def settle(self, id: str, found: SettleResponse) -> Row[Any]:
-        """Note how it was settled; what moves nothing on the chain is final. The grant as it is then."""
+        """Record the settlement. One without a transaction is final at once. Return the updated grant."""
         hash = found.transaction.lower() or None
         values = {"settlement": found.model_dump_json(by_alias=True, exclude_none=True), "transaction_hash": hash}
         with self.ledger.database.transaction() as tx:
@@ -108,7 +108,7 @@ class Grants:
             return read(tx, grants, id)
 
     def unsettled(self, id: str, lost: str | None = None) -> None:
-        """Give the lease back; note why it is not known whether it was settled, if it is not."""
+        """Release the lease. If `lost` is given, record why the outcome is unknown."""
         with self.ledger.database.transaction() as tx:
             row = locked(tx, grants, id)
             tx.execute(update(grants).where(grants.c.id == id).values(lease=0))
@@ -116,9 +116,9 @@ class Grants:
                 self.ledger.move(tx, grants, row, Trigger.LOST, reason=lost)
 
     def lease(self, row: Row[Any]) -> bool:
-        """Whether the caller is the one to settle it now."""
+        """Return True if the caller got the lease to settle now."""
         now = self.ledger.clock()
-        if row.lease > now:  # of many copies none keeps a writer waiting
+        if row.lease > now:  # of many concurrent copies, none blocks a writer
             return False
         mine = (grants.c.id == row.id) & (grants.c.state == GrantState.ANSWERED) & (grants.c.lease <= now)
         with self.ledger.database.transaction() as tx:
@@ -126,35 +126,35 @@ class Grants:
         return taken.rowcount == 1
 
     def release(self, id: str, reason: str) -> None:
-        """Note the proof that nothing was charged and nothing will be."""
+        """Record the proof that nothing was charged and nothing will be."""
         with self.ledger.database.transaction() as tx:
             row = locked(tx, grants, id)
             if self.ledger.allows(grants, row, Trigger.RELEASE):
                 self.ledger.move(tx, grants, row, Trigger.RELEASE, reason=reason)
 
     def reopen(self, id: str, reason: str) -> None:
-        """Note that the chain does not have the settlement any more."""
+        """Record that the chain no longer includes the settlement."""
         with self.ledger.database.transaction() as tx:
             row = locked(tx, grants, id)
             if self.ledger.allows(grants, row, Trigger.REOPEN):
                 self.ledger.move(tx, grants, row, Trigger.REOPEN, transaction=row.transaction_hash, reason=reason)
 
     def deepen(self, id: str, step: Step) -> None:
-        """Note how safe the settlement is."""
+        """Record the settlement's current step."""
         with self.ledger.database.transaction() as tx:
             row = locked(tx, grants, id)
             if row.state is GrantState.SETTLED:
                 self.ledger.follow(tx, grants, row, step)
 
     def unfinished(self) -> list[Row[Any]]:
-        """What is settled and not final, and what a reorganisation took back."""
+        """Return the grants whose settlement is not final, or was undone by a reorganization."""
         settled = (grants.c.state == GrantState.SETTLED) & (grants.c.step != Step.FINAL)
         lost = (grants.c.state == GrantState.ANSWERED) & grants.c.transaction_hash.is_not(None)
         with self.ledger.database.reading() as tx:
             return list(tx.execute(select(grants).where(settled | lost).order_by(grants.c.id)))
 
     def _grant_again(self, id: str, values: dict[str, Any]) -> bool:
-        """Grant what was released and has no end: a voucher that was never charged."""
+        """Grant a released payment without a deadline again: a voucher that was never charged."""
         with self.ledger.database.transaction() as tx:
             row = locked(tx, grants, id)
             if row.state is not GrantState.RELEASED or row.deadline is not None:
@@ -172,12 +172,12 @@ class Grants:
 
 
 def stored_answer(row: Row[Any]) -> Answer:
-    """What the handler answered."""
+    """Return the handler's stored response."""
     headers: Headers = tuple((name, value) for name, value in orjson.loads(row.headers))
     return Answer(row.status, headers, row.body)
 
 
 def stored_payment(row: Row[Any]) -> tuple[PaymentPayload, PaymentRequirements]:
-    """What was paid with, and what for."""
+    """Return the stored payment, and the requirements that it pays."""
     payload = PaymentPayload.model_validate_json(row.payment)
     return payload, PaymentRequirements.model_validate_json(row.requirements)

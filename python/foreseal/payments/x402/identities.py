@@ -1,8 +1,7 @@
-"""Which payment it is: chain, contract, payer and nonce, whatever else is said of it.
+"""Identity of a payment: chain, contract, payer and nonce, independent of its other data.
 
-A nonce is spent once on the chain, so these four are the key of everything durable. Permit2 has nonces of its own,
-apart from those of EIP-3009, since its contract is another. Vouchers spend no nonce: channel and cumulative amount take
-its place.
+The chain accepts a nonce once, so these four are the key of all durable state. Permit2 nonces are separate from
+EIP-3009 nonces, since the contract differs. Vouchers use no nonce: channel and cumulative amount replace it.
 """
 
 import hashlib
@@ -20,28 +19,28 @@ from foreseal.payments.x402.wire import Claim, Deposit, Eip3009, Malformed, Perm
 
 EXACT, UPTO, BATCH = "exact", "upto", "batch-settlement"
 PENDING = "settlement_pending"
-"""The package's word for a settlement that is on its way."""
+"""The package's error reason for a settlement that is still pending."""
 
 
 @dataclass(frozen=True, slots=True)
 class PaymentKey:
-    """What makes a payment this one."""
+    """Unique key of a payment."""
 
     chain_id: int
     contract: str
-    """The token, Permit2, or the contract of the channels."""
+    """The token, Permit2, or the contract of the payment channels."""
     payer: str
     nonce: bytes
     """32 bytes."""
 
     @property
     def name(self) -> str:
-        """As one word, for URLs and tables."""
+        """Text form of the key, for URLs and tables."""
         return f"{self.chain_id}-{self.contract.lower()}-{self.payer.lower()}-0x{self.nonce.hex()}"
 
     @classmethod
     def parse(cls, name: str) -> "PaymentKey":
-        """The key of a name. Raises ValueError."""
+        """Parse a name. Raises ValueError."""
         parts = name.split("-")
         if len(parts) != 4 or not parts[0].isascii() or not parts[0].isdigit() or len(parts[0]) > 18:
             raise ValueError(f"payment: {name!r} is not CHAIN-CONTRACT-PAYER-NONCE")
@@ -51,22 +50,22 @@ class PaymentKey:
 
 @dataclass(frozen=True, slots=True)
 class Payment:
-    """A payment as far as its key and its end go. Amounts in smallest units, times seconds since 1970."""
+    """Key, transfer and expiry of a payment. Amounts are in smallest units, times in seconds since 1970."""
 
     key: PaymentKey
     token: str
     payee: str | None
-    """None where the money does not go to a payee, but into or out of channels."""
+    """None if the money goes into or out of payment channels instead of to a payee."""
     amount: int | None
-    """What moves by the signature: exactly, or at most for `upto`."""
+    """Amount that the signature moves: exact, or a maximum for `upto`."""
     deadline: int | None
-    """No block at or after it takes the payment; for Permit2 no block after it. None: it has no end."""
+    """Expiry: exclusive, but inclusive for Permit2. None if it never expires."""
 
 
 def settled(payment: PaymentPayload, requirements: PaymentRequirements, swept: tuple[int, ...] = ()) -> Payment:
-    """What a facilitator settles on the chain. Raises `Malformed`.
+    """Return the payment that a facilitator settles on the chain. Raises `Malformed`.
 
-    `swept` are a receiver's totals, claimed and paid out: each of them is swept once.
+    `swept` are a receiver's totals, claimed and paid out; each state of them is swept once.
     """
     raw, chain_id, token = payment.payload, _chain(requirements), to_checksum_address(requirements.asset)
     if payment.accepted.scheme != BATCH:
@@ -89,7 +88,7 @@ def settled(payment: PaymentPayload, requirements: PaymentRequirements, swept: t
 
 
 def granted(payment: PaymentPayload) -> Payment:
-    """What a seller grants a request for. Raises `Malformed`."""
+    """Return the payment for which a seller grants a request. Raises `Malformed`."""
     chain_id, token = _chain(payment.accepted), to_checksum_address(payment.accepted.asset)
     if payment.accepted.scheme != BATCH:
         return _signed(payment, chain_id, token)
@@ -100,14 +99,14 @@ def granted(payment: PaymentPayload) -> Payment:
     found: Voucher = checked(Deposit if kind == "deposit" else Voucher, raw, "payload")
     cumulative = int(found.voucher.cumulative)
     said = word(found.voucher.channel, "channel") + cumulative.to_bytes(32, "big")
-    # To ask for what is left repeats the last amount, and is no copy of the request that was paid by it.
+    # A request for the rest repeats the last amount, but is not a copy of the request that the amount paid.
     nonce = keccak(said + orjson.dumps(raw)) if kind == "refund" else keccak(said)
     payer = to_checksum_address(found.channel.payer)
     return Payment(PaymentKey(chain_id, BATCH_SETTLEMENT, payer, nonce), token, None, None, None)
 
 
 def digest(payment: PaymentPayload, requirements: PaymentRequirements) -> bytes:
-    """32 bytes that are the same for the same signed payload and the same demand."""
+    """Return a 32-byte hash of the signed payload and the demand."""
     asked = [requirements.scheme, requirements.network, requirements.asset.lower(), requirements.amount]
     said = [payment.payload, *asked, requirements.pay_to.lower()]
     return hashlib.sha256(orjson.dumps(said, option=orjson.OPT_SORT_KEYS)).digest()
@@ -148,7 +147,7 @@ def _deposit(found: Deposit, chain_id: int, token: str) -> Payment:
 
 
 def _channels(chain_id: int, token: str, account: str, said: object) -> Payment:
-    """A call about channels, which no nonce of a token makes unique: what it says does."""
+    """Return the key of a call about channels. No token nonce makes it unique, so its content does."""
     nonce = hashlib.sha256(orjson.dumps(said, option=orjson.OPT_SORT_KEYS)).digest()
     key = PaymentKey(chain_id, BATCH_SETTLEMENT, to_checksum_address(account), nonce)
     return Payment(key, token, None, None, None)

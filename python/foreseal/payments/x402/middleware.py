@@ -1,12 +1,12 @@
-"""Paid routes of an ASGI application: a request is answered once per payment, and the answer given once it is paid.
+"""Paid routes of an ASGI application: one handler run per payment, and its response only after settlement.
 
 ```text
 no payment                         402, PAYMENT-REQUIRED
-payment is no payment              400
-payment is not good                402, and why
-first with this payment            verified -> granted -> handler -> answer stored -> settled -> answer
-a copy of it                       the stored answer, or 409 with a status URL while that is not known
-handler ended without an answer    409 with a status URL, until it is proven that the payment was not settled
+malformed payment                  400
+invalid payment                    402, with the reason
+first use of the payment           verified -> granted -> handler -> response stored -> settled -> response
+a copy of it                       the stored response, or 409 with a status URL while there is none
+handler ended without a response   409 with a status URL, until it is proven that the payment was not settled
 ```
 """
 
@@ -42,19 +42,22 @@ from foreseal.payments.x402.wire import Malformed, read_bounded, read_header
 _log = logging.getLogger(__name__)
 
 LARGEST = 16 * 1024 * 1024
-"""Bytes of a paid request's body, and of its answer: both are kept whole."""
+"""Maximum bytes of a paid request's body, and of its response: both are held in memory."""
 _EVERY = 1.0
 
 
 class PaidRoutes:
     """ASGI middleware: `app.add_middleware(PaidRoutes, seller=seller)`.
 
-    Routes without a price pass through. A handler finds `request.state.payment`, a `Charge`. While the application
+    Routes without a price pass through. A handler finds a `Charge` in `request.state.payment`. While the application
     runs, settlements are followed until they are final.
     """
 
     def __init__(self, app: ASGIApp, seller: Seller, every: float = _EVERY) -> None:
-        """`every`: seconds between two looks at what is not final."""
+        """Set up the middleware.
+
+        `every` is the number of seconds between two checks of settlements that are not final.
+        """
         self.app = app
         self.seller = seller
         self._every = every
@@ -76,7 +79,7 @@ class PaidRoutes:
         if not prices:
             await self.app(scope, receive, send)
             return
-        # A client that goes away must not end what it paid for half-way.
+        # A client that disconnects must not interrupt the work that it paid for.
         task = asyncio.create_task(self._guarded(_Paid(self, request, prices).answer(), request))
         self._working.add(task)
         task.add_done_callback(self._working.discard)
@@ -98,7 +101,7 @@ class PaidRoutes:
         try:
             name = PaymentKey.parse(id).name
         except ValueError:
-            name = ""  # of no payment
+            name = ""  # matches no payment
         row = await run_in_threadpool(self.seller.grants.find, name)
         if row is None:
             return _json(404, {"error": f"no payment {id[:200]!r} was used here"})
@@ -134,13 +137,13 @@ class PaidRoutes:
                 await self.seller.follow()
             except Silent as error:
                 _log.warning("settlements cannot be followed now: %s", error)
-            except Exception:  # whatever it was, settlements must go on being followed
+            except Exception:  # one failure must not stop the following of settlements
                 _log.exception("settlements could not be followed")
             await asyncio.sleep(self._every)
 
 
 class _Paid:
-    """One request of a route that has a price."""
+    """One request to a route with a price."""
 
     def __init__(self, routes: PaidRoutes, request: Request, prices: Sequence[Price]) -> None:
         self._app = routes.app
@@ -153,7 +156,7 @@ class _Paid:
         self._url = f"{origin or f'{url.scheme}://{url.netloc}'}{self._path}"
 
     async def answer(self) -> Answer:
-        """Raises `Malformed`, `Unavailable` and what is silent."""
+        """Return the response. Raises `Malformed`, `Unavailable` and the errors in `Silent`."""
         given = self._request.headers.getlist(PAYMENT_SIGNATURE_HEADER)
         if len(given) > 1:
             raise Malformed(f"{PAYMENT_SIGNATURE_HEADER}: is given {len(given)} times")
@@ -183,12 +186,12 @@ class _Paid:
         return await self._first(Claim(payment, payload, asked, digest), body)
 
     async def _first(self, claim: Claim, body: bytes) -> Answer:
-        """A payment that no grant is known of."""
+        """Process a payment without a grant."""
         id = claim.payment.key.name
         try:
             directive = await self._seller.verify(claim.payload, claim.requirements)
         except Refused as error:
-            # A copy may have been settled since the look at the grants, and this payment be refused for that.
+            # A copy may have been settled since the check of the grants, and caused this rejection.
             row = await self._find(id)
             if row is not None and row.state is not GrantState.RELEASED:
                 return await self._copy(row, claim.request)
@@ -229,21 +232,21 @@ class _Paid:
         return _paid(answered, row)
 
     async def _uncharged(self, claim: Claim, answered: Answer | None) -> Answer:
-        """Nothing is charged for an error; where there is no answer, the payer asks what became of the payment."""
+        """Charge nothing after an error. Without a response, the payer gets the payment's status URL."""
         id, status = claim.payment.key.name, None if answered is None else answered.status
         await self._seller.cancel(claim.payload, claim.requirements, status)
         if answered is None:
             row = await self._find(id)
             assert row is not None, "a grant is never removed"
-            with contextlib.suppress(*Silent):  # a voucher is released at once, anything else is not proven yet
+            with contextlib.suppress(*Silent):  # a voucher is released at once; other payments lack the proof so far
                 await self._seller.settled_status(row)
             return self._undecided(id, "the handler ended without an answer; nothing is charged for it")
         await run_in_threadpool(self._seller.grants.decline, id, answered)
         return _private(answered)
 
     async def _copy(self, row: Row[Any], digest: bytes) -> Answer:
-        """A payment that was used before."""
-        # Before its end there is nothing that copies, of which there may be many, had to ask the chain for.
+        """Respond to a payment that was used before."""
+        # Before the payment's end no chain query is needed, even for many copies.
         if not self._seller.is_good(row):
             try:
                 found = await self._seller.settled_status(row)
@@ -270,7 +273,7 @@ class _Paid:
         return _paid(stored_answer(row), row)
 
     async def _handled(self, body: bytes, charge: Charge) -> Answer | None:
-        """What the application answers; None if it ends without an answer."""
+        """Return the application's response; None if it ended without one."""
         scope = dict(self._request.scope)
         scope["state"] = {**scope.get("state", {}), "payment": charge}
         given = False
@@ -285,7 +288,7 @@ class _Paid:
         answer = _Collected()
         try:
             await self._app(scope, receive, answer)
-        except Exception:  # the handler's, whatever it is; the payer is told that there is no answer
+        except Exception:  # any error of the handler; the payer gets a response that reports it
             _log.exception("the handler of a paid request failed", extra={"path": self._path})
             return None
         return answer.whole()
@@ -308,7 +311,7 @@ class _Paid:
 
 
 class _Collected:
-    """The messages of a response, as a whole answer."""
+    """Collector of the messages of a response."""
 
     def __init__(self) -> None:
         self._status: int | None = None
@@ -330,14 +333,14 @@ class _Collected:
             raise ValueError(f"the answer of a paid request cannot be {message['type']}")
 
     def whole(self) -> Answer | None:
-        """None where the response was not ended."""
+        """Return the response; None if it is incomplete."""
         if self._status is None or not self._done:
             return None
         return Answer(self._status, self._headers, bytes(self._body))
 
 
 def _route(scope: Scope) -> str:
-    """The path that the application's routes are compared with: decoded, and without the place it is mounted at."""
+    """Return the decoded path without the mount point, as the application's routes match it."""
     path, root = str(scope["path"]), str(scope.get("root_path", ""))
     return path.removeprefix(root) if root and path.startswith(root + "/") else path
 

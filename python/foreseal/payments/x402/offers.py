@@ -1,4 +1,4 @@
-"""What a seller asks for: prices as the package's payment requirements, and how a payment answers them."""
+"""A seller's demands: prices as the package's payment requirements, and 402 responses."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -36,19 +36,22 @@ JSON = ("content-type", "application/json")
 
 @dataclass(frozen=True, slots=True)
 class Shop:
-    """What is sold, for what, and who is paid."""
+    """A seller's prices, payee account and token."""
 
     prices: Mapping[str, Price | Sequence[Price]]
-    """By route, such as `GET /reports/{name}`."""
+    """Prices by route, such as `GET /reports/{name}`."""
     pay_to: str
     domain: Domain
-    """Of the token: name, version, chain and contract."""
+    """Signing domain of the token: name, version, chain and contract."""
     authorizer: LocalAccount | None = None
-    """Signs claims and refunds of payment channels. Needed for `batch-settlement`; keep it apart from facilitators."""
+    """Key that signs claims and refunds of payment channels.
+
+    Required for `batch-settlement`; never give it to facilitators.
+    """
     origin: str | None = None
-    """Scheme and host that buyers see, such as `https://api.example`; by default those of the request."""
+    """Scheme and host that buyers see, such as `https://api.example`; defaults to those of the request."""
     status_path: str = "/x402/payments"
-    """Below it buyers ask what became of a payment."""
+    """Path prefix under which buyers query the status of a payment."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "pay_to", address(self.pay_to, "pay_to"))
@@ -60,18 +63,18 @@ class Shop:
 
     @property
     def network(self) -> str:
-        """CAIP-2."""
+        """CAIP-2 id of the chain."""
         return f"eip155:{self.domain.chain_id}"
 
 
 class Offers:
-    """Demands of a shop, over the package's resource server."""
+    """Demands of a shop, built on the package's resource server."""
 
     def __init__(self, shop: Shop, facilitator: FacilitatorClient, storage: Channels) -> None:
         self.shop = shop
         self.table = PriceTable(shop.prices)
         self.server = x402ResourceServer(facilitator)
-        # The package's schemes are not what its own protocol says, to a type checker.
+        # For a type checker, the package's schemes do not satisfy its own protocol.
         schemes: list[Any] = [ExactEvmScheme(), UptoEvmScheme()]  # type: ignore[no-untyped-call]
         if shop.authorizer is not None:
             signer = LocalAuthorizerSigner(shop.authorizer)
@@ -84,8 +87,10 @@ class Offers:
         self._extensions: dict[str, object] | None = None
 
     async def start(self) -> None:
-        """Ask the facilitator what it supports, once. Raises what it raises, and ValueError for a price that it does
-        not settle."""
+        """Load the facilitator's supported kinds once.
+
+        Raises the facilitator's errors, and ValueError for a price that it does not settle.
+        """
         async with self._starting:
             if self._extensions is not None:
                 return
@@ -99,13 +104,13 @@ class Offers:
             self._extensions = {name: each for name, each in permits.items() if name in supported.extensions}
 
     def requirements(self, prices: Sequence[Price]) -> list[PaymentRequirements]:
-        """The package's requirements of some prices."""
+        """Return the package's requirements for these prices."""
         return [each for price in prices for each in self.server.build_payment_requirements(self._config(price))]
 
     async def demand(
         self, prices: Sequence[Price], url: str, error: str, payment: PaymentPayload | None = None
     ) -> tuple[PaymentRequired, Answer]:
-        """What a 402 says, and the 402."""
+        """Return the content of a 402 response, and the response."""
         permit2 = any(price.way is Way.PERMIT2 or price.scheme is Scheme.UPTO for price in prices)
         required = await self.server.create_payment_required_response(
             self.requirements(prices),

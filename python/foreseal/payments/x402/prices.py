@@ -1,4 +1,4 @@
-"""What requests cost: a table of routes, and what a handler may charge."""
+"""Prices of requests: a table of routes, and the charge that a handler decides."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,18 +13,18 @@ from foreseal.payments.x402.identities import BATCH, EXACT, UPTO, Payment
 
 
 class Scheme(StrEnum):
-    """How a request is paid."""
+    """Payment scheme of a request."""
 
     EXACT = EXACT
-    """The price, by EIP-3009 or over Permit2."""
+    """The price, by EIP-3009 or through Permit2."""
     UPTO = UPTO
-    """What the handler charges, the price at most; over Permit2."""
+    """The handler's charge up to the price, through Permit2."""
     BATCH = BATCH
-    """What the handler charges, the price at most, by a voucher on a payment channel."""
+    """The handler's charge up to the price, by a voucher on a payment channel."""
 
 
 class Way(StrEnum):
-    """How the token moves."""
+    """Method by which the token is transferred."""
 
     EIP3009 = "eip3009"
     PERMIT2 = "permit2"
@@ -32,14 +32,14 @@ class Way(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """One way to pay for a request."""
+    """One payment option for a request."""
 
     amount: int
-    """Smallest units of the token; the most, where the handler says how much."""
+    """Smallest units of the token; a maximum if the handler decides the charge."""
     scheme: Scheme = Scheme.EXACT
     way: Way = Way.EIP3009
     seconds: int = 60
-    """How long a payment may be valid."""
+    """Maximum validity of a payment in seconds."""
 
     def __post_init__(self) -> None:
         if checked(self.amount) == 0:
@@ -50,26 +50,29 @@ class Price:
 
 @dataclass(slots=True)
 class Charge:
-    """What the handler sees of a payment, as `request.state.payment`: who pays, and how much it will be."""
+    """The handler's view of a payment, as `request.state.payment`: payer and charge."""
 
     payment: Payment
     most: int
-    """Smallest units that may be charged."""
+    """Maximum charge in smallest units."""
     fixed: bool
-    """Whether it is this amount and no other (`exact`)."""
+    """True if exactly this amount is charged (`exact`)."""
     amount: int = field(init=False)
-    """Smallest units that are charged as things are."""
+    """Current charge in smallest units."""
 
     def __post_init__(self) -> None:
         self.amount = self.most
 
     @property
     def payer(self) -> str:
-        """The account that pays."""
+        """Account of the payer."""
         return self.payment.key.payer
 
     def charge(self, amount: int) -> None:
-        """Charge so many smallest units. Raises ValueError beyond the price, or for another amount than a fixed one."""
+        """Set the charge in smallest units.
+
+        Raises ValueError beyond the price, or if it differs from a fixed amount.
+        """
         if checked(amount) > self.most:
             raise ValueError(f"amount: {amount} is more than the payer allowed, {self.most}")
         if self.fixed and amount != self.most:
@@ -78,10 +81,10 @@ class Charge:
 
 
 class PriceTable:
-    """Prices by route: `GET /reports/{name}`, with parameters as Starlette writes them. The first that fits counts."""
+    """Prices by route: `GET /reports/{name}`, with parameters in Starlette's syntax. The first match applies."""
 
     def __init__(self, prices: Mapping[str, Price | Sequence[Price]]) -> None:
-        """Raises ValueError for a route that is none, or without a price."""
+        """Build the table. Raises ValueError for an invalid route, or one without a price."""
         self._routes: list[tuple[str, Pattern[str], tuple[Price, ...]]] = []
         for route, given in prices.items():
             method, _, path = route.partition(" ")
@@ -93,15 +96,18 @@ class PriceTable:
             self._routes.append((method, compile_path(path)[0], each))
 
     def all(self) -> list[Price]:
-        """Every price."""
+        """Return every price."""
         return [price for _, _, prices in self._routes for price in prices]
 
     def of(self, method: str, path: str) -> tuple[Price, ...]:
-        """The ways to pay for a request; none if it is free. HEAD costs what GET does, as it runs the same handler."""
+        """Return a request's payment options; empty if it is free.
+
+        HEAD costs as much as GET: it runs the same handler.
+        """
         asked = "GET" if method == "HEAD" else method
         return next((each for verb, form, each in self._routes if verb == asked and form.match(path)), ())
 
 
 def chargeable(payment: Payment, requirements: PaymentRequirements) -> Charge:
-    """What a handler may do with a verified payment."""
+    """Return the charge object that a handler gets for a verified payment."""
     return Charge(payment, int(requirements.amount), fixed=requirements.scheme == Scheme.EXACT)

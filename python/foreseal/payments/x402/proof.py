@@ -1,7 +1,7 @@
-"""What became of a payment, by the chain alone: settled, canceled, open, or never to be settled any more.
+"""Outcome of a payment from the chain alone: settled, canceled, open, or never to be settled.
 
-The proof of non-payment is a final block past the payment's end in whose state the nonce is unused, or a final block in
-which the payer canceled it. Nothing less is one: a facilitator that did not answer may have sent the payment.
+Two facts prove non-payment: a final block past the payment's end whose state has the nonce unused, or a cancellation by
+the payer in a final block. Nothing less does: a facilitator that did not answer may have sent the payment.
 """
 
 from dataclasses import dataclass, replace
@@ -16,44 +16,44 @@ from foreseal.payments.contracts.addresses import BATCH_SETTLEMENT, PERMIT2
 from foreseal.payments.evidence import WIDEST, consumption
 from foreseal.payments.x402.identities import PaymentKey
 
-# nonceBitmap(address,uint256) of Permit2.
+# Selector of Permit2's nonceBitmap(address,uint256).
 _NONCE_BITMAP = bytes.fromhex("4fe02b44")
 
 
 class Fate(StrEnum):
-    """What a payment has come to."""
+    """Outcome of a payment."""
 
     OPEN = "open"
     """Its nonce is unused, and it may still be settled."""
     SETTLED = "settled"
     CANCELED = "canceled"
-    """By its payer."""
+    """Its payer canceled it."""
     SPENT = "spent"
-    """Its nonce is used; whether by a transfer, the chain does not say (Permit2 has no log of it)."""
+    """Its nonce is used, but the chain does not show for which transfer (Permit2 logs no nonce)."""
     UNSETTLED = "unsettled"
-    """It was not settled, and it never will be."""
+    """It was not settled and never will be."""
 
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """What is known of a payment."""
+    """Status of a payment."""
 
     fate: Fate
     final: bool
-    """No reorganisation changes it any more."""
+    """True if no reorganization can change the outcome."""
     transaction: str | None = None
     amount: int | None = None
-    """Smallest units that moved."""
+    """Transferred amount in smallest units."""
     final_block: Head | None = None
-    """The newest final block when that was looked at."""
+    """Newest final block at the time of the check."""
 
     @property
     def never(self) -> bool:
-        """Whether it is proven that the payment was not settled and never will be."""
+        """True if it is proven that the payment was not settled and never will be."""
         return self.final and self.fate in (Fate.CANCELED, Fate.UNSETTLED)
 
     def as_json(self) -> dict[str, Any]:
-        """As sellers and facilitators tell it: amounts as text."""
+        """Return the JSON form that sellers and facilitators serve; amounts are text."""
         block = self.final_block
         return {
             "status": self.fate.value,
@@ -68,7 +68,7 @@ class Status:
 
 
 def used(node: Node, key: PaymentKey, block: Block) -> bool:
-    """Whether a payment's nonce is used or canceled as of a block. Raises what the node raises."""
+    """Return True if a payment's nonce is used or canceled as of a block. Raises the node's errors."""
     if key.contract == PERMIT2:
         place = int.from_bytes(key.nonce, "big")
         data = _NONCE_BITMAP + encode(["address", "uint256"], [key.payer, place >> 8])
@@ -77,23 +77,24 @@ def used(node: Node, key: PaymentKey, block: Block) -> bool:
 
 
 def spent_by(node: Node, key: PaymentKey) -> Receipt | None:
-    """Receipt of the transaction that used or canceled an EIP-3009 nonce, among the newest 1,999 blocks."""
+    """Return the receipt of the transaction that used or canceled an EIP-3009 nonce, within the newest 1,999 blocks."""
     latest = node.head("latest")
     since = 0 if latest is None else max(0, latest.number - WIDEST + 1)
     return consumption(node, key.contract, key.payer, key.nonce, since)
 
 
 def look(node: Node, key: PaymentKey, deadline: int | None) -> Status:
-    """What the chain says of a payment that ends at `deadline`. Raises what the node raises.
+    """Return the chain's status of a payment that ends at `deadline`. Raises the node's errors.
 
-    Payments out of channels have no nonce that the chain knows: they are open as far as it goes.
+    Payments out of channels have no nonce on the chain, so they are always open here.
     """
     if key.contract == BATCH_SETTLEMENT:
         return Status(Fate.OPEN, final=False)
     final = node.head("finalized")
     now = used(node, key, "pending")
     if not now:
-        # Asked after the block was chosen: what is unused there and past its end stays unused.
+        # The final block was chosen before this check. A nonce that is unused there past the payment's end stays
+        # unused.
         past = final is not None and deadline is not None and final.timestamp > deadline
         if past and final is not None and not used(node, key, final.number):
             return Status(Fate.UNSETTLED, final=True, final_block=final)

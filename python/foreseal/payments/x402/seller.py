@@ -1,7 +1,7 @@
-"""What a seller does with payments, apart from HTTP: verify, settle, find out what became of them, and follow them.
+"""Seller logic without HTTP: verify and settle payments, determine their outcome, and follow them until final.
 
-The facilitator is asked over HTTP or in this process; what it says is believed until the chain says otherwise. The node
-is the seller's own: with any facilitator, the proof that a payment was not settled is read from the chain.
+The facilitator runs over HTTP or in this process. Its reports count until the chain contradicts them. The node is the
+seller's own: the proof that a payment was not settled comes from the chain, whichever facilitator is used.
 """
 
 import logging
@@ -33,7 +33,7 @@ from foreseal.payments.x402.wire import HASH
 _log = logging.getLogger(__name__)
 
 Silent = (httpx.HTTPError, OSError, TimeoutError, ChainError, SendingError)
-"""What says nothing about a payment: the facilitator or the node did not answer."""
+"""Errors that leave the outcome open: the facilitator or the node did not answer."""
 
 
 class Unavailable(Exception):
@@ -41,7 +41,7 @@ class Unavailable(Exception):
 
 
 class Refused(Exception):
-    """The payment is not taken. `reason` is the package's word for why."""
+    """The payment is rejected. `reason` is the package's error reason."""
 
     def __init__(self, reason: str, settlement: SettleResponse | None = None) -> None:
         super().__init__(reason)
@@ -50,7 +50,7 @@ class Refused(Exception):
 
 
 class Undecided(Exception):
-    """Whether the payment is settled is not known."""
+    """The payment may or may not be settled."""
 
 
 class Seller:
@@ -72,11 +72,11 @@ class Seller:
         self.offers = Offers(shop, facilitator, self.channels)
         self.facilitator = facilitator
         self.policy = policy or Policy()
-        # The package's scheme measures reservations of channels by this clock.
+        # The package's scheme uses this clock for reservations of channels.
         self._milliseconds = milliseconds or (lambda: int(time.time() * 1000))
 
     async def verify(self, payload: PaymentPayload, asked: PaymentRequirements) -> SkipHandlerDirective | None:
-        """Verify a payment; of one that is for no handler (a channel's refund) what to answer.
+        """Verify a payment. For a payment without a handler (a channel's refund), return the response to send.
 
         Raises `Refused` and `Unavailable`.
         """
@@ -84,21 +84,21 @@ class Seller:
             found = await self.offers.server.verify_payment(payload, asked)
         except PaymentAbortedError as error:
             raise Refused(error.reason or "payment_refused") from error
-        except (*Silent, ValueError) as error:  # the package says ValueError where a facilitator answers no 200
+        except (*Silent, ValueError) as error:  # the package raises ValueError if a facilitator's response is not 200
             raise Unavailable(str(error)) from error
         if not found.is_valid:
             raise Refused(found.invalid_reason or "payment_invalid")
         return found.skip_handler
 
     async def settle(self, payload: PaymentPayload, asked: PaymentRequirements, charged: int) -> SettleResponse:
-        """Settle a payment. Raises `Refused` where it is said that it was not settled, `Undecided` otherwise."""
+        """Settle a payment. Raises `Refused` if it is reported as not settled, `Undecided` if the outcome is open."""
         wanted = asked.model_copy(update={"amount": str(charged)})
         try:
             found = await self.offers.server.settle_payment(payload, wanted)
         except PaymentAbortedError as error:
             raise Refused(error.reason or "payment_refused") from error
         except Exception as error:
-            # Whatever went wrong, the facilitator may have sent it.
+            # After any other error, the facilitator may still have sent it.
             _log.warning("settlement is undecided", extra={"reason": str(error)})
             raise Undecided(str(error)) from error
         moves = found.transaction or (charged and asked.scheme != BATCH)
@@ -111,16 +111,16 @@ class Seller:
         raise Refused(found.error_reason or "settlement_failed", found)
 
     async def cancel(self, payload: PaymentPayload, asked: PaymentRequirements, status: int | None) -> None:
-        """Let go of what verifying reserved, as the handler answered an error, or nothing."""
+        """Release the reservations of `verify` after an error response of the handler, or after none."""
         dispatcher = self.offers.server.create_payment_cancellation_dispatcher(payload, asked, None, None, [])
         threw = VerifiedPaymentCancelOptions(reason="handler_threw")
         failed = VerifiedPaymentCancelOptions(reason="handler_failed", response_status=status)
         await dispatcher.cancel(threw if status is None else failed)
 
     async def finish(self, row: Row[Any]) -> Row[Any]:
-        """Settle what a handler answered and its process did not settle; the grant as it is then.
+        """Settle a stored response that its process did not settle. Return the updated grant.
 
-        Raises `Refused` and `Undecided`. The chain is asked first, so that nothing is settled that is settled already.
+        Raises `Refused` and `Undecided`. The chain is checked first, so a settled payment is not settled again.
         """
         try:
             response = await self._finished(row)
@@ -133,11 +133,11 @@ class Seller:
         return await run_in_threadpool(self.grants.settle, row.id, response)
 
     def is_good(self, row: Row[Any]) -> bool:
-        """Whether a grant's payment has an end, and is not past it."""
+        """Return True if a grant's payment has a deadline that has not passed."""
         return row.state is not GrantState.RELEASED and row.deadline is not None and self.ledger.clock() <= row.deadline
 
     def fate(self, row: Row[Any]) -> Status:
-        """What became of a grant's payment. Raises what the node raises."""
+        """Return the status of a grant's payment. Raises the node's errors."""
         if row.state is GrantState.SETTLED:
             return Status(Fate.SETTLED, row.step is Step.FINAL, row.transaction_hash, row.charged)
         if row.state is GrantState.RELEASED:
@@ -145,24 +145,25 @@ class Seller:
         payload, asked = stored_payment(row)
         if asked.scheme != BATCH:
             return look(self.node, PaymentKey.parse(row.id), row.deadline)
-        if payload.payload["type"] == "refund":  # which charges nothing, and is done or not by the facilitator alone
+        if payload.payload["type"] == "refund":  # a refund charges nothing, and only the facilitator executes it
             return Status(Fate.OPEN, final=False)
         channel = self.channels.get(payload.payload["voucher"]["channelId"])
         if channels.is_charged(channel, payload):
             return Status(Fate.SETTLED, final=True, amount=row.charged)
-        # Nobody else charges it: what is neither charged nor reserved will not be, unless an answer waits for it.
+        # Only this seller charges the channel. Without charge or reservation, it will not be charged, unless a stored
+        # response waits for settlement.
         free = row.state is not GrantState.ANSWERED and not channels.is_reserved(channel, self._milliseconds())
         return Status(Fate.UNSETTLED if free else Fate.OPEN, final=free)
 
     async def settled_status(self, row: Row[Any]) -> Status:
-        """The same, and the grant is released where that is proven."""
+        """Return the status from `fate`, and release the grant if non-payment is proven."""
         found = await run_in_threadpool(self.fate, row)
         if found.never and row.state is not GrantState.RELEASED:
             await run_in_threadpool(self.grants.release, row.id, found.fate)
         return found
 
     async def follow(self) -> None:
-        """Look at all that is settled and not final; what a reorganisation took back is settled again."""
+        """Check every settlement that is not final, and settle again if a reorganization undid it."""
         if isinstance(self.facilitator, InProcess):
             await run_in_threadpool(self.facilitator.follow)
         for row in await run_in_threadpool(self.grants.unfinished):
@@ -182,7 +183,7 @@ class Seller:
         payload, asked = stored_payment(row)
         wanted = granted(payload)
         moved = [each for each in transfers(receipt, wanted.token) if each.sender == wanted.key.payer]
-        # What a channel's deposit moves is in the receipt of whoever sent it; the channel has the rest.
+        # A deposit pays the channel contract, not the payee; the channel's record covers the charge.
         paid = asked.scheme == BATCH or any(
             (each.recipient, each.amount) == (wanted.payee, row.charged) for each in moved
         )
@@ -209,7 +210,7 @@ class Seller:
     async def _finish_voucher(
         self, row: Row[Any], payload: PaymentPayload, asked: PaymentRequirements
     ) -> SettleResponse:
-        """Charge a channel for a process that ended before it did."""
+        """Charge a channel for a process that crashed before it did."""
         kind, balance = payload.payload.get("type"), None
         response = _response(row, asked)
         if kind == "refund":
@@ -227,7 +228,7 @@ class Seller:
 
 
 def _on_chain(row: Row[Any], asked: PaymentRequirements, found: Status) -> SettleResponse | None:
-    """The settlement that the chain shows already, of a payment that is all or nothing."""
+    """Return the settlement that the chain already shows; None unless it has the full amount."""
     if asked.scheme == BATCH and found.fate is Fate.SETTLED:
         return _response(row, asked)
     if found.fate is not Fate.SETTLED or found.transaction is None or found.amount != row.charged:

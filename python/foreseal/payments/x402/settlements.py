@@ -1,21 +1,21 @@
-"""Settlements of signed payments: each is one transaction, stored before it is sent.
+"""Settlements of signed payments. Each is one transaction, stored before it is sent.
 
 ```text
-wait for the payer's turn            one settlement of a payer is on its way at a time
+wait for the payer's lock            only one settlement of a payer is in flight
   |
-simulate on `pending`                would revert: refused, nothing is stored
+simulate on `pending`                would revert: rejected, nothing is stored
   |
-  |  one database transaction:       the turn, if nobody had it since
+  |  one database transaction:       the lock, if no other settlement held it since
   |                                  the settlement: unique by chain, contract, payer and nonce
   |                                  account nonce, signed bytes
 commit
   |
-send . . . receipt, which gives the turn back -> provisional -> confirmed -> final
+send . . . receipt, which frees the lock -> provisional -> confirmed -> final
 ```
 
-What was simulated is still so when it is sent: nothing else of that payer was sent in between by whoever shares the
-database. So a transaction reverts only where the payer, or whoever governs the token, is faster than a step of the
-node.
+The simulation still holds when the transaction is sent: no process with the same database sent anything else of that
+payer in between. A transaction therefore reverts only if the payer, or the token's administrator, acts faster than one
+flashblock of the node. The locks are in the table `turns`.
 """
 
 import time
@@ -48,22 +48,22 @@ T = TypeVar("T")
 
 
 class AlreadySettling(Exception):
-    """The payment is being settled, or was, in another way than is asked for now."""
+    """The payment is being settled, or was, on other terms than requested."""
 
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How long answers wait."""
+    """Timeouts of responses."""
 
     seconds: float = 5.0
-    """For the payer's turn, and for a receipt."""
+    """Maximum wait for the payer's lock, and for a receipt."""
     look: float = 0.05
-    """Seconds between two looks."""
+    """Seconds between two polls."""
     now: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
 
     def until(self, look: Callable[[], T | None], what: str) -> T:
-        """What `look` finds as soon as that is not None. Raises TimeoutError."""
+        """Poll `look` until it returns a result other than None. Raises TimeoutError."""
         end = self.now() + self.seconds
         while True:
             found = look()
@@ -76,15 +76,15 @@ class Patience:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A settlement that somebody asks for."""
+    """A requested settlement."""
 
     payment: Payment
     digest: bytes
-    """Of payload and demand: the same settlement may be asked for again, another one of the same payment may not."""
+    """Hash of payload and demand. A request may be repeated with the same hash, not with another one."""
 
 
 class Settlements:
-    """The settlements that one key pays the gas for."""
+    """Settlements whose gas one key pays."""
 
     def __init__(self, ledger: Ledger, sender: Sender, patience: Patience | None = None) -> None:
         self.ledger = ledger
@@ -92,12 +92,12 @@ class Settlements:
         self.patience = patience or Patience()
 
     def find(self, key: PaymentKey) -> Row[Any] | None:
-        """What is known of a payment."""
+        """Return the stored settlement of a payment."""
         with self.ledger.database.reading() as tx:
             return tx.execute(select(settlements).where(settlements.c.id == key.name)).one_or_none()
 
     def newest(self, key: PaymentKey) -> str | None:
-        """Hash of the newest transaction that was signed for a payment."""
+        """Return the hash of the newest transaction signed for a payment."""
         wanted = (
             select(attempts.c.hash)
             .join(transactions)
@@ -109,29 +109,29 @@ class Settlements:
             return tx.execute(wanted).scalar_one_or_none()
 
     def submit(self, asked: Asked, target: str, data: bytes) -> str:
-        """Hash of the transaction that settles a payment: a new one, or that of whoever asked before.
+        """Return the hash of the transaction that settles a payment: a new one, or the one of an earlier request.
 
-        Raises `AlreadySettling` if it is settled otherwise, `Reverted` if it would revert, TimeoutError if the payer's
-        turn does not come, and what the node raises.
+        Raises `AlreadySettling` if it is settled on other terms, `Reverted` if it would revert, TimeoutError if the
+        payer's lock stays taken, and the node's errors.
         """
         key = asked.payment.key
 
         def attempt() -> int | None:
             count = self._turn(key)
             if count is None and self.find(key) is None:
-                return None  # another settlement of this payer is on its way
+                return None  # another settlement of this payer is in flight
             if self._begun(asked):
                 return 0
             call = self.sender.call(target, data)
             try:
                 with self.ledger.database.transaction() as tx:
                     if count is None or not self._take(tx, key, count):
-                        return None  # something of this payer was sent since: simulate again
+                        return None  # another settlement of this payer was sent since: simulate again
                     stored = self._store(tx, asked, call)
                     self.ledger.passed(PaidPoint.SETTLEMENT_DECIDED)
                     return stored
             except Duplicate:
-                return None  # somebody stored it just now: the next look finds it
+                return None  # another process just stored it: the next poll finds it
 
         intent = self.patience.until(attempt, f"turn of {key.payer}")
         if intent:
@@ -142,7 +142,7 @@ class Settlements:
         return found
 
     def release(self, asked: Asked) -> None:
-        """Note that a payment is settled with nothing. Raises `AlreadySettling`."""
+        """Record that a payment is settled with amount 0. Raises `AlreadySettling`."""
         try:
             with self.ledger.database.transaction() as tx:
                 self.ledger.create(tx, settlements, Trigger.RELEASE, **self._values(asked))
@@ -152,14 +152,17 @@ class Settlements:
                 raise AlreadySettling(f"{asked.payment.key.name} is settled in another way") from None
 
     def receipt(self, key: PaymentKey) -> Receipt:
-        """Receipt of a settlement, pre-confirmed or in a block. Raises TimeoutError, and what the node raises."""
+        """Return the receipt of a settlement, pre-confirmed or in a block.
+
+        Raises TimeoutError and the node's errors.
+        """
 
         def look() -> Receipt | None:
             outcome = self._look(key.name)
             if outcome is not None and outcome.receipt is not None:
                 return outcome.receipt
             row = self.find(key)
-            # Whoever stored it may not have sent it, and a reorganisation may have taken it back.
+            # The process that stored it may not have sent it, or a reorganization may have undone it.
             if row is not None and row.step in (Step.INTENDED, Step.UNKNOWN):
                 self.advance(key.name)
             return None
@@ -167,7 +170,7 @@ class Settlements:
         return self.patience.until(look, f"receipt of {key.name}")
 
     def advance(self, id: str) -> Row[Any]:
-        """Note what the chain says of a settlement, and send its bytes again where there is no receipt."""
+        """Record the chain's state of a settlement, and resend its bytes if it has no receipt."""
         outcome = self._look(id)
         with self.ledger.database.reading() as tx:
             intent = open_intent(tx, Purpose.SETTLE, id)
@@ -177,24 +180,27 @@ class Settlements:
             return read(tx, settlements, id)
 
     def resume(self) -> dict[str, Exception]:
-        """Advance all that is not final, as after a start; what went wrong, by the payment's name."""
+        """Advance all settlements that are not final, for example after a start.
+
+        Return the errors by the payment's name.
+        """
         with self.ledger.database.reading() as tx:
             ids = open_subjects(tx, Purpose.SETTLE)
         return advance_each(ids, self.advance)
 
     def _begun(self, asked: Asked) -> bool:
-        """Whether it is on its way or done. Raises `AlreadySettling` for another settlement of the same payment."""
+        """Return True if it is pending or settled. Raises `AlreadySettling` for the same payment on other terms."""
         row = self.find(asked.payment.key)
         if row is None:
             return False
-        if row.step is Step.FAILED:  # for good: another settlement may take its place
+        if row.step is Step.FAILED:  # finally failed: another settlement may replace it
             return False
         if row.digest != asked.digest or row.state is SettlementState.RELEASED:
             raise AlreadySettling(f"{asked.payment.key.name} is settled in another way")
         return True
 
     def _turn(self, key: PaymentKey) -> int | None:
-        """How many turns this payer had; None while one is held. A payer's row is made where there is none."""
+        """Return how often this payer's lock was taken; None while it is held. Insert the payer's row if missing."""
         mine = (turns.c.chain_id == key.chain_id) & (turns.c.payer == key.payer)
         with self.ledger.database.reading() as tx:
             row = tx.execute(select(turns).where(mine)).one_or_none()
@@ -237,7 +243,7 @@ class Settlements:
         }
 
     def _look(self, id: str) -> Outcome | None:
-        """Where the transaction of a settlement is, noted; None where all is said."""
+        """Record the outcome of a settlement's transaction, and return it; None without a transaction."""
         with self.ledger.database.reading() as tx:
             read(tx, settlements, id)
             intent = open_intent(tx, Purpose.SETTLE, id)
@@ -258,11 +264,12 @@ class Settlements:
 
 
 def _shown(row: Row[Any], receipt: Receipt) -> dict[str, Any] | None:
-    """Nothing further, if the logs of a receipt show what was to be settled; its status alone shows nothing.
+    """Return an empty dict if the receipt's logs show the settlement, else None. Its status alone proves nothing.
 
-    A success without them is no settlement, and no lie of the node: anybody's token may do nothing at all.
+    A successful receipt without these logs is not a settlement, and not a fault of the node: any token contract may do
+    nothing.
     """
-    if row.amount is None:  # a call about channels: the contract's own accounts say what it did
+    if row.amount is None:  # a call about channels: only the contract's own accounting shows its effect
         return {} if receipt.succeeded else None
     settled = any(
         moved.sender == row.payer

@@ -1,8 +1,8 @@
-"""The node as the package's facilitator schemes want one: reads as of `pending`, and writes that are intents.
+"""The node as signer of the package's facilitator schemes: reads at `pending`, and writes as intents.
 
-The schemes are the package's, unmodified. What they ask for is a signer that reads contracts, sends a transaction and
-waits for its receipt. This one reads what is pre-confirmed, and hands each transaction to `Settlements`, which
-stores it before it is sent.
+The schemes are the package's, unmodified. They need a signer that reads contracts, sends a transaction and waits for
+its receipt. This signer reads pre-confirmed state, and passes each transaction to `Settlements`, which stores it before
+it is sent.
 """
 
 from collections.abc import Callable, Sequence
@@ -26,23 +26,23 @@ _CONTRACTS = ("Permit2", "ExactPermit2Proxy", "UptoPermit2Proxy", "BatchSettleme
 
 
 class ContractReverted(Exception):
-    """A call or transaction would revert. The schemes look for the names and texts of reasons in what it says."""
+    """A call or transaction would revert. The schemes search the message for error names and revert strings."""
 
 
 class Writer(Protocol):
-    """Where a scheme's transaction goes."""
+    """Destination of a scheme's transaction."""
 
     def submit(self, target: str, data: bytes) -> str:
-        """Its hash, once it is stored and handed over. Raises `Reverted` if it would revert."""
+        """Store and send the transaction. Return its hash. Raises `Reverted` if it would revert."""
         ...
 
     def receipt(self) -> Receipt:
-        """Its receipt, waited for. Raises TimeoutError."""
+        """Wait for the receipt, and return it. Raises TimeoutError."""
         ...
 
 
 class NodeSigner:
-    """A `FacilitatorEvmSigner` of the package. Without a writer it sends nothing."""
+    """Implementation of the package's `FacilitatorEvmSigner`. Without a writer it sends nothing."""
 
     def __init__(self, node: Node, account: str, writer: Writer | None = None) -> None:
         self._node = node
@@ -50,25 +50,25 @@ class NodeSigner:
         self._writer = writer
 
     def get_addresses(self) -> list[str]:
-        """The account that pays for gas."""
+        """Return the account that pays the gas."""
         return [self._account]
 
     def get_chain_id(self) -> int:
-        """As the node has it."""
+        """Return the node's chain id."""
         return self._node.chain_id()
 
     def get_code(self, address: str) -> bytes:
-        """Code of an account."""
+        """Return the code of an account."""
         return self._node.code(to_checksum_address(address), _BLOCK)
 
     def get_balance(self, address: str, token_address: str) -> int:
-        """Smallest units of a token."""
+        """Return the balance of a token in smallest units."""
         return Token(self._node, to_checksum_address(token_address)).balance(to_checksum_address(address), _BLOCK)
 
     def read_contract(self, address: str, abi: list[dict[str, Any]], function_name: str, *args: Any) -> Any:
-        """What a function answers to the facilitator's account: one value by itself, several as a tuple.
+        """Call a function as the facilitator's account. Return a single value directly, several as a tuple.
 
-        Raises `ContractReverted`, and what the node raises.
+        Raises `ContractReverted` and the node's errors.
         """
         data = encode_contract_call(abi, function_name, *args)
         with_reason = _explained(lambda: self._node.call(to_checksum_address(address), data, _BLOCK, self._account))
@@ -85,7 +85,7 @@ class NodeSigner:
         message: dict[str, Any],
         signature: bytes,
     ) -> bool:
-        """Whether the token would take a signature as this account's (EIP-712, ERC-1271)."""
+        """Return True if the token would accept a signature of this account (EIP-712, ERC-1271)."""
         return verify_typed_data_strict(self, address, domain, types, primary_type, message, signature)  # type: ignore[arg-type]
 
     def write_contract(
@@ -96,7 +96,10 @@ class NodeSigner:
         *args: Any,
         data_suffix: str | None = None,
     ) -> str:
-        """Hash of the transaction that settles. Raises `ContractReverted` where it would revert: then none is sent."""
+        """Submit a settlement and return its hash.
+
+        Raises `ContractReverted` if it would revert; nothing is sent then.
+        """
         writer = self._writer
         if writer is None:
             self._refuse()
@@ -106,11 +109,11 @@ class NodeSigner:
         return str(_explained(lambda: writer.submit(to_checksum_address(address), data)))
 
     def send_transaction(self, to: str, data: bytes) -> str:
-        """Refused: wallets are not created here."""
+        """Raise RuntimeError: no wallets are created here."""
         self._refuse()
 
     def wait_for_transaction_receipt(self, tx_hash: str) -> TransactionReceipt:
-        """The receipt of the settlement, pre-confirmed or in a block. Raises TimeoutError."""
+        """Return the receipt of the settlement, pre-confirmed or in a block. Raises TimeoutError."""
         if self._writer is None:
             self._refuse()
         found = self._writer.receipt()
@@ -130,7 +133,7 @@ def _explained(act: Callable[[], Any]) -> Any:
 
 @cache
 def _errors() -> dict[bytes, str]:
-    """Names of the contracts' errors by selector: nodes give their bytes alone."""
+    """Return names of the contracts' errors by selector. Nodes return only the bytes."""
     found: dict[bytes, str] = {}
     for contract in _CONTRACTS:
         for entry in load(contract).abi:

@@ -1,6 +1,6 @@
-"""Tables of x402: settlements and turns of payers of a facilitator, grants and channels of a seller.
+"""Tables of x402: settlements and payer locks of a facilitator, grants and channels of a seller.
 
-Units as in `ledger.tables`.
+Columns have the same units as in `ledger.tables`.
 """
 
 from sqlalchemy import BigInteger, Column, Index, Integer, LargeBinary, String, Table, Text, UniqueConstraint
@@ -11,7 +11,7 @@ from foreseal.payments.ledger.tables import metadata
 from foreseal.payments.ledger.transitions import TRANSITIONS
 
 NAME = 200
-"""Characters of a payment's name at most."""
+"""Maximum characters of a payment's name."""
 
 settlements = Table(
     "x402_settlements",
@@ -21,12 +21,12 @@ settlements = Table(
     Column("contract", String(42), nullable=False),
     Column("payer", String(42), nullable=False),
     Column("nonce", LargeBinary(32), nullable=False),
-    # Of what the payer signed and the seller asked for: a second settlement must be the same one.
+    # Hash of the payer's payload and the seller's demand; a repeated settlement must match it.
     Column("digest", LargeBinary(32), nullable=False),
     Column("token", String(42), nullable=False),
     Column("payee", String(42)),
     Column("amount", Units),
-    # As the payer signed it: a uint256.
+    # Signed by the payer: a uint256.
     Column("deadline", Units),
     Column("state", Word(SettlementState), nullable=False),
     Column("step", Word(Step), nullable=False),
@@ -39,7 +39,7 @@ turns = Table(
     metadata,
     Column("chain_id", BigInteger, primary_key=True, autoincrement=False),
     Column("payer", String(42), primary_key=True),
-    # The settlement that is on its way; none while the next may be simulated.
+    # The settlement in flight; null while the next one may be simulated.
     Column("holder", String(NAME)),
     Column("taken", BigInteger, nullable=False),
 )
@@ -48,13 +48,13 @@ grants = Table(
     "x402_grants",
     metadata,
     Column("id", String(NAME), primary_key=True),
-    # Of the request that it was made for: method, path, query and body.
+    # Hash of the paid request: method, path, query and body.
     Column("request", LargeBinary(32), nullable=False),
     Column("payment", Text, nullable=False),
     Column("requirements", Text, nullable=False),
-    # As the payer signed it: a uint256.
+    # Signed by the payer: a uint256.
     Column("deadline", Units),
-    # Until then somebody is taken to be at work on it.
+    # Until this time a process is settling it.
     Column("lease", BigInteger, nullable=False),
     Column("charged", Units),
     Column("status", Integer),

@@ -1,8 +1,8 @@
-"""What comes over the wire, checked before anything is done with it: headers, bodies, payloads of each scheme.
+"""Validation of input from the network: headers, bodies, and the payloads of each scheme.
 
-The package's own models leave the payload of a scheme a dictionary of anything. Here every field that is used has its
-form; what has another one is `Malformed`, which names the field. Amounts are decimal texts of a token's smallest units,
-times decimal texts of seconds since 1970.
+The package's models accept any dictionary as a scheme's payload. Here every field in use has a fixed format; any other
+raises `Malformed` with the field's name. Amounts are decimal texts in a token's smallest units, times decimal texts in
+seconds since 1970.
 """
 
 import base64
@@ -18,15 +18,15 @@ from x402.schemas import PaymentPayload, PaymentRequirements
 from foreseal.payments.amounts import LARGEST
 
 HASH = re.compile(r"0x[0-9a-fA-F]{64}")
-"""Of a transaction."""
-# Signatures of wallets are longer than 65 bytes, and bounded all the same.
+"""Format of a transaction hash."""
+# Wallet signatures may exceed 65 bytes, but the length is bounded.
 _SIGNATURE = 8192
-# A claim of more does not fit into a block.
+# A claim with more vouchers does not fit into a block.
 _CLAIMS = 200
 
 
 class Malformed(ValueError):
-    """What was sent is not of the form that x402 v2 asks for; the text names the field."""
+    """The input does not conform to x402 v2. The message names the field."""
 
 
 def _uint256(text: str) -> str:
@@ -64,14 +64,14 @@ class Eip3009(_Part):
 
 
 class Permitted(_Part):
-    """Token and most that Permit2 may move."""
+    """Token and maximum amount that Permit2 may move."""
 
     token: Address
     amount: Uint
 
 
 class Witness(_Part):
-    """What the payer signed beside Permit2's own fields; `facilitator` for `upto` alone."""
+    """Fields that the payer signs in addition to Permit2's own; `facilitator` for `upto` only."""
 
     to: Address
     facilitator: Address | None = None
@@ -79,7 +79,7 @@ class Witness(_Part):
 
 
 class _Transfer(_Part):
-    """What is signed of every transfer through Permit2."""
+    """Signed fields of every transfer through Permit2."""
 
     payer: Address = Field(alias="from")
     permitted: Permitted
@@ -95,14 +95,14 @@ class Permit2Terms(_Transfer):
 
 
 class Permit2(_Part):
-    """Payload of `exact` over Permit2, and of `upto`."""
+    """Payload of `exact` through Permit2, and of `upto`."""
 
     authorization: Permit2Terms = Field(alias="permit2Authorization")
     signature: Signature
 
 
 class ChannelTerms(_Part):
-    """What a payment channel's id is the hash of."""
+    """Fields whose hash is a payment channel's id."""
 
     payer: Address
     payer_authorizer: Address = Field(alias="payerAuthorizer")
@@ -114,7 +114,7 @@ class ChannelTerms(_Part):
 
 
 class VoucherTerms(_Part):
-    """A promise of so much in sum over the channel's life."""
+    """A signed cumulative amount over the channel's lifetime."""
 
     channel: Word = Field(alias="channelId")
     cumulative: Uint = Field(alias="maxClaimableAmount")
@@ -122,7 +122,7 @@ class VoucherTerms(_Part):
 
 
 class ReceiveTerms(_Part):
-    """The deposit's EIP-3009 authorization; the rest of it follows from the channel."""
+    """The deposit's EIP-3009 authorization; its other fields follow from the channel."""
 
     valid_after: Uint = Field(alias="validAfter")
     valid_before: Uint = Field(alias="validBefore")
@@ -144,21 +144,21 @@ class DepositPermit2Terms(_Transfer):
 
 
 class DepositAuthorization(_Part):
-    """One of the two."""
+    """Authorization of a deposit: one of the two forms."""
 
     erc3009: ReceiveTerms | None = Field(default=None, alias="erc3009Authorization")
     permit2: DepositPermit2Terms | None = Field(default=None, alias="permit2Authorization")
 
 
 class DepositTerms(_Part):
-    """How much goes into the channel."""
+    """Amount and authorization of a deposit into the channel."""
 
     amount: Uint
     authorization: DepositAuthorization
 
 
 class Voucher(_Part):
-    """Payload of `batch-settlement` on an open channel; of type refund it asks for what is left."""
+    """Payload of `batch-settlement` on an open channel; with type refund it requests the rest."""
 
     channel: ChannelTerms = Field(alias="channelConfig")
     voucher: VoucherTerms
@@ -171,14 +171,14 @@ class Deposit(Voucher):
 
 
 class ClaimedVoucher(_Part):
-    """The channel and its promise, as a claim has them."""
+    """Channel and cumulative amount, as a claim contains them."""
 
     channel: ChannelTerms
     cumulative: Uint = Field(alias="maxClaimableAmount")
 
 
 class ClaimTerms(_Part):
-    """A voucher that the receiver cashes."""
+    """A voucher that the receiver claims."""
 
     voucher: ClaimedVoucher
     signature: Signature
@@ -186,21 +186,21 @@ class ClaimTerms(_Part):
 
 
 class Claim(_Part):
-    """What a seller has a facilitator claim."""
+    """A seller's request that a facilitator claims vouchers."""
 
     claims: Annotated[list[ClaimTerms], Field(min_length=1, max_length=_CLAIMS)]
     signature: Signature | None = Field(default=None, alias="claimAuthorizerSignature")
 
 
 class Sweep(_Part):
-    """Claimed money to its receiver."""
+    """A transfer of claimed money to its receiver."""
 
     receiver: Address
     token: Address
 
 
 class Refund(Voucher):
-    """What a seller has a facilitator give back of a channel."""
+    """A seller's request that a facilitator refunds money of a channel."""
 
     amount: Uint
     refund_nonce: Uint = Field(alias="refundNonce")
@@ -210,7 +210,7 @@ class Refund(Voucher):
 
 
 class _Requirements(BaseModel):
-    """The fields of payment requirements that the package leaves plain texts."""
+    """Fields of payment requirements that the package leaves as plain texts."""
 
     model_config = ConfigDict(strict=True, from_attributes=True)
 
@@ -224,7 +224,7 @@ M = TypeVar("M", bound=BaseModel)
 
 
 def checked(model: type[M], value: Any, place: str = "") -> M:
-    """A value as a model has it. Raises `Malformed`, which names the field, below `place`."""
+    """Validate a value by a model. Raises `Malformed` with the field's name below `place`."""
     try:
         return model.model_validate(value)
     except ValidationError as error:
@@ -234,7 +234,7 @@ def checked(model: type[M], value: Any, place: str = "") -> M:
 
 
 async def read_bounded(request: Request, most: int) -> bytes:
-    """The body of a request. Raises `Malformed` for one of more than `most` bytes."""
+    """Return the body of a request. Raises `Malformed` if it has more than `most` bytes."""
     body = bytearray()
     async for piece in request.stream():
         body += piece
@@ -244,7 +244,7 @@ async def read_bounded(request: Request, most: int) -> bytes:
 
 
 def read_header(value: str) -> PaymentPayload:
-    """The payment in a `PAYMENT-SIGNATURE` header. Raises `Malformed`."""
+    """Return the payment in a `PAYMENT-SIGNATURE` header. Raises `Malformed`."""
     try:
         text = base64.b64decode(value.encode("ascii"), validate=True)
     except (binascii.Error, UnicodeEncodeError):
@@ -253,7 +253,7 @@ def read_header(value: str) -> PaymentPayload:
 
 
 def read_body(body: bytes) -> tuple[PaymentPayload, PaymentRequirements]:
-    """Payment and requirements of a call to a facilitator. Raises `Malformed`."""
+    """Return payment and requirements of a call to a facilitator. Raises `Malformed`."""
     given = read_json(body, "body")
     if not isinstance(given, dict):
         raise Malformed("body: is no object")
@@ -266,7 +266,7 @@ def read_body(body: bytes) -> tuple[PaymentPayload, PaymentRequirements]:
 
 
 def read_payment(given: Any, place: str) -> PaymentPayload:
-    """A payment as JSON has it. Raises `Malformed`, also for version 1."""
+    """Return a payment from its JSON value. Raises `Malformed`, also for version 1."""
     if isinstance(given, dict) and given.get("x402Version") != 2:
         raise Malformed(f"{place + '.' if place else ''}x402Version: is not 2")
     payment = checked(PaymentPayload, given, place)
@@ -275,7 +275,7 @@ def read_payment(given: Any, place: str) -> PaymentPayload:
 
 
 def read_json(text: bytes, place: str) -> Any:
-    """Raises `Malformed`."""
+    """Parse JSON. Raises `Malformed`."""
     try:
         return orjson.loads(text)
     except orjson.JSONDecodeError as error:

@@ -1,4 +1,4 @@
-"""The `native` transport: the handler behind a protocol of the event loop, with no server and no task in between."""
+"""The `native` transport: an asyncio protocol that calls the handler directly, without a server or task in between."""
 
 from foreseal.server.direct.listener import DirectListener
 

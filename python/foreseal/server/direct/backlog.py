@@ -1,4 +1,4 @@
-"""Input of connections that is read later, so that no iteration of the event loop takes long."""
+"""Deferred input of connections: limits the time of each iteration of the event loop."""
 
 import asyncio
 from collections import deque
@@ -11,25 +11,25 @@ _MAX_ITERATION = 0.004
 
 
 class Backlog:
-    """Connections with input that waits for a later iteration of the event loop.
+    """Connections whose input waits for a later iteration of the event loop.
 
-    An iteration reads all connections that are ready: with a call on each of thousands, everybody would wait until all
-    are answered. Once an iteration has taken long, input of limited addresses waits here, and addresses take turns, one
-    connection each. Used from the event loop's thread only.
+    An iteration reads all connections that are ready: with a call on each of thousands, every client would wait until
+    all are answered. Once an iteration has taken too long, input of limited addresses waits here. It is read
+    round-robin by address, one connection each. Used from the event loop's thread only.
     """
 
     def __init__(self, call_soon: Callable[[Callable[[], None]], object], clock: Callable[[], float]) -> None:
-        """`call_soon` calls a function in the next iteration; `clock` returns seconds."""
+        """Create an empty backlog. `call_soon` calls a function in the next iteration; `clock` returns seconds."""
         self._call_soon = call_soon
         self._clock = clock
-        # Time from which on this iteration has taken long.
+        # Time at which this iteration exceeds its limit.
         self._end = 0.0
         self._is_scheduled = False
-        # By address; the first address has the next turn.
+        # By address; the first address is served next.
         self._turns: dict[AddressAccount, deque[Pause]] = {}
 
     def is_late(self) -> bool:
-        """Return `True` if input must wait: this iteration has taken long, or other input waits."""
+        """Return True if input must wait: this iteration has exceeded its limit, or other input waits."""
         if self._turns:
             return True
         now = self._clock()
@@ -39,7 +39,7 @@ class Backlog:
         return now > self._end
 
     def add(self, address: AddressAccount, pause: "Pause") -> None:
-        """End this pause when it is the turn of the address."""
+        """End this pause when the address is next."""
         self._turns.setdefault(address, deque()).append(pause)
         self._schedule()
 
@@ -56,7 +56,7 @@ class Backlog:
             pauses = self._turns.pop(address)
             pause = pauses.popleft()
             if pauses:
-                # Behind all others.
+                # The address goes to the end of the queue.
                 self._turns[address] = pauses
             pause.end_turn()
             if self._clock() > end:
@@ -66,28 +66,28 @@ class Backlog:
 
 
 class Pause:
-    """Time in which nothing of a connection's input is read."""
+    """A period in which a connection's input is not read."""
 
     __slots__ = ("_handle", "_is_in_backlog", "_loop", "_resume", "is_on")
 
     def __init__(self, loop: asyncio.AbstractEventLoop, resume: Callable[[], None]) -> None:
-        """`resume` reads on; it is called from the event loop."""
+        """Create it. `resume` continues reading; it is called from the event loop."""
         self._loop = loop
         self._resume = resume
         self._handle: asyncio.Handle | None = None
         self._is_in_backlog = False
         self.is_on = False
-        """`True` until it ends."""
+        """True until it ends."""
 
     def begin(self, seconds: float) -> None:
-        """Pause for some time, or with 0 until the next iteration of the event loop, from now on."""
+        """Pause for `seconds`, or with 0 until the next iteration of the event loop."""
         self.cancel()
         self.is_on = True
         loop = self._loop
         self._handle = loop.call_later(seconds, self.end) if seconds else loop.call_soon(self.end)
 
     def wait(self, backlog: Backlog, address: AddressAccount) -> None:
-        """Pause until it is the turn of the address."""
+        """Pause until the address is served."""
         self.cancel()
         self.is_on = True
         if not self._is_in_backlog:
@@ -95,19 +95,19 @@ class Pause:
             backlog.add(address, self)
 
     def cancel(self) -> None:
-        """End it without reading on."""
+        """End it without reading."""
         if self._handle is not None:
             self._handle.cancel()
             self._handle = None
         self.is_on = False
 
     def end_turn(self) -> None:
-        """End it where it waited for its turn and nothing else was decided since."""
+        """End it if it still waits in the backlog and no other pause replaced it."""
         self._is_in_backlog = False
         if self.is_on and self._handle is None:
             self.end()
 
     def end(self) -> None:
-        """End it, and read on."""
+        """End it and continue reading."""
         self.cancel()
         self._resume()

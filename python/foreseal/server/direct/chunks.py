@@ -1,4 +1,4 @@
-"""Decoder for bodies in chunks (RFC 9112, section 7.1): linear in its input, with bounds on everything but the data."""
+"""Decoder for chunked bodies (RFC 9112, section 7.1): linear in its input; everything except the data is bounded."""
 
 import re
 
@@ -8,7 +8,7 @@ MAX_CHUNK_LINE = 256
 """Largest line with the size of a chunk and its extensions, in bytes."""
 MAX_TRAILERS = 8 * 1024
 """Most bytes of trailers, which are checked and dropped."""
-# Chunks that one call decodes, so that no connection holds up the event loop.
+# Most chunks that one call decodes, so that no connection blocks the event loop.
 _BATCH = 256
 
 _LINE = re.compile(rb"([0-9A-Fa-f]{1,16})[ \t]*(?:;[\t\x20-\x7e\x80-\xff]*)?")
@@ -27,16 +27,16 @@ class ChunkDecoder:
         self.is_done = False
         self._state = _SIZE
         self._left = 0
-        # Bytes of an unfinished trailer that are known to hold no end.
+        # Bytes of an unfinished trailer that were already searched for its end.
         self._searched = 0
 
     @property
     def size(self) -> int:
-        """Bytes of the body as far as they are announced."""
+        """Number of bytes of the body, including the announced rest of the current chunk."""
         return len(self.body) + self._left
 
     def decode(self, data: bytes | bytearray, start: int) -> int:
-        """Decode from `start` on, at most some chunks; the place up to which the input is used. Raises `BadRequest`."""
+        """Decode a limited number of chunks from `start` on; return the offset of unused input. Raises `BadRequest`."""
         end = len(data)
         for _ in range(_BATCH):
             if self._state == _SIZE:

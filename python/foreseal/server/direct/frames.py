@@ -1,4 +1,4 @@
-"""WebSocket frames (RFC 6455) of a client, in one strict parser, and those of the server."""
+"""WebSocket frames (RFC 6455): a strict parser for frames of clients, and encoders for those of the server."""
 
 from collections.abc import Iterator, Sequence
 
@@ -21,7 +21,7 @@ _OPCODES = {int(opcode): opcode for opcode in Opcode}
 
 
 class ProtocolViolation(Exception):
-    """The client broke the protocol; `code` is that of the close frame (RFC 6455, section 7.4.1)."""
+    """The client violated the protocol; `code` is that of the close frame (RFC 6455, section 7.4.1)."""
 
     def __init__(self, code: int, reason: str) -> None:
         super().__init__(code, reason)
@@ -33,24 +33,24 @@ class FrameParser:
     """Parses bytes into messages and control frames. Each byte is copied a bounded number of times."""
 
     def __init__(self, max_size: int) -> None:
-        """A message has at most `max_size` bytes; a larger one is an error as soon as its length is read."""
+        """Limit messages to `max_size` bytes; a larger one is an error as soon as its length is read."""
         self._max_size = max_size
         self._data: bytes | bytearray = b""
         self._at = 0
-        # The message in several frames that has begun; None between messages.
+        # The unfinished message of several frames; None between messages.
         self._message: bytearray | None = None
         self._is_text = True
         self.work = 0
-        """Frames so far that are no whole message by themselves: control frames, fragments, empty frames."""
+        """Number of frames so far that are not a whole message: control frames, fragments, empty frames."""
 
     @property
     def is_between(self) -> bool:
-        """Returns `True` if the next byte begins a message."""
+        """True if the next byte begins a message."""
         return self._message is None and self._at == len(self._data)
 
     @property
     def size(self) -> int:
-        """Bytes of what is unfinished or not yet parsed."""
+        """Number of bytes that are unfinished or not yet parsed."""
         return len(self._data) - self._at + (0 if self._message is None else len(self._message))
 
     def clear(self) -> None:
@@ -58,7 +58,7 @@ class FrameParser:
         self._data, self._at, self._message = b"", 0, None
 
     def add(self, data: bytes) -> None:
-        """Append bytes that have arrived."""
+        """Append received bytes."""
         if self._at == len(self._data):
             self._data, self._at = data, 0
             return
@@ -73,7 +73,7 @@ class FrameParser:
             yield found
 
     def next(self) -> tuple[Opcode, bytes] | None:
-        """Return the next message (TEXT) or control frame, None if none is whole. Raises `ProtocolViolation`."""
+        """Return the next message (TEXT) or control frame, None if none is complete. Raises `ProtocolViolation`."""
         while (frame := self._frame()) is not None:
             opcode, is_last, payload = frame
             if opcode in _CONTROL:
@@ -85,7 +85,7 @@ class FrameParser:
         return None
 
     def _frame(self) -> tuple[Opcode, bool, bytes] | None:
-        """Read one frame; None if it has not arrived as a whole."""
+        """Read one frame; None if it has not arrived completely."""
         data, start = self._data, self._at
         available = len(data) - start
         if available < 2:
@@ -118,7 +118,7 @@ class FrameParser:
         return opcode, bool(first & _FIN), payload
 
     def _opcode(self, first: int) -> Opcode:
-        """Return the opcode in the first byte of a frame, if such a frame may come now."""
+        """Return the opcode in the first byte of a frame, if such a frame is allowed now."""
         if first & _RESERVED:
             raise ProtocolViolation(1002, "reserved bits must be 0")
         opcode = _OPCODES.get(first & _OPCODE)
@@ -157,7 +157,7 @@ def _checked(text: bytes) -> bytes:
 
 
 def text_head(size: int) -> bytes:
-    """Return the head of a frame of a text of `size` bytes to a client."""
+    """Return the head of a text frame of `size` bytes to a client."""
     if size < _SHORT:
         return b"\x81%c" % size
     if size < _MEDIUM:
@@ -166,12 +166,15 @@ def text_head(size: int) -> bytes:
 
 
 def text_frame(data: bytes) -> bytes:
-    """Return a frame of a text, UTF-8, to a client."""
+    """Return a frame of a UTF-8 text to a client."""
     return text_head(len(data)) + data
 
 
 def pieces_of(texts: Sequence[str], prefix: int, end: str) -> list[bytes]:
-    """Frames of texts with `end` behind each and `prefix` bytes before it: a prefix joins the pieces to them."""
+    """Return pieces of text frames that `prefix.join` completes.
+
+    Each text has `end` after it, and before it a prefix of `prefix` bytes.
+    """
     pieces, behind = [], b""
     for text in texts:
         data = f"{text}{end}".encode()
@@ -192,7 +195,7 @@ def close_frame(code: int | None, reason: str = "") -> bytes:
 
 
 def close_code(data: bytes) -> int | None:
-    """Return the code of a client's close frame; None where it has none. Raises `ProtocolViolation`."""
+    """Return the code of a client's close frame; None if it has none. Raises `ProtocolViolation`."""
     try:
         code = Close.parse(data).code
     except (ProtocolError, UnicodeDecodeError) as error:

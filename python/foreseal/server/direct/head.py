@@ -1,7 +1,7 @@
-"""Strict parser for the head of an HTTP/1.x request (RFC 9112): one reading of the bytes, or an error.
+"""Strict parser for the head of an HTTP/1.x request (RFC 9112): one interpretation of the bytes, or an error.
 
-Every place where two parsers could disagree is an error here: bare LF and CR, folded lines, space before a colon,
-repeated fields that decide something, two ways to delimit a body, and targets with two host names.
+Every ambiguity between two parsers is an error here: bare LF and CR, folded lines, space before a colon, repeated
+fields that decide something, two ways to delimit a body, and targets with two host names.
 """
 
 import re
@@ -24,14 +24,14 @@ _HEADER_LINE = re.compile(_TOKEN + rb"+:[\t\x20-\x7e\x80-\xff]*")
 _HEADER_LINES = re.compile(rb"(?:" + _TOKEN + rb"+:[\t\x20-\x7e\x80-\xff]*\r\n)*")
 _START = re.compile(_TOKEN)
 _ABSOLUTE = re.compile(rb"[hH][tT][tT][pP][sS]?://([^/?#]+)([^?#]*)(?:\?[^#]*)?")
-# Digits of a length that is worth reading as a number.
+# Most digits of a length that is parsed.
 _MAX_DIGITS = 18
-# Lists, of which several lines are one (RFC 9110, section 5.3).
+# List fields, whose repeated lines form one list (RFC 9110, section 5.3).
 _LISTS = frozenset((b"connection", b"x-forwarded-for", b"sec-websocket-extensions", b"sec-websocket-protocol"))
 
 
 class BadRequest(Exception):
-    """The bytes are not a request that can be answered with anything but `status`."""
+    """The bytes are not a valid request; the response has the status `status`."""
 
     def __init__(self, status: int, text: str) -> None:
         super().__init__(status, text)
@@ -47,17 +47,17 @@ class RequestHead:
     path: str
     """Path of the target, decoded."""
     headers: dict[bytes, bytes]
-    """By name in lower case."""
+    """Headers by name in lower case."""
     is_http_1_0: bool
     keep_alive: bool
     length: int | None
-    """Bytes of the body; None for a body in chunks."""
+    """Bytes of the body; None for a chunked body."""
     is_upgrade: bool
     """True for a WebSocket handshake."""
 
 
 def check_start(data: bytes | bytearray, start: int, new: int) -> None:
-    """Check an unfinished head that begins at `start`, of which the bytes from `new` on have just arrived.
+    """Check an unfinished head that begins at `start`; the bytes from `new` on have just arrived.
 
     Raises `BadRequest` as soon as no continuation can make it a head.
     """
@@ -135,7 +135,7 @@ def _malformed(rest: bytes) -> BadRequest:
 
 
 def _path(method: bytes, target: bytes, headers: dict[bytes, bytes]) -> str:
-    """Return the decoded path of a target; the host of an absolute one replaces the Host header."""
+    """Return the decoded path of a target; an absolute target must name the host of the Host header."""
     if method == b"CONNECT":
         raise BadRequest(405, "this server is not a proxy")
     if target.startswith(b"/"):
@@ -153,7 +153,7 @@ def _path(method: bytes, target: bytes, headers: dict[bytes, bytes]) -> str:
 
 
 def _body_length(headers: dict[bytes, bytes], *, is_http_1_0: bool) -> int | None:
-    """Return the length of the body; None for one in chunks."""
+    """Return the length of the body; None for a chunked body."""
     coding, length = headers.get(b"transfer-encoding"), headers.get(b"content-length")
     if coding is not None:
         error = "HTTP/1.0 has no Transfer-Encoding" if is_http_1_0 else framing_error(headers)

@@ -1,17 +1,17 @@
-"""HTTP/1.1 on one connection: requests in, responses out in their order.
+"""HTTP/1.1 on one connection: requests in, responses out in order.
 
 ```text
  bytes ---> head and size of the remembered call ----------> call ---> answered at once ---> written
    |                                                          ^  |
    '------> input ---> head ---> its response                 |  '---> a task waits for the answer;
-                         |                                    |        what follows stays in the input
+                         |                                    |        further input stays in the buffer
                          '-----> body ------------------------'
 ```
 
-A call that the node answers at once is answered within the callback that its last byte came in, and written at the end
-of the iteration of the event loop: no task, no future. Most clients send the same head with every call, so a head is
-parsed when it differs from that of the call before. The input is read one request at a time: bytes of the next one are
-not looked at before the response is written.
+A call with an immediate answer is answered within the callback of its last byte, and written at the end of the
+iteration of the event loop: no task, no future. Most clients send the same head with every call, so a head is only
+parsed if it differs from that of the call before. Requests are read one at a time: bytes of the next one are not parsed
+before the response is written.
 """
 
 import asyncio
@@ -40,19 +40,19 @@ log = logging.getLogger(__name__)
 
 # Bytes of further requests that are read while one is answered.
 _MAX_AHEAD = 64 * 1024
-# Seconds that a client has to read a response which it did not expect, before its connection is cut.
+# Seconds that a client has to read an early response before its connection is cut.
 _LINGER = 2.0
 # Bytes of its request that are read and dropped in that time.
 _MAX_LINGER = 1024 * 1024
-# Seconds for which one connection may use the event loop at once, and requests after which the time is checked.
+# Seconds for which one connection may use the event loop at once; checked after each request.
 _MAX_ITERATION = 0.001
-# Seconds without reading after a refusal: doubled with each further one in a row.
+# Seconds without reading after a rejection: doubled with each consecutive one.
 _FIRST_DELAY, _MAX_DELAY, _DOUBLINGS = 0.01, 1.0, 7
 # Reads and chunks of one request that cost no protocol work.
 _FREE_READS, _FREE_CHUNKS = 8, 16
-# Units of protocol work of a request that is no call, and of one that renders the metrics.
+# Units of protocol work of a request that is not a call, and of one that renders the metrics.
 _PAGE_WORK, _METRICS_WORK = 8, 200
-# Seconds after which the rate of a body counts.
+# Seconds after which the minimum rate of a body is enforced.
 _RATE_AFTER = 5.0
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 _OK, _TOO_MANY = 200, 429
@@ -71,28 +71,28 @@ class Http(asyncio.Protocol):
         self._request: CallRequest | None = None
         self._answering: asyncio.Task[None] | Submitted | None = None
         self._blocked = False
-        """`True` while the client does not read what is written."""
+        """True while the client does not read the responses."""
         self._ending = False
-        """`True` if nothing more is answered: further input is dropped."""
+        """True if no further request is answered: further input is dropped."""
         self._half_closed = False
         self._finishing = False
-        """`True` if the response to the request under way ends the connection."""
+        """True if the response to the current request closes the connection."""
         self._reading = True
         # While it lasts, the input waits.
         self._pause = Pause(keeper.loop, self._resume)
         self._refusals = 0
         self._dropped = 0
         self.since = keeper.now
-        """Time since which it is idle, ends or is blocked, or its unfinished head began."""
+        """Start of being idle, of closing or of being blocked, or time at which its unfinished head began."""
         self.in_flight = self.request_bytes = 0
-        # Bytes of the body under way.
+        # Size of the body of the current call.
         self._body_size = 0
         self._remembered = NO_CALL
 
     # Called by the event loop.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begin."""
+        """Initialize the connection."""
         keeper = self._keeper
         self._transport = Transport(transport, keeper.turn)
         peer = transport.get_extra_info("peername")
@@ -103,7 +103,7 @@ class Http(asyncio.Protocol):
         keeper.opened(self)
 
     def connection_lost(self, error: Exception | None) -> None:
-        """End. A call under way is cancelled; submissions that the core has are not."""
+        """Clean up. A call in progress is cancelled, except submissions in the core."""
         self._ending = True
         self._cancel_call()
         self._pause.cancel()
@@ -111,27 +111,27 @@ class Http(asyncio.Protocol):
         self._keeper.closed(self)
 
     def eof_received(self) -> bool:
-        """The client sends nothing more; complete requests are still answered."""
+        """Handle a client that sends nothing more; complete requests are still answered."""
         self._half_closed = True
-        # Where nothing is under way the event loop closes the connection, and with it what waits to be written.
+        # If nothing is in progress, the event loop closes the connection together with unwritten data.
         self._transport.flush()
         waiting = self._pause.is_on and bool(self._intake.left)
         under_way = self._answering is not None or self._blocked or waiting
         return bool(under_way) and bool(self._transport.can_write_eof())
 
     def pause_writing(self) -> None:
-        """The client does not read: nothing more is answered, and nothing more is read."""
+        """Stop answering and reading: the client does not read."""
         self._blocked = True
         self.since = self._keeper.now
         self._settle()
 
     def resume_writing(self) -> None:
-        """The client has read."""
+        """Continue: the client has read."""
         self._blocked = False
         self._advance()
 
     def data_received(self, data: bytes) -> None:
-        """Take bytes."""
+        """Process received bytes."""
         call = self._remembered
         if (
             len(data) == call.size
@@ -170,7 +170,7 @@ class Http(asyncio.Protocol):
     # Checked and stopped by the listener.
 
     def rank(self) -> int:
-        """Return how soon it is closed where there is no more room."""
+        """Return the rank of the connection for eviction."""
         if self._answering is not None:
             return NEVER
         if self._blocked or self._request is not None or self._intake.left or self._ending:
@@ -178,7 +178,7 @@ class Http(asyncio.Protocol):
         return IDLE
 
     def enforce_timeouts(self, now: float, idle: float) -> None:
-        """Close it where a client takes too long: `idle` seconds between requests."""
+        """Close it if the client exceeds a time limit; `idle` is the limit in seconds between requests."""
         limits, request = self._keeper.table.limits, self._request
         if self._ending:
             if now - self.since > min(_LINGER, limits.body_time / 2):
@@ -200,7 +200,7 @@ class Http(asyncio.Protocol):
             self._transport.close()
 
     def finish(self) -> None:
-        """Answer what is under way and what has begun to arrive, then close it."""
+        """Answer requests in progress and those that have begun to arrive, then close it."""
         self._finishing = True
         self._remembered = NO_CALL
         self._close_if_done()
@@ -211,9 +211,9 @@ class Http(asyncio.Protocol):
         self._transport.abort()
 
     def _cancel_call(self) -> None:
-        """Cancel the call under way; submissions that the core has are not."""
+        """Cancel the call in progress, except submissions in the core."""
         if isinstance(self._answering, asyncio.Task):
-            # Behind its first step: a task that has not begun would leave its call running.
+            # After its first step: a task cancelled before it started would leave its call running.
             self._keeper.loop.call_soon(self._answering.cancel)
 
     # Reading.
@@ -235,22 +235,22 @@ class Http(asyncio.Protocol):
             self._advance(is_piece=self._request is None and self._intake.left == len(data))
 
     def _is_served_now(self, caller: Caller) -> bool:
-        """Return `True` if a call of the remembered caller is answered at once, without a look at its head."""
+        """Return True if a call of the remembered caller is answered at once, without parsing its head."""
         if caller.key is None:
             return not self._is_late()
         return self._handler.holds(caller)
 
     def _is_late(self) -> bool:
-        """Return `True` if its input has to wait for its turn."""
+        """Return True if its input must wait in the backlog."""
         return self.sender.is_limited and self._keeper.backlog.is_late()
 
     def _can_advance(self) -> bool:
         return self._answering is None and not self._blocked and not self._ending and not self._pause.is_on
 
     def _advance(self, *, is_piece: bool = False) -> None:
-        """Read and answer requests in the input, for as long as one iteration of the event loop allows.
+        """Read and answer requests in the input, within the time of one iteration of the event loop.
 
-        `is_piece`: the input is what one read gave, and no request had begun before.
+        `is_piece`: the input is the result of one read, and no request had begun before.
         """
         intake, steps, end = self._intake, 0, 0.0
         try:
@@ -269,7 +269,7 @@ class Http(asyncio.Protocol):
         self._settle()
 
     def _step(self, *, is_piece: bool) -> bool:
-        """Read on; `True` if there may be more to read in the input."""
+        """Process some input; return True if more may be processed."""
         intake, request = self._intake, self._request
         if request is not None:
             return self._read_body(request)
@@ -305,13 +305,13 @@ class Http(asyncio.Protocol):
         return True
 
     def _assign(self, headers: Headers) -> None:
-        """Count the request behind this head for the address that a proxy has forwarded."""
+        """Account the request with these headers to the address that a proxy has forwarded."""
         keeper = self._keeper
         host = self._handler.host_of(self._peer, headers)
         keeper.table.assign(self, keeper.table.account((host, 0), keeper.now), keeper.now)
 
     def _headed(self, head: RequestHead) -> None:
-        """Answer a request by its head, or begin to read its body."""
+        """Answer a request from its head, or start reading its body."""
         headers = head.headers
         response = self._handler.route(head.method, head.path, headers)
         if response is None:
@@ -327,13 +327,13 @@ class Http(asyncio.Protocol):
         self._respond(response, head)
 
     def _read_body(self, request: CallRequest) -> bool:
-        """Read more of a body; `True` if there may be more to read in the input."""
+        """Read more of a body; return True if more input may be processed."""
         intake, decoder = self._intake, request.decoder
         before = intake.left
         if decoder is not None:
             chunks = decoder.chunks
             intake.decode(decoder)
-            # The first chunks of a body are no work beyond that of the body.
+            # The first chunks of a body cost no extra work.
             self._spend(max(decoder.chunks - max(chunks, _FREE_CHUNKS), 0))
             size, is_done = decoder.size + request.discarded, decoder.is_done
         else:
@@ -359,7 +359,7 @@ class Http(asyncio.Protocol):
             self._spend(1)
 
     def _spend(self, units: int) -> None:
-        """Spend protocol work; nothing is read before it is made good."""
+        """Spend protocol work; pause reading until the bucket is no longer overdrawn."""
         if units:
             now = self._keeper.loop.time()
             wait = self.sender.spend(units, now)
@@ -370,12 +370,12 @@ class Http(asyncio.Protocol):
                 self._pause.begin(min(wait, _MAX_DELAY))
 
     def _resume(self) -> None:
-        """Read on after a pause."""
+        """Continue reading after a pause."""
         self._advance(is_piece=self._request is None)
         self._close_if_done()
 
     def _settle(self) -> None:
-        """Bring reading and the count of bytes in flight up to date."""
+        """Update whether the connection is read, and its bytes in flight."""
         request, transport = self._request, self._transport
         if transport.is_closing():
             return
@@ -398,7 +398,7 @@ class Http(asyncio.Protocol):
                 transport.pause_reading()
 
     def _overflow(self, excess: Excess) -> None:
-        """Refuse a request with too many bytes in flight; close the connection unless other clients share it."""
+        """Reject a request with too many bytes in flight; close the connection unless other clients share it."""
         request = self._request
         if self._answering is not None or self._blocked or self._ending:
             self._handler.refusals["bytes_in_flight"] += 1
@@ -416,11 +416,11 @@ class Http(asyncio.Protocol):
         return self._handler.busy("too many bytes in flight: try again later", _TOO_MANY)
 
     def _has_room(self, size: int) -> bool:
-        """Return `True` if a response of this size may wait for the client."""
+        """Return True if a response of this size may be queued for the client."""
         return size <= LONG or self._keeper.table.has_room_for(self, size)
 
     def _upgrade(self, head: RequestHead) -> None:
-        """Hand the connection to a WebSocket."""
+        """Hand the connection over to a WebSocket."""
         rest = self._intake.take_rest()
         self._keeper.closed(self)
         websocket = DirectWebSocket(self._keeper, self._transport, head, rest, self.account, self.sender, self._work)
@@ -437,7 +437,7 @@ class Http(asyncio.Protocol):
         )
 
     def _respond(self, response: Response, head: RequestHead | None) -> None:
-        """Answer a request from its head; where its body is not read, the connection ends."""
+        """Answer a request from its head; if its body is not read, close the connection."""
         self._request = None
         if head is not None:
             response = self._handler.for_page(response, head.headers)
@@ -459,7 +459,7 @@ class Http(asyncio.Protocol):
         old: bool = False,
         tried: bool = False,
     ) -> None:
-        """Answer a call; `tried`: the fast path does not answer it."""
+        """Answer a call; `tried` means that the fast path has already declined it."""
         view = self._handler.view_header()
         tier = caller.tier
         reply = (tier.dispatcher.answer_at_length if tried else tier.answer)(body, None, caller.meter)
@@ -493,7 +493,7 @@ class Http(asyncio.Protocol):
             self._refusals = 0
 
     def _delay(self, seconds: float) -> None:
-        """Read nothing for a while after a refusal: refusals must not use up the event loop."""
+        """Stop reading for a while after a rejection: rejections must not use up the event loop."""
         wait = _FIRST_DELAY * (1 << min(self._refusals, _DOUBLINGS))
         # Other clients of a proxy share its connection.
         self._refusals += not self._is_proxy
@@ -501,11 +501,11 @@ class Http(asyncio.Protocol):
         self._settle()
 
     def _told(self, dispatcher: Dispatcher, view: tuple[bytes, bytes], headers: Headers, submitted: Submitted) -> None:
-        """Answer submissions that were handed over."""
+        """Write the answer to submitted transactions."""
         self._answering = None
         try:
             reply = dispatcher.finish(submitted)
-        except Exception:  # as of any other call
+        except Exception:  # handled like a failure of any other call
             log.exception("a call failed")
             self._transport.abort()
             return
@@ -538,7 +538,7 @@ class Http(asyncio.Protocol):
     ) -> None:
         try:
             found = await reply
-        except Exception:  # nothing is known of what was done: no answer is better than a wrong one
+        except Exception:  # the outcome is unknown: no answer is better than a wrong one
             log.exception("a call failed")
             self._transport.abort()
             return
@@ -550,7 +550,7 @@ class Http(asyncio.Protocol):
     def _write(
         self, answer: Answer, *, keep_alive: bool, old: bool = False, bare: bool = False, unread: bool = False
     ) -> None:
-        """Write a response; `bare`: without its body, `unread`: to a request of which not all was read."""
+        """Write a response. `bare` omits its body; `unread` means that the request was not read completely."""
         if self._transport.is_closing():
             return
         keep_alive = keep_alive and not (self._handler.leaving or self._finishing)
@@ -565,26 +565,26 @@ class Http(asyncio.Protocol):
             self._end(linger=unread and not self._half_closed)
 
     def _go_on(self) -> None:
-        """Read on after an answer."""
+        """Continue reading after an answer."""
         if self._ending:
             return
         self._advance()
         self._close_if_done()
 
     def _close_if_done(self) -> None:
-        """Close a connection whose client sends nothing more when everything is answered."""
+        """Close a half-closed connection once everything is answered."""
         unfinished = self._request is not None or self._intake.left
         if (self._half_closed or (self._finishing and not unfinished)) and self._can_advance():
             self._transport.close()
 
     def _fail(self, bad: BadRequest) -> None:
-        """Answer what is not a request, and end."""
+        """Answer an invalid request, and close the connection."""
         self._request = None
         if not self._ending:
             self._write(Response(bad.status, [TEXT, CLOSE], bad.text.encode() + b"\n"), keep_alive=False, unread=True)
 
     def _end(self, *, linger: bool) -> None:
-        """Answer nothing more. A client that still sends would lose the response if the connection were cut."""
+        """Answer nothing more. If the connection were cut, a client that still sends would lose the response."""
         self._ending = True
         self._request = None
         self._intake.clear()

@@ -1,36 +1,38 @@
-"""Bytes of a connection that have arrived and are not yet read: each byte is searched and copied a bounded number of
-times, whatever the segments it came in."""
+"""Input buffer of a connection: received bytes that are not yet consumed.
+
+Each byte is searched and copied a bounded number of times, for any segmentation of the input.
+"""
 
 from foreseal.server.direct.chunks import ChunkDecoder
 from foreseal.server.direct.head import END_OF_HEAD, BadRequest, RequestHead, check_start, parse_head
 
 MAX_EMPTY_LINES = 8
 """Most empty lines before a request."""
-# Bytes at the beginning that were read, from which on the rest is moved.
+# Consumed bytes at the start of the buffer above which the rest is moved.
 _COMPACT = 64 * 1024
 
 
 class Intake:
-    """Used from the event loop's thread only."""
+    """Input buffer of one connection. Used from the event loop's thread only."""
 
     __slots__ = ("_at", "_data", "_lines", "_reads", "_searched", "empty_lines", "last_head", "left")
 
     def __init__(self) -> None:
         self._data: bytes | bytearray = b""
         self._at = 0
-        # Bytes behind `_at` in which no end of a head begins.
+        # Bytes after `_at` that contain no start of an end of head.
         self._searched = 0
         # Reads of the unfinished head, and empty lines before it.
         self._reads = self._lines = 0
         self.left = 0
-        """Bytes that are not yet read."""
+        """Number of bytes that are not yet consumed."""
         self.last_head = b""
-        """The head that was read last, with the empty line."""
+        """The last head, including the final empty line."""
         self.empty_lines = 0
-        """Empty lines before it."""
+        """Empty lines before the last head."""
 
     def add(self, data: bytes) -> None:
-        """Append bytes that have arrived."""
+        """Append received bytes."""
         if not self.left:
             self._data, self._at = data, 0
         else:
@@ -44,18 +46,18 @@ class Intake:
         self._data, self._at, self._searched, self.left = b"", 0, 0, 0
 
     def take_rest(self) -> bytes:
-        """Return everything that is left."""
+        """Return all remaining bytes."""
         rest = bytes(memoryview(self._data)[self._at :])
         self.clear()
         return rest
 
     def count_read(self) -> int:
-        """Count a read that did not complete the head; return their number."""
+        """Count a read that did not complete the head; return the number of such reads."""
         self._reads += 1
         return self._reads
 
     def head(self) -> tuple[RequestHead, int] | None:
-        """Read a head; with its size. None if there is no whole one. Raises `BadRequest`."""
+        """Parse a head and return it with its size; None if it is incomplete. Raises `BadRequest`."""
         data = self._data
         while self.left and data.startswith(b"\r\n", self._at):
             self._advance(2)
@@ -79,7 +81,7 @@ class Intake:
         return found, len(self.last_head)
 
     def whole_body(self, length: int | None) -> bytes | None:
-        """Read a body of a known length; None if not all of it has arrived."""
+        """Return a body of known length; None if it has not arrived completely."""
         if length is None or length > self.left:
             return None
         if not length:
@@ -95,7 +97,7 @@ class Intake:
         self._advance(count)
 
     def decode(self, decoder: ChunkDecoder) -> None:
-        """Let the decoder of an unfinished body read on. Raises `BadRequest`."""
+        """Pass the input to the decoder of an unfinished body. Raises `BadRequest`."""
         self._advance(decoder.decode(self._data, self._at) - self._at)
 
     def _advance(self, count: int) -> None:

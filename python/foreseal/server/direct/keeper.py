@@ -1,4 +1,4 @@
-"""The listener of the native transport, as its connections see it."""
+"""Interface of the native transport's listener for its connections."""
 
 import asyncio
 from typing import Protocol
@@ -16,14 +16,14 @@ class Kept(Tracked, Protocol):
     """A connection of either protocol."""
 
     def enforce_timeouts(self, now: float, idle: float) -> None:
-        """Close it where its client takes too long. Seconds."""
+        """Close it if its client exceeds a time limit. Times are in seconds."""
 
     def finish(self) -> None:
-        """Close it as soon as nothing is under way."""
+        """Close it once nothing is in progress."""
 
 
 class Keeper(Protocol):
-    """Listener of connections."""
+    """Interface of the listener."""
 
     loop: asyncio.AbstractEventLoop
     handler: Handler
@@ -35,7 +35,7 @@ class Keeper(Protocol):
     date: bytes
     """Date of responses, to the second."""
     ok: bytes
-    """Beginning of most responses: up to their date and content type."""
+    """Start of most responses, up to their date and content type."""
 
     def opened(self, connection: Kept) -> None:
         """Add a connection."""

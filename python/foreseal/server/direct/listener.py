@@ -1,4 +1,4 @@
-"""Listener of the native transport: accepts connections, and checks all of them now and then."""
+"""Listener of the native transport: accepts connections, and checks all of them periodically."""
 
 import asyncio
 import contextlib
@@ -23,9 +23,9 @@ from foreseal.server.websocket import Socket
 
 log = logging.getLogger(__name__)
 
-# Seconds between two checks of all connections, at most.
+# Longest interval in seconds between two checks of all connections.
 _CHECK_INTERVAL = 1.0
-# Seconds until accepting is tried again where the process has no descriptor left, or nothing can make way.
+# Seconds until accepting is retried if the process has no descriptor left, or no connection can be evicted.
 _PAUSE = 0.1
 _OUT_OF_ROOM = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 # Protocol work of a new connection, and of one with a TLS handshake.
@@ -33,15 +33,15 @@ _WORK, _TLS_WORK = 10, 50
 
 
 class DirectListener:
-    """Answers on one socket from `start` to `stop`, on the event loop that runs."""
+    """Serves on one socket from `start` to `stop`, on the running event loop."""
 
     def __init__(
         self, endpoint: Endpoint, listening: socket.socket, tls: Tls | None = None, most: int = BACKLOG
     ) -> None:
-        """Takes over `listening`, which other processes may accept from as well.
+        """Take over `listening`, which other processes may accept from as well.
 
-        With `tls` it speaks HTTPS and WSS alone. At most `most` connections are open: idle and slow ones make way for
-        new ones, and where there are none the new ones wait.
+        With `tls` it serves HTTPS and WSS only. At most `most` connections are open. Idle and slow ones are evicted for
+        new ones; without such connections the new ones wait.
         """
         self.url = url_of(listening, tls)
         """URL at which this machine reaches it."""
@@ -55,7 +55,7 @@ class DirectListener:
         """Time of the last check of all connections, seconds on the loop's clock."""
         self.date = b""
         self.ok = b""
-        """Beginning of most responses: up to their date and content type."""
+        """Start of most responses, up to their date and content type."""
         self.table = ConnectionTable(self.handler.transport_limits, most, self.handler.refusals)
         self._connections = endpoint.connections
         self._listening = listening
@@ -74,19 +74,19 @@ class DirectListener:
         self._tick()
 
     async def start(self) -> bool:
-        """Answer; connections have waited in the socket."""
+        """Start to serve; connections may already wait in the socket."""
         self.serving = self.loop.create_future()
         self._listening.setblocking(False)
         self._accept_more()
         return True
 
     def leave(self) -> None:
-        """Accept no more connections from the socket that it shares; open ones continue."""
+        """Accept no more connections from the shared socket; open ones continue."""
         self._leaving = True
         self._accept_no_more()
 
     async def stop(self, seconds: float = STOP_TIME) -> None:
-        """Accept no more connections, and wait until the open ones have ended, at most so long."""
+        """Accept no more connections, and wait until the open ones have ended, at most `seconds`."""
         if self._stopped:
             return
         self._stopped = True
@@ -164,7 +164,7 @@ class DirectListener:
         self.loop.call_later(_PAUSE, self._accept_more)
 
     def _accept(self) -> None:
-        """Accept one connection: where several processes accept, each gets its share."""
+        """Accept one connection: if several processes accept, each gets its share."""
         if self._is_full() and not self.table.make_room():
             self._accept_later()
             return
@@ -173,7 +173,7 @@ class DirectListener:
         except BlockingIOError:
             return
         except OSError as error:
-            # The one that waited has left again, or there is no room for now.
+            # The waiting client has disconnected, or there is no room for now.
             if error.errno in _OUT_OF_ROOM:
                 log.warning("a connection waits to be accepted: %s", error.strerror)
                 self._accept_later()

@@ -1,4 +1,4 @@
-"""The call that a connection answered last: most clients send the same head with every call."""
+"""The last call of a connection: most clients send the same head with every call."""
 
 from dataclasses import dataclass
 
@@ -8,23 +8,23 @@ from foreseal.server.access import Headers
 from foreseal.server.callers import Caller
 
 MAX_HEAD = 4 * 1024
-"""Largest head that is remembered, in bytes: each connection has one."""
+"""Largest head that is cached, in bytes; each connection has one."""
 
 
 @dataclass(frozen=True, slots=True)
 class RememberedCall:
-    """A call that came in one piece: its head, and everything that was derived from it.
+    """A call that arrived in one segment: its head, and everything derived from it.
 
-    It is replaced as a whole. A request with the same head and size is the same caller's.
+    It is replaced as a whole. A request with the same head and size comes from the same caller.
     """
 
     head: bytes
     size: int
-    """Bytes of head and body."""
+    """Size of head and body in bytes."""
     headers: Headers
     caller: Caller | None
     dispatcher: Dispatcher | None
-    """Answers such calls on the fast path, where the caller has no bounds of its own."""
+    """Answers such calls on the fast path if the caller has no limits of its own."""
 
     @property
     def meter(self) -> Meter | None:

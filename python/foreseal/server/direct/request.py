@@ -1,4 +1,4 @@
-"""A request that is being read, and the lines of a response."""
+"""State of a request whose body is being read, and formatting of response heads."""
 
 from http import HTTPStatus
 
@@ -19,39 +19,39 @@ class CallRequest:
         self.head = head
         self.caller = caller
         self.begun = begun
-        """Time at which its body began to be read."""
+        """Time at which reading of its body started."""
         self.decoder = ChunkDecoder() if head.length is None else None
         self.body = bytearray() if self.decoder is None else self.decoder.body
         self.reads = 0
-        """Reads that did not complete it."""
+        """Number of reads that did not complete it."""
         self.refusal: Response | None = None
-        """The response in place of its answer: its body is read to the end and discarded."""
+        """Error response; if set, the body is read to its end and discarded."""
         self.discarded = 0
-        """Bytes of the body that were discarded."""
+        """Number of discarded bytes of the body."""
 
     @property
     def received(self) -> int:
-        """Bytes of the body that have arrived."""
+        """Number of received bytes of the body."""
         return self.discarded + len(self.body)
 
     def refuse(self, refusal: Response) -> None:
-        """Discard the body, of what has arrived and of what follows."""
+        """Reject the request; discard received and further bytes of its body."""
         self.refusal = refusal
         self.discard()
 
     def discard(self) -> None:
-        """Discard what has arrived."""
+        """Discard the received bytes."""
         self.discarded += len(self.body)
         self.body.clear()
 
     def count_read(self) -> int:
-        """Count a read that did not complete it; return their number."""
+        """Count a read that did not complete it; return the number of such reads."""
         self.reads += 1
         return self.reads
 
 
 def head_of(answer: Answer, date: bytes, *, keep_alive: bool, old: bool) -> bytes:
-    """Return status line and headers of a response, with the empty line."""
+    """Return status line and headers of a response, including the final empty line."""
     status, headers, body = answer
     lines = [b"HTTP/1.1 %d %b" % (status, _REASONS.get(status, b"")), b"date: " + date]
     lines += [b"%b: %b" % line for line in headers]

@@ -1,4 +1,4 @@
-"""The open connections of a listener by address: how many, how many bytes in flight, and which one to close first."""
+"""Open connections of a listener by address: their number, bytes in flight, and eviction order."""
 
 from collections import Counter
 from enum import Enum
@@ -8,24 +8,24 @@ from foreseal.server.callers import Peer, network_of
 from foreseal.server.transport_limits import TransportLimits
 
 NEVER = 0
-"""Rank of a connection that is not closed to make room."""
+"""Rank of a connection that is never evicted."""
 IDLE, UNFINISHED = 1, 2
-"""Ranks: between requests; within a request, or a response that the client does not read."""
+"""Ranks: between requests; within a request, or within a response that the client does not read."""
 
-# Seconds of protocol work that an address may do at once.
+# Largest burst of an address, in seconds of its protocol work.
 _BURST = 2
-# A connection gets this part of the work of its address.
+# Divisor of the address's work rate for one connection.
 _PART = 2
-# TLS handshakes of one address at once.
+# Concurrent TLS handshakes of one address.
 MAX_HANDSHAKES = 16
-# Closed at once where there is no more room: one search finds the room for many.
+# Most connections evicted at once when the listener is full: one search makes room for many.
 _EVICTED = 64
-# Address of the clients of a proxy that forwards no address which can be read: all of them share one account.
+# Address of a proxy's clients whose forwarded address is invalid: all of them share one account.
 _UNKNOWN = "unknown"
 
 
 class Excess(Enum):
-    """Limit of bytes in flight that a connection has exceeded."""
+    """A limit of bytes in flight that a connection has exceeded."""
 
     CONNECTION = "connection_bytes"
     ADDRESS = "address_bytes"
@@ -35,8 +35,8 @@ class Excess(Enum):
 class WorkBucket:
     """Token bucket of protocol work.
 
-    A unit is a piece of input that makes work without being a request: a control frame, a fragment, a chunk, a read
-    that completes nothing. It may be overdrawn: what has arrived is processed, then nothing is read until it is even.
+    A unit is input that costs work without being a request: a control frame, a fragment, a chunk, a read that completes
+    nothing. The bucket may be overdrawn: received input is processed, then reading pauses until the balance is zero.
     """
 
     __slots__ = ("_burst", "_left", "_rate", "_time")
@@ -47,13 +47,13 @@ class WorkBucket:
         self._time = now
 
     def spend(self, units: int, now: float) -> float:
-        """Spend units; return the seconds until the bucket is even again, 0 if it is."""
+        """Spend units; return the seconds until the bucket is no longer overdrawn, 0 if it is not."""
         left = min(self._burst, self._left + (now - self._time) * self._rate) - units
         self._left, self._time = left, now
         return 0.0 if left >= 0 else -left / self._rate
 
     def is_full(self, now: float) -> bool:
-        """Return `True` if nothing that was spent is missing."""
+        """Return True if the bucket is full."""
         return self._left + (now - self._time) * self._rate >= self._burst
 
 
@@ -61,13 +61,13 @@ class Tracked(Protocol):
     """A connection in the table."""
 
     account: "AddressAccount"
-    """Account of the address that it comes from."""
+    """Account of the address of the connection."""
     sender: "AddressAccount"
-    """Account of the address that sent its request: behind a trusted proxy the forwarded one, else `account`."""
+    """Account of the sender of its request: behind a trusted proxy the forwarded address, otherwise `account`."""
     in_flight: int
     """Bytes in flight that the table counts for it."""
     request_bytes: int
-    """Bytes among them that belong to the request of `sender` and its response."""
+    """Part of `in_flight` that belongs to the request of `sender` and its response."""
     since: float
     """Time since which it is in its state."""
 
@@ -86,7 +86,7 @@ class AddressAccount:
     def __init__(self, address: str, work: WorkBucket, *, is_limited: bool) -> None:
         self.address = address
         self.is_limited = is_limited
-        """False for Unix sockets and for trusted proxies as such: many callers share them."""
+        """False for Unix sockets and for trusted proxies themselves: many callers share them."""
         self.connections: set[Tracked] = set()
         self.forwarded: set[Tracked] = set()
         """Connections of trusted proxies whose newest request it sent."""
@@ -95,18 +95,19 @@ class AddressAccount:
         self.work = work
 
     def spend(self, units: int, now: float) -> float:
-        """Spend protocol work; return the seconds until it is made good, 0 if it is or the address has no bound."""
+        """Spend protocol work; return the seconds until the bucket is no longer overdrawn, 0 for an unlimited address.
+        """
         return self.work.spend(units, now) if self.is_limited else 0.0
 
 
 class ConnectionTable:
-    """Used from the event loop's thread only."""
+    """Open connections and their accounts. Used from the event loop's thread only."""
 
     def __init__(self, limits: TransportLimits, max_open: int, evicted: Counter[str]) -> None:
-        """`evicted` counts the connections that were closed to make room, by the limit."""
+        """Create an empty table. `evicted` counts evicted connections by limit."""
         self.limits = limits
         self.count = 0
-        """Connections, without those that are being closed to make room."""
+        """Number of connections, without those that are being evicted."""
         self.total_bytes = 0
         """Bytes in flight of all connections."""
         self._max_open = max_open
@@ -114,7 +115,7 @@ class ConnectionTable:
         self._accounts: dict[str, AddressAccount] = {}
 
     def account(self, peer: Peer, now: float) -> AddressAccount:
-        """Return the account of the address that a connection comes from, or that a proxy has forwarded."""
+        """Return the account of the address of a connection, or of the address that a proxy has forwarded."""
         address = "" if peer is None else network_of(peer[0]) or _UNKNOWN
         found = self._accounts.get(address)
         if found is None:
@@ -128,7 +129,8 @@ class ConnectionTable:
         return WorkBucket(self.limits.address_work / _PART, now)
 
     def has_room(self, account: AddressAccount) -> bool:
-        """Return `True` if one more connection of an address may open; an idle or slow one of it may make way."""
+        """Return True if an address may open another connection; an idle or slow one of its own may be evicted for it.
+        """
         if account.is_limited and len(account.connections) + account.handshakes >= self.limits.address_connections:
             candidates = [one for one in account.connections if one.rank()]
             if not candidates:
@@ -139,7 +141,7 @@ class ConnectionTable:
         return True
 
     def make_room(self) -> bool:
-        """Close idle and slow connections where the listener is full; False if there is none."""
+        """Evict idle and slow connections because the listener is full; return False if there is none."""
         candidates = [one for account in self._accounts.values() for one in account.connections if one.rank()]
         # Connections of the addresses with the most first.
         candidates.sort(key=lambda one: (-len(one.account.connections).bit_length(), *_order(one)))
@@ -159,7 +161,7 @@ class ConnectionTable:
             self._accounts[sender.address] = sender
 
     def assign(self, connection: Tracked, sender: AddressAccount, now: float) -> None:
-        """Count what follows on the connection of a proxy for the address that sent it."""
+        """Account further requests on the connection of a proxy to the address that sent them."""
         former, account = connection.sender, connection.account
         if former is sender:
             return
@@ -185,14 +187,14 @@ class ConnectionTable:
             del self._accounts[account.address]
 
     def sweep(self, now: float) -> None:
-        """Drop the accounts that are not needed any more."""
+        """Drop all accounts that are no longer needed."""
         for account in tuple(self._accounts.values()):
             self.forget(account, now)
 
     def count_bytes(self, connection: Tracked, ahead: int, request: int = 0) -> Excess | None:
         """Set the bytes in flight of a connection; return the limit that it exceeds.
 
-        `request` are those of the request that its sender has sent, and of the response; `ahead` are others.
+        `request` are those of the sender's request and of its response; `ahead` are all others.
         """
         more, more_of_sender = ahead + request - connection.in_flight, request - connection.request_bytes
         account, sender = connection.account, connection.sender
@@ -216,7 +218,7 @@ class ConnectionTable:
         return None
 
     def has_room_for(self, connection: Tracked, size: int) -> bool:
-        """Return `True` if a response of this size may wait for the client, whose other bytes in flight count."""
+        """Return True if a response of this size may be queued, given the other bytes in flight of its sender."""
         sender = connection.sender
         others = sender.bytes - _bytes_for(connection, sender)
         return not sender.is_limited or not others or others + size <= self.limits.address_bytes
@@ -241,12 +243,12 @@ class ConnectionTable:
 
 
 def _bytes_for(connection: Tracked, account: AddressAccount) -> int:
-    """Bytes in flight of a connection that count for an address."""
+    """Return the bytes in flight of a connection that count for an address."""
     if connection.account is connection.sender:
         return connection.in_flight
     return connection.request_bytes if account is connection.sender else connection.in_flight - connection.request_bytes
 
 
 def _order(connection: Tracked) -> tuple[int, float]:
-    """Order in which connections of one address make way: slow before idle ones, the oldest first."""
+    """Return the eviction order of an address's connections: slow before idle ones, the oldest first."""
     return -connection.rank(), connection.since

@@ -1,29 +1,29 @@
-"""What a connection writes with: short answers made in one turn of the event loop leave together at its end.
+"""Batched writes: short answers of one iteration of the event loop are written together at its end.
 
-A `send` to a client that sleeps wakes it, which takes longer than many an answer; sends that follow find it awake.
+A `send` to a sleeping client wakes it, which can take longer than computing an answer; subsequent sends find it awake.
 """
 
 import asyncio
 from collections.abc import Sequence
 from typing import Any
 
-# Connections that wait for the end of a turn, at most: the first one's answer is not held up by many.
+# Most connections that wait for the end of an iteration, so that the first answer is not delayed by many others.
 TOGETHER = 16
-# Longer answers leave at once: what they take to be written is more than what is saved.
+# Size in bytes above which an answer is written at once: writing it costs more than batching saves.
 LONG = 32 * 1024
 
 
 class Turn:
-    """The connections that have an answer to write at the end of this turn of the event loop."""
+    """Connections with an answer to write at the end of this iteration of the event loop."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self._transports: list[Transport] = []
         self.alone = True
-        """Whether there is one connection at most: nobody else's answer is worth waiting for."""
+        """True if there is at most one connection: batching then has no benefit."""
 
     def add(self, transport: "Transport") -> None:
-        """It has something to write."""
+        """Add a connection with an answer to write."""
         transports = self._transports
         if not transports:
             self._loop.call_soon(self._end)
@@ -38,7 +38,7 @@ class Turn:
 
 
 class Transport:
-    """A connection's transport. Used from the event loop's thread only."""
+    """Transport of one connection. Used from the event loop's thread only."""
 
     __slots__ = (
         "_answer",
@@ -55,7 +55,7 @@ class Transport:
 
     def __init__(self, transport: Any, turn: Turn) -> None:
         self._transport, self._turn = transport, turn
-        # Written at the end of the turn; empty where nothing is.
+        # Written at the end of the iteration; empty if there is nothing to write.
         self._answer = b""
         self.can_write_eof = transport.can_write_eof
         self.get_extra_info = transport.get_extra_info
@@ -66,7 +66,7 @@ class Transport:
         self.set_protocol = transport.set_protocol
 
     def write_soon(self, answer: bytes) -> None:
-        """Write an answer at the end of this turn; whatever is written after it comes after it."""
+        """Write an answer at the end of this iteration; later writes follow it."""
         if self._answer or self._turn.alone or len(answer) > LONG:
             self.write(answer)
         else:
@@ -86,22 +86,22 @@ class Transport:
         self._transport.writelines(pieces)
 
     def flush(self) -> None:
-        """Write what waits for the end of the turn."""
+        """Write the answer that waits for the end of the iteration."""
         answer, self._answer = self._answer, b""
         if answer and not self._transport.is_closing():
             self._transport.write(answer)
 
     def write_eof(self) -> None:
-        """Say that nothing more comes."""
+        """Half-close the connection."""
         self.flush()
         self._transport.write_eof()
 
     def close(self) -> None:
-        """End it when all is written."""
+        """Close it after all is written."""
         self.flush()
         self._transport.close()
 
     def abort(self) -> None:
-        """End it now, whatever was written."""
+        """Close it now and drop unwritten data."""
         self._answer = b""
         self._transport.abort()

@@ -1,4 +1,4 @@
-"""A WebSocket of the native transport, with the methods of one that came over ASGI (`foreseal.server.websocket`)."""
+"""A WebSocket of the native transport, with the interface of an ASGI WebSocket (`foreseal.server.websocket`)."""
 
 import asyncio
 from collections import deque
@@ -30,7 +30,7 @@ from foreseal.server.direct.transport import Transport
 from foreseal.server.handler import CLOSE, Response
 from foreseal.server.websocket import Converse, Gone, Side, Take, cut
 
-# Messages that wait for the handler, from which on no more is read.
+# Messages queued for the handler at which reading stops.
 _AHEAD = 8
 # Seconds for which one connection may use the event loop at once, and frames after which the time is checked.
 _MAX_ITERATION, _CHECKED = 0.001, 16
@@ -41,7 +41,7 @@ _CLOSING = 5.0
 # Bytes that a client may send before its handshake is answered.
 _MAX_EARLY = 64 * 1024
 _SWITCHING = 101
-# Notifications of more characters are not copied for each client before it has room for them.
+# Size in characters above which notifications are not copied for each client before it has room for them.
 _COPIED = 64 * 1024
 
 
@@ -58,9 +58,9 @@ class DirectWebSocket(asyncio.Protocol):
         sender: AddressAccount,
         work: WorkBucket,
     ) -> None:
-        """`rest` is what came behind the handshake; `work` is the bucket of the connection.
+        """Create it. `rest` is the input after the handshake; `work` is the bucket of the connection.
 
-        `account` is that of its address, `sender` that of the address which a trusted proxy has forwarded.
+        `account` is that of its address, `sender` that of the address that a trusted proxy has forwarded.
         """
         self.client = Side.CONNECTING
         self.server = Side.CONNECTING
@@ -72,7 +72,7 @@ class DirectWebSocket(asyncio.Protocol):
         self.sender = sender
         self.in_flight = self.request_bytes = 0
         self.since = keeper.now
-        # Time at which the client had read the close frame.
+        # Time at which the close frame was sent.
         self._closed: float | None = None
         self._keeper = keeper
         self._transport = transport
@@ -81,22 +81,22 @@ class DirectWebSocket(asyncio.Protocol):
         self._work = work
         self._frames = FrameParser(keeper.handler.largest)
         self._frames.add(rest)
-        # Frames that cost protocol work, as far as that was spent.
+        # Frames whose protocol work is already paid.
         self._spent = 0
         self._messages: deque[bytes] = deque()
         self._queued = 0
-        """Bytes of them."""
+        """Total bytes of the messages."""
         self._held = 0
-        """Bytes of requests under way, and of answers that wait."""
+        """Bytes of requests in progress, and of queued answers."""
         self._receiver: asyncio.Future[None] | None = None
         self._drained: asyncio.Future[None] | None = None
-        # The newest ping that was not answered.
+        # The newest unanswered ping.
         self._ping: bytes | None = None
         self._blocked = False
         self._reading = True
-        # Bytes have arrived that were not looked at.
+        # True while received bytes are not processed yet.
         self._is_new = False
-        # While it lasts, frames that have arrived wait.
+        # While it lasts, received frames wait.
         self._pause = Pause(keeper.loop, self._resume)
 
     def begin(self, peer: Peer) -> None:
@@ -107,7 +107,7 @@ class DirectWebSocket(asyncio.Protocol):
     # Called by the event loop.
 
     def connection_lost(self, error: Exception | None) -> None:
-        """End."""
+        """Clean up."""
         self.client = Side.CLOSED
         self._pause.cancel()
         self._frames.clear()
@@ -117,16 +117,16 @@ class DirectWebSocket(asyncio.Protocol):
         self._keeper.closed(self)
 
     def eof_received(self) -> None:
-        """The client sends nothing more, and the event loop ends the connection when what was answered is written."""
+        """Flush; the event loop closes the connection after the answers are written."""
         self._transport.flush()
 
     def pause_writing(self) -> None:
-        """The client does not read."""
+        """Stop reading: the client does not read."""
         self._blocked = True
         self._settle()
 
     def resume_writing(self) -> None:
-        """The client read what was written."""
+        """Continue: the client has read."""
         self._blocked = False
         self._answer_ping()
         self._settle()
@@ -134,7 +134,7 @@ class DirectWebSocket(asyncio.Protocol):
             self._drained.set_result(None)
 
     def data_received(self, data: bytes) -> None:
-        """Take bytes."""
+        """Process received bytes."""
         is_ready = self.server is not Side.CONNECTING and not self._pause.is_on
         if is_ready:
             while self.converse is not None and self._is_free() and (answered := self.converse(data)) is not None:
@@ -152,9 +152,9 @@ class DirectWebSocket(asyncio.Protocol):
             self._advance(is_new=True)
 
     def _advance(self, *, is_new: bool = False) -> None:
-        """Take the frames that have arrived, for as long as one iteration of the event loop allows.
+        """Process received frames, within the time of one iteration of the event loop.
 
-        `is_new`: bytes have just arrived; it is work even if they complete nothing.
+        `is_new`: bytes have just arrived; they cost work even if they complete nothing.
         """
         try:
             if self.server is not Side.CONNECTING and not self._pause.is_on:
@@ -193,7 +193,7 @@ class DirectWebSocket(asyncio.Protocol):
         self._spend()
 
     def _spend(self) -> bool:
-        """Spend the protocol work that was done; `True` if nothing is read for a while."""
+        """Spend the protocol work that was done; return True if reading pauses."""
         units = self._frames.work - self._spent
         if not units:
             return False
@@ -205,24 +205,24 @@ class DirectWebSocket(asyncio.Protocol):
         return bool(wait)
 
     def _resume(self) -> None:
-        """Read on after a pause."""
+        """Continue reading after a pause."""
         is_new, self._is_new = self._is_new, False
         if not self._transport.is_closing():
             self._advance(is_new=is_new)
 
     def _answer_ping(self) -> None:
-        """Answer the newest ping, unless the client does not read: then when it does."""
+        """Answer the newest ping, or defer the answer while the client does not read."""
         ping = self._ping
         if ping is not None and not self._blocked and self.server is Side.OPEN and not self._transport.is_closing():
             self._ping = None
             self._transport.write(pong_frame(ping))
 
     def _is_full(self) -> bool:
-        """Returns `True` if enough messages wait for the handler."""
+        """Return True if enough messages are queued for the handler."""
         return len(self._messages) >= _AHEAD or self._queued > self._keeper.handler.largest
 
     def _settle(self) -> None:
-        """Bring reading and the count of bytes in flight up to date."""
+        """Update whether the connection is read, and its bytes in flight."""
         transport = self._transport
         if transport.is_closing():
             return
@@ -249,7 +249,7 @@ class DirectWebSocket(asyncio.Protocol):
     # Called by `Connection`.
 
     def hold(self, size: int) -> bool:
-        """Count the bytes of requests under way and of answers that wait; false if they are too many."""
+        """Count the bytes of requests in progress and of queued answers; return False if they exceed a limit."""
         self._held = size
         if self._transport.is_closing() or self._keeper.table.count_bytes(self, 0, self._bytes()) is None:
             return True
@@ -257,14 +257,15 @@ class DirectWebSocket(asyncio.Protocol):
         return False
 
     def send_now(self, data: bytes) -> bool:
-        """Send a text, UTF-8, unless the client is behind; whether it was sent."""
+        """Send a UTF-8 text unless the client is behind; return True if it was sent."""
         if self._blocked or self.server is not Side.OPEN or self._transport.is_closing():
             return False
         self._transport.write(text_frame(data))
         return True
 
     def notify_now(self, prefix: bytes, messages: Messages) -> bool:
-        """Send each message, behind a prefix, unless the client is behind or they are long; whether they were sent."""
+        """Send each message after a prefix unless the client is behind or they are long; return True if they were sent.
+        """
         if self._blocked or self.server is not Side.OPEN or messages.size > _COPIED or self._transport.is_closing():
             return False
         pieces = messages.pieces.get(len(prefix))
@@ -274,7 +275,7 @@ class DirectWebSocket(asyncio.Protocol):
         return True
 
     async def connect(self) -> bool:
-        """Check the client's handshake; False if it is none, which was answered."""
+        """Check the client's handshake; return False if it is invalid, which was answered."""
         given = self._handshake
         headers = Headers([(name.decode("latin-1"), value.decode("latin-1")) for name, value in given.headers.items()])
         shaken = ServerProtocol(max_size=None)
@@ -295,11 +296,11 @@ class DirectWebSocket(asyncio.Protocol):
         self._advance()
 
     async def deny(self, response: Response) -> None:
-        """Answer the handshake with an HTTP response in place of a connection."""
+        """Answer the handshake with an HTTP response instead of a connection."""
         self._deny(response)
 
     async def receive(self) -> bytes | None:
-        """The next message, text or binary, as bytes; None when the client has left."""
+        """Return the next message, text or binary, as bytes; None when the client has disconnected."""
         while not self._messages:
             if self.client is Side.CLOSED:
                 return None
@@ -311,24 +312,24 @@ class DirectWebSocket(asyncio.Protocol):
         message = self._messages.popleft()
         self._queued -= len(message)
         if not self._messages and not self._reading and not self._pause.is_on:
-            # In an iteration of its own: the handler is not ready for the next message yet.
+            # In the next iteration: the handler is not ready for the next message yet.
             self._pause.begin(0.0)
         return message
 
     async def send(self, text: str) -> None:
-        """Send one message; returns when there is room for another. Raises `Gone`."""
+        """Send one message; return when there is room for another. Raises `Gone`."""
         self._put(text_frame(text.encode()))
         await self._drain()
 
     async def send_ahead(self, texts: Sequence[str], sent: Callable[[int], None]) -> None:
-        """Send all messages in one piece; `sent` gets the number of each. Raises `Gone`."""
+        """Send all messages in one write; `sent` gets the number of each. Raises `Gone`."""
         self._put(b"".join([text_frame(text.encode()) for text in texts]))
         await self._drain()
         for number in range(len(texts)):
             sent(number)
 
     async def close(self, code: int, reason: str) -> None:
-        """Close an open connection; returns when the close frame is on its way. Raises `Gone`."""
+        """Close an open connection; return when the close frame is on its way. Raises `Gone`."""
         if self.server is not Side.OPEN:
             return
         self.server = Side.CLOSED
@@ -343,29 +344,29 @@ class DirectWebSocket(asyncio.Protocol):
     # Checked and stopped by the listener.
 
     def rank(self) -> int:
-        """Return how soon it is closed where there is no more room: only once it is being closed."""
+        """Return the rank for eviction: it is only evicted while it is being closed."""
         return UNFINISHED if self.server is Side.CLOSED else NEVER
 
     def enforce_timeouts(self, now: float, _idle: float) -> None:
-        """Cut it where the client does not answer a close frame."""
+        """Cut it if the client does not answer a close frame."""
         if self._closed is not None and now - self._closed > _CLOSING:
             self._transport.abort()
 
     def finish(self) -> None:
-        """Wait no more for the answer to a close frame: connections are told to close before the listener is."""
+        """Stop waiting for the answer to a close frame: all connections begin to close before the listener stops."""
         if self._closed is not None:
             self._transport.close()
 
     def abort(self) -> None:
-        """End it now."""
+        """Close it now."""
         self._transport.abort()
 
     def _is_awaited(self) -> bool:
-        """Whether the one who receives has nothing else to do."""
+        """Return True if the receiver is waiting for a message."""
         return not self._messages and self._receiver is not None and not self._receiver.done()
 
     def _is_free(self) -> bool:
-        """Whether a message that begins now can be answered before all that follows."""
+        """Return True if a message that begins now can be answered before all later ones."""
         if self._blocked or self.server is not Side.OPEN or not (self._frames.is_between and self._is_awaited()):
             return False
         return not self._transport.is_closing()
@@ -390,7 +391,7 @@ class DirectWebSocket(asyncio.Protocol):
             self._receiver.set_result(None)
 
     def _leave(self, code: int | None) -> None:
-        """The client closes, or answers that the server did."""
+        """Handle the close frame of the client, which may answer the server's."""
         if self.server is Side.OPEN and not self._transport.is_closing():
             self.server = Side.CLOSED
             self._transport.write(close_frame(code))

@@ -1,4 +1,4 @@
-"""Figures of the node in the Prometheus text format."""
+"""Metrics of the node in the Prometheus text format."""
 
 from foreseal.server.metrics.read import Readings, Watched
 from foreseal.server.metrics.render import join, render

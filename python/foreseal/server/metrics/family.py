@@ -1,4 +1,4 @@
-"""What a metric is: its name, its kind, and what reads it."""
+"""Metric families: name, type, and the function that reads their samples."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ Labels = dict[str, str]
 
 
 class Sample(NamedTuple):
-    """One value of a family, under its name with `suffix` behind it."""
+    """One value of a family; `suffix` is appended to its name."""
 
     labels: Labels
     value: float
@@ -20,19 +20,19 @@ class Sample(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """One metric. `read` gives its samples; none where it does not apply."""
+    """One metric. `read` returns its samples; none if it does not apply."""
 
     name: str
     kind: Kind
     help: str
-    """A sentence."""
+    """HELP text, a sentence."""
     read: Callable[[Readings], Iterable[Sample]]
     labels: tuple[str, ...] = ()
-    """What its samples are told apart by."""
+    """Label names of its samples."""
 
 
 def histogram(labels: Labels, bounds: Sequence[float], counts: Sequence[int], seconds: float) -> Iterable[Sample]:
-    """The samples of a histogram. `counts` has how many took at most as long as each bound, and then all of them."""
+    """Return the samples of a histogram. `counts` has the cumulative count up to each bound, then the total."""
     for bound, count in zip((*map(str, bounds), "+Inf"), counts, strict=True):
         yield Sample(labels | {"le": bound}, count, "_bucket")
     yield Sample(labels, seconds, "_sum")

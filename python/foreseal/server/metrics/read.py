@@ -1,4 +1,4 @@
-"""What is read once for all metrics."""
+"""Sources of the metrics, each read once per rendering."""
 
 import os
 import platform
@@ -20,34 +20,34 @@ from foreseal.server.tier import Tier
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _TICKS = os.sysconf("SC_CLK_TCK")
-# Of /proc/self/stat, counted behind the name of the program, which may hold anything.
+# Indices into /proc/self/stat after the program name, which may contain any characters.
 _THREADS, _STARTED = 17, 19
 
 
 class Node(Protocol):
-    """What is read off the node."""
+    """Interface of the node for metrics."""
 
     def freshness(self) -> tuple[int, int, int]:
-        """Number of the block being built, index of its newest step, ms since the last tick."""
+        """Return the number of the block being built, the index of its newest step, and ms since the last tick."""
 
     def ready(self) -> tuple[bool, str]:
-        """Whether the node is ready, or why not."""
+        """Return True if the node is ready, and the reason if it is not."""
 
     def status(self) -> bytes:
-        """The answer of `foreseal_status`, JSON."""
+        """Return the result of `foreseal_status`, JSON."""
 
     def waiting(self) -> list[tuple[str, float]]:
-        """The lanes by name, each with the seconds that its oldest call has waited for a thread."""
+        """Return the lanes by name, each with the seconds that its oldest call has waited for a thread."""
 
     def figures(self) -> bytes:
-        """Figures of its work, JSON."""
+        """Return the core's metrics, JSON."""
 
     def reports(self) -> list[tuple[str, int, int, bytes]]:
-        """The connected followers: name, appends behind, ms since they connected, their metrics."""
+        """Return the connected followers: name, lag in appends, ms since they connected, their metrics."""
 
 
 class Streams(Protocol):
-    """What is read off the WebSocket connections."""
+    """Interface of the WebSocket connections for metrics."""
 
     hub: Hub
     refused: int
@@ -55,26 +55,26 @@ class Streams(Protocol):
     evicted: int
 
     def __len__(self) -> int:
-        """How many are open."""
+        """Return the number of open connections."""
 
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """What metrics are about."""
+    """Sources of the metrics."""
 
     node: Node
     tiers: Sequence[Tier]
-    """Their calls are counted together."""
+    """Tiers of callers, whose calls are counted together."""
     streams: Streams
     processes: ProcessTable | None = None
-    """Figures of all processes of the node, where a supervisor has several."""
+    """Metrics of all processes of the node, if a supervisor runs several."""
     caches: Mapping[str, BoundedCache[Any, Any]] = field(default_factory=dict)
     """Caches of this process by name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """This process, as the kernel has it."""
+    """Kernel statistics of this process."""
 
     resident: int
     descriptors: int
@@ -82,11 +82,11 @@ class Process:
     threads: int
     cpu: float
     started: float
-    """Seconds since 1970."""
+    """Start time in seconds since 1970."""
 
 
 class Readings:
-    """Everything that is there at one moment, each read at first use and once."""
+    """Values at one moment, each read at first use and once."""
 
     def __init__(self, watched: Watched) -> None:
         self.node = watched.node
@@ -101,34 +101,34 @@ class Readings:
 
     @cached_property
     def freshness(self) -> tuple[int, int, int]:
-        """As `Node.freshness`."""
+        """Result of `Node.freshness`."""
         return self.node.freshness()
 
     @cached_property
     def status(self) -> dict[str, Any]:
-        """As `foreseal_status`."""
+        """Result of `foreseal_status`."""
         status: dict[str, Any] = orjson.loads(self.node.status())
         return status
 
     @cached_property
     def figures(self) -> dict[str, Any]:
-        """As `Node.figures`."""
+        """Result of `Node.figures`."""
         figures: dict[str, Any] = orjson.loads(self.node.figures())
         return figures
 
     @cached_property
     def followers(self) -> list[tuple[str, int, int]]:
-        """The connected followers: name, appends behind, ms since they connected."""
+        """Connected followers: name, lag in appends, ms since they connected."""
         return [(name, lag, connected) for name, lag, connected, _ in self.node.reports()]
 
     @cached_property
     def processes(self) -> list[ProcessFigures]:
-        """The processes of the node; empty where there is one."""
+        """Processes of the node; empty if there is only one."""
         return [] if self._processes is None else self._processes.figures()
 
     @cached_property
     def process(self) -> Process:
-        """This process."""
+        """Statistics of this process."""
         after = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
         booted = time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
         used = os.times()
@@ -143,5 +143,5 @@ class Readings:
 
     @cached_property
     def build(self) -> dict[str, str]:
-        """Versions."""
+        """Versions and machine architecture."""
         return {"version": version("foreseal"), "python": platform.python_version(), "machine": platform.machine()}

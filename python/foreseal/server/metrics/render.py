@@ -1,4 +1,4 @@
-"""Metrics as text."""
+"""Rendering of metrics as text."""
 
 from collections.abc import Iterable
 
@@ -8,20 +8,20 @@ from foreseal.server.metrics.table import FAMILIES
 
 
 def render(watched: Watched, process: str | None = None) -> str:
-    """All metrics, one family after the other. `process` is the name of this one, where there are several."""
+    """Render all metrics, one family after the other. `process` is the name of this process if there are several."""
     readings = Readings(watched)
     mark = {} if process is None else {"process": process}
     return "".join(_block(family, _lines(family, family.read(readings), mark)) for family in FAMILIES)
 
 
 def join(texts: Iterable[str]) -> str:
-    """The metrics of several processes as one text: each family once, with the samples of all."""
+    """Merge the metrics of several processes: each family once, with the samples of all."""
     samples: dict[str, list[str]] = {family.name: [] for family in FAMILIES}
     for text in texts:
         found: list[str] = []
         for line in text.splitlines(keepends=True):
             if line.startswith("# TYPE "):
-                # One that this program does not know is another version's.
+                # An unknown family comes from a process of another version.
                 found = samples.get(line.split(" ")[2], [])
             elif not line.startswith("#"):
                 found.append(line)

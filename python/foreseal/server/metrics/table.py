@@ -1,4 +1,4 @@
-"""The one table of metrics: `/metrics` and docs/metrics.md are made from it."""
+"""Table of all metrics, the source of `/metrics` and docs/metrics.md."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -12,7 +12,7 @@ from foreseal.server.metrics.read import Readings
 def _one(
     name: str, kind: Kind, help: str, value: Callable[[Readings], float | None], *, prefix: str = "foreseal_"
 ) -> Family:
-    """A metric of one value, which is None where there is none."""
+    """Return a metric with a single value; None for no sample."""
 
     def read(readings: Readings) -> Iterable[Sample]:
         found = value(readings)
@@ -22,7 +22,7 @@ def _one(
 
 
 def _many(name: str, kind: Kind, help: str, label: str, values: Callable[[Readings], dict[str, float]]) -> Family:
-    """A metric of one value for each value of a label."""
+    """Return a metric with one sample for each value of a label."""
 
     def read(readings: Readings) -> Iterable[Sample]:
         return (Sample({label: mark}, value) for mark, value in values(readings).items())
@@ -31,7 +31,7 @@ def _many(name: str, kind: Kind, help: str, label: str, values: Callable[[Readin
 
 
 def _times(name: str, help: str, figures: Callable[[Readings], dict[str, Any]]) -> Family:
-    """The histogram of something that the core has timed."""
+    """Return a histogram that the core has measured."""
 
     def read(readings: Readings) -> Iterable[Sample]:
         found = figures(readings)
@@ -70,12 +70,12 @@ def _call_times(readings: Readings) -> Iterable[Sample]:
 
 
 def _lanes(name: str, kind: Kind, help: str, field: str) -> Family:
-    """A figure of each lane of the scheduler."""
+    """Return a metric with a sample for each lane of the scheduler."""
     return _many(name, kind, help, "lane", lambda r: {lane: found[field] for lane, found in r.figures["lanes"].items()})
 
 
 def _caches(name: str, kind: Kind, help: str, value: Callable[[BoundedCache[Any, Any]], float]) -> Family:
-    """A figure of each cache of the endpoint."""
+    """Return a metric with a sample for each cache of the endpoint."""
     return _many(f"cache_{name}", kind, help, "cache", lambda r: {mark: value(c) for mark, c in r.caches.items()})
 
 
@@ -91,12 +91,12 @@ def _ended(readings: Readings) -> Iterable[Sample]:
 
 
 def _store(name: str) -> Callable[[Readings], float | None]:
-    """A field of the store in `foreseal_status`; None while the node starts."""
+    """Return a reader of the store in `foreseal_status`; None while the node starts."""
     return lambda readings: None if readings.status.get("store") is None else readings.status["store"][name]
 
 
 def _scrub(name: str) -> Callable[[Readings], float | None]:
-    """A field of the store's scrub in `foreseal_status`; None while the node starts, or if there is none yet."""
+    """Return a reader of the store's scrub in `foreseal_status`; None while the node starts or before a scrub."""
     return lambda readings: None if readings.status.get("store") is None else readings.status["store"]["scrub"][name]
 
 

@@ -1,4 +1,4 @@
-"""What a server can be told: one table, and where its values come from."""
+"""Settings of a server: their table, and the sources of their values."""
 
 from foreseal.server.settings.model import CoreLimits, DevChain, Listen, Settings, StoreSettings
 from foreseal.server.settings.setting import Setting, SettingsError

@@ -1,4 +1,4 @@
-"""Who may call what, and how much: as settings."""
+"""Access settings: methods, rates and limits of callers."""
 
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, TypeVar
@@ -17,7 +17,7 @@ _WRONG_KEY_RATE = Rate(1)
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Methods and rates of the tiers, and whose word counts; the table says what each is."""
+    """Methods and rates of the tiers, and trusted proxies; the table describes each field."""
 
     public_allow: frozenset[str] = frozenset()
     public_deny: frozenset[str] = frozenset()
@@ -37,7 +37,7 @@ class Access:
     caller_cache: int = 4096
     head_cache: int = 256
     trusted_proxies: frozenset[str] = frozenset()
-    """Networks as `ipaddress` writes them."""
+    """Networks in the notation of `ipaddress`."""
     origins: frozenset[str] = frozenset()
     """Origins of pages that may call."""
     wrong_key_rate: Rate = _WRONG_KEY_RATE
@@ -46,7 +46,7 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class PublicLimits:
-    """The bounds of public callers where they are lower than those of all; the table says what each is."""
+    """Limits of public callers if lower than the general ones; the table describes each field."""
 
     body: int = 2 * _MIB
     batch: int = 100
@@ -70,7 +70,7 @@ class PublicLimits:
 
 @dataclass(frozen=True, slots=True)
 class PublicCoreLimits:
-    """As `PublicLimits`, for what the core bounds within one call."""
+    """Limits of public callers that the core enforces within one call; otherwise the same as `PublicLimits`."""
 
     logs: int = 5_000
     log_time: int = 2_000
@@ -87,7 +87,7 @@ class PublicCoreLimits:
 
 
 def lowered(limits: Bounds, by: PublicLimits | PublicCoreLimits) -> Bounds:
-    """`limits` with the lower one of both wherever `by` has it too."""
+    """Return `limits`, with the lower of both values for each field of `by`."""
     pairs = {each.name: (getattr(limits, each.name), getattr(by, each.name)) for each in fields(by)}
     lower = {name: min((bound for bound in pair if bound is not None), default=None) for name, pair in pairs.items()}
     return replace(limits, **lower)

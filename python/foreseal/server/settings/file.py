@@ -1,4 +1,4 @@
-"""A TOML file of settings."""
+"""TOML files of settings."""
 
 import re
 import tomllib
@@ -17,10 +17,11 @@ _AT_LINE = re.compile(r" \(at line (\d+), column \d+\)$")
 
 
 class File:
-    """The settings in a file. `given` has the good ones, `problems` what is wrong with the others, a line each."""
+    """Settings in a file. `given` has the valid ones, `problems` one line for each error."""
 
     def __init__(self, path: Path, command: Command | None) -> None:
-        """Read it for `command`; None takes what any command has. Raises `SettingsError` if it is no TOML file."""
+        """Read it for `command`; None accepts settings of any command. Raises `SettingsError` if it is not a TOML file.
+        """
         self.given: dict[str, Given] = {}
         self.problems: list[str] = []
         self._path = path
@@ -72,20 +73,20 @@ class File:
 
 
 def not_here(setting: Setting, name: str, command: Command) -> str:
-    """What is said of a setting under the name that a source has for it, where `command` does not have it."""
+    """Return the error for a setting, by its name in the source, that `command` does not have."""
     others = " and ".join(COMMANDS[other] for other in COMMANDS if other in setting.commands)
     return f"{name} is a setting of {others}, {COMMANDS[command]} has no such setting"
 
 
 def _no_toml(path: Path, told: str) -> str:
-    """What is said of a file that is no TOML, with the line in front."""
+    """Return the error for invalid TOML, starting with the line."""
     line = _AT_LINE.search(told)
     where = f"{path}:{line[1]}" if line else str(path)
     return f"{where}: {_AT_LINE.sub('', told)}"
 
 
 def _twice(path: Path, found: list[tuple[str, int]]) -> str | None:
-    """What is said of a key that stands twice, with both lines; None if none does."""
+    """Return the error for a duplicate key, with both lines; None if there is none."""
     first: dict[str, int] = {}
     for name, line in found:
         if name in first:
@@ -95,9 +96,9 @@ def _twice(path: Path, found: list[tuple[str, int]]) -> str | None:
 
 
 def _keys_of(text: str) -> Iterator[tuple[str, int]]:
-    """Sections and keys with their lines, as often as they are there.
+    """Yield sections and keys with their lines, including duplicates.
 
-    TOML's own reader says no lines. This one knows the usual forms; what is inside of an inline table has no line.
+    TOML's own parser reports no lines. This one supports the usual forms; keys inside an inline table have no line.
     """
     section, quoted = "", ""
     for number, line in enumerate(text.splitlines(), 1):
@@ -115,7 +116,7 @@ def _keys_of(text: str) -> Iterator[tuple[str, int]]:
 
 
 def _still_quoted(line: str, quoted: str) -> str:
-    """The quotes of a text of several lines that is open behind `line`; empty if there is none."""
+    """Return the quotes of a multi-line string that is open after `line`; empty if there is none."""
     for quotes in (quoted,) if quoted else ('"""', "'''"):
         if line.count(quotes) % 2:
             return "" if quoted else quotes

@@ -1,4 +1,4 @@
-"""Kinds of values: how each source writes one, and what is allowed."""
+"""Kinds of setting values: their notation in each source, and their range."""
 
 import ipaddress
 from abc import ABC, abstractmethod
@@ -18,47 +18,47 @@ MOST = 2**63 - 1
 """Largest value of any number, unless its kind has another."""
 
 Plain = bool | int | str | list[str]
-"""A value as TOML and JSON have it."""
+"""A value in the types of TOML and JSON."""
 
 
 class Kind(ABC):
-    """What the values of a setting are. `parse` and `read` raise ValueError, `read` TypeError as well."""
+    """Kind of a setting's values. `parse` and `read` raise ValueError, `read` also TypeError."""
 
     metavar = "TEXT"
-    """What stands for a value in the help of an option."""
+    """Placeholder of a value in the help of an option."""
     bounds = ""
-    """Where the range of allowed values ends; empty where there is none."""
+    """Text of the range of allowed values; empty if unlimited."""
 
     @property
     @abstractmethod
     def allowed(self) -> str:
-        """What may be written, for people."""
+        """Description of allowed values for people."""
 
     @abstractmethod
     def parse(self, text: str) -> Any:
-        """The value that an option or a variable gives as text."""
+        """Parse the text of an option or a variable."""
 
     def read(self, value: Any) -> Any:
-        """The value that a file gives, of one of TOML's types."""
+        """Convert the value in a file, of one of TOML's types."""
         if not isinstance(value, str):
             raise TypeError(f"{in_toml(value)} is not text in quotes")
         return self.parse(value)
 
     def fits(self, _value: Any) -> bool:
-        """Whether a value is inside the bounds."""
+        """Return True if a value is within the bounds."""
         return True
 
     def misfit(self, value: Any, subject: str) -> str:
-        """What is said of a value that does not fit."""
+        """Return the error for a value outside the bounds."""
         return f"{self.plain(value)} is not in the range: {subject} must be {self.bounds}"
 
     def plain(self, value: Any) -> Plain:
-        """The value as a file writes it."""
+        """Return the value in the notation of a file."""
         return str(value)
 
 
 def in_toml(value: Any) -> str:
-    """A plain value as TOML writes it."""
+    """Format a plain value as TOML."""
     return orjson.dumps(value, default=str).decode().replace('","', '", "')
 
 
@@ -82,7 +82,7 @@ class Choice(Kind):
 
     words: tuple[str, ...]
     aliases: Mapping[str, str] = field(default_factory=dict)
-    """Former words, each with the one that it stands for."""
+    """Former words, each with its replacement."""
 
     @property
     def metavar(self) -> str:  # type: ignore[override]
@@ -162,7 +162,7 @@ class Whole(Kind):
 
     def parse(self, text: str) -> int:
         number = text.strip()
-        # A minus is heard, so that -1 is said to be out of range, not to be no number, where it may be one.
+        # A minus sign is accepted, so that the error for -1 names the range.
         if not number.isascii() or not number.removeprefix("-").isdigit() or len(number) > _MOST_DIGITS:
             raise ValueError(f"{text!r} is not a whole number")
         return int(number)
@@ -179,7 +179,7 @@ class Whole(Kind):
         return int(value)
 
 
-# Of the largest number with a bound of its own, and some.
+# More digits than the largest number with a bound of its own has.
 _MOST_DIGITS = 80
 
 
@@ -211,7 +211,7 @@ class Duration(Kind):
 
 @dataclass(frozen=True, slots=True)
 class FilePath(Kind):
-    """Path of a file; `there` says whether an option takes only one that exists."""
+    """Path of a file; with `there`, an option only accepts an existing file."""
 
     there: bool = False
 
@@ -241,7 +241,7 @@ class Folder(Kind):
 
 @dataclass(frozen=True, slots=True)
 class HexBytes(Kind):
-    """Bytes as 0x hex, of one exact or one greatest length."""
+    """Bytes as 0x hex, of an exact or a maximum length."""
 
     most: int
     exact: bool = False
@@ -266,7 +266,7 @@ class HexBytes(Kind):
 
 @dataclass(frozen=True, slots=True)
 class AdminAddress(Kind):
-    """Where this machine alone reaches a listener: host and port, or the path of a Unix socket."""
+    """Local address of a listener: host and port, or the path of a Unix socket."""
 
     metavar = "ADDRESS"
 
@@ -295,7 +295,7 @@ class AdminAddress(Kind):
 
 @dataclass(frozen=True, slots=True)
 class Names(Kind):
-    """Names in small letters: by commas in a variable, a list in a file, an option repeated."""
+    """Names in lower case: comma-separated in a variable, a list in a file, an option repeated."""
 
     metavar: str = "NAME"
 
@@ -307,7 +307,7 @@ class Names(Kind):
         return frozenset(self.one(name.strip()) for name in text.split(",") if name.strip())
 
     def one(self, name: str) -> str:
-        """One of them."""
+        """Validate and normalize one name."""
         return name.lower()
 
     def read(self, value: Any) -> frozenset[str]:
@@ -321,7 +321,7 @@ class Names(Kind):
 
 @dataclass(frozen=True, slots=True)
 class MethodNames(Names):
-    """Methods by name, or all whose names begin alike: `debug_*`."""
+    """Method names, or prefixes of them: `debug_*`."""
 
     metavar: str = "METHOD"
 
@@ -357,7 +357,7 @@ class Networks(Names):
 
 @dataclass(frozen=True, slots=True)
 class OriginNames(Names):
-    """Origins of pages, as browsers write them."""
+    """Origins of web pages in the notation of browsers."""
 
     metavar: str = "ORIGIN"
 
@@ -376,7 +376,7 @@ class OriginNames(Names):
 
 @dataclass(frozen=True, slots=True)
 class RateKind(Kind):
-    """So many calls in a second, a minute or an hour."""
+    """Number of calls in a second, a minute or an hour."""
 
     metavar = "RATE"
 

@@ -1,6 +1,6 @@
-"""The rows of limits in the table of settings: for all callers, and lower ones for public callers.
+"""Rows of limits in the table of settings: for all callers, and lower ones for public callers.
 
-A limit has a row of public callers where `PublicLimits` or `PublicCoreLimits` has a field for it.
+A limit has a row for public callers if `PublicLimits` or `PublicCoreLimits` has a field for it.
 """
 
 from dataclasses import fields
@@ -143,7 +143,7 @@ LIMITS = (
     ),
 )
 
-# Help texts of public callers that differ from those of all.
+# Help texts of public callers that differ from the general ones.
 _OF_PUBLIC = {
     "calls": "Most long calls at once of all callers at which public ones get no more.",
     "connections": "Most WebSocket connections of public callers.",
@@ -153,7 +153,7 @@ _LOWERED = {each.name for part in (PublicLimits, PublicCoreLimits) for each in f
 
 
 def _of_public(limit: Setting) -> Setting:
-    """The bound of public callers beside that of all."""
+    """Return the row for public callers of a limit."""
     name = limit.key.partition(".")[2]
     return Setting(
         key=f"public.{name}",

@@ -1,4 +1,4 @@
-"""What a server is told, typed and checked."""
+"""Settings of a server, typed and validated."""
 
 from collections.abc import Mapping
 from dataclasses import MISSING, asdict, dataclass, field, fields
@@ -18,12 +18,12 @@ from foreseal.server.settings.table import TABLE
 from foreseal.server.tls import Tls
 
 PUBLIC, DEDICATED = "public", "dedicated"
-"""The tiers of callers."""
+"""Tiers of callers."""
 
 LEAST_STEP = 10
 DRAIN_TIME = 10_000
 STOP_MARGIN = 5_000
-"""Milliseconds that a stop may take beyond the times for draining."""
+"""Milliseconds that a stop may take beyond the drain times."""
 WEI = 10**18
 _TLS = ("tls_cert", "tls_key", "tls_client_ca")
 
@@ -36,57 +36,57 @@ class DevChain:
     mnemonic: str = "test test test test test test test test test test test junk"
     accounts: int = 20
     balance: int = 10_000
-    """Ether of each account."""
+    """Balance of each account, in ether."""
     payments: bool = False
-    """Whether it begins with the payment contracts: `foreseal dev` puts them into `Settings.alloc`."""
+    """Include the payment contracts in the genesis: `foreseal dev` adds them to `Settings.alloc`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Listen:
-    """The public listener of `foreseal dev` and `foreseal run`; the ASGI application has that of its server."""
+    """Public listener of `foreseal dev` and `foreseal run`; the ASGI application uses that of its server."""
 
     host: str = "127.0.0.1"
     port: int = 8545
-    """0: any free one."""
+    """Port; 0 is any free one."""
     workers: int = 1
-    """Processes that answer there; more than one are followers of another one, the sequencer."""
+    """Number of serving processes; if more than one, they follow a separate sequencer process."""
     transport: str = NATIVE
     """One of `TRANSPORTS`."""
     heartbeat_timeout: int = 3_000
-    """Milliseconds without progress after which a process of several is replaced; 0 for never."""
+    """Milliseconds without progress after which one of several processes is replaced; 0 for never."""
     busy_timeout: int = 60_000
-    """The same while it computes, uses the disk or starts."""
+    """The same while the process computes, uses the disk or starts."""
     tls_cert: Path | None = None
     tls_key: Path | None = None
     tls_client_ca: Path | None = None
 
     @property
     def tls(self) -> Tls | None:
-        """What it takes to speak TLS; None for plain HTTP."""
+        """TLS files of the listener; None for plain HTTP."""
         if self.tls_cert is None or self.tls_key is None:
             return None
         return Tls(self.tls_cert, self.tls_key, self.tls_client_ca)
 
     @property
     def scheme(self) -> str:
-        """What its URL begins with."""
+        """Scheme of its URL."""
         return "http" if self.tls is None else "https"
 
 
 @dataclass(frozen=True, slots=True)
 class LogSettings:
-    """What is written to standard error; the table says what each is."""
+    """Log output to standard error; the table describes each field."""
 
     level: str = "warn"
     format: str = "text"
     slow: int = 1_000
-    """Milliseconds."""
+    """Threshold of slow calls in milliseconds."""
     process: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class CoreLimits:
-    """Bounds that the core keeps within one call, in bytes, ms and gas; the table says what each is."""
+    """Limits that the core enforces within one call, in bytes, ms and gas; the table describes each field."""
 
     logs: int = 10_000
     log_time: int = 5_000
@@ -105,7 +105,7 @@ class CoreLimits:
 
 @dataclass(frozen=True, slots=True)
 class StoreSettings:
-    """How the core keeps its store, in bytes, blocks and transactions; the table says what each is."""
+    """Settings of the core's store, in bytes, blocks and transactions; the table describes each field."""
 
     map: int = 1 << 40
     proofs: int = 1024
@@ -120,50 +120,50 @@ class StoreSettings:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Settings of the node and of the endpoint in front of it. Raises `SettingsError`."""
+    """Settings of the node and of its endpoint. Raises `SettingsError`."""
 
     datadir: Path
-    """Folder of the chain: journal, lock and saved pool. Made if absent."""
+    """Data directory: journal, lock and saved pool. Created if absent."""
     genesis: Path | None = None
-    """Genesis file in geth's format; None takes the chain that the folder holds."""
+    """Genesis file in geth's format; None uses the chain in the data directory."""
     dev: DevChain | None = None
-    """A development chain, where `genesis` is None."""
+    """Development chain, if `genesis` is None."""
     alloc: Mapping[str, Any] = field(default_factory=dict)
-    """What the genesis of a development chain has beside the accounts: entries of the `alloc` of a genesis file."""
+    """Additional entries of a development genesis, in the format of `alloc` in a genesis file."""
     block_time: int = 2000
     """Milliseconds between blocks, whole seconds."""
     step: int = 200
     """Milliseconds between pre-confirmed steps."""
     gas_limit: int | None = None
-    """Gas limit that produced blocks move towards; None keeps the genesis' own."""
+    """Gas limit that produced blocks move towards; None keeps that of the genesis."""
     safe_depth: int = 32
     """Blocks by which `safe` trails `latest`."""
     finalized_depth: int = 64
-    """Blocks by which `finalized` trails `latest`, at least those of `safe`."""
+    """Blocks by which `finalized` trails `latest`, at least `safe_depth`."""
     fee_recipient: str = "0x" + "00" * 20
     extra_data: str = "0x" + b"foreseal".hex()
     produce: bool = True
-    """Whether blocks are produced; otherwise the node only serves."""
+    """True if the node produces blocks; otherwise it only serves."""
     sequencer_key: Path | None = None
-    """File with the key that signs steps; None takes the one in `datadir`, and makes it if there is none."""
+    """File with the key that signs steps; None uses the one in `datadir`, which is created if absent."""
     new_sequencer_key: bool = False
     """Accept a missing or changed sequencer key: the steps of the data directory get a new signer."""
     drain_time: int = DRAIN_TIME
-    """Milliseconds that calls under way get to finish when the node stops."""
+    """Milliseconds that calls in progress get to finish when the node stops."""
     drain_delay: int = 0
-    """Milliseconds that a node that stops goes on taking calls while `/readyz` says so."""
+    """Milliseconds for which a stopping node still accepts calls while `/readyz` reports the stop."""
     max_free_memory: int = 16 << 20
-    """Bytes of freed memory that the process retains for what comes next."""
+    """Bytes of freed memory that the process retains for reuse."""
     public: bool = False
-    """Whether callers without an API key are public ones: see `Access`."""
+    """True if callers without an API key are public callers: see `Access`."""
     browsers: bool = False
-    """`True` if pages of loopback origins may call (CORS) and others are refused, as in development."""
+    """True if pages of loopback origins may call (CORS) and all others are rejected, as in development."""
     development: bool = False
-    """Whether tests may change chain, clock and accounts, and the node signs for its own accounts."""
+    """True if tests may change chain, clock and accounts, and the node signs for its own accounts."""
     admin: tuple[str, int] | Path | None = None
     """Loopback host and port (0: any free one), or Unix socket, of the admin listener; None opens none."""
     hosts: frozenset[str] = frozenset()
-    """Host names that requests may carry beside loopback ones; empty accepts any unless `browsers`, `*` accepts any."""
+    """Accepted host names in addition to loopback ones; empty accepts any unless `browsers` is set, `*` accepts any."""
     store: StoreSettings = field(default_factory=StoreSettings)
     listen: Listen = field(default_factory=Listen)
     log: LogSettings = field(default_factory=LogSettings)
@@ -215,15 +215,15 @@ class Settings:
 
     @property
     def stop_time(self) -> float:
-        """Seconds from a signal to stop to the end of the process, at most."""
+        """Longest time in seconds from a stop signal to the end of the process."""
         return (self.drain_delay + self.drain_time + STOP_MARGIN) / 1000
 
     def limits_of(self, tier: str) -> Limits:
-        """The bounds of a tier's callers."""
+        """Return the limits of a tier's callers."""
         return lowered(self.limits, self.public_limits) if tier == PUBLIC else self.limits
 
     def filters_of(self, tier: str) -> int:
-        """The number of filters of all callers at which a tier's callers get no more."""
+        """Return the total number of filters above which a tier's callers may create no more."""
         return (
             min(self.core_limits.filters, self.public_core_limits.filters)
             if tier == PUBLIC
@@ -231,26 +231,26 @@ class Settings:
         )
 
     def core_limits_of(self, tier: str) -> bytes:
-        """What of them the core keeps, JSON."""
+        """Return the core's limits of a tier's callers, JSON."""
         limits = lowered(self.core_limits, self.public_core_limits) if tier == PUBLIC else self.core_limits
         return orjson.dumps(asdict(limits))
 
     def endpoint_hosts(self) -> Hosts:
-        """Host names that requests to the endpoint may carry."""
+        """Return the accepted host names of requests to the endpoint."""
         return Hosts(self.hosts, any_by_default=not self.browsers)
 
     def endpoint_origins(self) -> Origins:
-        """Origins of pages that may call the endpoint."""
+        """Return the origins of pages that may call the endpoint."""
         return Origins(self.access.origins, loopback=self.browsers)
 
     def admin_hosts(self) -> Hosts:
-        """Host names that requests to the admin listener may carry: never any."""
+        """Return the accepted host names of requests to the admin listener; `*` has no effect there."""
         return Hosts(self.hosts - {"*"}, any_by_default=False)
 
     def for_core(self, role: Mapping[str, str] | None = None) -> bytes:
-        """The part that the core needs, JSON: times in ms, amounts in wei as hex, `chain` one of file, dev, stored.
+        """Return the core's settings as JSON: times in ms, amounts in wei as hex, `chain` one of file, dev, stored.
 
-        `role` goes in as it is: which part of a node of several processes this one is.
+        `role` is merged unchanged: the role in a node of several processes.
         """
         chain: dict[str, Any] = {"kind": "stored"}
         if self.genesis is not None:
@@ -301,11 +301,11 @@ PARTS: dict[str, type] = {
     "public_limits": PublicLimits,
     "public_core_limits": PublicCoreLimits,
 }
-"""Parts of `Settings` by the name of their field."""
+"""Parts of `Settings` by field name."""
 
 
 def place_in(settings: Settings, place: str) -> Any:
-    """The value at a place; None in a part that is not there."""
+    """Return the value of a field; None if its part is absent."""
     value: Any = settings
     for name in place.split("."):
         value = None if value is None else getattr(value, name)
@@ -313,7 +313,7 @@ def place_in(settings: Settings, place: str) -> Any:
 
 
 def default_of(setting: Setting) -> Any:
-    """The value of a setting that nobody gave; None where there is none."""
+    """Return the default of a setting; None if there is none."""
     part, _, name = setting.place.rpartition(".")
     (found,) = (entry for entry in fields(PARTS[part] if part else Settings) if entry.name == name)
     return None if found.default is MISSING else found.default

@@ -1,4 +1,4 @@
-"""Names that are nearly right."""
+"""Suggestions for misspelled names of settings."""
 
 import difflib
 from collections.abc import Iterable
@@ -10,14 +10,14 @@ _LIST = "`foreseal config template` shows all settings"
 
 
 def nearest_key(key: str) -> str:
-    """What to say of a key that is not known: the setting that was meant, if one is near."""
+    """Return a hint for an unknown key: the most similar setting, if there is one."""
     section, _, name = key.partition(".")
     own = [setting for setting in TABLE.values() if setting.section == section]
     return _meant(name, own, cutoff=0.7) or _meant(name, TABLE.values()) or _LIST
 
 
 def nearest_section(name: str, *, is_table: bool) -> str:
-    """What to say of a section that is not known, or of a key outside of all."""
+    """Return a hint for an unknown section, or for a key outside of all sections."""
     if is_table:
         near = _near(name, SECTIONS)
         return f"did you mean [{near}]?" if near else f"there are {', '.join(f'[{known}]' for known in SECTIONS)}"
@@ -25,14 +25,14 @@ def nearest_section(name: str, *, is_table: bool) -> str:
 
 
 def nearest_variable(name: str) -> str:
-    """What to say of a variable that is not known."""
+    """Return a hint for an unknown environment variable."""
     known = [*OTHERS, *(setting.variable for setting in TABLE.values())]
     near = _near(name.removeprefix(PREFIX), [variable.removeprefix(PREFIX) for variable in known])
     return f"did you mean {PREFIX}{near}?" if near else _LIST
 
 
 def _meant(name: str, settings: Iterable[Setting], cutoff: float = 0.6) -> str | None:
-    """The question whether one of these settings was meant, whose name may be that of its option."""
+    """Return a question that suggests the most similar setting, also by its option name; None if none is similar."""
     forms: dict[str, str] = {}
     for setting in settings:
         for form in (setting.key.partition(".")[2], setting.name, setting.flag.removeprefix("--").replace("-", "_")):

@@ -1,4 +1,4 @@
-"""Values, each with where it came from."""
+"""Values of settings with their sources."""
 
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -6,12 +6,12 @@ from typing import Any, Literal
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a value came from: `name` is the file, the variable or the option."""
+    """Source of a value: `name` is the file, the variable or the option."""
 
     kind: Literal["default", "file", "variable", "flag"] = "default"
     name: str = ""
     line: int | None = None
-    """Of a file, if it is known."""
+    """Line in the file, if known."""
 
     def __str__(self) -> str:
         if self.kind == "default":
@@ -29,9 +29,9 @@ class Given:
 
     @property
     def by_default(self) -> bool:
-        """Whether nobody gave it."""
+        """True if no source set the value."""
         return self.origin.kind == "default"
 
     def where(self) -> str:
-        """How people find it: the option, the variable, or file, line and key."""
+        """Describe the source for people: the option, the variable, or file, line and key."""
         return f"{self.key} ({self.origin})" if self.origin.kind == "file" else str(self.origin)

@@ -1,4 +1,4 @@
-"""A row of the table of settings."""
+"""One row of the table of settings."""
 
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -6,14 +6,14 @@ from typing import Any, Literal
 from foreseal.server.settings.kinds import Kind
 
 Command = Literal["dev", "run", "app"]
-"""What takes settings: `foreseal dev`, `foreseal run`, and the ASGI application behind a server of another's."""
+"""Consumers of settings: `foreseal dev`, `foreseal run`, and the ASGI application under a third-party server."""
 
 COMMANDS: dict[Command, str] = {"dev": "foreseal dev", "run": "foreseal run", "app": "the ASGI application"}
 EVERY = frozenset[Command](COMMANDS)
 STARTED = frozenset[Command](("dev", "run"))
 
 PREFIX = "FORESEAL_"
-"""Of every variable."""
+"""Prefix of every environment variable."""
 
 _SUBJECTS = {"limits": "the {} limit", "public": "the public {} limit", "store": "the store's {}"}
 
@@ -22,33 +22,33 @@ class SettingsError(ValueError):
     """A setting that cannot be used; the message names it."""
 
     def __init__(self, message: str, *keys: str) -> None:
-        """`keys` are the settings that do not go together, where the message does not say where they come from."""
+        """Create the error. `keys` are the conflicting settings, if the message does not name their sources."""
         super().__init__(message)
         self.keys = keys
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """One setting: its names in every source, the kind of its values, what it is for."""
+    """One setting: its name in every source, the kind of its values, its purpose."""
 
     key: str
     """Section and name in a file: `limits.body`."""
     name: str
-    """What option and variable are called after: `max_body`."""
+    """Base of the option and variable names: `max_body`."""
     kind: Kind
     help: str
-    """One line, a sentence."""
+    """Help text, one sentence in one line."""
     place: str
-    """Where in `Settings` the value goes: `limits.body`. Its default there is the setting's."""
+    """Field of `Settings` for the value: `limits.body`. The field's default is that of the setting."""
     unset: str = ""
-    """What holds where there is no value and no default."""
+    """Description of the behaviour without a value and a default."""
     more: str = ""
-    """What the reference says beside `help`."""
+    """Text of the reference in addition to `help`."""
     commands: frozenset[Command] = EVERY
     secret: bool = False
-    """Whether the value is shown to nobody."""
+    """True if the value is never displayed."""
     option: str = ""
-    """The option, where it is not made from `name`."""
+    """Option name, if it is not derived from `name`."""
 
     @property
     def section(self) -> str:
@@ -57,16 +57,16 @@ class Setting:
 
     @property
     def flag(self) -> str:
-        """The option on the command line."""
+        """Option on the command line."""
         return self.option or "--" + self.name.replace("_", "-")
 
     @property
     def variable(self) -> str:
-        """The environment variable."""
+        """Environment variable."""
         return PREFIX + self.name.upper()
 
     def check(self, value: Any) -> Any:
-        """The value, if it is inside the bounds of its kind. Raises ValueError."""
+        """Return the value if it is within the bounds of its kind. Raises ValueError."""
         if value is not None and not self.kind.fits(value):
             subject = _SUBJECTS.get(self.section, "the {}").format(self.key.partition(".")[2].replace("_", " "))
             raise ValueError(self.kind.misfit(value, subject))

@@ -1,4 +1,4 @@
-"""Values of all sources put together: a file, then variables, then options; the later one wins."""
+"""Merged values of all sources: a file, then variables, then options; the later one wins."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,7 +15,7 @@ CONFIG = "FORESEAL_CONFIG"
 
 
 class Gathered:
-    """The value of every setting that a command has, and where it came from."""
+    """The value of every setting of a command, with its source."""
 
     def __init__(self, command: Command, given: Mapping[str, Given]) -> None:
         self.command = command
@@ -24,16 +24,16 @@ class Gathered:
             for key, setting in TABLE.items()
             if command in setting.commands
         }
-        """By key, in the order of the table."""
+        """Values by key, in the order of the table."""
 
     def given(self, section: str) -> list[Given]:
-        """Those of a section that somebody gave."""
+        """Return the values of a section that a source has set."""
         return [each for each in self.values.values() if each.key.startswith(section + ".") and not each.by_default]
 
     def settings(self, datadir: Path | None = None) -> Settings:
-        """All of them, typed. Raises `SettingsError` if some do not go together, or if there is no data directory.
+        """Return the typed settings. Raises `SettingsError` for conflicts, and for a missing data directory.
 
-        `datadir` stands in for one that nobody gave.
+        `datadir` is used if no source sets one.
         """
         tree: dict[str, Any] = {part: {} for part in PARTS}
         for key, each in self.values.items():
@@ -54,7 +54,8 @@ class Gathered:
             raise SettingsError(f"{error}{self._named(error.keys)}", *error.keys) from None
 
     def _has_dev_chain(self) -> bool:
-        """Whether the chain is the development genesis. Raises `SettingsError` if settings of it have no use."""
+        """Return True if the chain is the development genesis. Raises `SettingsError` if its settings have no effect.
+        """
         if self.command == "run":
             return False
         shaping, genesis = self.given("dev"), self.values["node.genesis"]
@@ -69,7 +70,7 @@ class Gathered:
         return bool(on)
 
     def _named(self, keys: tuple[str, ...]) -> str:
-        """Where the settings of a message came from, if its reader might not know."""
+        """Return the sources of conflicting settings, except options, which the user can see."""
         found = [self.values[key] for key in keys if key in self.values]
         named = [each.where() for each in found if each.origin.kind in ("file", "variable")]
         return f": {' and '.join(named)}" if named else ""
@@ -81,10 +82,10 @@ def gather(
     options: Mapping[str, Any] | None = None,
     file: Path | None = None,
 ) -> Gathered:
-    """Every setting of `command`. Raises `SettingsError` naming the source of what is wrong.
+    """Collect every setting of `command`. Raises `SettingsError` with the source of the error.
 
-    `options` has by name what the command line gave. `file` is that of --config;
-    without it FORESEAL_CONFIG names one.
+    `options` has the values from the command line by name. `file` is that of --config; without it FORESEAL_CONFIG names
+    one.
     """
     given: dict[str, Given] = {}
     named = environment.get(CONFIG)
@@ -104,12 +105,13 @@ def gather(
 
 
 def from_environment(environment: Mapping[str, str]) -> Settings:
-    """Settings of a server that granian or uvicorn started. Raises `SettingsError` naming what is wrong."""
+    """Return the settings of a server that granian or uvicorn started. Raises `SettingsError` that names the error."""
     return gather("app", environment).settings()
 
 
 def _of_environment(command: Command, environment: Mapping[str, str]) -> dict[str, Given]:
-    """Settings in FORESEAL_* variables; an empty one is not set. Raises `SettingsError`, also for an unknown one."""
+    """Read settings from FORESEAL_* variables; empty ones are unset. Raises `SettingsError`, also for an unknown one.
+    """
     settings = {setting.variable: setting for setting in TABLE.values()}
     given = {}
     for variable in sorted(environment):

@@ -1,6 +1,6 @@
-"""The one table of settings: options, variables, keys of a file, `foreseal config` and the reference are made from it.
+"""The table of settings, the source of options, variables, file keys, `foreseal config` and the reference.
 
-Another setting is a row here, or a limit in `limit_rows`, and a field of `Settings` (or of a part of it) with its type
+A new setting needs a row here, or a limit in `limit_rows`, and a field of `Settings` (or of a part of it) with its type
 and default.
 """
 
@@ -38,10 +38,10 @@ SECTIONS = {
     "limits": "What a caller may make grow, and how far.",
     "public": "Lower bounds for callers without an API key on a public endpoint: see [access.md](access.md).",
 }
-"""Sections of a file, each with what its settings are about."""
+"""Sections of a file, each with its description."""
 
 _DEVELOPMENT = frozenset[Command](("dev", "app"))
-# All accounts together hold less than 256 bits of wei.
+# Bound of a balance in ether: all accounts together have less than 256 bits of wei.
 _MOST_ETHER = 10**50
 
 
@@ -406,21 +406,21 @@ _LOG = (
 TABLE: dict[str, Setting] = {
     setting.key: setting for setting in (*_NODE, *_DEV, *_STORE, *_SERVER, *_LOG, *_ACCESS, *LIMITS, *PUBLIC)
 }
-"""Every setting by its key."""
+"""All settings by key."""
 
 RENAMED = {"server.front": "server.transport"}
-"""Former keys, each with that of its setting."""
+"""Former keys, each with the key of its setting."""
 
 RENAMED_VARIABLES = {
     f"FORESEAL_{old.partition('.')[2].upper()}": f"FORESEAL_{new.partition('.')[2].upper()}"
     for old, new in RENAMED.items()
 }
-"""Former variables of them."""
+"""Former variables of these settings."""
 
 OTHERS: dict[str, str] = {
     "FORESEAL_CONFIG": "the file of settings",
 }
-"""Variables that say something to a server and are no settings."""
+"""Environment variables of a server that are not settings."""
 
 INHERITED = frozenset(
     f"FORESEAL_{name}"
@@ -430,4 +430,4 @@ INHERITED = frozenset(
         " PAYMENT_ROUNDS BENCH_ANVIL BENCH_HARDHAT BENCH_GETH"
     ).split()
 )
-"""Variables of the project's tests and tools, which a server that they start inherits."""
+"""Variables of the project's tests and tools, which the servers that they start inherit."""

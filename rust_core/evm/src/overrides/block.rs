@@ -1,32 +1,32 @@
-//! Fields of the block that a request sets.
+//! Block fields that a request overrides.
 
 use alloy_consensus::Header;
 use alloy_eips::eip4895::Withdrawal;
 use alloy_primitives::{Address, B256, U256};
 
-/// Fields of the block that a request executes in, where it sets them.
+/// Overridden fields of the block in which a request executes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BlockOverrides {
     pub number: Option<u64>,
-    /// No effect on a proof-of-stake block.
+    /// Difficulty; no effect on a proof-of-stake block.
     pub difficulty: Option<U256>,
-    /// Unix seconds.
+    /// Timestamp in Unix seconds.
     pub time: Option<u64>,
     pub gas_limit: Option<u64>,
     pub fee_recipient: Option<Address>,
     pub prev_randao: Option<B256>,
-    /// Wei per gas.
+    /// Base fee in wei per gas.
     pub base_fee: Option<u64>,
-    /// Wei per blob gas. It is no field of a header, so whoever executes passes it on by itself.
+    /// Blob base fee in wei per blob gas. It is not a header field, so the caller passes it on separately.
     pub blob_base_fee: Option<u128>,
-    /// Of whole blocks alone (EIP-4788).
+    /// Parent beacon block root (EIP-4788), only for simulated blocks.
     pub beacon_root: Option<B256>,
-    /// Of whole blocks alone (EIP-4895).
+    /// Withdrawals (EIP-4895), only for simulated blocks.
     pub withdrawals: Option<Vec<Withdrawal>>,
 }
 
 impl BlockOverrides {
-    /// `header` with the fields that are set. Number and time decide which fork's rules hold.
+    /// Returns `header` with the overridden fields. Number and time determine the fork.
     pub fn apply(&self, header: &Header) -> Header {
         let merged = header.difficulty.is_zero();
         Header {

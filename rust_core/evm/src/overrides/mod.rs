@@ -1,4 +1,4 @@
-//! Differences from the chain that a request asks to be executed under.
+//! State and block overrides of a request.
 
 mod block;
 mod overlay;

@@ -1,4 +1,4 @@
-//! A state with changes on top, which costs nothing but what is read.
+//! A state with a diff on top; only the values read cost time.
 
 use alloy_primitives::{
     Address, B256, U256,
@@ -12,7 +12,7 @@ use revm::{bytecode::Bytecode, primitives::U256Map};
 #[derive(Debug)]
 struct Changed {
     account: Option<Account>,
-    /// The storage below does not count.
+    /// `true` if the storage of the underlying state is hidden.
     wiped: bool,
     slots: U256Map<U256>,
 }
@@ -23,7 +23,7 @@ impl Changed {
     }
 }
 
-/// `below` as it were after a diff. No root is computed and no trie is loaded.
+/// A view of `below` after a diff. It computes no root and loads no trie.
 pub struct Overlay<'a> {
     below: &'a dyn StateReader,
     accounts: AddressMap<Changed>,
@@ -31,7 +31,7 @@ pub struct Overlay<'a> {
 }
 
 impl<'a> Overlay<'a> {
-    /// Puts `diff` on top of `below`.
+    /// Creates an overlay of `diff` on top of `below`.
     pub fn new(below: &'a dyn StateReader, diff: &StateDiff) -> Self {
         let accounts = diff.accounts.iter().map(|changed| {
             let diff = &changed.diff;
@@ -67,7 +67,7 @@ impl StateReader for Overlay<'_> {
         Ok(Box::new(OverlaidStorage { slots: &changed.slots, below }))
     }
 
-    /// An account whose slots are all overwritten with zeros may still be said to have storage.
+    /// May return `true` for an account whose slots are all overwritten with zeros.
     fn has_storage(&self, address: &Address) -> Result<bool, StateError> {
         let Some(changed) = self.accounts.get(address) else { return self.below.has_storage(address) };
         let written = changed.slots.values().any(|value| !value.is_zero());

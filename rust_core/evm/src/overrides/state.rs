@@ -1,4 +1,4 @@
-//! Accounts that a request sets.
+//! Accounts that a request overrides.
 
 use std::collections::BTreeMap;
 
@@ -8,29 +8,29 @@ use foreseal_types::{AccountDiff, ChangedAccount, NewCode, SpecId, StateDiff, ke
 
 use crate::precompiles::{MovedPrecompiles, is_precompile};
 
-/// What a request sets of accounts, by address.
+/// Account overrides of a request, by address.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StateOverrides(pub BTreeMap<Address, AccountOverride>);
 
-/// What a request sets of one account; the rest stays. Any entry at the address of a precompiled contract puts an
-/// ordinary account in its place.
+/// Overrides of one account; unset fields keep their values. Any entry at the address of a precompiled
+/// contract replaces it with an ordinary account.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AccountOverride {
-    /// Wei.
+    /// Balance in wei.
     pub balance: Option<U256>,
     pub nonce: Option<u64>,
     pub code: Option<Bytes>,
     pub storage: Option<StorageOverride>,
-    /// Where the precompiled contract of this address answers instead.
+    /// Address to which the precompiled contract of this address moves.
     pub move_precompile_to: Option<Address>,
 }
 
-/// What a request sets of an account's storage.
+/// Overrides of an account's storage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StorageOverride {
-    /// All of it; other slots are zero.
+    /// Replaces all storage; other slots are zero.
     Whole(BTreeMap<U256, U256>),
-    /// Some slots.
+    /// Replaces only these slots.
     Slots(BTreeMap<U256, U256>),
 }
 
@@ -42,34 +42,35 @@ impl StorageOverride {
     }
 }
 
-/// Why overrides cannot be.
+/// Reasons why overrides are invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OverrideError {
     #[error("account {0} is not a precompile")]
     NotPrecompile(Address),
     #[error("account {0} moves its precompile to itself")]
     MovedToItself(Address),
-    /// The address that a precompiled contract is moved to is overridden as well.
+    /// The target address of a moved precompiled contract is overridden too.
     #[error("account {0} is already overridden")]
     TargetOverridden(Address),
     #[error(transparent)]
     State(#[from] StateError),
 }
 
-/// Overrides as execution takes them.
+/// Overrides in the form that execution uses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Overridden {
-    /// What they change in the state.
+    /// State changes of the overrides.
     pub diff: StateDiff,
-    /// Which precompiled contracts they move.
+    /// Precompiled contracts that the overrides move.
     pub precompiles: MovedPrecompiles,
 }
 
 impl StateOverrides {
-    /// What they mean above `below` under the rules of `fork`.
+    /// Resolves the overrides on top of `below` under the rules of `fork`.
     ///
     /// # Errors
-    /// When something else than a precompiled contract is to be moved, or to an address that is overridden too.
+    /// Returns an error if an address to move is not a precompiled contract, or if the target address is
+    /// overridden too.
     pub fn resolve(&self, below: &dyn StateReader, fork: SpecId) -> Result<Overridden, OverrideError> {
         let mut result = Overridden { precompiles: self.moved(fork)?, ..Overridden::default() };
         for (address, set) in &self.0 {
@@ -84,7 +85,8 @@ impl StateOverrides {
         Ok(result)
     }
 
-    /// When two are moved to one address, the one of the higher address answers there.
+    /// Returns the moved precompiled contracts. If two have the same target, the one with the higher address
+    /// wins.
     fn moved(&self, fork: SpecId) -> Result<MovedPrecompiles, OverrideError> {
         let mut moved = MovedPrecompiles::default();
         for (address, set) in &self.0 {
@@ -110,7 +112,8 @@ impl StateOverrides {
 }
 
 impl AccountOverride {
-    /// The account afterwards; `None` when nothing of it is set. Setting anything makes an account, an empty one too.
+    /// Returns the changed account; `None` if no field is set. Any set field creates the account, even an
+    /// empty one.
     fn diff(&self, below: &dyn StateReader, address: &Address) -> Result<Option<AccountDiff>, StateError> {
         let storage = match &self.storage {
             Some(StorageOverride::Slots(slots)) if slots.is_empty() => None,

@@ -1,4 +1,4 @@
-//! One simulated block.
+//! Simulation of one block.
 
 use std::{cmp::Ordering, sync::Arc};
 
@@ -19,7 +19,7 @@ use crate::{
     error::TransactionFees, machine::Machine,
 };
 
-/// Where a simulation has come to.
+/// State of a simulation between two blocks.
 pub struct Simulator<'a> {
     base: SimulateBase<'a>,
     options: &'a SimulateOptions,
@@ -49,7 +49,7 @@ impl BlockHashes for Ancestors<'_> {
     }
 }
 
-/// What the calls of a block made.
+/// Results of the calls of a block.
 #[derive(Default)]
 struct Made {
     transactions: Vec<Arc<Transaction>>,
@@ -106,7 +106,7 @@ impl<'a> Simulator<'a> {
         Ok(SimulatedBlock { block, calls: made.results })
     }
 
-    /// The header as far as it is known before the block executes.
+    /// Returns the header with the fields that are available before the block executes.
     fn header(&self, placed: &Placed) -> Header {
         let (spec, parent) = (self.base.spec, &self.parent);
         let &Placed { number, timestamp, ref request } = placed;
@@ -189,7 +189,7 @@ impl<'a> Simulator<'a> {
         };
         let mut unchecked = environment::transaction(&transaction);
         if !self.options.validation {
-            // Nothing looks at it then, but for a check against its greatest value.
+            // Without validation, revm only checks the nonce against its maximum.
             unchecked.nonce = 0;
         }
         let outcome = machine.inspect(unchecked);
@@ -204,7 +204,7 @@ impl<'a> Simulator<'a> {
         if expected == u64::MAX
             && let Some(sender) = changes.get_mut(&from)
         {
-            // Begins anew, as in geth, where revm lets it stay.
+            // The nonce wraps to zero as in geth; revm keeps the maximum.
             sender.info.nonce = 0;
         }
         machine.cache().commit_all(changes.into_iter());
@@ -215,7 +215,7 @@ impl<'a> Simulator<'a> {
     }
 }
 
-/// A wrong nonce outweighs whatever else is wrong.
+/// Checks the nonce. A wrong nonce takes precedence over all other errors.
 fn check_nonce(expected: u64, got: u64) -> Result<(), Rejected> {
     match got.cmp(&expected) {
         Ordering::Less => Err(Rejected::NonceTooLow { expected, got }),

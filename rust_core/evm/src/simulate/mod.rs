@@ -22,54 +22,54 @@ use crate::{BlockOverrides, CallRequest, Deadline, ExecutionError, OverrideError
 #[derive(Clone, Debug, Default)]
 pub struct BlockRequest {
     pub block: BlockOverrides,
-    /// Set before anything else in the block.
+    /// State overrides, applied before the start of the block.
     pub state: StateOverrides,
     pub calls: Vec<SimulatedCall>,
 }
 
-/// A transaction to simulate. Its gas is what is left in the block unless it names some.
+/// A transaction to simulate. Its default gas limit is the gas left in the block.
 #[derive(Clone, Debug, Default)]
 pub struct SimulatedCall {
     pub request: CallRequest,
-    /// The sender's own when none is given.
+    /// Nonce; defaults to the sender's.
     pub nonce: Option<u64>,
 }
 
-/// How to simulate.
+/// Options of a simulation.
 #[derive(Clone, Copy, Debug)]
 pub struct SimulateOptions {
-    /// Transactions must be valid as in a real block, but for signatures and senders with code.
+    /// Requires transactions to be valid as in a real block, except for signatures and senders with code.
     pub validation: bool,
-    /// Ether transfers are shown as logs, which count for nothing else.
+    /// Adds ether transfers to the returned logs; they have no other effect.
     pub trace_transfers: bool,
-    /// Most blocks after the base, those that fill gaps among them.
+    /// Maximum number of blocks after the base, including those that fill gaps.
     pub blocks: u64,
-    /// Most gas that all calls together may use.
+    /// Maximum gas of all calls together.
     pub gas: u64,
     pub deadline: Deadline,
 }
 
-/// A simulated block. Its hash, roots and size are those of a real one.
+/// A simulated block. Its hash, roots and size are those of a real block.
 #[derive(Clone, Debug)]
 pub struct SimulatedBlock {
     pub block: Block,
-    /// One per transaction.
+    /// One result per transaction.
     pub calls: Vec<SimulatedResult>,
 }
 
-/// How a simulated transaction ended.
+/// Result of a simulated transaction.
 #[derive(Clone, Debug)]
 pub struct SimulatedResult {
     pub output: Bytes,
-    /// With their positions among all logs that the block's calls emitted, undone ones included.
+    /// Logs with their positions among all logs that the block's calls emitted, reverted ones included.
     pub logs: Vec<(u64, Log)>,
     pub gas_used: u64,
-    /// Before refunds.
+    /// Gas before refunds.
     pub gas_spent: u64,
     pub ending: Ending,
 }
 
-/// Whether a transaction succeeded.
+/// Status of a simulated transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ending {
     Success,
@@ -77,7 +77,7 @@ pub enum Ending {
     Halt(HaltReason),
 }
 
-/// Why there is no simulation.
+/// Errors of a simulation.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SimulateError {
     #[error("block numbers must be in order: {number} <= {previous}")]
@@ -88,7 +88,7 @@ pub enum SimulateError {
     TooManyBlocks { max: u64 },
     #[error("block gas limit reached: remaining: {remaining}, required: {required}")]
     BlockGas { remaining: u64, required: u64 },
-    /// The gas that all calls together may use does not cover what this one costs.
+    /// The remaining gas for all calls does not cover the intrinsic cost of this one.
     #[error("calls need more than the limit of {max} gas together")]
     GasLimit { max: u64 },
     #[error("err: {error} (supplied gas {gas}, from {from})")]
@@ -105,7 +105,7 @@ impl From<StateError> for SimulateError {
     }
 }
 
-/// The block that a simulation begins after.
+/// The block after which a simulation begins.
 #[derive(Clone, Copy)]
 pub struct SimulateBase<'a> {
     pub spec: &'a ChainSpec,
@@ -115,10 +115,11 @@ pub struct SimulateBase<'a> {
     pub hashes: &'a dyn BlockHashes,
 }
 
-/// Executes blocks one after the other, each on the one before.
+/// Executes blocks in order, each on top of the previous one.
 ///
 /// # Errors
-/// When numbers or times are out of order, a transaction could not be in its block, or a limit is met.
+/// Returns an error if numbers or times are out of order, if a block could not contain a transaction, or if a
+/// limit is exceeded.
 pub fn simulate(
     base: &SimulateBase<'_>,
     blocks: Vec<BlockRequest>,

@@ -4,10 +4,10 @@ use alloy_consensus::Header;
 
 use super::{BlockRequest, SimulateError};
 
-/// Seconds between blocks that name no time, as on the main network and in geth.
+/// Seconds between blocks without an explicit time, as on the main network and in geth.
 const BLOCK_TIME: u64 = 12;
 
-/// A block whose place is known.
+/// A block with resolved number and time.
 pub struct Placed {
     pub number: u64,
     /// Unix seconds.
@@ -15,7 +15,7 @@ pub struct Placed {
     pub request: BlockRequest,
 }
 
-/// The blocks in their places, gaps filled with empty blocks.
+/// Resolves the numbers and times of the blocks and fills gaps with empty blocks.
 pub fn ordered(base: &Header, blocks: Vec<BlockRequest>, max: u64) -> Result<Vec<Placed>, SimulateError> {
     let mut ordered = Vec::with_capacity(blocks.len());
     let (mut number, mut timestamp) = (base.number, base.timestamp);

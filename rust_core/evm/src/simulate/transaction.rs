@@ -1,4 +1,4 @@
-//! The transaction that a simulated call stands for; its signature is zero.
+//! Conversion of a simulated call to a transaction with a zero signature.
 
 use alloy_consensus::{SignableTransaction, TxType};
 use alloy_primitives::{Signature, U256};
@@ -6,7 +6,8 @@ use foreseal_types::Transaction;
 
 use crate::{CallRequest, Rejected};
 
-/// Legacy when it has a `gasPrice`, else of the type that its fields need, EIP-1559 at least.
+/// Builds the transaction: legacy if it has a `gasPrice`, otherwise of the type that its fields require, at
+/// least EIP-1559.
 pub fn simulated(
     request: &CallRequest,
     chain_id: u64,

@@ -1,4 +1,4 @@
-//! Logs in the order that they were emitted, ether transfers among them if wanted.
+//! Logs in emission order, with ether transfers if requested.
 
 use alloy_primitives::{Address, B256, Log, U256, address, b256};
 use revm::{
@@ -14,13 +14,13 @@ use revm::{
 
 use crate::machine::MachineContext;
 
-/// Who emits a transfer of ether (ERC-7528).
+/// Address that emits a transfer of ether (ERC-7528).
 const ETHER: Address = address!("0xeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee");
 /// Topic of `Transfer(address,address,uint256)`.
 const TRANSFER: B256 = b256!("0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef");
 
-/// Collects logs by frame, so that those of a frame that fails can go. Positions count every log of the block, as in
-/// geth.
+/// Collects logs by frame, so that the logs of a failed frame can be discarded. Positions count every log of
+/// the block, as in geth.
 #[derive(Debug, Default)]
 pub struct Transfers {
     wanted: bool,
@@ -30,12 +30,12 @@ pub struct Transfers {
 }
 
 impl Transfers {
-    /// With ether transfers or without.
+    /// Creates the inspector, with or without ether transfers.
     pub fn new(wanted: bool) -> Self {
         Self { wanted, ..Self::default() }
     }
 
-    /// The logs of the transaction that has just ended.
+    /// Returns the logs of the transaction that has just ended.
     pub fn take(&mut self) -> Vec<(u64, Log)> {
         self.frames.clear();
         std::mem::take(&mut self.done)

@@ -1,4 +1,4 @@
-//! A request traced without consequence.
+//! Trace of a request without state changes.
 
 use super::{
     StepSink, Trace, Tracer,
@@ -10,11 +10,11 @@ use crate::{
     error::ExecutionError,
 };
 
-/// Executes `request` in its environment, as [`crate::call()`] does, and gives its trace.
+/// Executes `request` in its environment, as [`crate::call()`] does, and returns its trace.
 ///
 /// # Errors
-/// As [`crate::call()`]; [`ExecutionError::TraceLimit`] if calls take more than about `most` bytes in memory, or the sink
-/// refuses a step.
+/// Returns the errors of [`crate::call()`], and [`ExecutionError::TraceLimit`] if calls need more than about
+/// `most` bytes of memory or the sink rejects a step.
 pub fn trace_call<S: StepSink>(
     environment: &Environment<'_>,
     request: &CallRequest,

@@ -1,4 +1,4 @@
-//! The tree of calls: recorded by revm-inspectors, with what geth shows beyond it.
+//! The call tree: recorded by revm-inspectors, with the additional fields that geth shows.
 
 use alloy_primitives::{Address, Bytes, Log, U256};
 use foreseal_types::SpecId;
@@ -24,10 +24,10 @@ use super::{
 };
 use crate::machine::MachineContext;
 
-/// Bytes that a call without input and output takes in memory, about.
+/// Approximate memory in bytes of a call without input and output.
 const FRAME_SIZE: usize = 1024;
 
-/// What opened a frame.
+/// Kind of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrameKind {
     Call,
@@ -36,7 +36,7 @@ pub enum FrameKind {
     CallCode,
     Create,
     Create2,
-    /// Not a frame of its own: geth shows the instruction as one.
+    /// Not a real frame: geth shows the instruction as one.
     SelfDestruct,
 }
 
@@ -45,25 +45,25 @@ pub enum FrameKind {
 pub struct Frame {
     pub kind: FrameKind,
     pub from: Address,
-    /// `None` for a creation that failed.
+    /// Recipient or created contract; `None` for a creation that failed.
     pub to: Option<Address>,
-    /// Wei; `None` for a static call.
+    /// Value in wei; `None` for a static call.
     pub value: Option<U256>,
-    /// Gas it was given; the transaction's gas limit for the first.
+    /// Gas limit of the frame; for the first frame, the transaction's gas limit.
     pub gas: u64,
-    /// Gas it took; the receipt's for the first.
+    /// Gas used by the frame; for the first frame, the gas used in the receipt.
     pub gas_used: u64,
     pub input: Bytes,
     pub output: Bytes,
-    /// How it failed, in geth's words.
+    /// Error message in geth's wording.
     pub error: Option<String>,
-    /// It failed by a revert.
+    /// `true` if the frame failed by a revert.
     pub reverted: bool,
-    /// Logs that stay.
+    /// Logs of the frame that were not reverted.
     pub logs: Vec<FrameLog>,
-    /// 0 for the transaction's own call.
+    /// Call depth; 0 for the transaction's own call.
     pub depth: usize,
-    /// It calls a precompile.
+    /// `true` if the frame calls a precompiled contract.
     pub precompile: bool,
 }
 
@@ -71,13 +71,13 @@ pub struct Frame {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FrameLog {
     pub log: Log,
-    /// Calls that the frame had made before it.
+    /// Number of calls that the frame had made before the log.
     pub position: u64,
-    /// Its index in the block.
+    /// Index of the log in the block.
     pub index: u64,
 }
 
-/// A contract's last instruction, where that destroys it.
+/// The instruction that destroys a contract at the end of its frame.
 #[derive(Clone, Copy)]
 struct SelfDestruct {
     from: Address,
@@ -85,34 +85,34 @@ struct SelfDestruct {
     value: U256,
 }
 
-/// What [`TracingInspector`] does not keep of a frame.
+/// Frame data that [`TracingInspector`] does not record.
 #[derive(Default)]
 struct Note {
     last: Option<LastStep>,
     destroyed: Option<SelfDestruct>,
     error: Option<String>,
     precompile: bool,
-    /// What it returned, in Frontier, where a creation that cannot pay for its code succeeds without it.
+    /// Output of the frame in Frontier, where a creation that cannot pay for its code succeeds without it.
     returned: Bytes,
 }
 
 /// Records calls.
 pub(super) struct CallRecorder {
     inner: TracingInspector,
-    /// In the order in which frames were opened, as `inner` has them.
+    /// Notes in the order in which frames were opened, as in `inner`.
     notes: Vec<Note>,
-    /// Indexes of the frames that are open.
+    /// Indexes of the open frames.
     open: Vec<usize>,
-    /// Bytes kept, about.
+    /// Approximate number of bytes recorded.
     size: usize,
 }
 
-/// What a transaction is shown as in its own call.
+/// Transaction data that the frame of its own call shows.
 #[derive(Clone, Copy)]
 pub(super) struct Outcome {
     pub gas_limit: u64,
     pub gas_used: u64,
-    /// Index in the block of its first log.
+    /// Index in the block of the transaction's first log.
     pub first_log_index: u64,
 }
 
@@ -122,7 +122,7 @@ impl CallRecorder {
         Self { inner: TracingInspector::new(config), notes: Vec::new(), open: Vec::new(), size: 0 }
     }
 
-    /// Bytes kept, about.
+    /// Returns the approximate number of bytes recorded.
     pub fn size(&self) -> usize {
         self.size
     }
@@ -143,7 +143,7 @@ impl CallRecorder {
         self.notes.get_mut(*self.open.last()?)
     }
 
-    /// The frames, the transaction's own call first.
+    /// Returns the frames, the transaction's own call first.
     pub fn frames(self, options: CallOptions, outcome: Outcome) -> Vec<Frame> {
         let nodes = self.inner.into_traces().into_nodes();
         let mut tree = Tree { nodes, notes: self.notes, frames: Vec::new() };
@@ -162,7 +162,7 @@ impl CallRecorder {
     }
 }
 
-/// Lays the nodes out as frames.
+/// Flattens the nodes to frames.
 struct Tree {
     nodes: Vec<CallTraceNode>,
     notes: Vec<Note>,
@@ -170,7 +170,7 @@ struct Tree {
 }
 
 impl Tree {
-    /// A caller before its callees; a self-destruct, which ends its frame, after them.
+    /// Orders a caller before its callees, and a self-destruct, which ends its frame, after them.
     fn lay_out(&mut self) {
         enum Visit {
             Frame(usize),
@@ -210,7 +210,7 @@ fn frame(node: CallTraceNode, note: Note) -> Frame {
         CallKind::Create => (FrameKind::Create, true),
         CallKind::Create2 => (FrameKind::Create2, true),
     };
-    // A revert, and what is refused before it begins, give back the gas that is left.
+    // A revert, and a call that is rejected before it begins, return the remaining gas.
     let keeps_gas = trace.success || status.is_revert() || status == InstructionResult::NonceOverflow;
     let output = match (trace.success, reverted) {
         (true, _) if creation && trace.output.is_empty() => note.returned,
@@ -257,7 +257,7 @@ fn self_destruct(destroyed: SelfDestruct, depth: usize) -> Frame {
     }
 }
 
-/// What a failed frame and those below it logged is gone.
+/// Removes the logs of a failed frame and of its callees.
 fn clear_failed_logs(frames: &mut [Frame]) {
     let mut failed: Option<usize> = None;
     for frame in frames {
@@ -272,7 +272,7 @@ fn clear_failed_logs(frames: &mut [Frame]) {
     }
 }
 
-/// Numbers the logs in the order in which they were emitted: those of a callee come between its caller's.
+/// Numbers the logs in emission order: the logs of a callee come between those of its caller.
 fn number_logs(frames: &mut [Frame], first: u64) {
     struct Open {
         frame: usize,

@@ -1,4 +1,4 @@
-//! How geth words the failure of a frame.
+//! Geth's wording for the failure of a frame.
 
 use std::borrow::Cow;
 
@@ -8,25 +8,25 @@ use revm::{
     interpreter::{InstructionResult, Interpreter, interpreter_types::Jumps},
 };
 
-/// Largest code of a contract (EIP-170).
+/// Maximum code size of a contract in bytes (EIP-170).
 const MAX_CODE_SIZE: usize = 0x6000;
-/// Items on a full stack.
+/// Maximum number of items on the stack.
 const STACK_LIMIT: usize = 1024;
 
-/// The instruction that a frame executed last, as it found the stack.
+/// The last instruction that a frame executed, with the stack before it.
 #[derive(Clone, Copy, Debug)]
 pub struct LastStep {
     pub op: u8,
-    /// Items on the stack.
+    /// Number of items on the stack.
     depth: usize,
-    /// The upper items, the top one first; zero where there is none.
+    /// The upper three items, the top one first; zero for missing ones.
     pub top: [U256; 3],
-    /// It ended the frame well.
+    /// `true` if the instruction ended the frame successfully.
     pub ended: bool,
 }
 
 impl LastStep {
-    /// The instruction about to be executed.
+    /// Records the instruction about to be executed.
     pub fn new(interpreter: &Interpreter) -> Self {
         let stack = interpreter.stack.data();
         let at = |back: usize| stack.len().checked_sub(back).map_or(U256::ZERO, |index| stack[index]);
@@ -39,7 +39,7 @@ impl LastStep {
     }
 }
 
-/// The name of an instruction.
+/// Returns the name of an instruction.
 pub fn op_name(op: u8) -> Cow<'static, str> {
     match OpCode::new(op) {
         Some(known) => known.as_str().into(),
@@ -47,7 +47,8 @@ pub fn op_name(op: u8) -> Cow<'static, str> {
     }
 }
 
-/// What geth says of a frame, or of its last instruction, that ended with `status`; `None` if that is no failure.
+/// Returns geth's error message for a frame, or for its last instruction, that ended with `status`; `None` if
+/// it did not fail.
 pub fn wording(status: InstructionResult, last: Option<&LastStep>, output: usize) -> Option<String> {
     use InstructionResult as R;
     let op = last.map_or(opcode::STOP, |step| step.op);
@@ -59,7 +60,7 @@ pub fn wording(status: InstructionResult, last: Option<&LastStep>, output: usize
         R::NonceOverflow => "nonce uint64 overflow",
         R::CreateCollision => "contract address collision",
         R::CreateContractStartingWithEF => "invalid code: must not begin with 0xef",
-        // What a creation returned could not be paid for: its last instruction itself had ended well.
+        // The creation could not pay for the returned code; its last instruction had succeeded.
         R::OutOfGas if last.is_some_and(|step| step.ended) => "contract creation code storage out of gas",
         R::OutOfGas | R::MemoryOOG | R::MemoryLimitOOG | R::PrecompileOOG => "out of gas",
         R::InvalidOperandOOG => "gas uint64 overflow",
@@ -76,7 +77,7 @@ pub fn wording(status: InstructionResult, last: Option<&LastStep>, output: usize
             return Some(format!("max code size exceeded: code size {output} limit {MAX_CODE_SIZE}"));
         }
         R::CreateInitCodeSizeLimit => return Some(init_code(last)),
-        // Of rules that no fork here has, or never the end of a frame: geth has no words for them.
+        // Rules of no supported fork, or never the end of a frame: geth has no wording for them.
         R::Suspend
         | R::CreateInitCodeStartingEF00
         | R::InvalidEOFInitCode
@@ -92,7 +93,7 @@ fn underflow(op: u8, last: Option<&LastStep>) -> String {
     format!("stack underflow ({} <=> {needed})", last.map_or(0, |step| step.depth))
 }
 
-/// Of the instruction that creates: value, offset and size are on top.
+/// Returns the message for a creating instruction: value, offset and size are on top of the stack.
 fn init_code(last: Option<&LastStep>) -> String {
     let size = last.map_or(U256::ZERO, |step| step.top[2]);
     let limit = 2 * MAX_CODE_SIZE;

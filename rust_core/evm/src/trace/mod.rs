@@ -1,4 +1,4 @@
-//! Traces: transactions executed again with a recorder beside them.
+//! Traces: re-execution of transactions with a recorder.
 //!
 //! ```text
 //! Replay::new ── begin block ──> skip ──> skip ──> trace ──> Trace
@@ -6,7 +6,8 @@
 //!                                  └── executed as in any block
 //! ```
 //!
-//! What is recorded, and the words of failures, are geth's; see `docs/decisions.md` for where they are not.
+//! Recorded fields and error messages follow geth; `docs/design/decisions/0033-traces-follow-geth.md` lists
+//! the exceptions.
 
 mod call;
 mod calls;
@@ -26,24 +27,24 @@ pub use prestate::{AccountPart, Prestate};
 pub use replay::Replay;
 pub use steps::{Step, StepSink};
 
-/// What to record.
+/// The kind of trace to record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Tracer {
-    /// Every instruction, to the replay's [`StepSink`].
+    /// Every instruction, passed to the replay's [`StepSink`].
     Steps(StepOptions),
-    /// The tree of calls.
+    /// The call tree.
     Calls(CallOptions),
-    /// The accounts that the transaction needs, or what it changes.
+    /// The accounts that the transaction reads, or its changes.
     Prestate(PrestateOptions),
-    /// The selectors that calls name, each with the length of what follows it.
+    /// The function selectors of calls, each with the length of the rest of the input.
     FourByte,
-    /// Nothing.
+    /// Records nothing.
     Noop,
-    /// Several at once, none of them [`Tracer::Steps`].
+    /// Several tracers at once, none of them [`Tracer::Steps`].
     Mux(Vec<Tracer>),
 }
 
-/// What a step shows.
+/// Fields of a step to record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of its own in the request")]
 pub struct StepOptions {
@@ -51,56 +52,56 @@ pub struct StepOptions {
     pub no_stack: bool,
     pub no_storage: bool,
     pub return_data: bool,
-    /// Most steps that are recorded; zero for all.
+    /// Maximum number of recorded steps; zero for all.
     pub limit: u64,
 }
 
-/// Which calls are shown.
+/// Options of the call tracer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CallOptions {
-    /// The transaction's own call alone.
+    /// Records only the transaction's own call.
     pub only_top: bool,
-    /// With the logs that stay.
+    /// Includes the logs that were not reverted.
     pub logs: bool,
 }
 
-/// What is shown of accounts.
+/// Options of the prestate tracer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of its own in the request")]
 pub struct PrestateOptions {
-    /// What changes, before and after, in place of all that is needed.
+    /// Records the changes, before and after, instead of all accounts read.
     pub diff: bool,
     pub no_code: bool,
     pub no_storage: bool,
-    /// Accounts that do not exist before are shown too.
+    /// Includes accounts that do not exist before the transaction.
     pub include_empty: bool,
 }
 
-/// What a [`Tracer`] recorded.
+/// Output of a [`Tracer`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Trace {
-    /// The steps went to the sink.
+    /// The steps were passed to the sink.
     Steps {
         /// Gas used, as in the receipt.
         gas: u64,
         failed: bool,
-        /// Returned or reverted with; empty when it halted.
+        /// Returned or revert data; empty if the transaction halted.
         output: Bytes,
     },
     /// The transaction's own call first, callees in order after their caller.
     Calls(Vec<Frame>),
     Prestate(Prestate),
-    /// Selector, length of the rest of the input in bytes; how often.
+    /// Number of calls by selector and length of the rest of the input in bytes.
     FourByte(BTreeMap<([u8; 4], usize), u64>),
     Noop,
-    /// In the order asked for.
+    /// Traces in the order of the requested tracers.
     Mux(Vec<Trace>),
 }
 
-/// What traces may take. A trace that takes more is an error.
+/// Size limit of a trace. A trace that exceeds it is an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("trace has more than {max} bytes")]
 pub struct TraceLimit {
-    /// Bytes, of what is kept in memory while a trace is recorded or of what a sink takes.
+    /// Maximum number of bytes, either recorded in memory or accepted by a sink.
     pub max: usize,
 }

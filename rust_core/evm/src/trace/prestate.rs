@@ -1,4 +1,4 @@
-//! What a transaction needs of the state, or what it changes: the accounts and slots that geth looks up.
+//! State that a transaction reads or changes: the accounts and slots that geth looks up.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,10 +24,10 @@ use crate::{
     machine::MachineContext,
 };
 
-/// Parts of an account; `None` for what is not shown.
+/// Parts of an account; `None` for parts that are not shown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AccountPart {
-    /// Wei.
+    /// Balance in wei.
     pub balance: Option<U256>,
     pub nonce: Option<u64>,
     pub code_hash: Option<B256>,
@@ -38,22 +38,22 @@ pub struct AccountPart {
 /// Accounts by address.
 type Accounts = BTreeMap<Address, AccountPart>;
 
-/// What a transaction needs or changes.
+/// Accounts that a transaction reads or changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Prestate {
-    /// All that it needs, as it was before.
+    /// All accounts read, in their state before the transaction.
     Needed(Accounts),
-    /// What it changes; an account made by it is not in `pre`, one destroyed not in `post`.
+    /// Changed accounts. A created account is absent from `pre`, a destroyed one from `post`.
     Changed { pre: Accounts, post: Accounts },
 }
 
-/// Records what is looked up.
+/// Records lookups of accounts and slots.
 #[derive(Default)]
 pub(super) struct PrestateRecorder {
     accounts: BTreeMap<Address, BTreeSet<U256>>,
     created: BTreeSet<Address>,
     deleted: BTreeSet<Address>,
-    /// What the instruction about to be executed looks up.
+    /// Lookups of the instruction about to be executed.
     staged: Staged,
 }
 
@@ -66,7 +66,8 @@ struct Staged {
 }
 
 impl PrestateRecorder {
-    /// Before the transaction is executed: its sender, its target, its block's fee recipient, its authorities.
+    /// Looks up the sender, the target, the block's fee recipient and the authorities, before the transaction
+    /// executes.
     pub fn begin(
         &mut self,
         transaction: &TxEnv,
@@ -102,7 +103,7 @@ impl PrestateRecorder {
         self.accounts.entry(address).or_default();
     }
 
-    /// Keeps what the instruction that was executed looked up, unless it could not even be paid for.
+    /// Records the lookups of the executed instruction, unless it could not be paid for.
     fn keep_staged(&mut self) {
         let staged = std::mem::take(&mut self.staged);
         for address in staged.accounts.into_iter().flatten() {
@@ -117,7 +118,8 @@ impl PrestateRecorder {
         self.deleted.extend(staged.deleted);
     }
 
-    /// What was looked up, as it was before and, in a diff, as `after` has it. The cache still has what was before.
+    /// Returns the recorded accounts, in their state before and, for a diff, in the state `after`. The cache
+    /// still holds the state before.
     pub fn prestate(
         &self,
         options: PrestateOptions,
@@ -142,7 +144,7 @@ impl PrestateRecorder {
     }
 }
 
-/// An account as the cache has it, and whether there is anything of it.
+/// Returns `true` if the account exists in the cache, and its parts.
 fn account_before(
     cache: &mut Cache<'_>,
     address: Address,
@@ -170,7 +172,7 @@ fn account_before(
     Ok((exists, part))
 }
 
-/// What differs afterwards; slots that do not are taken out of `before`.
+/// Returns the parts that differ afterwards; removes unchanged slots from `before`.
 fn difference(
     before: &mut AccountPart,
     after: Option<&EvmAccount>,
@@ -210,7 +212,7 @@ fn code_hash(info: &AccountInfo) -> B256 {
     if info.code_hash.is_zero() { KECCAK_EMPTY } else { info.code_hash }
 }
 
-/// The account's code as the cache has it.
+/// Returns the account's code from the cache.
 fn stored_code(cache: &mut Cache<'_>, address: Address) -> Result<Bytecode, Interruption> {
     match cache.info(address)?.map(code_hash) {
         Some(hash) => cache.code_by_hash(hash),
@@ -218,12 +220,13 @@ fn stored_code(cache: &mut Cache<'_>, address: Address) -> Result<Bytecode, Inte
     }
 }
 
-/// The account whose code is executed in this one's place (EIP-7702).
+/// Returns the account whose code is executed instead of this one's (EIP-7702).
 fn delegate(code: &Bytecode) -> Option<Address> {
     code.eip7702_address()
 }
 
-/// The delegate of an account as the transaction sees it now. A failed read shows itself when the account is called.
+/// Returns the delegate of an account in the current state of the transaction. A failed read is reported when
+/// the account is called.
 fn live_delegate(context: &mut MachineContext<'_>, address: Address) -> Option<Address> {
     let loaded = context.journal_ref().evm_state().get(&address).map(|account| account.info.code.clone());
     match loaded {
@@ -253,7 +256,7 @@ impl<'a> Inspector<MachineContext<'a>> for PrestateRecorder {
             }
             opcode::SELFDESTRUCT if depth >= 1 => {
                 staged.accounts[0] = Some(address(top[0]));
-                // From Cancun on only what the transaction made is destroyed (EIP-6780).
+                // From Cancun on, only contracts created in the same transaction are destroyed (EIP-6780).
                 let goes = !fork.is_enabled_in(SpecId::CANCUN) || self.created.contains(&caller);
                 staged.deleted = goes.then_some(caller);
             }
@@ -296,7 +299,7 @@ impl<'a> Inspector<MachineContext<'a>> for PrestateRecorder {
     }
 }
 
-/// What `CREATE2` makes; `None` if its memory is not there yet or beyond what can be paid for.
+/// Returns the address that `CREATE2` creates; `None` if its memory is missing or too large to be paid for.
 fn created_2(interpreter: &Interpreter, caller: Address, top: [U256; 3]) -> Option<Address> {
     let stack = interpreter.stack.data();
     let salt = stack.get(stack.len().checked_sub(4)?)?;
@@ -313,9 +316,9 @@ fn created_2(interpreter: &Interpreter, caller: Address, top: [U256; 3]) -> Opti
     Some(caller.create2(B256::from(*salt), code_hash))
 }
 
-/// Memory beyond its end is zero.
+/// Returns a memory range, with zeros beyond the end; `None` if it is too large.
 fn extended(memory: &[u8], offset: usize, size: usize) -> Option<Vec<u8>> {
-    /// More than any code that can be executed (EIP-3860).
+    /// Upper bound in bytes of init code that can be executed (EIP-3860).
     const MOST: usize = 0xc000;
     let mut code = memory.get(offset..).unwrap_or_default().to_vec();
     (size <= MOST).then(|| {

@@ -29,7 +29,7 @@ use crate::{
     machine::{Machine, MachineContext, MachineError},
 };
 
-/// What one tracer records.
+/// The recorder of one tracer.
 enum Part {
     Steps(Box<StepRecorder>),
     Calls(Box<CallRecorder>, CallOptions),
@@ -51,7 +51,7 @@ impl Part {
         }
     }
 
-    /// Calls `act` on each that records.
+    /// Calls `act` on each part that records.
     fn each(&mut self, act: &mut impl FnMut(&mut Self)) {
         match self {
             Self::Mux(parts) => parts.iter_mut().for_each(|part| part.each(act)),
@@ -92,11 +92,11 @@ impl Part {
     }
 }
 
-/// Records a transaction at a time for a [`Tracer`].
+/// Records one transaction at a time for a [`Tracer`].
 pub(crate) struct Recorder<S> {
     part: Part,
     pub sink: S,
-    /// Bytes that calls may take in memory.
+    /// Maximum memory of recorded calls, in bytes.
     most: usize,
     exceeded: Option<TraceLimit>,
 }
@@ -106,14 +106,14 @@ impl<S: StepSink> Recorder<S> {
         Self { part: Part::Noop, sink, most: usize::MAX, exceeded: None }
     }
 
-    /// Begins a transaction, of which at most so many bytes are kept.
+    /// Begins a transaction, of which at most `most` bytes are recorded.
     fn begin(&mut self, tracer: &Tracer, fork: SpecId, most: usize) {
         self.part = Part::new(tracer, fork);
         self.most = most;
         self.exceeded = None;
     }
 
-    /// Looks up what a prestate has in any case.
+    /// Performs the lookups that every prestate contains.
     fn look_up(
         &mut self,
         mut look: impl FnMut(&mut PrestateRecorder) -> Result<(), Interruption>,
@@ -129,7 +129,7 @@ impl<S: StepSink> Recorder<S> {
         result
     }
 
-    /// What was recorded. `after` is what the transaction changed, the cache still has what was before.
+    /// Returns the trace. `after` holds the transaction's changes; the cache still holds the state before.
     fn end(
         &mut self,
         result: &ExecutionResult,
@@ -140,13 +140,13 @@ impl<S: StepSink> Recorder<S> {
         std::mem::replace(&mut self.part, Part::Noop).trace(result, outcome, after, cache)
     }
 
-    /// Ends the execution if a limit was reached.
+    /// Ends the execution if a limit was exceeded.
     fn check(&mut self, interpreter: &mut Interpreter, context: &mut MachineContext<'_>) {
         if let Some(limit) = self.exceeded
             && context.error.is_ok()
         {
             context.error = Err(ContextError::Db(Interruption::TraceLimit(limit)));
-            // In place of the call or the return that may be about to happen.
+            // Replaces the call or the return that may be pending.
             interpreter.bytecode.action().take();
             interpreter.bytecode.reset_action();
             interpreter.halt_fatal();
@@ -166,17 +166,17 @@ impl<S: StepSink> Recorder<S> {
     }
 }
 
-/// How one transaction is recorded.
+/// Recording options of one transaction.
 #[derive(Clone, Copy)]
 pub(crate) struct Recording<'a> {
     pub tracer: &'a Tracer,
-    /// Bytes that calls may take in memory.
+    /// Maximum memory of recorded calls, in bytes.
     pub most: usize,
     /// Index in the block of the transaction's first log.
     pub first_log_index: u64,
 }
 
-/// A transaction that was recorded. The cache still has what was before it.
+/// A recorded transaction. The cache still holds the state before it.
 pub(crate) struct Recorded {
     pub trace: Trace,
     pub result: ExecutionResult,
@@ -184,7 +184,7 @@ pub(crate) struct Recorded {
 }
 
 impl<S: StepSink> Machine<'_, Recorder<S>> {
-    /// Runs a transaction and gives its trace.
+    /// Runs a transaction and returns its trace.
     pub fn trace(&mut self, transaction: TxEnv, recording: Recording<'_>) -> Result<Recorded, MachineError> {
         let Recording { tracer, most, first_log_index } = recording;
         let (fork, beneficiary, gas_limit) = (self.fork(), self.beneficiary(), transaction.gas_limit);

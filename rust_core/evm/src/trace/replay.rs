@@ -1,4 +1,4 @@
-//! A block executed again, with some of its transactions traced.
+//! Re-execution of a block in which some transactions are traced.
 
 use alloy_consensus::Header;
 use foreseal_state::{BlockHashes, StateReader};
@@ -21,7 +21,8 @@ pub struct Replay<'a, S> {
 }
 
 impl<'a, S: StepSink> Replay<'a, S> {
-    /// Begins the block of `header` on the state of its parent: what is before the first transaction is done.
+    /// Begins the block of `header` on the state of its parent and runs the processing before the first
+    /// transaction.
     pub fn new(
         spec: &ChainSpec,
         parent: &'a dyn StateReader,
@@ -35,22 +36,22 @@ impl<'a, S: StepSink> Replay<'a, S> {
         Ok(Self { executor, block: BlockGas::default() })
     }
 
-    /// Ends everything from now on with [`ExecutionError::TimeLimit`] once the deadline has passed.
+    /// Ends every later execution with [`ExecutionError::TimeLimit`] once the deadline has passed.
     pub fn keep(&mut self, deadline: Deadline) {
         self.executor.machine.keep(deadline);
     }
 
-    /// Where steps go.
+    /// Returns the sink of the steps.
     pub fn sink(&mut self) -> &mut S {
         &mut self.executor.machine.inspector().0.sink
     }
 
-    /// Takes over what was written into the state between two transactions.
+    /// Applies state changes that were made between two transactions.
     pub fn write(&mut self, diff: &StateDiff) -> Result<(), ExecutionError> {
         Ok(self.executor.cache().write(diff)?)
     }
 
-    /// What the block has changed so far, the beginning of the block included. Given once.
+    /// Returns the changes of the block since the last call, including the beginning of the block.
     pub fn take_diff(&mut self) -> StateDiff {
         self.executor.take_diff()
     }
@@ -61,11 +62,11 @@ impl<'a, S: StepSink> Replay<'a, S> {
         Ok(())
     }
 
-    /// Executes the next transaction and gives its trace.
+    /// Executes the next transaction and returns its trace.
     ///
     /// # Errors
-    /// [`ExecutionError::TraceLimit`] if calls take more than about `most` bytes in memory, or the sink refuses a step.
-    /// The replay has then ended.
+    /// [`ExecutionError::TraceLimit`] if calls need more than about `most` bytes of memory, or the sink
+    /// rejects a step. The replay has then ended.
     pub fn trace(
         &mut self,
         transaction: &Transaction,

@@ -1,4 +1,4 @@
-//! Struct logs: every instruction with what it finds.
+//! Struct logs: every instruction with the state before it.
 
 use std::{
     borrow::Cow,
@@ -25,10 +25,10 @@ use super::{
 };
 use crate::machine::MachineContext;
 
-/// Gas that an authorization of an account that is there gives back: `PER_EMPTY_ACCOUNT_COST - PER_AUTH_BASE_COST`.
+/// Gas refund for an authorization of an existing account: `PER_EMPTY_ACCOUNT_COST - PER_AUTH_BASE_COST`.
 const AUTHORIZATION_REFUND: u64 = 12_500;
 
-/// One instruction. Gas, stack, memory and return data are as it finds them.
+/// One instruction, with gas, stack, memory and return data before its execution.
 #[derive(Clone, Debug)]
 pub struct Step<'a> {
     pub pc: usize,
@@ -36,24 +36,25 @@ pub struct Step<'a> {
     pub op: Cow<'static, str>,
     /// Gas left.
     pub gas: u64,
-    /// Gas that it takes, what it passes on to a call included.
+    /// Gas cost, including gas passed on to a call.
     pub gas_cost: u64,
-    /// 1 in the transaction's own call.
+    /// Call depth; 1 in the transaction's own call.
     pub depth: usize,
-    /// Why it ended its frame, if it did and not by a revert.
+    /// Error message, if the instruction ended its frame with a failure other than a revert.
     pub error: Option<String>,
-    /// The transaction's refund counter after it.
+    /// The transaction's refund counter after the instruction.
     pub refund: u64,
     pub stack: Option<&'a [U256]>,
     pub memory: Option<&'a [u8]>,
     pub return_data: Option<&'a [u8]>,
-    /// Every slot of the contract that was read or written so far; of instructions that do either.
+    /// All slots of the contract that were read or written so far; only for instructions that read or write
+    /// one.
     pub storage: Option<&'a BTreeMap<U256, U256>>,
 }
 
-/// Takes steps as they are executed.
+/// Consumer of steps during execution.
 pub trait StepSink {
-    /// Takes one more step.
+    /// Consumes one step.
     fn take(&mut self, step: &Step<'_>) -> Result<(), TraceLimit>;
 }
 
@@ -63,7 +64,7 @@ impl<S: StepSink> StepSink for &mut S {
     }
 }
 
-/// What is kept of an instruction until it is executed.
+/// Data of an instruction that is not yet executed.
 struct Begun {
     pc: usize,
     gas: u64,
@@ -81,9 +82,9 @@ pub(super) struct StepRecorder {
     memory: Vec<u8>,
     return_data: Bytes,
     storage: AddressMap<BTreeMap<U256, U256>>,
-    /// The refund counter when each open frame was entered.
+    /// Value of the refund counter at the entry of each open frame.
     refunds: Vec<i64>,
-    /// The refund counter now.
+    /// Current value of the refund counter.
     refund: i64,
 }
 
@@ -107,7 +108,7 @@ impl StepRecorder {
         self.options.limit != 0 && self.count >= self.options.limit
     }
 
-    /// Completes the instruction begun and hands it to `sink`.
+    /// Completes the current instruction and passes it to `sink`.
     pub fn end(&mut self, interpreter: &mut Interpreter, sink: &mut impl StepSink) -> Result<(), TraceLimit> {
         let entered = self.refunds.last().copied().unwrap_or_default();
         self.refund = entered.saturating_add(interpreter.gas.refunded());
@@ -138,7 +139,7 @@ impl StepRecorder {
             return charged.max(u64::from(self.prices[usize::from(begun.step.op)]));
         }
         match interpreter.bytecode.action() {
-            // A creation passes gas on besides what it costs; a call counts that as its cost.
+            // A creation passes on gas in addition to its cost; a call counts passed gas as cost.
             Some(InterpreterAction::NewFrame(FrameInput::Create(inputs))) => {
                 charged.saturating_sub(inputs.gas_limit())
             }
@@ -146,7 +147,7 @@ impl StepRecorder {
         }
     }
 
-    /// Keeps the slot that the instruction names; whether it names one.
+    /// Records the slot that the instruction accesses; returns `true` if it accesses one.
     fn note_storage(
         &mut self,
         address: Address,
@@ -165,7 +166,7 @@ impl StepRecorder {
     }
 }
 
-/// How the instruction just executed ended its frame, if it did.
+/// Returns the status with which the last instruction ended its frame, if it did.
 pub(super) fn status(interpreter: &mut Interpreter) -> Option<InstructionResult> {
     match interpreter.bytecode.action() {
         Some(InterpreterAction::Return(result)) => Some(result.result),
@@ -173,8 +174,9 @@ pub(super) fn status(interpreter: &mut Interpreter) -> Option<InstructionResult>
     }
 }
 
-/// What the authorizations of a transaction gave back before its own call (EIP-7702): a part of what each costs, for
-/// every one that was taken and whose authority was there.
+/// Returns the refund for a transaction's authorizations before its own call (EIP-7702).
+///
+/// Each authorization that was applied to an existing authority refunds part of its cost.
 fn authorization_refund(context: &mut MachineContext<'_>) -> i64 {
     let signed = context.tx().authorization_list().filter_map(AuthorizationTr::authority);
     let authorities: BTreeSet<Address> = signed.collect();
@@ -184,7 +186,7 @@ fn authorization_refund(context: &mut MachineContext<'_>) -> i64 {
         let Some(now) = context.journal_ref().evm_state().get(&authority).map(|one| one.info.nonce) else {
             continue;
         };
-        // A failed read shows itself when the account is used.
+        // A failed read is reported when the account is used.
         let before = context.db_mut().info(authority).ok().flatten().map(|info| info.nonce);
         let own = u64::from(authority == sender);
         let taken = now.saturating_sub(before.unwrap_or(0)).saturating_sub(own);

@@ -1,4 +1,4 @@
-//! A state in plain maps: the test double that execution is checked against.
+//! A state in plain maps: the test double for execution tests.
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ pub struct MemoryState {
     pub accounts: BTreeMap<Address, Account>,
     pub storage: BTreeMap<(Address, U256), U256>,
     pub codes: BTreeMap<B256, Bytes>,
-    /// Reads of this account fail.
+    /// Account whose reads fail.
     pub broken: Option<Address>,
 }
 
@@ -64,7 +64,7 @@ impl BlockHashes for MemoryState {
 }
 
 impl MemoryState {
-    /// Alice and Bob with 100 ether each, and the system contracts.
+    /// Returns a state with Alice and Bob at 100 ether each, and the system contracts.
     pub fn funded() -> Self {
         let mut state = Self::default();
         for address in [ALICE, BOB] {
@@ -124,7 +124,7 @@ pub fn dev_spec() -> ChainSpec {
     ChainSpec::new(dev_genesis(&settings)).expect("the development genesis is valid")
 }
 
-/// Block 1 of the development chain.
+/// Returns the header of block 1 of the development chain.
 pub fn header() -> Header {
     Header {
         number: 1,
@@ -154,7 +154,7 @@ pub fn transaction(nonce: u64, to: TxKind, value: u64, input: impl Into<Bytes>) 
     }
 }
 
-/// Signs with a signature that nobody checks: the sender is given.
+/// Signs with a dummy signature; the sender is given.
 pub fn sign<T: SignableTransaction<Signature>>(transaction: T, sender: Address) -> Transaction
 where
     foreseal_types::Envelope: From<alloy_consensus::Signed<T>>,

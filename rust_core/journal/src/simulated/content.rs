@@ -1,11 +1,11 @@
-//! Bytes that mostly are zeros, and chance.
+//! Sparse file content and a random generator.
 
 use std::{collections::BTreeMap, ops::Range};
 
 pub(super) const SECTOR: u64 = SECTOR_BYTES as u64;
 const SECTOR_BYTES: usize = 512;
 
-/// A sparse file: sectors that are not there are zeros.
+/// A sparse file: missing sectors read as zeros.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub(super) struct Content {
     pub(super) size: u64,
@@ -34,7 +34,8 @@ impl Content {
     }
 }
 
-/// Splits `length` bytes at `offset` by sector: its number, the place inside, and the range of the bytes.
+/// Splits `length` bytes at `offset` by sector: the sector's number, the offset inside it, and the range of
+/// the bytes.
 fn parts(offset: u64, length: usize) -> impl Iterator<Item = (u64, usize, Range<usize>)> {
     let mut done = 0;
     std::iter::from_fn(move || {
@@ -50,7 +51,7 @@ fn parts(offset: u64, length: usize) -> impl Iterator<Item = (u64, usize, Range<
     })
 }
 
-/// A small generator (splitmix64): the same seed gives the same disk.
+/// A small random generator (splitmix64): the same seed produces the same disk.
 pub(super) struct Chance(u64);
 
 impl Chance {
@@ -69,7 +70,7 @@ impl Chance {
         self.next() & 1 == 1
     }
 
-    /// A number below `limit`, which is not zero.
+    /// Returns a number below `limit`, which must not be zero.
     pub(super) fn below(&mut self, limit: usize) -> usize {
         let limit = limit as u64;
         usize::try_from(self.next() % limit).expect("below a usize")

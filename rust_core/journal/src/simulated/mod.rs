@@ -1,9 +1,10 @@
-//! A disk for tests, which keeps apart what was synced and what was only written.
+//! A disk for tests that tracks synced data separately from data that was only written.
 //!
-//! Reads see every write at once, as through a page cache. [`SimulatedDisk::lose_power`] leaves what was
-//! synced, and of everything else whatever the seed decides: nothing, all, the first part, the last part or any
-//! sectors; each file name on its own. [`SimulatedDisk::kill`] ends the process only: the cache stays.
-//! [`SimulatedDisk::fail_at`] makes one operation go wrong, [`SimulatedDisk::judge_by`] any of them.
+//! Reads see every write at once, as through a page cache. [`SimulatedDisk::lose_power`] preserves the synced
+//! data. The seed decides how much of the rest survives: nothing, all, the first part, the last part or any
+//! sectors. File names survive independently of each other. [`SimulatedDisk::kill`] ends only the process:
+//! the cache survives. [`SimulatedDisk::fail_at`] makes one operation fail, [`SimulatedDisk::judge_by`] any
+//! of them.
 
 mod content;
 
@@ -17,25 +18,25 @@ use std::{
 use self::content::{Chance, Content, SECTOR};
 use crate::disk::{Disk, DiskFile};
 
-/// How an operation goes wrong.
+/// Failure mode of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// The machine stops: this operation and all later ones fail, until [`SimulatedDisk::lose_power`] or
-    /// [`SimulatedDisk::kill`]. What this operation would have done has been done, unsynced.
+    /// [`SimulatedDisk::kill`]. The effect of this operation takes place, unsynced.
     Crash,
-    /// The disk is full: a file is created without its bytes, a write does nothing.
+    /// The disk is full: a file is created without its bytes, a write has no effect.
     Full,
-    /// A write does half of its bytes and says so. Other operations fail.
+    /// A write does half of its bytes and returns that number. Other operations fail.
     Short,
-    /// The device fails: a write has done half of its bytes when the error comes. A failed sync forgets
-    /// what was to be written: reads go on seeing it, no later sync writes it.
+    /// The device fails: a write has done half of its bytes when it returns an error. A failed sync discards
+    /// the dirty data: reads continue to return it, but no later sync writes it.
     Broken,
-    /// A sync answers that all is durable, and nothing is: reads go on seeing what was to be written, no later sync
-    /// writes it. Other operations are done.
+    /// A sync returns success but nothing is durable: reads continue to return the dirty data, but no later
+    /// sync writes it. Other operations succeed.
     Lost,
 }
 
-/// An operation that changes or syncs something.
+/// An operation that changes or syncs data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
     CreateDir,
@@ -47,27 +48,27 @@ pub enum Operation {
     Rename,
 }
 
-/// Says of an operation that is about to be done how it goes wrong, if it does.
+/// Decides for each operation how it fails, if it fails.
 pub trait Judge: Send {
-    /// Must not use the disk.
+    /// Returns the fault of an operation that is about to run, if any. Must not use the disk.
     fn judge(&mut self, operation: Operation) -> Option<Fault>;
 }
 
-/// The disk. Clones are the same disk.
+/// A simulated disk. Clones refer to the same disk.
 #[derive(Clone, Default)]
 pub struct SimulatedDisk(Arc<Mutex<State>>);
 
 #[derive(Clone, Default)]
 struct State {
     files: Vec<Inode>,
-    /// File names as the process sees them, and as they are on the disk.
+    /// File names as the process sees them. `synced_names` holds the names on the disk.
     names: BTreeMap<PathBuf, usize>,
     synced_names: BTreeMap<PathBuf, usize>,
     operations: u64,
     fault: Option<(u64, Fault)>,
     judge: Option<Arc<Mutex<dyn Judge>>>,
     down: bool,
-    /// Handles of an earlier process are dead.
+    /// Number of the current process; handles of earlier processes are invalid.
     process: u64,
 }
 
@@ -84,37 +85,37 @@ impl SimulatedDisk {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Operations that change or sync something, so far.
+    /// Returns the number of operations so far that change or sync data.
     pub fn operations(&self) -> u64 {
         self.state().operations
     }
 
-    /// Lets the operation with this number, counted from 0, go wrong; replaces an earlier order.
+    /// Makes the operation with this number, counted from 0, fail. Replaces an earlier request.
     pub fn fail_at(&self, operation: u64, fault: Fault) {
         self.state().fault = Some((operation, fault));
     }
 
-    /// Asks `judge` about every operation from now on, also those of later processes.
+    /// Consults `judge` for every operation from now on, also those of later processes.
     pub fn judge_by(&self, judge: Arc<Mutex<dyn Judge>>) {
         self.state().judge = Some(judge);
     }
 
-    /// The machine stops now: every operation fails, until [`Self::lose_power`] or [`Self::kill`].
+    /// Stops the machine: every operation fails, until [`Self::lose_power`] or [`Self::kill`].
     pub fn stop(&self) {
         self.state().down = true;
     }
 
-    /// Whether the machine has stopped.
+    /// Returns `true` if the machine has stopped.
     pub fn is_down(&self) -> bool {
         self.state().down
     }
 
-    /// The process ends, the machine goes on: all that was written can be read, handles are dead.
+    /// Ends the process while the machine continues: all written data can be read, but handles are invalid.
     pub fn kill(&self) {
         self.state().restart();
     }
 
-    /// The machine stops and starts again. What was not synced is there or not, as `seed` decides.
+    /// Stops and restarts the machine. `seed` decides which unsynced data survives.
     pub fn lose_power(&self, seed: u64) {
         let mut state = self.state();
         let mut chance = Chance::new(seed);
@@ -134,18 +135,18 @@ impl SimulatedDisk {
         state.restart();
     }
 
-    /// Another disk with the same content, and nobody who judges.
+    /// Returns an independent disk with the same content and without a judge.
     #[must_use]
     pub fn fork(&self) -> Self {
         Self(Arc::new(Mutex::new(State { judge: None, ..self.state().clone() })))
     }
 
-    /// The files there are, ascending by name.
+    /// Returns the names of the files in ascending order.
     pub fn files(&self) -> Vec<PathBuf> {
         self.state().names.keys().cloned().collect()
     }
 
-    /// What a file holds.
+    /// Returns the content of a file.
     pub fn content(&self, path: &Path) -> Option<Vec<u8>> {
         let state = self.state();
         let content = &state.files[*state.names.get(path)?].seen;
@@ -154,7 +155,7 @@ impl SimulatedDisk {
         Some(bytes)
     }
 
-    /// Replaces a file, synced, or creates it.
+    /// Replaces or creates a file, synced.
     pub fn set_content(&self, path: &Path, bytes: &[u8]) {
         let mut content = Content { size: bytes.len() as u64, ..Content::default() };
         content.write(bytes, 0);
@@ -166,7 +167,7 @@ impl SimulatedDisk {
         state.synced_names.insert(path.to_owned(), number);
     }
 
-    /// Changes one bit of a file, as it is read and as it is on the disk.
+    /// Flips one bit of a file, both as read and as stored on the disk.
     pub fn flip(&self, path: &Path, offset: u64, bit: u8) {
         let mut state = self.state();
         let Some(&inode) = state.names.get(path) else { return };
@@ -198,7 +199,7 @@ impl State {
         if self.down { Err(io::Error::other("the machine is down")) } else { Ok(()) }
     }
 
-    /// Counts an operation and says how it goes wrong, if it does.
+    /// Counts an operation and returns its fault, if any.
     fn begin(&mut self, operation: Operation) -> io::Result<Option<Fault>> {
         self.check_up()?;
         let number = self.operations;
@@ -219,7 +220,7 @@ impl State {
     }
 }
 
-/// The error that a fault shows as.
+/// Returns the error that represents a fault.
 fn error(fault: Fault) -> io::Error {
     match fault {
         Fault::Full => io::ErrorKind::StorageFull.into(),
@@ -380,7 +381,7 @@ impl DiskFile for SimulatedFile {
 }
 
 impl Inode {
-    /// Writes the dirty sectors that `chosen` picks, and forgets the others.
+    /// Writes the dirty sectors that `chosen` selects, and discards the others.
     fn flush(&mut self, mut chosen: impl FnMut(usize) -> bool) {
         for (position, sector) in std::mem::take(&mut self.dirty).into_iter().enumerate() {
             if sector * SECTOR >= self.synced.size || !chosen(position) {

@@ -1,4 +1,4 @@
-//! A journal on a simulated disk whose appends are known in advance.
+//! A journal on a simulated disk with predetermined appends.
 
 #![allow(dead_code, clippy::unwrap_used, reason = "a test may panic, and each test file uses a part of it")]
 
@@ -15,7 +15,7 @@ use proptest::prelude::*;
 
 pub const IDENTITY: Identity = Identity { chain_id: 31_337, genesis: B256::repeat_byte(7) };
 
-/// The records of one append, by their bytes.
+/// The records of one append, as bytes.
 pub type Blocks = Vec<Vec<u8>>;
 
 pub fn dir() -> &'static Path {
@@ -26,7 +26,7 @@ pub fn path(segment: u64) -> PathBuf {
     dir().join(format!("{segment:010}.segment"))
 }
 
-/// The recorded end of the journal.
+/// Path of the recorded end of the journal.
 pub fn end_path() -> PathBuf {
     PathBuf::from("data/journal.end")
 }
@@ -66,14 +66,14 @@ fn block(record: Record) -> Vec<u8> {
     }
 }
 
-/// Appends of one to three records: mostly a few, some larger than a segment.
+/// Generates appends of one to three records: most are small, some larger than a segment.
 pub fn plan(appends: std::ops::Range<usize>) -> impl Strategy<Value = Vec<Blocks>> {
     let length = prop_oneof![4 => 0..400usize, 2 => 400..3000usize, 1 => 3000..9000usize];
     let block = (length, any::<u64>()).prop_map(|(length, seed)| noise(length, seed));
     prop::collection::vec(prop::collection::vec(block, 1..4), appends)
 }
 
-/// Bytes without many zeros, different for every seed.
+/// Returns bytes with few zeros, different for every seed.
 pub fn noise(length: usize, seed: u64) -> Vec<u8> {
     let mut state = seed | 1;
     std::iter::repeat_with(|| {
@@ -86,8 +86,8 @@ pub fn noise(length: usize, seed: u64) -> Vec<u8> {
     .collect()
 }
 
-/// A fixed journal of nine appends in six segments, the fifth of its own size, the last with one append of two
-/// sectors and one of four.
+/// Returns a fixed journal of nine appends in six segments. The fifth append has a segment of its own size;
+/// the last segment holds one append of two sectors and one of four.
 pub fn written() -> (SimulatedDisk, Vec<Blocks>) {
     let lengths = [900, 1500, 100, 3000, 3400, 8000, 2500, 800, 1700];
     let plan: Vec<Blocks> =

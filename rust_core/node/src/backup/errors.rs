@@ -1,4 +1,4 @@
-//! What can go wrong with a backup.
+//! Errors of backup and restore.
 
 use std::path::PathBuf;
 
@@ -7,14 +7,14 @@ use foreseal_store::StoreError;
 
 use crate::NodeError;
 
-/// Why a backup cannot be made or restored.
+/// Error of making or restoring a backup.
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {
     #[error(transparent)]
     Node(#[from] NodeError),
     #[error("{} is not empty: name a folder that is new", .0.display())]
     NotEmpty(PathBuf),
-    /// A run before this one was broken off.
+    /// An earlier run was interrupted.
     #[error("{} is left of a backup that did not end: remove it first", .0.display())]
     Unfinished(PathBuf),
     #[error("{} holds no backup: {why}", path.display())]
@@ -25,7 +25,7 @@ pub enum BackupError {
     Damaged { file: String, why: String },
     #[error("{} has no sequencer key to copy", .0.display())]
     NoKey(PathBuf),
-    /// The journal that the store needs was removed while the store was copied.
+    /// The node removed journal segments that the store needs while the store was copied.
     #[error(
         "the node removed the journal after append {sequence} while the store was copied: try again, or keep the journal longer (--store-retention)"
     )]

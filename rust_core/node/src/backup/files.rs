@@ -1,4 +1,4 @@
-//! Files that are written once, synced, and known by their hash.
+//! Files that are written once, synced and identified by their hash.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -14,7 +14,7 @@ use crate::{Checksum, Mismatch, NodeError};
 
 /// Bytes read at a time.
 const PIECE: usize = 1 << 20;
-/// Largest file in which the place of a changed bit is looked for, in bytes.
+/// Maximum size in bytes of a file in which the offset of a flipped bit is searched.
 const LOCATED: u64 = 64 << 20;
 
 pub(super) fn io_error(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> BackupError {
@@ -33,7 +33,7 @@ pub(super) struct Written {
 }
 
 impl Written {
-    /// A new file, readable by its owner alone. The folder that it is in is made if it is absent.
+    /// Creates a file that only its owner can read. Creates its folder if it does not exist.
     pub fn create(folder: &Path, name: &str) -> Result<Self, BackupError> {
         let path = folder.join(name);
         if let Some(parent) = path.parent() {
@@ -63,14 +63,14 @@ impl Written {
     }
 }
 
-/// Writes a whole file.
+/// Writes a complete file.
 pub(super) fn write_file(folder: &Path, name: &str, bytes: &[u8]) -> Result<ManifestFile, BackupError> {
     let mut file = Written::create(folder, name)?;
     file.write(bytes).map_err(io_error("write", &folder.join(name)))?;
     file.finish()
 }
 
-/// Gives `sink` the bytes of a file of a backup, and checks at the end that they are what was written.
+/// Passes the bytes of a backup file to `sink`, and verifies size and hash at the end.
 pub(super) fn read_checked(
     folder: &Path,
     file: &ManifestFile,
@@ -103,17 +103,17 @@ pub(super) fn read_checked(
     Ok(())
 }
 
-/// A folder for its owner alone, and those above it.
+/// Creates a folder that only its owner can access, and its missing parents.
 pub(super) fn make_folder(path: &Path) -> Result<(), BackupError> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(io_error("create", path))
 }
 
-/// Makes the names in a folder durable.
+/// Makes the directory entries of a folder durable.
 pub(super) fn sync_folder(path: &Path) -> Result<(), BackupError> {
     File::open(path).and_then(|folder| folder.sync_all()).map_err(io_error("sync", path))
 }
 
-/// Whether there is nothing of that name, or an empty folder.
+/// Returns `true` if the path does not exist or is an empty folder.
 pub(super) fn is_free(path: &Path) -> Result<bool, BackupError> {
     match fs::read_dir(path) {
         Ok(mut entries) => Ok(entries.next().is_none()),

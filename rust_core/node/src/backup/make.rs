@@ -1,4 +1,4 @@
-//! Making a backup.
+//! Creation of a backup.
 
 use std::{
     fs, io,
@@ -19,18 +19,18 @@ use super::{
 };
 use crate::{DirIdentity, NodeError, datadir::stored_spec, start::genesis_hash};
 
-/// Times that store and journal are copied anew because the journal was removed in between.
+/// Maximum attempts to copy store and journal if the node removes journal segments in between.
 const ATTEMPTS: u32 = 3;
 
-/// What is copied.
+/// Data directory to copy.
 pub struct Source<'a> {
     pub datadir: &'a Path,
     /// The store, if this process has it open.
     pub store: Option<&'a Store>,
-    /// Greatest size of the store in bytes, where it is not open.
+    /// Maximum size of the store in bytes, used if it is not open.
     pub map_size: usize,
-    /// Whether the key that signs steps goes along. Whoever has it can sign in the sequencer's name, and a node that goes on from an
-    /// older place with it contradicts what it promised since.
+    /// `true` to copy the key that signs steps. Any holder of the key can sign as the sequencer. A node that
+    /// continues from an older backup with it contradicts the pre-confirmations signed since then.
     pub with_key: bool,
 }
 
@@ -47,13 +47,14 @@ impl Source<'_> {
     }
 }
 
-/// Copies a data directory to the folder `target`, which is new or empty. A node may run on it meanwhile; its lock is not
-/// taken. Every step that was durable when this began is in the copy. `now` is the time since 1970.
+/// Copies a data directory to the folder `target`, which must be new or empty. A node may run on it
+/// meanwhile: its lock is not taken. The copy contains every step that was durable when the call began. `now`
+/// is the time since the Unix epoch.
 ///
-/// The folder is written as `target.partial` and gets its name when everything in it is durable.
+/// The copy is written to `target.partial` and renamed once everything in it is durable.
 ///
 /// # Errors
-/// Nothing of that name is left behind by them.
+/// A failed copy leaves nothing at `target`, and removes `target.partial` as far as possible.
 pub fn back_up(
     source: &Source<'_>,
     target: &Path,
@@ -87,7 +88,7 @@ pub fn back_up(
         Ok(manifest)
     });
     if finished.is_err() {
-        // Only what this call wrote; what cannot be removed is named by the next one.
+        // Removes only what this call wrote. If that fails, the next call reports the leftover folder.
         let _ = fs::remove_dir_all(&draft);
     }
     finished
@@ -130,7 +131,8 @@ fn write_draft(
     }
     files.extend(copy_journal(&held, &extent, draft, watch)?);
     files.push(copy_file(source.datadir, GENESIS, draft)?);
-    // One of an older program has none. The signer of the steps is to be known where the key is not.
+    // Data directories of older versions have no identity file. It identifies the signer if the key is not
+    // copied.
     if DirIdentity::read(source.datadir)?.is_some() {
         files.push(copy_file(source.datadir, IDENTITY, draft)?);
     }
@@ -207,7 +209,7 @@ fn copy_file(datadir: &Path, name: &str, draft: &Path) -> Result<ManifestFile, B
     write_file(draft, name, &fs::read(&path).map_err(io_error("read", &path))?)
 }
 
-/// Looking at a store makes a file of locks, which is no part of it.
+/// Removes the lock file that opening a store creates; it is not part of the store.
 pub(super) fn remove_lock(folder: &Path) -> Result<(), BackupError> {
     let path = folder.join(STORE_LOCK);
     match fs::remove_file(&path) {

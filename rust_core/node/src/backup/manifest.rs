@@ -1,4 +1,4 @@
-//! What a backup says about itself.
+//! The manifest of a backup.
 
 use std::{fs, io, path::Path};
 
@@ -8,35 +8,35 @@ use serde::{Deserialize, Serialize};
 use super::{BackupError, MANIFEST, files::write_file};
 use crate::checked_file::{self, Content};
 
-/// The newest form of a backup that this program reads, and the one that it writes.
+/// Newest backup format that this version reads, and the one that it writes.
 pub(super) const FORMAT: u32 = 2;
-/// The oldest one: it has no checksum of the manifest.
+/// Oldest supported format; its manifest has no checksum.
 const OLDEST: u32 = 1;
 
-/// The file `MANIFEST.json`, written last: a folder without it is no backup.
+/// Content of `MANIFEST.json`. It is written last: a folder without it is not a backup.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Manifest {
     pub format: u32,
-    /// Version of the program that made it.
+    /// Version of the program that made the backup.
     pub program: String,
-    /// Milliseconds since 1970.
+    /// Milliseconds since the Unix epoch.
     pub time: u64,
     pub chain_id: u64,
     pub genesis: B256,
-    /// Schema of the store.
+    /// Schema version of the store.
     pub schema: u32,
-    /// The newest block in the store; null before genesis is.
+    /// Newest block in the store; null if the store has no block yet.
     pub head: Option<ManifestBlock>,
-    /// Append of the journal up to which the store has it.
+    /// Sequence number of the journal append up to which the store is complete.
     pub journal_sequence: u64,
-    /// Numbers of the first append of the journal that is in the backup, and of the one after the last.
+    /// Sequence number of the first journal append in the backup, and the one after the last.
     pub journal_first: u64,
     pub journal_next: u64,
     pub files: Vec<ManifestFile>,
 }
 
-/// A block by position and name.
+/// Number and hash of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ManifestBlock {
     pub number: u64,
@@ -47,12 +47,12 @@ pub struct ManifestBlock {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ManifestFile {
-    /// Below the folder of the backup.
+    /// Path relative to the folder of the backup.
     pub path: String,
     pub bytes: u64,
-    /// Hash of all its bytes.
+    /// BLAKE3 hash of the file.
     pub blake3: B256,
-    /// Their CRC-32C, which finds the place of one changed bit; absent in format 1.
+    /// CRC-32C of the file, which locates a single flipped bit; absent in format 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub crc32c: Option<u32>,
 }
@@ -64,7 +64,7 @@ impl Manifest {
         write_file(folder, MANIFEST, &checked_file::seal_json(&text)).map(drop)
     }
 
-    /// That of the backup in `folder`.
+    /// Reads the manifest of the backup in `folder`.
     pub(crate) fn read(folder: &Path) -> Result<Self, BackupError> {
         let refused = |why: String| BackupError::NotABackup { path: folder.to_owned(), why };
         let text = fs::read(folder.join(MANIFEST)).map_err(|error| match error.kind() {

@@ -1,12 +1,13 @@
-//! Copies of a data directory, made while a node runs on it, and nodes made of them.
+//! Backups of a data directory, made while a node runs on it, and their restoration.
 //!
 //! ```text
-//!   hold the journal's segments -> copy the store (one moment, S) -> hold what came since -> copy the journal from S on
+//!   hold the journal's segments -> copy the store (one snapshot, S)
+//!                               -> hold newer segments -> copy the journal from S on
 //! ```
 //!
-//! A store is always behind its journal, so the store goes first: whatever it holds, the journal that is copied after it goes on
-//! from there. The segments that were there at the beginning are held open, so that every step that was durable then is in
-//! the copy, however much the node removes meanwhile.
+//! A store is always behind its journal, so the store is copied first: the journal that is copied after it
+//! continues from the store's state. The segments that exist at the beginning are held open. So every step
+//! that was durable then is in the copy, even if the node removes segments meanwhile.
 
 mod errors;
 mod files;
@@ -23,23 +24,23 @@ use std::ops::ControlFlow;
 
 use crate::identity::IDENTITY;
 
-/// How far a copy is.
+/// Progress of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Copied {
     pub part: CopiedPart,
-    /// Bytes so far, and how many there will be at most.
+    /// Bytes copied so far, and the maximum total.
     pub done: u64,
     pub of: u64,
 }
 
-/// What is being copied.
+/// Component that is being copied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CopiedPart {
     Store,
     Journal,
 }
 
-/// Hears how far a copy is, and may end it.
+/// Callback that receives the progress of a copy and may cancel it.
 pub type Watching<'a> = &'a mut dyn FnMut(Copied) -> ControlFlow<()>;
 
 /// File names in a data directory and in a backup of it.

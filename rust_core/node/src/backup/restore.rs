@@ -1,4 +1,4 @@
-//! A data directory from a backup.
+//! Restoration of a data directory from a backup.
 
 use std::{fs, ops::ControlFlow, path::Path, sync::Arc};
 
@@ -16,15 +16,16 @@ use crate::{
     start::genesis_hash,
 };
 
-/// Folder in the new data directory in which everything is made ready.
+/// Folder in the new data directory in which all files are prepared.
 const DRAFT: &str = "restoring";
 const LOCK: &str = "LOCK";
 const SECTOR: usize = 512;
 
-/// Makes a data directory of the backup in the folder `backup`. `datadir` is new or empty. Every file is compared with what the
-/// backup says it wrote, and the journal must be whole and go on where the store ends.
+/// Restores the backup in the folder `backup` to `datadir`, which must be new or empty. Every file is
+/// verified against the manifest. The journal must be undamaged and continue where the store ends.
 ///
-/// Until all of it is there, it is in a folder of its own in which no node looks; one that was broken off is begun anew.
+/// All files are prepared in a separate folder that no node reads. A restore that was interrupted starts from
+/// the beginning.
 pub fn restore(
     backup: &Path,
     datadir: &Path,
@@ -36,7 +37,7 @@ pub fn restore(
     if !is_new(datadir)? {
         return Err(BackupError::NotEmpty(datadir.to_owned()));
     }
-    // From here on no node starts there.
+    // From here on no node can start on this data directory.
     let _lock = DataDir::lock(datadir)?;
     let draft = datadir.join(DRAFT);
     if draft.exists() {
@@ -44,11 +45,11 @@ pub fn restore(
     }
     let made = write_draft(&manifest, backup, &draft, map_size, watch);
     if let Err(error) = made {
-        // What cannot be removed the next attempt removes.
+        // If the removal fails, the next attempt repeats it.
         let _ = fs::remove_dir_all(&draft);
         return Err(error);
     }
-    // The genesis last: without it there is no chain in the folder.
+    // The genesis is moved last: without it the folder holds no chain.
     for name in ["journal", "store", KEY, IDENTITY, GENESIS] {
         let from = draft.join(name);
         if from.exists() {
@@ -60,7 +61,7 @@ pub fn restore(
     Ok(manifest)
 }
 
-/// Whether nothing is in the folder but what an attempt before this one left.
+/// Returns `true` if the folder is empty except for the files of an interrupted restore.
 fn is_new(datadir: &Path) -> Result<bool, BackupError> {
     if !datadir.exists() {
         return Ok(true);
@@ -74,7 +75,7 @@ fn is_new(datadir: &Path) -> Result<bool, BackupError> {
     Ok(true)
 }
 
-/// Refuses names that no backup has, before anything is written by them.
+/// Rejects a manifest with unknown file names before any file is written.
 fn expect_known(manifest: &Manifest) -> Result<(), BackupError> {
     let segment = |path: &str| {
         let name = path.strip_prefix("journal/").and_then(|name| name.strip_suffix(".segment"));
@@ -145,7 +146,8 @@ fn place_file(backup: &Path, file: &ManifestFile, draft: &Path, told: Told<'_>) 
     to.finish().map(drop)
 }
 
-/// A segment has room for what comes after it; the backup has only what was in it.
+/// Writes a segment at its full size. A segment has free space for later appends; the backup holds only its
+/// content.
 fn place_segment(
     backup: &Path,
     file: &ManifestFile,
@@ -178,7 +180,8 @@ fn place_segment(
     }
 }
 
-/// Looks at what was written as a start would: the journal is whole, and the store is of its chain.
+/// Verifies the restored files as a start would: the journal is undamaged, and the store belongs to its
+/// chain.
 fn check_chain(manifest: &Manifest, draft: &Path, map_size: usize) -> Result<(), BackupError> {
     let damaged = |file: &str, why: String| BackupError::Damaged { file: file.to_owned(), why };
     let spec = stored_spec(draft)?.ok_or_else(|| damaged(GENESIS, "it is missing".to_owned()))?;

@@ -1,4 +1,4 @@
-//! The chain and the store that follows it.
+//! A chain whose older blocks are in a store that follows it.
 
 use std::sync::Arc;
 
@@ -16,22 +16,22 @@ use crate::{
     undone::Older,
 };
 
-/// Portions of the state, of 256, that may leave memory with a block: all of it is gone through in eight blocks, and none
-/// pays for much.
+/// Portions of the state, out of 256, that may be unloaded per block. So eight blocks cover the whole state,
+/// and no block pays for much.
 const PORTIONS: u8 = 32;
 
-/// Where a chain goes on.
+/// Position from which a chain resumes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Resumed {
     /// Number of the newest block in the history.
     pub head: u64,
-    /// Difficulties up to it together.
+    /// Total difficulty up to and including it.
     pub total_difficulty: U256,
     pub beside: Beside,
 }
 
 impl Chain {
-    /// The chain that `history` holds, up to its newest block, with nothing of it in memory but that block.
+    /// Returns the chain that `history` holds, up to its newest block, with only that block in memory.
     pub(crate) fn resumed(
         spec: Arc<ChainSpec>,
         depth: FinalityDepth,
@@ -58,22 +58,23 @@ impl Chain {
         })
     }
 
-    /// Blocks that were undone before are looked for in `older`; `count` of them were shown as undone by this process.
+    /// Sets `older` as the source of blocks that were reorged before the start. `count` is the number of
+    /// reorged blocks that this process has already reported.
     pub(crate) fn remember(&mut self, older: Older, count: u64) {
         self.undone.set_older(older, count);
     }
 
-    /// How many blocks were ever taken off the chain, since the start of the node.
+    /// Returns the number of blocks ever removed from the chain since the start of the node.
     pub(crate) fn undone_count(&self) -> u64 {
         self.undone.count()
     }
 
-    /// What happened since the last call and the store is to follow.
+    /// Returns the store updates since the last call, and clears them.
     pub(crate) fn take_outgoing(&mut self) -> Vec<Outgoing> {
         std::mem::take(&mut self.outgoing)
     }
 
-    /// Asks `history` from now on for blocks that are not in memory. It holds the chain as it is now.
+    /// Sets the history from which blocks that are not in memory are read. It must hold the current chain.
     pub(crate) fn read_from(&mut self, history: Arc<dyn History>) {
         self.sealed.set_archive(Arc::new(Archive::new(history)));
     }
@@ -96,8 +97,8 @@ impl Chain {
         Beside { finality: self.finality, clock_offset: self.clock_offset }
     }
 
-    /// The same state with less of it in memory: some portions of what has not changed since the oldest block in memory, if
-    /// the history has it.
+    /// Unloads some portions of the state that have not changed since the oldest block in memory. Does
+    /// nothing unless the history has that block.
     pub(super) fn unloaded(&mut self, state: State) -> State {
         let oldest = self.sealed.oldest();
         let history = self.sealed.archive().filter(|archive| archive.confirmed() >= Some(oldest.number()));
@@ -112,7 +113,7 @@ impl Chain {
 }
 
 impl Sealed {
-    /// The newest block that `archive` holds.
+    /// Returns the sealed blocks of `archive`, with only the newest one in memory.
     fn resumed(head: Arc<Executed>, archive: Arc<Archive>) -> Result<Self, ChainError> {
         let number = head.number();
         let mut hashes = Vector::new();

@@ -1,4 +1,4 @@
-//! Going back to an earlier block.
+//! Unwinding the chain to an earlier block.
 
 use std::sync::Arc;
 
@@ -8,10 +8,10 @@ use foreseal_types::{Transaction, mutant};
 use super::{Chain, ChainError};
 
 impl Chain {
-    /// Makes sealed block `number` the newest one and drops the block being built. Answers the transactions that are no
-    /// longer on the chain, oldest first.
+    /// Makes sealed block `number` the newest one and drops the block being built. Returns the transactions
+    /// that are no longer on the chain, oldest first.
     ///
-    /// Views of the chain before keep their table of hashes, so that they go on answering as they did.
+    /// Older views share their own table of hashes, so they keep returning the same results.
     pub fn unwind(&mut self, number: u64) -> Result<Vec<Arc<Transaction>>, ChainError> {
         let Some(gone) = self.sealed.truncate(number)? else { return Err(ChainError::NotOnChain { number }) };
         let mut transactions = Vec::new();

@@ -1,13 +1,13 @@
-//! Which blocks are safe and finalized, set from outside.
+//! Safe and finalized blocks, set by a caller.
 
 use crate::{ControlError, Finality, sequencer::Sequencer};
 
 impl Sequencer {
-    /// Sets the numbers of the safe and of the finalized block; what is `None` stays. From then on they follow `latest`
-    /// no more.
+    /// Sets the numbers of the safe and the finalized block; `None` leaves a number unchanged. From then on
+    /// they no longer follow `latest`.
     ///
     /// # Errors
-    /// Neither goes back, and finalized <= safe <= latest.
+    /// Returns [`ControlError::Finality`] if a number decreases, or unless finalized <= safe <= latest.
     pub fn set_finality(&mut self, safe: Option<u64>, finalized: Option<u64>) -> Result<(), ControlError> {
         let now = self.chain.finality();
         let next = Finality {

@@ -1,20 +1,20 @@
-//! Blocks on demand.
+//! Mining of blocks on demand.
 
 use alloy_primitives::Address;
 
 use crate::{ControlError, Mining, Slot, draft::Draft, sequencer::Sequencer};
 
-/// Empty blocks that are made durable and shown together. A sync for each would be most of their time; with so many it
-/// is a small part, and readers still see the chain grow.
+/// Number of empty blocks that are appended and published together. One fsync per block would dominate the
+/// time. In batches of this size fsync is a small part, and readers still see the chain grow.
 const TOGETHER: u64 = 64;
 
 impl Sequencer {
-    /// Seals the block being built, with what the pool has for it, and so on until `blocks` are sealed. A block is sealed
-    /// at its timestamp: the clock moves there if that is still to come. Blocks that the pool has nothing for are appended
-    /// and shown several at a time.
+    /// Seals the block being built with the transactions that the pool has for it, and repeats until `blocks`
+    /// are sealed. Each block is sealed at its timestamp: the clock advances to it if it is in the future.
+    /// Blocks for which the pool has no transactions are appended and published in batches.
     ///
-    /// With an `interval` (seconds) each block's timestamp is that much later than the one before it, or for the first
-    /// than the clock, unless its timestamp was set.
+    /// With an `interval` (seconds), each block's timestamp is that much later than its parent's. The first
+    /// block's timestamp counts from the clock, unless it was set explicitly.
     pub fn mine(&mut self, blocks: u64, interval: Option<u64>) -> Result<(), ControlError> {
         self.developing()?;
         self.producing()?;
@@ -47,8 +47,9 @@ impl Sequencer {
         self.seal_some(1, None).map(drop)
     }
 
-    /// Seals the block being built, and empty ones after it while the pool has nothing; at most `left` blocks, which is how
-    /// many are still to come. How many were sealed. With an `interval` their timestamps are so many seconds apart.
+    /// Seals the block being built, and further empty blocks while the pool is empty. Seals at most `left`
+    /// blocks, the number that remain to be mined. Returns the number of sealed blocks. With an `interval`
+    /// their timestamps are that many seconds apart.
     fn seal_some(&mut self, left: u64, interval: Option<u64>) -> Result<u64, ControlError> {
         let mut draft = self.draft();
         let mut sealed = 0;
@@ -65,7 +66,8 @@ impl Sequencer {
         }
     }
 
-    /// The slot of the block after the newest sealed one of `draft`, whose timestamp the clock reaches by now.
+    /// Returns the slot of the block after the newest sealed one of `draft`. Advances the draft's clock to
+    /// that block's timestamp if needed.
     fn slot_after(&self, draft: &mut Draft, interval: Option<u64>) -> Result<Slot, ControlError> {
         let sealed = draft.chain.latest().block.header.timestamp;
         let clock = self.shared.clock.now();
@@ -80,7 +82,7 @@ impl Sequencer {
         })
     }
 
-    /// What ends blocks from now on. The block being built goes on under it.
+    /// Sets the mining mode. The block being built continues under the new mode.
     pub fn set_mining(&mut self, mining: Mining) -> Result<(), ControlError> {
         self.developing()?;
         let slot = self.producing()?;
@@ -89,12 +91,12 @@ impl Sequencer {
         Ok(())
     }
 
-    /// What ends blocks.
+    /// Returns the mining mode.
     pub fn mining(&self) -> Mining {
         self.mining
     }
 
-    /// Who gets the tips from the block being built on.
+    /// Sets the fee recipient, from the block being built on.
     pub fn set_beneficiary(&mut self, address: Address) -> Result<(), ControlError> {
         self.developing()?;
         let slot = self.producing()?;
@@ -102,7 +104,7 @@ impl Sequencer {
         self.rebuild(self.draft(), slot, |_| {})
     }
 
-    /// The base fee (wei per gas) of the block being built.
+    /// Sets the base fee (wei per gas) of the block being built.
     pub fn set_base_fee(&mut self, base_fee: u64) -> Result<(), ControlError> {
         self.developing()?;
         let slot = self.producing()?;

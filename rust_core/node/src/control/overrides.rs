@@ -1,12 +1,13 @@
-//! State that is written without a transaction.
+//! State overrides: writes to the state without a transaction.
 
 use foreseal_types::Override;
 
 use crate::{ControlError, Mining, sequencer::Sequencer};
 
 impl Sequencer {
-    /// Writes into the state of the block being built. It is a step of its own: header and roots are those of the state
-    /// as written, and followers apply it like any other step. What changes nothing makes no step.
+    /// Writes to the state of the block being built. The write is a step of its own: header and roots match
+    /// the written state, and followers apply it like any other step. A write that changes nothing makes no
+    /// step.
     pub fn write(&mut self, change: &Override) -> Result<(), ControlError> {
         self.developing()?;
         let slot = self.producing()?;

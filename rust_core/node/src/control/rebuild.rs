@@ -1,4 +1,4 @@
-//! The block being built, once more under another header.
+//! Rebuilding of the block being built under another header.
 
 use foreseal_builder::Opening;
 use foreseal_types::mutant;
@@ -6,10 +6,10 @@ use foreseal_types::mutant;
 use crate::{ControlError, Slot, draft::Draft, sequencer::Sequencer};
 
 impl Sequencer {
-    /// Builds the block being built again: the same transactions and overrides in the same order, under an opening that
-    /// `change` may change. A transaction that cannot run there returns to the pool.
+    /// Rebuilds the block being built: the same transactions and overrides in the same order, under an
+    /// opening that `change` modifies. A transaction that cannot be executed there returns to the pool.
     ///
-    /// `draft` begins with what else is to change, `slot` is that of the block.
+    /// `draft` contains the other changes to commit first; `slot` is the slot of the block.
     pub(crate) fn rebuild(
         &mut self,
         mut draft: Draft,
@@ -21,7 +21,7 @@ impl Sequencer {
         let mut opening = self.opening(slot.timestamp);
         if let Some(first) = steps.front() {
             opening.mix_hash = first.step.header.mix_hash;
-            // That of its parent, or the one that was set.
+            // The base fee that follows from the parent, or the one that was set.
             opening.base_fee = first.step.header.base_fee_per_gas;
         }
         change(&mut opening);

@@ -1,4 +1,4 @@
-//! Going back, and going another way.
+//! Unwinds and reorgs on demand.
 
 use std::sync::Arc;
 
@@ -7,16 +7,16 @@ use foreseal_types::Transaction;
 use crate::{ControlError, draft::Draft, sequencer::Sequencer};
 
 impl Sequencer {
-    /// Number of the newest sealed block.
+    /// Returns the number of the newest sealed block.
     pub fn height(&self) -> u64 {
         self.chain.latest().number()
     }
 
-    /// Makes sealed block `number` the newest one. The transactions after it return to the pool, those of the block being
-    /// built too.
+    /// Makes sealed block `number` the newest one. The transactions after it return to the pool, including
+    /// those of the block being built.
     ///
     /// # Errors
-    /// Below the finalized block only a development chain goes back.
+    /// Returns [`ControlError::Finalized`] below the finalized block, except on a development chain.
     pub fn unwind(&mut self, number: u64) -> Result<(), ControlError> {
         let draft = self.unwound(number)?;
         if self.slot.is_none() {
@@ -25,14 +25,16 @@ impl Sequencer {
         self.resume(draft)
     }
 
-    /// Replaces the newest `blocks.len()` sealed blocks by as many others, in one change; each holds the transactions
-    /// given for it that can run there. What the old ones and the block being built held returns to the pool.
+    /// Replaces the newest `blocks.len()` sealed blocks by the same number of others, in one change. Each new
+    /// block contains the given transactions that can be executed in it. The transactions of the old blocks
+    /// and of the block being built return to the pool.
     pub fn reorg(&mut self, blocks: &[Vec<Arc<Transaction>>]) -> Result<(), ControlError> {
         self.developing()?;
         self.producing()?;
         let latest = self.chain.latest().number();
         let depth = u64::try_from(blocks.len()).unwrap_or(u64::MAX);
-        // All are built on the state of the common block, whose nodes are kept for so long.
+        // All new blocks build on the state of the common ancestor, whose trie nodes are retained for this
+        // many blocks.
         let kept = self.settings.store.proofs;
         let max = self.settings.development.map_or(0, |development| development.mined.min(kept));
         if depth > max {
@@ -44,7 +46,8 @@ impl Sequencer {
         }
         let mut draft = self.unwound(common)?;
         for transactions in blocks {
-            // As far apart as blocks are, so that the new head is about as old as the one it replaces.
+            // The new blocks are one block time apart, so the new head is about as old as the one it
+            // replaces.
             let parent = draft.chain.latest().block.header.timestamp;
             let opening = self.opening(parent.saturating_add(self.mining.block_time()));
             draft.open(&opening)?;
@@ -54,7 +57,8 @@ impl Sequencer {
         self.resume(draft)
     }
 
-    /// Opens the block after the newest sealed one of `draft`, makes the draft the chain, and takes what the pool has.
+    /// Opens the block after the newest sealed one of `draft`, commits the draft, and adds transactions from
+    /// the pool.
     fn resume(&mut self, mut draft: Draft) -> Result<(), ControlError> {
         let slot = self.next_slot(&draft.chain, self.now());
         let opening = self.opening(slot.timestamp);
@@ -74,10 +78,11 @@ impl Sequencer {
         Ok(draft)
     }
 
-    /// A draft that goes back to sealed block `number`.
+    /// Returns a draft that unwinds to sealed block `number`.
     ///
-    /// Beyond the proof window nothing can be built there before the store has made the trie nodes of then again: so far
-    /// back the unwind is a change by itself, durable and done when this returns, and not shown yet.
+    /// Beyond the proof window, no block can be built there before the store has restored the trie nodes of
+    /// that block. An unwind that far is committed as a separate change: it is durable when this returns, but
+    /// not published yet.
     pub(super) fn back_to(&mut self, number: u64) -> Result<Draft, ControlError> {
         let mut draft = self.draft();
         draft.unwind(number)?;

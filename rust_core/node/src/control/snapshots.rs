@@ -1,4 +1,4 @@
-//! Positions of a development chain to go back to.
+//! Snapshots of a development chain (`evm_snapshot`, `evm_revert`).
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -9,27 +9,27 @@ use imbl::Vector;
 
 use crate::{ControlError, Finality, Slot, chain::Recorded, sequencer::Sequencer};
 
-/// What is kept for whoever wants to go back, by number. Numbers are never given twice.
+/// Snapshots by number. Numbers are never reused.
 #[derive(Default)]
 pub(crate) struct Snapshots {
     next: u64,
     kept: BTreeMap<u64, Snapshot>,
 }
 
-/// A step of the chain, and what is not on the chain at that moment.
+/// A step of the chain, and the state outside the chain at that moment.
 struct Snapshot {
     latest: (u64, B256),
-    /// Of the block being built.
+    /// Steps of the block being built.
     steps: Vector<Recorded>,
     finality: Finality,
-    /// By the chain's clock.
+    /// Time by the chain's clock.
     time: Duration,
     pool: PoolSnapshot,
     fixed: Option<u64>,
 }
 
 impl Sequencer {
-    /// Keeps this position: the step, the pool and the time. Answers its number.
+    /// Takes a snapshot of the step, the pool and the time. Returns its number.
     pub fn snapshot(&mut self) -> Result<u64, ControlError> {
         self.developing()?;
         self.producing()?;
@@ -52,10 +52,10 @@ impl Sequencer {
         Ok(number)
     }
 
-    /// Goes back to the position kept under `number`, which goes, as do those kept after it. `false` if there is none, or
-    /// if the chain has gone another way before it.
+    /// Reverts to snapshot `number`, and removes it and all later snapshots. Returns `false` if it does not
+    /// exist, or if the chain was reorged below it.
     ///
-    /// Chain, pool and clock are what they were; the transactions since then are gone.
+    /// Restores chain, pool and clock; transactions received since then are lost.
     pub fn revert(&mut self, number: u64) -> Result<bool, ControlError> {
         self.developing()?;
         self.producing()?;
@@ -100,7 +100,8 @@ impl Sequencer {
 }
 
 impl Snapshots {
-    /// Takes the snapshot with this number and those after it; nothing if there is none with it.
+    /// Removes and returns the snapshot with this number and all later ones; empty if the number does not
+    /// exist.
     fn take(&mut self, number: u64) -> BTreeMap<u64, Snapshot> {
         if self.kept.contains_key(&number) { self.kept.split_off(&number) } else { BTreeMap::new() }
     }

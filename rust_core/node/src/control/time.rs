@@ -3,8 +3,8 @@
 use crate::{ControlError, Slot, sequencer::Sequencer};
 
 impl Sequencer {
-    /// Moves the clock on, and with it the block being built. Answers how many seconds the clock is ahead of the wall
-    /// clock by now.
+    /// Advances the clock, and with it the block being built. Returns by how many seconds the clock is now
+    /// ahead of the wall clock.
     pub fn increase_time(&mut self, seconds: u64) -> Result<i64, ControlError> {
         let by = millis(seconds)?;
         let offset = self.chain.clock_offset().checked_add(by).ok_or(ControlError::Clock(seconds))?;
@@ -12,15 +12,16 @@ impl Sequencer {
         Ok(offset / 1000)
     }
 
-    /// Sets the clock to `unix` seconds. Answers by how many seconds that is later than it was; 0 if it is earlier.
+    /// Sets the clock to `unix` seconds. Returns by how many seconds that is later than before; 0 if it is
+    /// earlier.
     pub fn set_time(&mut self, unix: u64) -> Result<u64, ControlError> {
         let before = self.now().unix.as_secs();
         self.retime(self.offset_to(unix)?)?;
         Ok(unix.saturating_sub(before))
     }
 
-    /// The block being built gets exactly this timestamp (Unix seconds). It is due a whole block time from now, and then
-    /// the clock shows that time.
+    /// Sets the exact timestamp (Unix seconds) of the block being built. The block is due one block time from
+    /// now, and the clock then shows that timestamp.
     pub fn set_next_timestamp(&mut self, timestamp: u64) -> Result<(), ControlError> {
         self.developing()?;
         self.producing()?;
@@ -37,7 +38,8 @@ impl Sequencer {
         Ok(())
     }
 
-    /// Where time ends no block, one may have been open for long: while it is empty its time goes along.
+    /// Moves the timestamp of an empty block being built up to the present. Without interval mining the block
+    /// may have been open for a long time.
     pub(crate) fn catch_up(&mut self) -> Result<(), ControlError> {
         let Some(open) = self.chain.open_block() else { return Ok(()) };
         let slot = self.next_slot(&self.chain, self.now());
@@ -51,12 +53,12 @@ impl Sequencer {
         self.rebuild(self.draft(), slot, |_| {})
     }
 
-    /// Milliseconds that the clock is ahead of the wall clock.
+    /// Returns the milliseconds by which the clock is ahead of the wall clock.
     pub fn clock_offset(&self) -> i64 {
         self.chain.clock_offset()
     }
 
-    /// The offset with which the clock shows `unix` seconds now.
+    /// Returns the offset with which the clock shows `unix` seconds now.
     pub(super) fn offset_to(&self, unix: u64) -> Result<i64, ControlError> {
         let now = i64::try_from(self.shared.clock.now().unix.as_millis()).unwrap_or(i64::MAX);
         millis(unix)?.checked_sub(now).ok_or(ControlError::Clock(unix))
@@ -79,7 +81,8 @@ impl Sequencer {
     }
 }
 
-/// Milliseconds of a time in seconds. No block may be so late that the clock could not follow it.
+/// Converts seconds to milliseconds. Rejects times that the clock cannot represent, so that no block is
+/// later.
 fn millis(seconds: u64) -> Result<i64, ControlError> {
     let millis = i64::try_from(seconds).ok().and_then(|seconds| seconds.checked_mul(1000));
     millis.ok_or(ControlError::Clock(seconds))

@@ -1,4 +1,4 @@
-//! What the feed tells.
+//! The changes that the feed emits.
 
 use std::sync::Arc;
 
@@ -9,37 +9,37 @@ use imbl::Vector;
 use super::Place;
 use crate::{Executed, Step};
 
-/// A block as of one of its steps, and what that step is.
+/// A block after one of its steps, with the metadata of that step.
 #[derive(Clone, Debug)]
 pub struct BlockAtStep {
-    /// The block as of this step: its header and hash, and the transactions and receipts so far.
+    /// The block after this step: its header and hash, and the transactions and receipts so far.
     pub block: Block,
     pub index: u64,
     /// Index of the first transaction that this step added.
     pub first: usize,
-    /// Hash of the step before; of the parent block at index 0.
+    /// Hash of the previous step; at index 0, hash of the parent block.
     pub previous: B256,
-    /// When it was made: see [`Flashblock::time`](foreseal_types::Flashblock::time).
+    /// Time at which the step was made; see [`Flashblock::time`](foreseal_types::Flashblock::time).
     pub time: u64,
-    /// The sequencer's signature; `None` if nobody signed it.
+    /// The sequencer's signature; `None` if the step is unsigned.
     pub signature: Option<StepSignature>,
 }
 
-/// One change of the list that the feed tells: the steps of all blocks in order, and behind the last step of each block
-/// that another one follows, that it is sealed.
+/// One change of the feed: the steps of all blocks in order. After the last step of a block that has a
+/// successor, the feed emits that the block is sealed.
 #[derive(Clone, Debug)]
 pub enum Change {
-    /// The step that comes next. Genesis and imported blocks are one step with index 0.
+    /// The next step. Genesis and imported blocks are one step with index 0.
     Step(BlockAtStep),
-    /// The block whose last step came before is sealed. The first step of the next block follows.
+    /// The block of the preceding step is sealed. The first step of the next block follows.
     Sealed(Block),
     /// The newest step is no longer on the chain.
     Removed(BlockAtStep),
-    /// The block before the one whose first step was just removed is not sealed any more.
+    /// The block before the one whose first step was just removed is no longer sealed.
     Unsealed(Block),
 }
 
-/// The steps of a block, sealed, being built or undone. A block without a table of steps is one step.
+/// The steps of a block that is sealed, being built or reorged. A block without a table of steps is one step.
 #[derive(Clone, Copy)]
 pub(crate) struct Steps<'b> {
     block: &'b Block,
@@ -55,12 +55,12 @@ impl<'b> Steps<'b> {
         Self::new(&executed.block, &executed.steps)
     }
 
-    /// How many there are; at least one.
+    /// Returns the number of steps; at least one.
     pub fn count(self) -> usize {
         self.table.len().max(1)
     }
 
-    /// Hash of the block as of step number `index`.
+    /// Returns the hash of the block after step `index`.
     pub fn hash(self, index: usize) -> Option<B256> {
         match self.table.get(index) {
             Some(step) => Some(step.hash),
@@ -68,30 +68,30 @@ impl<'b> Steps<'b> {
         }
     }
 
-    /// The place of step number `index`, which must be there.
+    /// Returns the cursor of step `index`, which must exist.
     pub fn place(self, index: usize) -> Place {
         let hash = self.hash(index).unwrap_or(self.block.hash);
         Place { number: self.block.header.number, index: index as u64, hash }
     }
 
-    /// The place of the last step.
+    /// Returns the cursor of the last step.
     pub fn last(self) -> Place {
         self.place(self.count() - 1)
     }
 
-    /// Whether a step of this block is at `place`.
+    /// Returns `true` if `place` is a step of this block.
     pub fn holds(self, place: Place) -> bool {
         let index = usize::try_from(place.index).ok();
         place.number == self.block.header.number && index.and_then(|at| self.hash(at)) == Some(place.hash)
     }
 
-    /// How many of the first steps are those of `other`.
+    /// Returns the number of leading steps that both blocks share.
     pub fn common(self, other: Self) -> usize {
         let count = self.count().min(other.count());
         (0..count).take_while(|index| self.hash(*index) == other.hash(*index)).count()
     }
 
-    /// Step number `index`, which must be there.
+    /// Returns step `index`, which must exist.
     pub fn at(self, index: usize) -> BlockAtStep {
         let before = index.checked_sub(1).and_then(|before| self.table.get(before));
         let step = self.table.get(index);

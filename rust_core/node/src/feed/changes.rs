@@ -1,4 +1,4 @@
-//! What a view holds behind a place.
+//! The changes of a view after a cursor.
 
 use std::{ops::ControlFlow, sync::Arc};
 
@@ -8,28 +8,29 @@ use foreseal_state::{BlockHashes, StateError};
 use super::{Change, Place, Steps};
 use crate::{Executed, UndoneBlock, View};
 
-/// Why the changes behind a place cannot be told.
+/// Error of reading the changes after a cursor.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FeedError {
-    /// What is stored could not be read. [`StateError::ViewGone`]: a newer view tells the same and more.
+    /// The store could not be read. After [`StateError::ViewGone`], a newer view has the same changes and
+    /// more.
     #[error(transparent)]
     Read(#[from] StateError),
-    /// The place was never on the chain, or is no longer remembered.
+    /// The cursor was never on the chain, or is no longer retained.
     #[error("the cursor is not known any more; the oldest one that is kept is that of block {}", oldest.number)]
     CursorGone { oldest: Place },
 }
 
 type Sink<'a> = &'a mut dyn FnMut(Change, Place) -> ControlFlow<()>;
 
-/// Gives `sink` what leads from the step at `after` to the newest step of `view`: first the steps that are no longer on the
-/// chain, the newest first, then those behind the common one in order. With each comes the place that a reader has reached
-/// by it, from which a later call goes on. Answers the place reached.
+/// Passes to `sink` the changes from the step at `after` to the newest step of `view`. First come the steps
+/// that are no longer on the chain, newest first, then the steps after the common one in order. Each change
+/// has the cursor that it leads to, from which a later call continues. Returns the cursor reached.
 ///
-/// `sink` may break off. What belongs to the same step is still given then: the step behind a [`Change::Sealed`], and the
-/// [`Change::Unsealed`] behind the removal of a block's first step.
+/// `sink` may break. It still receives the change that belongs to the same step: the step after a
+/// [`Change::Sealed`], and the [`Change::Unsealed`] after the removal of a block's first step.
 ///
 /// # Errors
-/// [`FeedError::CursorGone`] before anything is given; [`FeedError::Read`] at any time.
+/// Returns [`FeedError::CursorGone`] before the first change, or [`FeedError::Read`] at any time.
 pub fn changes(view: &View, after: Place, sink: Sink<'_>) -> Result<Place, FeedError> {
     let mut walk = Walk { view, sink, stopped: false };
     if holds(view, after)? {
@@ -40,7 +41,7 @@ pub fn changes(view: &View, after: Place, sink: Sink<'_>) -> Result<Place, FeedE
     if walk.stopped { Ok(turn.place) } else { walk.forward(turn) }
 }
 
-/// The block with this number and its steps; not one that could be built next.
+/// Returns the block with this number and its steps; `None` for an idle pending block, which has no steps.
 fn block(view: &View, number: u64) -> Result<Option<Arc<Executed>>, StateError> {
     let pending = &view.pending;
     if number == pending.number() {
@@ -53,18 +54,18 @@ fn expect_block(view: &View, number: u64) -> Result<Arc<Executed>, StateError> {
     block(view, number)?.ok_or_else(|| StateError::Store(format!("block {number} is missing")))
 }
 
-/// Whether the step at `place` is on the chain.
+/// Returns `true` if the step at `place` is on the chain.
 fn holds(view: &View, place: Place) -> Result<bool, StateError> {
     Ok(block(view, place.number)?.is_some_and(|found| Steps::of(&found).holds(place)))
 }
 
-/// Blocks that are no longer on the chain, and where they left it.
+/// Reorged blocks, and the point where they branch off the chain.
 struct Branch {
-    /// The newest first, each with how many of its steps were seen.
+    /// Reorged blocks, newest first, each with the number of its steps that the reader has seen.
     gone: Vec<(Arc<UndoneBlock>, usize)>,
-    /// How many steps of the oldest are on the chain.
+    /// Number of steps of the oldest block that are on the chain.
     kept: usize,
-    /// The newest step that is on the chain.
+    /// Newest common step of the branch and the chain.
     common: Place,
 }
 
@@ -99,11 +100,11 @@ fn gone(view: &View) -> Result<FeedError, StateError> {
     Ok(FeedError::CursorGone { oldest: Place { number: 0, index: 0, hash } })
 }
 
-/// Where the way back ends.
+/// Point at which the walk changes from removals to additions.
 #[derive(Clone, Copy)]
 struct Turn {
     place: Place,
-    /// Whether it was told, and still holds, that the block of this place is sealed.
+    /// `true` if the reader has been notified that the block of `place` is sealed, and it still is.
     sealed: bool,
 }
 
@@ -145,7 +146,8 @@ impl Walk<'_> {
         Ok(turn)
     }
 
-    /// At the last step of a block that stays sealed. Whoever goes on from this place later is told so again.
+    /// Handles the last step of a block that stays sealed. If the sink breaks here, emits `Unsealed`, because
+    /// a later call from this cursor emits `Sealed` again.
     fn leave_sealed(&mut self, place: Place) -> Result<bool, FeedError> {
         if self.stopped && place != self.view.place() {
             let parent = expect_block(self.view, place.number)?;

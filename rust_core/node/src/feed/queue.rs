@@ -1,4 +1,4 @@
-//! The queue between the writer and the one who takes.
+//! The queue between the writer and the subscriber.
 
 use std::{
     collections::VecDeque,
@@ -15,25 +15,26 @@ use parking_lot::{Condvar, Mutex};
 
 use crate::View;
 
-/// Views that wait at most; behind them are as many ticks and arrivals at most. A view keeps the state of its step in memory.
+/// Maximum number of queued views; there are at most as many ticks and as many arrivals. A view holds the
+/// state of its step in memory.
 const VIEWS: usize = 256;
 
-/// One thing that happened.
+/// An event in the queue.
 #[derive(Clone, Debug)]
 pub struct Entry {
-    /// Rises from entry to entry, with gaps where one was overtaken.
+    /// Ascending number, with gaps after dropped entries.
     pub sequence: u64,
     pub what: What,
 }
 
-/// What happened.
+/// Kind of event.
 #[derive(Clone, Debug)]
 pub enum What {
     /// This became the newest view.
     View(Arc<View>),
-    /// The node ticked. Ticks between two views are one.
+    /// The node ticked. Ticks between two views are merged.
     Tick,
-    /// Transactions entered the pool. Arrivals between two views are one.
+    /// Transactions entered the pool. Arrivals between two views are merged.
     Arrivals,
 }
 
@@ -43,11 +44,11 @@ impl What {
     }
 }
 
-/// The newest view, and what led there, for one taker.
+/// The newest view, and a queue of the events that led to it, for one subscriber.
 ///
-/// Before anybody takes, only the newest view waits. A taker that falls behind loses views that the one after them contains;
-/// only beyond that, one by one and the oldest first, views before a way back, so that a step that was shown and undone in
-/// between goes unseen.
+/// Before the first call of [`Feed::take`], only the newest view is queued. If the subscriber falls behind,
+/// views that their successors contain are dropped first. Only if none is left, the oldest views before a
+/// reorg are dropped one by one; then a step that was published and reorged in between is not seen.
 #[derive(Debug, Default)]
 pub struct Feed {
     newest: ArcSwapOption<View>,
@@ -58,45 +59,45 @@ pub struct Feed {
 
 #[derive(Debug, Default)]
 struct Queue {
-    /// Of the newest entry.
+    /// Sequence number of the newest entry.
     sequence: u64,
     entries: VecDeque<Entry>,
     views: usize,
-    /// Whether somebody takes.
+    /// `true` once a subscriber has called [`Feed::take`].
     taken: bool,
     woken: bool,
 }
 
 impl Feed {
-    /// The newest view; `None` until there is one.
+    /// Returns the newest view; `None` before the first one.
     pub(crate) fn view(&self) -> Option<Arc<View>> {
         self.newest.load_full()
     }
 
-    /// The newest view and the sequence number of the newest entry, as of one moment; `None` until there is a view. What
-    /// comes after it has a greater number.
+    /// Returns the newest view and the sequence number of the newest entry, read atomically; `None` before
+    /// the first view. Later entries have greater numbers.
     pub fn newest(&self) -> Option<(u64, Arc<View>)> {
         let queue = self.queue.lock();
         self.view().map(|view| (queue.sequence, view))
     }
 
-    /// Makes a view the newest one.
+    /// Publishes a view as the newest one.
     pub(crate) fn publish(&self, view: Arc<View>) {
         let mut queue = self.queue.lock();
         let folded = queue.push_view(view.clone());
         let before = self.newest.swap(Some(view));
         drop(queue);
         self.changed.notify_one();
-        // Freed outside of the lock.
+        // Dropped outside the lock.
         drop((folded, before));
     }
 
-    /// The node ticked.
+    /// Queues a tick.
     pub(crate) fn tick(&self) {
         self.note(What::Tick);
     }
 
-    /// Transactions entered the pool.
+    /// Queues the arrival of transactions in the pool.
     pub(crate) fn arrived(&self) {
         if self.arrivals_wanted.load(Ordering::SeqCst) {
             self.note(What::Arrivals);
@@ -112,13 +113,13 @@ impl Feed {
         }
     }
 
-    /// Whether arrivals in the pool are to be told. Those that come after this returns are.
+    /// Enables or disables arrival events. Every arrival after this returns is queued if enabled.
     pub fn want_arrivals(&self, wanted: bool) {
         self.arrivals_wanted.store(wanted, Ordering::SeqCst);
     }
 
-    /// What happened since the last call, in order. Waits for something to happen, at most for `wait`. The first call also
-    /// gets the newest view if there is one.
+    /// Returns the entries since the last call, in order. Blocks for at most `wait` until there is one. The
+    /// first call also returns the newest view if there is one.
     pub fn take(&self, wait: Duration) -> Vec<Entry> {
         let mut queue = self.queue.lock();
         queue.taken = true;
@@ -130,7 +131,7 @@ impl Feed {
         std::mem::take(&mut queue.entries).into()
     }
 
-    /// Ends the wait of the one who takes, or the next one.
+    /// Ends the current or the next blocking call of [`Feed::take`].
     pub fn wake(&self) {
         self.queue.lock().woken = true;
         self.changed.notify_one();
@@ -143,7 +144,7 @@ impl Queue {
         self.entries.push_back(Entry { sequence: self.sequence, what });
     }
 
-    /// Adds a view; answers what went for it.
+    /// Queues a view; returns the entry dropped for it.
     fn push_view(&mut self, view: Arc<View>) -> Option<Entry> {
         let full = self.views >= if self.taken { VIEWS } else { 1 };
         let folded = if full { self.fold(&view) } else { None };
@@ -152,7 +153,7 @@ impl Queue {
         folded
     }
 
-    /// Takes out a view that the one after it contains; the oldest if there is none.
+    /// Removes a view that its successor contains, or the oldest one if there is none.
     fn fold(&mut self, newest: &Arc<View>) -> Option<Entry> {
         let views = || {
             let view = |(at, entry): (usize, &'_ Entry)| match &entry.what {
@@ -170,7 +171,7 @@ impl Queue {
         folded
     }
 
-    /// Keeps of the ticks between two views the last one, and so of the arrivals.
+    /// Merges the ticks between two views into the last one, and likewise the arrivals.
     fn join(&mut self) {
         let (mut seen, mut kept) = (Vec::new(), VecDeque::with_capacity(self.entries.len()));
         for entry in std::mem::take(&mut self.entries).into_iter().rev() {
@@ -187,7 +188,7 @@ impl Queue {
         self.entries = kept;
     }
 
-    /// Adds what is no view, in place of the same since the newest one.
+    /// Queues an entry that is not a view. It replaces an entry of the same kind since the newest view.
     fn note(&mut self, what: What) {
         let kind = std::mem::discriminant(&what);
         let mut since = (0..self.entries.len()).rev().take_while(|at| !self.entries[*at].what.is_view());

@@ -1,4 +1,4 @@
-//! A follower that is served by whoever carries its bytes: for simulations.
+//! A manually driven connection to a follower, for simulations.
 
 use std::{
     io::{BufWriter, Read, Write},
@@ -14,7 +14,8 @@ use super::{
 
 type Out = BufWriter<Box<dyn Write>>;
 
-/// The sequencer's side of a connection, which starts no thread and never waits: its owner says who has a turn.
+/// The sequencer's side of a connection, which starts no thread and never blocks. Its owner transports the
+/// bytes and schedules each iteration.
 pub struct Serves {
     source: Arc<Source>,
     peer: Arc<Peer>,
@@ -23,7 +24,7 @@ pub struct Serves {
 }
 
 impl Serves {
-    /// Reads the greeting, all of which has come.
+    /// Reads the greeting, which must be complete in `input`.
     pub(crate) fn greet(
         source: &Arc<Source>,
         mut input: &mut dyn Read,
@@ -37,13 +38,13 @@ impl Serves {
         Ok(Self { source: source.clone(), peer, ears, talk })
     }
 
-    /// The turn of the thread that talks. `Err` says why the connection is over.
+    /// Runs one iteration of the sending thread. Returns the reason as `Err` if the connection has ended.
     pub fn turn(&mut self) -> Result<(), String> {
         self.talk.turn().map_err(|left| left.to_string())
     }
 
-    /// The turn of the thread that hears: a frame, all of which has come, or the end of the stream. Whether there may be
-    /// another.
+    /// Runs one iteration of the receiving thread: reads a frame, complete in `input`, or the end of the
+    /// stream. Returns `true` if there may be another frame.
     pub fn hear(&mut self, mut input: &mut dyn Read) -> bool {
         let open = self.ears.hear(&mut input, &self.source, &self.peer);
         if !open {
@@ -52,7 +53,7 @@ impl Serves {
         open
     }
 
-    /// Whether everything before now has been sent.
+    /// Returns `true` if the follower has been sent the whole backlog.
     pub fn is_live(&self) -> bool {
         self.talk.is_live()
     }

@@ -1,4 +1,4 @@
-//! One follower: the backlog from the journal, the whole pool, then whatever happens.
+//! A connection to one follower: the backlog from the journal, the whole pool, then live events.
 
 use std::{
     io::{self, BufWriter, Read, Write},
@@ -24,13 +24,13 @@ use crate::{
     },
 };
 
-/// A side that says nothing for so long is gone; one that does not take what is sent to it as well. By the machine's time,
-/// whatever clock the chain runs on.
+/// Idle timeout of both sides, for reads as well as for writes. Measured by the machine's clock, even if the
+/// chain runs on another.
 pub(crate) const SILENCE: Duration = Duration::from_secs(10);
-/// Something is said so often.
+/// Maximum interval between two messages.
 pub(crate) const BEAT: Duration = Duration::from_secs(1);
 
-/// Why a follower is no longer served.
+/// Reason for which a follower is no longer served.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Left {
     #[error(transparent)]
@@ -45,7 +45,7 @@ pub(super) enum Left {
     Closed,
 }
 
-/// Serves a follower until it leaves.
+/// Serves a follower until it disconnects.
 pub(super) fn serve(source: &Arc<Source>, stream: &UnixStream) -> Result<(), Left> {
     stream.set_read_timeout(Some(SILENCE))?;
     stream.set_write_timeout(Some(SILENCE))?;
@@ -59,7 +59,7 @@ pub(super) fn serve(source: &Arc<Source>, stream: &UnixStream) -> Result<(), Lef
     }
 }
 
-/// Reads the greeting; whoever cannot be served is told why.
+/// Reads the greeting. Sends the reason if the follower cannot be served.
 pub(super) fn greet(
     source: &Source,
     input: &mut impl Read,
@@ -94,7 +94,7 @@ fn hear_greeting(source: &Source, input: &mut impl Read) -> Result<(Hello, Arc<P
     Ok((hello, Arc::new(peer)))
 }
 
-/// What is kept for a follower while it is connected.
+/// Registration of a connected follower; dropping it unregisters the follower.
 pub(super) struct Attached {
     pub source: Arc<Source>,
     pub peer: Arc<Peer>,
@@ -129,10 +129,10 @@ impl Drop for Attached {
     }
 }
 
-/// How far a follower is served.
+/// Phase of a connection.
 enum Stage {
     Greeted(Cursor),
-    /// It needs the append with this sequence number next.
+    /// The follower is behind: it needs the append with this sequence number next.
     Behind(u64),
     Live,
 }
@@ -143,15 +143,15 @@ pub(super) struct Talk<W> {
     out: W,
     ears: Arc<Ears>,
     stage: Stage,
-    /// Number of the next frame, once there was a welcome.
+    /// Number of the next frame; `None` before the welcome.
     number: Option<u32>,
-    /// What was said last, and when.
+    /// The last status that was sent, and the time at which it was checked.
     said: Option<(Said, Duration)>,
-    /// When the last sign of life was given.
+    /// Time of the last heartbeat.
     pulsed: Duration,
-    /// Place in the log of the frame that is sent next.
+    /// Position in the log of the next frame.
     at: u64,
-    /// Where the log stood when it was last looked at.
+    /// State of the log at the last read.
     seen: Standing,
     attached: Attached,
 }
@@ -165,12 +165,12 @@ impl<W: Write> Talk<W> {
         Self { source, out, ears, stage, number, said, pulsed, at: 0, seen, attached }
     }
 
-    /// Whether everything before now has been sent, and what comes is sent as it happens.
+    /// Returns `true` if the backlog has been sent and new events are sent as they happen.
     pub fn is_live(&self) -> bool {
         matches!(self.stage, Stage::Live)
     }
 
-    /// Does what comes next. A follower that is no longer served is told why.
+    /// Runs one iteration. Sends the reason if the follower is no longer served.
     pub fn turn(&mut self) -> Result<(), Left> {
         let done = self.go();
         if let Err(Left::Told(ending)) = &done {
@@ -206,13 +206,13 @@ impl<W: Write> Talk<W> {
         Ok(write_numbered(&mut self.out, frame, number)?)
     }
 
-    /// Sequence number of the first append that the follower needs.
+    /// Returns the sequence number of the first append that the follower needs.
     fn begin(&self, cursor: Cursor) -> Result<u64, Left> {
         let next = self.source.log.standing().next;
         let (sequence, hash) = match cursor {
             Cursor::From { sequence } if sequence <= next => return Ok(sequence),
             Cursor::After { sequence, hash } if sequence < next => (sequence, hash),
-            // Its store has what comes before.
+            // The follower's store has everything before this append.
             Cursor::From { sequence } => return Err(self.contradicted(sequence.saturating_sub(1), next)),
             Cursor::After { sequence, .. } => return Err(self.contradicted(sequence, next)),
         };
@@ -226,8 +226,9 @@ impl<W: Write> Talk<W> {
         }
     }
 
-    /// The follower has an append that the journal, which ends before `next`, does not have. Production stops rather than
-    /// contradict what was visible, unless a repair has given up that append.
+    /// Handles a follower that has an append that the journal, which ends before `next`, does not have.
+    /// Production stops, so that it does not contradict what was visible, unless a repair has discarded that
+    /// append.
     fn contradicted(&self, sequence: u64, next: u64) -> Left {
         let accepted = self.source.given_up.contains(&sequence);
         if !accepted && !mutant!("ignore-cursor") {
@@ -237,7 +238,7 @@ impl<W: Write> Talk<W> {
                 self.peer_name()
             );
             tracing::error!(reason, "production stopped");
-            // For `foreseal journal repair`, which no follower can notify.
+            // Recorded for `foreseal journal repair`, which no follower can notify.
             if let Err(error) = contradiction::record(&self.source.datadir, sequence) {
                 tracing::error!(%error, sequence, "failed to record the append that the journal has lost");
             }
@@ -250,7 +251,7 @@ impl<W: Write> Talk<W> {
         &self.attached.peer.name
     }
 
-    /// Sends appends from the journal; once the newest are near, all that is left and the pool.
+    /// Sends appends from the journal. Once few are left, sends them and the pool.
     fn catch_up(&mut self, from: u64) -> Result<(), Left> {
         let next = self.source.log.standing().next;
         self.stage = if next.saturating_sub(from) <= self.source.pace.near {
@@ -278,7 +279,8 @@ impl<W: Write> Talk<W> {
         if from == to { Ok(from) } else { Err(Left::Told(Ending::CursorGone)) }
     }
 
-    /// The rest of the backlog and the whole pool, as of one place in the log; from there on the log has everything.
+    /// Sends the rest of the backlog and the whole pool as of one position in the log. From that position on
+    /// the log has every event.
     fn join(&mut self, from: u64) -> Result<(), Left> {
         let (pool, standing) = self.whole_pool();
         match self.source.log.appends(from, standing.next) {
@@ -292,17 +294,17 @@ impl<W: Write> Talk<W> {
         self.pulse(false)
     }
 
-    /// All of the pool, and where in the log that is true.
+    /// Returns the whole pool, encoded, and the log position to which it corresponds.
     fn whole_pool(&self) -> (Bytes, Standing) {
         let source = &self.source;
         let (event, standing) = source.shared.pool.whole(|event| (event, source.log.standing()));
-        // Outside of the pool's lock: steps are waiting for that.
+        // Encoded outside the pool's lock, for which steps wait.
         let mut bytes = Vec::new();
         event.encode(&mut bytes);
         (bytes.into(), standing)
     }
 
-    /// Waits for something to happen, and tells it.
+    /// Waits for events and sends them.
     fn go_on(&mut self) -> Result<(), Left> {
         for answer in self.ears.due(self.at) {
             self.put(&answer)?;
@@ -340,7 +342,8 @@ impl<W: Write> Talk<W> {
         Ok(self.out.flush()?)
     }
 
-    /// Says how the sequencer is, if that is something new: at once when its phase changed, else now and then.
+    /// Sends the sequencer's status if it has changed: at once after a change of phase, otherwise at most
+    /// once per [`BEAT`].
     fn say(&mut self) -> Result<(), Left> {
         let shared = &self.source.shared;
         let phase: Phase = shared.phase();

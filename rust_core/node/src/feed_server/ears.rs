@@ -1,4 +1,4 @@
-//! What a follower says.
+//! Requests of a follower.
 
 use std::{
     io::{self, Read},
@@ -14,26 +14,26 @@ use foreseal_types::mutant;
 use super::{Source, answers::Answers, connection::Attached, peers::Peer};
 use crate::wire::{Down, GREATEST_UP, Outcome, Up, read_frame};
 
-/// What is heard of a follower.
+/// Receiving side of a connection, shared with the sending thread.
 #[derive(Debug, Default)]
 pub(super) struct Ears {
     answers: Answers,
-    /// Whether there is nothing more to hear.
+    /// `true` if nothing more can be received.
     gone: AtomicBool,
 }
 
 impl Ears {
-    /// Frames of answers whose place in the log is reached at `at`.
+    /// Returns the response frames that are due at log position `at`.
     pub fn due(&self, at: u64) -> Vec<Vec<u8>> {
         self.answers.due(at)
     }
 
-    /// Whether nothing more will be heard.
+    /// Returns `true` if nothing more will be received.
     pub fn are_gone(&self) -> bool {
         self.gone.load(Ordering::Acquire)
     }
 
-    /// Hears the next frame; whether there may be another.
+    /// Receives and handles the next frame. Returns `true` if there may be another.
     pub fn hear(&self, input: &mut impl Read, source: &Source, peer: &Peer) -> bool {
         let Ok(Some((kind, body))) = read_frame(input, GREATEST_UP) else { return false };
         match Up::decode(kind, body) {
@@ -46,7 +46,7 @@ impl Ears {
         true
     }
 
-    /// Nothing more will be heard.
+    /// Marks the receiving side as closed.
     pub fn end(&self, source: &Source) {
         self.gone.store(true, Ordering::Release);
         source.log.wake();
@@ -59,7 +59,7 @@ impl Ears {
             Up::Report(metrics) => *peer.report.lock() = metrics,
             Up::Submit { number, runnable, submission } => {
                 let outcome = Outcome::of(shared.admit_forwarded(&submission, runnable));
-                // What it did to the pool is in the log by now.
+                // The effects of the submission on the pool are in the log by now.
                 let at = if mutant!("answer-before-event") { 0 } else { log.standing().end };
                 self.answers.add(at, Down::Answer { number, outcome }.encode());
                 log.wake();
@@ -67,7 +67,7 @@ impl Ears {
             Up::Ask { number, question } => {
                 let now = shared.clock.now().monotonic;
                 let answer = shared.desk.answer(&question, &shared.pool, now).unwrap_or_default();
-                // Whatever the answer builds on is in the log by now.
+                // Everything on which the response depends is in the log by now.
                 self.answers.add(log.standing().end, Down::Told { number, answer: answer.into() }.encode());
                 log.wake();
             }
@@ -77,7 +77,8 @@ impl Ears {
     }
 }
 
-/// However a thread ends that hears, also by a panic: its connection does not go on without it.
+/// Guard that closes the receiving side when its thread ends, even by a panic. Then the sending side ends
+/// too.
 struct Hearing {
     ears: Arc<Ears>,
     source: Arc<Source>,
@@ -89,7 +90,7 @@ impl Drop for Hearing {
     }
 }
 
-/// Starts the thread that hears what the follower says.
+/// Starts the thread that receives the follower's requests.
 pub(super) fn listen(mut stream: UnixStream, attached: &Attached) -> io::Result<Arc<Ears>> {
     let ears = Arc::<Ears>::default();
     let (peer, source) = (attached.peer.clone(), attached.source.clone());

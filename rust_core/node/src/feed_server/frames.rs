@@ -1,4 +1,4 @@
-//! The newest frames for all followers, in the order in which things happened.
+//! A ring of the newest frames for all followers, in the order of the events.
 
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
@@ -9,7 +9,7 @@ use parking_lot::{Condvar, Mutex};
 
 use crate::wire::Down;
 
-/// What the ring holds at most.
+/// Limits of the ring.
 #[derive(Clone, Copy, Debug)]
 pub struct Room {
     pub bytes: usize,
@@ -22,12 +22,12 @@ impl Default for Room {
     }
 }
 
-/// What is taken out at a time, at most; a frame that is larger is taken alone.
+/// Maximum bytes per read; a larger frame is read alone.
 const TAKEN: usize = 1 << 20;
 
-/// Frames behind each other, with a bound in bytes and count; the oldest go.
+/// A log of frames, limited in bytes and count; the oldest are evicted.
 ///
-/// A place in it is the number of frames that ever came before.
+/// A position in the log is the number of frames ever added before.
 #[derive(Debug)]
 pub(crate) struct FrameLog {
     ring: Mutex<Ring>,
@@ -38,16 +38,16 @@ pub(crate) struct FrameLog {
 #[derive(Debug)]
 struct Ring {
     frames: VecDeque<Framed>,
-    /// Place of the first of them.
+    /// Position of the first retained frame.
     first: u64,
     bytes: usize,
-    /// Sequence number of the append that comes next.
+    /// Sequence number of the next append.
     next: u64,
-    /// Ticks so far.
+    /// Number of ticks so far.
     ticks: u64,
-    /// How often those who wait were woken for something else.
+    /// Number of wake-ups for other reasons.
     wakes: u64,
-    /// Connections that take from it; without any nothing is kept.
+    /// Number of connections that read the log; without any, no frame is retained.
     takers: usize,
     closed: bool,
 }
@@ -59,22 +59,22 @@ struct Framed {
     append: Option<(u64, B256)>,
 }
 
-/// What a connection finds behind its place.
+/// Result of a read at a position.
 #[derive(Debug)]
 pub(crate) enum Taken {
     Frames(Vec<Arc<[u8]>>),
-    /// Nothing new for now.
+    /// Nothing new yet.
     Nothing,
-    /// What comes next is no longer there.
+    /// The next frame has been evicted.
     FellBehind,
-    /// Nothing more will come.
+    /// The log is closed.
     Closed,
 }
 
-/// Where the log stands.
+/// State of the log at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Standing {
-    /// Place of the next frame.
+    /// Position of the next frame.
     pub end: u64,
     /// Sequence number of the next append.
     pub next: u64,
@@ -83,19 +83,19 @@ pub(crate) struct Standing {
 }
 
 impl FrameLog {
-    /// An empty one, for the appends from number `next` on.
+    /// Returns an empty log for the appends from number `next` on.
     pub fn new(next: u64, room: Room) -> Self {
         let frames = VecDeque::new();
         let ring = Ring { frames, first: 0, bytes: 0, next, ticks: 0, wakes: 0, takers: 0, closed: false };
         Self { ring: Mutex::new(ring), grown: Condvar::new(), room }
     }
 
-    /// An append is durable and shown.
+    /// Adds an append that is durable and published.
     pub fn append(&self, append: Whole) {
         let (sequence, hash) = (append.sequence, append.hash);
         let mut ring = self.ring.lock();
         ring.next = sequence + 1;
-        // Followers are few; without any the bytes are not even copied.
+        // Without followers the bytes are not even copied.
         if ring.takers > 0 {
             let bytes = Down::Append(append).encode().into();
             ring.push(Framed { bytes, append: Some((sequence, hash)) }, self.room);
@@ -104,25 +104,25 @@ impl FrameLog {
         self.grown.notify_all();
     }
 
-    /// The sequencer ticked.
+    /// Counts a tick of the sequencer.
     pub fn tick(&self) {
         self.ring.lock().ticks += 1;
         self.grown.notify_all();
     }
 
-    /// Wakes those who wait, for what is not in the log.
+    /// Wakes the readers for an event that is not in the log.
     pub fn wake(&self) {
         self.ring.lock().wakes += 1;
         self.grown.notify_all();
     }
 
-    /// Nothing more comes.
+    /// Closes the log.
     pub fn close(&self) {
         self.ring.lock().closed = true;
         self.grown.notify_all();
     }
 
-    /// One more, or one less, takes from it.
+    /// Registers a reader.
     pub fn attach(&self) {
         self.ring.lock().takers += 1;
     }
@@ -139,7 +139,8 @@ impl FrameLog {
         self.ring.lock().standing()
     }
 
-    /// The frames of the appends from number `from` up to the one before `to`, if all of them are there.
+    /// Returns the frames of the appends from number `from` up to the one before `to`, if all of them are
+    /// retained.
     pub fn appends(&self, from: u64, to: u64) -> Option<Vec<Arc<[u8]>>> {
         let ring = self.ring.lock();
         let wanted =
@@ -148,8 +149,8 @@ impl FrameLog {
         (found.len() as u64 == to.saturating_sub(from)).then_some(found)
     }
 
-    /// The frames from place `at` on, as many as go into one write. Waits for one, at most for `wait`, and no longer than
-    /// until there were more ticks or wakes than when it stood at `seen`.
+    /// Returns the frames from position `at` on, as many as fit into one write. Blocks for at most `wait`
+    /// until there is one, or until there are more ticks or wake-ups than at `seen`.
     pub fn take(&self, at: u64, seen: Standing, wait: Duration) -> (Taken, Standing) {
         let mut ring = self.ring.lock();
         let same = ring.ticks == seen.ticks && ring.wakes == seen.wakes;
@@ -297,7 +298,7 @@ mod tests {
             std::thread::spawn(move || woken.send(other.take(seen.end, seen, LONG)).unwrap());
             wake(&log);
             hear.recv_timeout(LONG).expect("it is woken");
-            // What happened between the look and the wait is not waited for.
+            // An event between reading the state and waiting does not block.
             log.take(seen.end, seen, LONG);
         }
         let seen = log.standing();

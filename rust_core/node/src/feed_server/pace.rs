@@ -1,20 +1,20 @@
-//! How a connection waits.
+//! Timing of a connection.
 
 use std::{sync::Arc, time::Duration};
 
 use super::connection::BEAT;
 use crate::{Clock, SystemClock};
 
-/// Appends behind which a follower gets the pool: what comes meanwhile fits into the ring.
+/// Number of appends within which a follower gets the pool; events that happen meanwhile fit into the ring.
 const NEAR: u64 = 16;
 
-/// When something is said again, and how long is waited for something to say.
+/// Time source and timeouts of a connection.
 pub(crate) struct Pace {
-    /// Says when signs of life are due: the machine's, whatever clock the chain runs on.
+    /// Clock for heartbeats: the machine's, even if the chain runs on another.
     clock: Arc<dyn Clock>,
-    /// Longest wait for something to happen.
+    /// Maximum time to block for an event.
     pub wait: Duration,
-    /// Appends behind which a follower gets the pool.
+    /// Number of appends within which a follower gets the pool.
     pub near: u64,
 }
 
@@ -25,7 +25,7 @@ impl Default for Pace {
 }
 
 impl Pace {
-    /// Of a simulation: it never waits.
+    /// Returns the timing for a simulation, which never blocks.
     pub fn by_hand(clock: Arc<dyn Clock>, near: u64) -> Self {
         Self { clock, wait: Duration::ZERO, near }
     }

@@ -1,4 +1,4 @@
-//! The followers that are connected.
+//! The connected followers.
 
 use std::{
     sync::{
@@ -11,13 +11,13 @@ use std::{
 use alloy_primitives::Bytes;
 use parking_lot::Mutex;
 
-/// A follower as the sequencer knows it.
+/// Status of a follower, as seen by the sequencer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FollowerStatus {
     pub name: String,
-    /// Appends that it is known to be behind.
+    /// Number of appends that it has not applied yet.
     pub lag: u64,
-    /// How long it has been connected.
+    /// Time since it connected.
     pub connected: Duration,
     /// The metrics that it sent last; empty before the first.
     pub report: Bytes,
@@ -34,7 +34,7 @@ pub(crate) struct Peer {
     pub report: Mutex<Bytes>,
 }
 
-/// All of them, in the order in which they came.
+/// Connected followers, in the order of their connection.
 #[derive(Debug, Default)]
 pub(crate) struct Peers(Mutex<Vec<Arc<Peer>>>);
 
@@ -47,7 +47,7 @@ impl Peers {
         self.0.lock().retain(|one| !Arc::ptr_eq(one, peer));
     }
 
-    /// What is known of each, `next` being the sequence number of the next append.
+    /// Returns the status of each follower; `next` is the sequence number of the next append.
     pub fn status(&self, next: u64, now: Duration) -> Vec<FollowerStatus> {
         let status = |peer: &Arc<Peer>| FollowerStatus {
             name: peer.name.clone(),

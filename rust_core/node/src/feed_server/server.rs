@@ -27,14 +27,14 @@ use parking_lot::Mutex;
 use super::{FollowerStatus, FrameLog, Pace, connection::serve, peers::Peers};
 use crate::{NodeError, shared::Shared, wire::Welcome};
 
-/// How long those who are being sent something have at the end.
+/// Grace period at shutdown for connections that are still being served.
 const FAREWELL: Duration = Duration::from_secs(2);
-/// How often it is looked whether they are done.
+/// Interval at which the shutdown checks those connections.
 const LOOK: Duration = Duration::from_millis(5);
-/// How long nobody is taken in after one could not be: descriptors may have run out for a while.
+/// Delay after a connection could not be accepted, for example because file descriptors ran out.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// What followers are served from.
+/// State that all connections share.
 pub(crate) struct Source {
     pub identity: Identity,
     pub past: Past,
@@ -44,11 +44,11 @@ pub(crate) struct Source {
     pub signer: Option<Address>,
     pub pace: Pace,
     pub peers: Peers,
-    /// How many listen to the pool, locked while that changes.
+    /// Number of connections that listen to the pool, locked while it changes.
     pub listeners: Mutex<usize>,
     /// The data directory.
     pub datadir: PathBuf,
-    /// Sequence numbers of appends that a repair has given up: followers may have seen those.
+    /// Sequence numbers of appends that a repair has discarded: followers may have seen them.
     pub given_up: Range<u64>,
 }
 
@@ -68,7 +68,7 @@ struct Served {
 }
 
 impl FeedServer {
-    /// Listens at `path`, for nobody but the owner of this process.
+    /// Listens at `path`, accessible only to the owner of this process.
     pub fn start(path: &Path, source: Arc<Source>) -> Result<Self, NodeError> {
         let failed = |error: io::Error| NodeError::io("listen for followers at", path, &error);
         let listener = listen(path).map_err(failed)?;
@@ -85,7 +85,7 @@ impl FeedServer {
         let run = move || {
             while !stopping.load(Ordering::Acquire) {
                 let taken = listener.accept().and_then(|(stream, _)| take_in(&source, &served, stream));
-                // One that cannot be served is gone; it comes again.
+                // A connection that cannot be served is closed; the follower connects again.
                 if let Err(error) = taken
                     && !stopping.load(Ordering::Acquire)
                 {
@@ -99,19 +99,19 @@ impl FeedServer {
         Ok(server)
     }
 
-    /// What is known of the followers that are connected.
+    /// Returns the status of the connected followers.
     pub fn followers(&self) -> Vec<FollowerStatus> {
         let next = self.source.log.standing().next;
         self.source.peers.status(next, self.source.shared.clock.now().monotonic)
     }
 
-    /// Takes nobody more, says farewell to those who are there, and ends. A second call does nothing.
+    /// Stops accepting connections, notifies the connected followers, and ends. A second call does nothing.
     pub fn stop(&self) {
         let Some(accepting) = self.accepting.lock().take() else { return };
         self.stopping.store(true, Ordering::Release);
         self.source.log.close();
         if let Ok(listener) = self.listener.try_clone() {
-            // A listening socket that is shut down accepts no more; the one that waits for it is woken.
+            // Shutting down a listening socket wakes the thread that blocks in `accept`.
             let _ = UnixStream::from(OwnedFd::from(listener)).shutdown(Shutdown::Both);
         }
         let _ = accepting.join();
@@ -149,7 +149,8 @@ fn take_in(source: &Arc<Source>, served: &Mutex<Vec<Served>>, stream: UnixStream
     Ok(())
 }
 
-/// A socket that nobody else can connect to, not even for a moment: it gets its name after its permissions.
+/// Creates a socket that no other user can ever connect to: it is renamed into place after its permissions
+/// are set.
 fn listen(path: &Path) -> io::Result<UnixListener> {
     match fs::symlink_metadata(path) {
         Ok(found) if !found.file_type().is_socket() => {
@@ -161,7 +162,7 @@ fn listen(path: &Path) -> io::Result<UnixListener> {
         _ => {}
     }
     let draft = path.with_extension("new");
-    // What a process left that was killed.
+    // Leftover of a process that was killed.
     let _ = fs::remove_file(&draft);
     let listener = UnixListener::bind(&draft)?;
     fs::set_permissions(&draft, fs::Permissions::from_mode(0o600))?;
@@ -208,7 +209,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("feed.sock");
         let server = FeedServer::start(&path, Arc::new(source(folder.path()))).unwrap();
-        // With nobody there the next look for a follower fails.
+        // Without a waiting follower the next accept fails.
         server.listener.set_nonblocking(true).unwrap();
         for _ in 0..3 {
             let mut stream = UnixStream::connect(&path).unwrap();

@@ -1,4 +1,4 @@
-//! A follower whose bytes are carried by somebody else: for simulations.
+//! A manually driven follower, for simulations.
 
 use std::{
     io::{Read, Write},
@@ -10,8 +10,8 @@ use super::{
     connection::{Break, Session},
 };
 
-/// The follower's side of its connections, which starts no thread and never waits: its owner connects it, and says who has
-/// a turn. An `Err` says why the connection is over.
+/// The follower's side of its connections, which starts no thread and never blocks. Its owner transports the
+/// bytes and schedules each iteration. An `Err` contains the reason for which the connection ended.
 pub struct Follows {
     following: Arc<Following>,
     session: Session,
@@ -22,19 +22,20 @@ impl Follows {
         Self { session: Session::new(following.clone()), following }
     }
 
-    /// The greeting of a new connection.
+    /// Returns the greeting of a new connection.
     pub fn greet(&mut self) -> Result<Vec<u8>, String> {
         let hello = self.session.hello();
         hello.map_err(|broken| self.lose(&broken))
     }
 
-    /// The turn of the thread that listens: a frame, all of which has come, or the end of the stream.
+    /// Runs one iteration of the receiving thread: reads a frame, complete in `input`, or the end of the
+    /// stream.
     pub fn hear(&mut self, mut input: &mut dyn Read) -> Result<(), String> {
         let heard = self.session.hear(&mut input);
         heard.map_err(|broken| self.lose(&broken))
     }
 
-    /// The turn of the thread that sends, which begins with the sequencer's greeting.
+    /// Runs one iteration of the sending thread, which starts after the sequencer's greeting.
     pub fn say(&mut self, out: &mut dyn Write) -> Result<(), String> {
         if !self.session.is_greeted() {
             return Ok(());
@@ -43,7 +44,7 @@ impl Follows {
         out.write_all(&frames).map_err(|error| self.lose(&Break::Io(error)))
     }
 
-    /// Nobody can be connected to, for this reason.
+    /// Records that connecting failed with this error.
     pub fn find_nobody(&mut self, error: std::io::Error) {
         self.lose(&Break::Io(error));
     }
@@ -55,12 +56,12 @@ impl Follows {
         broken.to_string()
     }
 
-    /// Sequence number of the append that it applies next; `None` before it has a chain.
+    /// Returns the sequence number of the append that it applies next; `None` before it has a chain.
     pub fn next(&self) -> Option<u64> {
         self.session.next()
     }
 
-    /// Whether it is up to date, and shows what comes.
+    /// Returns `true` if the follower is up to date and publishes new views.
     pub fn is_live(&self) -> bool {
         self.session.is_live()
     }

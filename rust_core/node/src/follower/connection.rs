@@ -27,11 +27,11 @@ use crate::{
     wire::{Down, Ending, GREATEST_DOWN, Hello, Pulse, Up, Welcome, WireError, read_frame, take_number},
 };
 
-/// How a connection ended.
+/// Outcome of a connection.
 pub(super) enum Ended {
-    /// Another attempt may do better. Whether it was up to date before.
+    /// Another attempt may succeed. `was_live` is `true` if the follower was up to date before.
     Lost { reason: String, was_live: bool },
-    /// No attempt will.
+    /// No further attempt can succeed.
     Refused(String),
 }
 
@@ -41,7 +41,7 @@ impl Ended {
     }
 }
 
-/// What breaks a connection off.
+/// Error that ends a connection.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Break {
     #[error(transparent)]
@@ -66,11 +66,11 @@ pub(super) enum Break {
     NoWelcome,
 }
 
-/// However a connection ends, also by a panic: nobody waits any longer for what it would have brought.
+/// Guard that releases everything that waits for a connection when the connection ends, even by a panic.
 struct Closing<'s> {
     following: &'s Following,
     stream: &'s UnixStream,
-    /// For the thread that sends.
+    /// Ends the sending thread.
     over: &'s AtomicBool,
 }
 
@@ -87,15 +87,15 @@ impl Drop for Closing<'_> {
 pub(super) struct Session {
     following: Arc<Following>,
     held: Held,
-    /// Where the store was when this connection was greeted without a replica.
+    /// Position of the store when this connection was greeted without a replica.
     seed: Option<Seed>,
-    /// What the sequencer greeted with.
+    /// The sequencer's greeting.
     welcome: Option<Arc<Welcome>>,
-    /// Frames since then.
+    /// Number of frames since the greeting.
     heard: u32,
-    /// Whether everything up to now is applied, so that what comes is shown.
+    /// `true` if the backlog is applied, so that new views are published.
     live: bool,
-    /// Number of the newest sealed block at the beginning.
+    /// Number of the newest sealed block at the beginning of the connection.
     start: Option<u64>,
 }
 
@@ -112,7 +112,7 @@ impl Session {
         }
     }
 
-    /// Follows over one connection until that ends.
+    /// Follows over one connection until it ends.
     pub fn run(&mut self, stream: &UnixStream) -> Ended {
         let (over, following) = (AtomicBool::new(false), self.following.clone());
         let done = std::thread::scope(|scope| {
@@ -125,7 +125,8 @@ impl Session {
         self.end(&broken)
     }
 
-    /// What the end of a connection means for the next one.
+    /// Returns the outcome of the connection, and resets the replica if the next one must start from the
+    /// store.
     pub fn end(&mut self, broken: &Break) -> Ended {
         match broken {
             Break::Ended(Ending::Refused(reason)) => return Ended::Refused(reason.clone()),
@@ -150,7 +151,7 @@ impl Session {
         }
     }
 
-    /// The greeting of a new connection: where the replica is.
+    /// Returns the greeting of a new connection, with the replica's cursor.
     pub fn hello(&mut self) -> Result<Vec<u8>, Break> {
         (self.seed, self.welcome, self.heard, self.live, self.start) = (None, None, 0, false, None);
         let Following { ground, name, .. } = &*self.following;
@@ -163,7 +164,7 @@ impl Session {
         Ok(Up::Hello(Hello { identity, name: name.clone(), cursor }).encode())
     }
 
-    /// Takes the next frame.
+    /// Receives and handles the next frame.
     pub fn hear(&mut self, input: &mut impl Read) -> Result<(), Break> {
         let (kind, mut body) = next(input)?;
         if self.is_greeted() {
@@ -180,7 +181,7 @@ impl Session {
         }
     }
 
-    /// The sequencer says how it produces; without a replica, one begins.
+    /// Handles the sequencer's greeting. Creates a replica if there is none.
     fn begin(&mut self, welcome: Welcome) -> Result<(), Break> {
         let following = self.following.clone();
         let welcome = Arc::new(welcome);
@@ -196,17 +197,17 @@ impl Session {
         Ok(())
     }
 
-    /// Sequence number of the append that is applied next; `None` before there is a replica.
+    /// Returns the sequence number of the append that is applied next; `None` before there is a replica.
     pub fn next(&self) -> Option<u64> {
         self.held.replica.as_ref().map(Replica::next)
     }
 
-    /// Whether the sequencer has said how it produces.
+    /// Returns `true` once the sequencer's greeting has been received.
     pub fn is_greeted(&self) -> bool {
         self.welcome.is_some()
     }
 
-    /// Whether everything up to now is applied, so that what comes is shown.
+    /// Returns `true` if the backlog is applied, so that new views are published.
     pub fn is_live(&self) -> bool {
         self.live
     }
@@ -227,7 +228,8 @@ impl Session {
             Down::Pool(event) => {
                 let event = PoolEvent::decode(&event).map_err(Break::Pool)?;
                 if !self.live {
-                    // First what a view that went back returned to the pool, at last what left it for the view.
+                    // Adds transactions that a reorg returned to the pool before the view is published;
+                    // removes included ones afterwards.
                     shared.pool.join(&event);
                     self.show()?;
                     self.live = true;
@@ -262,7 +264,7 @@ impl Session {
         self.held.replica.as_mut().ok_or(Break::NoBlock)
     }
 
-    /// Notes how far it is, for the status.
+    /// Updates the progress in the status.
     fn note_progress(&mut self) {
         let Following { shared, known, .. } = &*self.following;
         let Some(replica) = &self.held.replica else { return };
@@ -276,7 +278,8 @@ impl Session {
         }
     }
 
-    /// Shows the replica. In the middle of a change that the sequencer did not show either, there is nothing to show.
+    /// Publishes the replica's view. There is none in the middle of a change that the sequencer did not
+    /// publish either.
     fn show(&mut self) -> Result<(), Break> {
         let Some(replica) = &self.held.replica else { return Ok(()) };
         let shared = &self.following.shared;
@@ -291,7 +294,7 @@ impl Session {
     }
 }
 
-/// The next frame.
+/// Reads the next frame.
 fn next(input: &mut impl Read) -> Result<(u8, Vec<u8>), Break> {
     let silent = |error: WireError| match error {
         WireError::Io(error)

@@ -1,4 +1,4 @@
-//! The thread that follows, and what the node asks of it.
+//! The thread that follows the sequencer, and the node's interface to it.
 
 use std::{
     net::Shutdown,
@@ -27,39 +27,39 @@ use crate::{
     wire::Up,
 };
 
-/// Waits between attempts to connect: a sequencer that is started again is not to be missed for long, and an attempt
-/// costs next to nothing.
+/// Delays between connection attempts. They are short so that a restarted sequencer is found quickly; an
+/// attempt costs next to nothing.
 const FIRST_WAIT: Duration = Duration::from_millis(20);
 const LONGEST_WAIT: Duration = Duration::from_millis(160);
 
-/// A follower: its thread, its connection, and what it knows of the sequencer.
+/// A follower: its thread, its connection, and the sequencer's last reported status.
 pub(crate) struct Following {
     pub(super) ground: Ground,
-    /// Of the sequencer.
+    /// Socket of the sequencer.
     pub(super) socket: PathBuf,
     pub(super) name: String,
     pub(super) shared: Arc<Shared>,
     pub(super) known: Known,
     pub(super) outbox: Outbox,
     pub(super) questions: Questions,
-    /// The connection, to break it off.
+    /// The connection, so that it can be shut down.
     stream: Mutex<Option<UnixStream>>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
-/// What stays from connection to connection.
+/// State that persists across connections.
 #[derive(Default)]
 pub(super) struct Held {
     pub replica: Option<Replica>,
-    /// Blocks that were taken off the chain that was shown, or off a replica before.
+    /// Number of blocks removed from the published chain, or from an earlier replica.
     pub undone: u64,
 }
 
 impl Held {
-    /// The next connection begins with the store.
+    /// Discards the replica: the next connection starts from the store.
     pub fn start_over(&mut self) {
         if let Some(replica) = self.replica.take() {
-            // Views of before are never joined with those that come.
+            // Views from before are never joined with later ones.
             self.undone = replica.undone() + 1;
         }
     }
@@ -81,7 +81,7 @@ impl Following {
         }
     }
 
-    /// Starts the thread. Returns at once; a second call does nothing.
+    /// Starts the thread without blocking; a second call does nothing.
     pub fn start(self: &Arc<Self>) -> Result<(), NodeError> {
         let mut thread = self.thread.lock();
         if thread.is_some() || self.shared.stopping() {
@@ -110,7 +110,7 @@ impl Following {
         }
     }
 
-    /// Sends metrics to the sequencer, in place of those that are not sent yet.
+    /// Queues metrics for the sequencer. Replaces metrics that are not sent yet.
     pub fn report(&self, metrics: Vec<u8>) {
         self.outbox.report(metrics.into());
     }
@@ -120,18 +120,18 @@ impl Following {
         self.outbox.submit(submission, runnable)
     }
 
-    /// Asks the sequencer; `None` if there is no answer within `most`.
+    /// Sends a request to the sequencer; returns `None` if there is no response within `most`.
     pub fn ask(&self, question: Vec<u8>, most: Duration) -> Option<Vec<u8>> {
         let frame = |number| Up::Ask { number, question: question.into() }.encode();
         self.questions.ask(most, |number| self.outbox.send_frame(frame(number))).map(Into::into)
     }
 
-    /// How many answers came so far.
+    /// Returns the number of answered submissions so far.
     pub fn answers(&self) -> u64 {
         self.outbox.answers()
     }
 
-    /// Why the sequencer's production stopped, if it did.
+    /// Returns the reason for which the sequencer's production stopped, if it did.
     pub fn failure(&self) -> Option<String> {
         match self.known.said()?.phase {
             Phase::Failed(reason) => Some(reason),
@@ -154,7 +154,7 @@ impl Following {
                     return;
                 }
                 Ended::Lost { reason, was_live } => {
-                    // One line for many attempts that fail alike.
+                    // One log line for a series of attempts that fail in the same way.
                     if was_live || told.as_ref() != Some(&reason) {
                         tracing::warn!(reason, "the sequencer is not followed for now");
                         told = Some(reason);
@@ -167,14 +167,14 @@ impl Following {
         self.shared.set_phase(Phase::Stopped);
     }
 
-    /// There is no connection any more: nobody waits any longer for what it would have brought.
+    /// Releases everything that waits for the connection after it ended.
     pub(super) fn close(&self) {
         self.outbox.close();
         self.questions.close();
         self.shared.changes.notify();
     }
 
-    /// Makes known how a connection ended.
+    /// Publishes the outcome of a connection as the phase.
     pub(super) fn note_end(&self, ended: &Ended) {
         self.shared.set_phase(match ended {
             Ended::Refused(reason) => Phase::Failed(reason.clone()),
@@ -182,7 +182,7 @@ impl Following {
         });
     }
 
-    /// Follows over one connection until that ends.
+    /// Follows over one connection until it ends.
     fn connect(&self, session: &mut Session) -> Ended {
         let stream = match UnixStream::connect(&self.socket) {
             Ok(stream) => stream,
@@ -192,7 +192,7 @@ impl Following {
             Ok(own) => *self.stream.lock() = Some(own),
             Err(error) => return Ended::lost(error.to_string()),
         }
-        // Whoever stops the node has either seen the stream or is seen here.
+        // A thread that stops the node either sees the stream or is seen here.
         if self.shared.stopping() {
             return Ended::lost("it is stopping".to_owned());
         }
@@ -205,7 +205,7 @@ impl Following {
         }
     }
 
-    /// The node at this moment.
+    /// Returns the status of the node.
     pub fn status(&self) -> Status {
         let (welcome, said) = (self.known.welcome(), self.known.said());
         let sequencer = said.as_ref().map(|said| said.phase.clone());
@@ -227,12 +227,12 @@ impl Following {
         }
     }
 
-    /// How far it is behind; `None` when it is up to date.
+    /// Returns the progress of catching up; `None` when it is up to date.
     pub fn catching_up(&self) -> Option<CatchingUp> {
         self.known.catching_up()
     }
 
-    /// How often the sequencer steps; `None` before it said so.
+    /// Returns the sequencer's step interval; `None` before its greeting.
     pub fn step(&self) -> Option<Duration> {
         self.known.welcome().map(|welcome| welcome.production.step)
     }

@@ -1,4 +1,4 @@
-//! What a follower knows of its sequencer.
+//! The status of the sequencer as a follower has received it.
 
 use std::sync::{
     Arc,
@@ -12,20 +12,20 @@ use crate::{
     wire::{Said, Welcome},
 };
 
-/// What is known by now, for the status.
+/// Last received values, for the status.
 #[derive(Debug, Default)]
 pub(crate) struct Known {
-    /// What it said when the connection was made.
+    /// Greeting of the current or last connection.
     welcome: Mutex<Option<Arc<Welcome>>>,
     said: Mutex<Option<Said>>,
-    /// Sequence numbers of the append that it publishes next, and of the one that is applied next.
+    /// Sequence numbers of the append that the sequencer publishes next, and of the one that is applied next.
     told: AtomicU64,
     applied: AtomicU64,
-    /// Number of the newest sealed block that it shows.
+    /// Number of the newest sealed block that the sequencer shows.
     latest: AtomicU64,
-    /// How often the replica began with the store.
+    /// Number of times that the replica started from the store.
     beginnings: AtomicU64,
-    /// The newest sealed blocks at the beginning of a connection and now, until it is up to date.
+    /// Newest sealed block at the beginning of the connection and now, until the follower is up to date.
     catching_up: Mutex<Option<(u64, u64)>>,
 }
 
@@ -46,7 +46,7 @@ impl Known {
         *self.said.lock() = Some(said);
     }
 
-    /// The sequencer publishes the append `next` next, and shows sealed blocks up to `latest`.
+    /// Records that the sequencer publishes append `next` next, and shows sealed blocks up to `latest`.
     pub fn told(&self, next: u64, latest: u64) {
         self.told.store(next, Ordering::Release);
         self.latest.store(latest, Ordering::Release);
@@ -64,25 +64,25 @@ impl Known {
         *self.catching_up.lock() = from_to;
     }
 
-    /// How far it is; `None` once it is up to date.
+    /// Returns the progress of catching up; `None` once it is up to date.
     pub fn catching_up(&self) -> Option<CatchingUp> {
         let (start, current) = (*self.catching_up.lock())?;
         let highest = self.latest.load(Ordering::Acquire).max(current);
         (self.lag() > 0).then_some(CatchingUp { start, current, highest })
     }
 
-    /// All appends before `next` are applied.
+    /// Records that all appends before `next` are applied.
     pub fn applied(&self, next: u64) {
         self.applied.store(next, Ordering::Release);
         self.told.fetch_max(next, Ordering::AcqRel);
     }
 
-    /// Sequence number of the append that is applied next.
+    /// Returns the sequence number of the append that is applied next.
     pub fn next(&self) -> u64 {
         self.applied.load(Ordering::Acquire)
     }
 
-    /// Appends that the sequencer has told of and that are not applied.
+    /// Returns the number of appends that the sequencer has announced and that are not applied.
     pub fn lag(&self) -> u64 {
         self.told.load(Ordering::Acquire).saturating_sub(self.next())
     }

@@ -1,4 +1,4 @@
-//! What is on the way to the sequencer, and who waits for its answer.
+//! Messages to the sequencer, and the submissions that wait for its response.
 
 use std::{
     collections::HashMap,
@@ -23,37 +23,37 @@ use crate::{
     wire::{Outcome, Up},
 };
 
-/// Submissions that may be under way at once.
+/// Maximum number of submissions in flight.
 const MOST: usize = 16_384;
 
-/// Written by whoever has something to say, sent by one thread per connection.
+/// Queue of messages. Any thread adds to it; one thread per connection sends.
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
     waiting: Mutex<Waiting>,
     added: Condvar,
-    /// The store that the sequencer writes: it is notified of damage that is found here.
+    /// The sequencer's store. The sequencer is notified of damage that this process finds in it.
     store: Option<Store>,
-    /// How many were answered.
+    /// Number of answered submissions.
     answers: AtomicU64,
 }
 
 #[derive(Debug, Default)]
 struct Waiting {
-    /// Whether there is a connection.
+    /// `true` while there is a connection.
     open: bool,
-    /// The sequencer was notified of damage of the store.
+    /// `true` if the sequencer has been notified of damage of the store.
     damage_sent: bool,
     report: Option<Bytes>,
-    /// Frames of questions.
+    /// Frames of requests.
     questions: Vec<u8>,
     /// Number of the next submission.
     next: u64,
-    /// Numbers of those that are not sent yet, and their frames.
+    /// Numbers and frames of the submissions that are not sent yet.
     unsent: Vec<(u64, Vec<u8>)>,
     underway: HashMap<u64, Underway>,
 }
 
-/// A submission on its way to the sequencer, and its answer once that is there.
+/// Handle of a submission in flight, and its response once it has arrived.
 #[derive(Clone, Debug)]
 pub struct Underway(Arc<Slot>);
 
@@ -69,17 +69,17 @@ impl Underway {
         Self(Arc::new(Slot { hash, answer: Mutex::default(), answered: Condvar::new() }))
     }
 
-    /// The sequencer's answer, once; `None` until it is there.
+    /// Returns the sequencer's response, once; `None` until it has arrived.
     pub fn take(&self) -> Option<Result<Admission, SubmitError>> {
         self.0.answer.lock().take()
     }
 
-    /// What is true of it as long as there is no answer.
+    /// Returns the error that applies while there is no response.
     pub fn unknown(&self) -> SubmitError {
         SubmitError::Unknown { hash: self.0.hash }
     }
 
-    /// As [`Self::take`], and waits for it: it comes, or the connection breaks.
+    /// Does the same as [`Self::take`], and blocks until the response arrives or the connection breaks.
     pub fn wait(&self) -> Result<Admission, SubmitError> {
         let mut answer = self.0.answer.lock();
         loop {
@@ -97,18 +97,18 @@ impl Underway {
 }
 
 impl Outbox {
-    /// Makes one for a follower that reads `store`.
+    /// Creates the outbox of a follower that reads `store`.
     pub fn new(store: Store) -> Self {
         Self { store: Some(store), ..Self::default() }
     }
 
-    /// Puts metrics in place of those that wait.
+    /// Queues metrics, in place of those that are not sent yet.
     pub fn report(&self, metrics: Bytes) {
         self.waiting.lock().report = Some(metrics);
         self.added.notify_all();
     }
 
-    /// Sends a frame that nobody here waits for; whether there is a connection.
+    /// Queues a frame without waiting for a response. Returns `true` if there is a connection.
     pub fn send_frame(&self, frame: Vec<u8>) -> bool {
         let mut waiting = self.waiting.lock();
         if waiting.open {
@@ -118,19 +118,19 @@ impl Outbox {
         waiting.open
     }
 
-    /// Ends the wait of the one who sends.
+    /// Wakes the sending thread.
     pub fn wake(&self) {
         let _waiting = self.waiting.lock();
         self.added.notify_all();
     }
 
-    /// There is a connection.
+    /// Marks the connection as open.
     pub fn open(&self) {
         let mut waiting = self.waiting.lock();
         (waiting.open, waiting.damage_sent) = (true, false);
     }
 
-    /// There is none any more: what was not sent is refused, of the rest nothing is known.
+    /// Marks the connection as closed. Unsent submissions fail; the outcome of sent ones is unknown.
     pub fn close(&self) {
         let (unsent, underway) = {
             let mut waiting = self.waiting.lock();
@@ -138,22 +138,22 @@ impl Outbox {
             waiting.questions.clear();
             (std::mem::take(&mut waiting.unsent), std::mem::take(&mut waiting.underway))
         };
-        // Numbers ascend, and they are sent in their order.
+        // Submissions are numbered and sent in ascending order.
         let first_unsent = unsent.first().map_or(u64::MAX, |(number, _)| *number);
         for (number, one) in underway {
             let error = if number < first_unsent { one.unknown() } else { SubmitError::Away };
             one.answer(Err(error));
-            // After the answer: whoever sees the number looks for it.
+            // After the response, because a reader of the counter then expects it.
             self.answers.fetch_add(1, Ordering::AcqRel);
         }
     }
 
-    /// How many were answered so far.
+    /// Returns the number of answered submissions so far.
     pub fn answers(&self) -> u64 {
         self.answers.load(Ordering::Acquire)
     }
 
-    /// Sends a submission on.
+    /// Queues a submission for the sequencer.
     pub fn submit(&self, submission: &Submission, runnable: bool) -> Result<Underway, SubmitError> {
         let underway = Underway::new(submission.hash());
         let mut bytes = Vec::new();
@@ -175,7 +175,7 @@ impl Outbox {
         Ok(underway)
     }
 
-    /// The sequencer answered the submission with this number.
+    /// Completes the submission with this number.
     pub fn answered(&self, number: u64, outcome: Outcome) {
         let underway = self.waiting.lock().underway.remove(&number);
         let Some(underway) = underway else { return };
@@ -188,7 +188,8 @@ impl Outbox {
         self.answers.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// Sends what is added, and a sign of life now and then, until it is over or the connection breaks.
+    /// Sends queued messages, and a heartbeat at least once per [`BEAT`], until `over` is set or the
+    /// connection breaks.
     pub fn send(&self, mut stream: &UnixStream, known: &Known, over: &AtomicBool) {
         while !over.load(Ordering::Acquire) {
             {
@@ -198,14 +199,14 @@ impl Outbox {
                 }
             }
             if stream.write_all(&self.take(known)).is_err() {
-                // Nobody takes what is said: what is heard is of no use either.
+                // Without a working sending side, the receiving side is useless too.
                 let _ = stream.shutdown(Shutdown::Both);
                 return;
             }
         }
     }
 
-    /// All that waits, and a sign of life.
+    /// Returns all queued messages and a heartbeat.
     pub fn take(&self, known: &Known) -> Vec<u8> {
         let mut frames = Vec::new();
         {

@@ -1,4 +1,4 @@
-//! Questions to the sequencer, and who waits for their answers.
+//! Requests to the sequencer that wait for a response.
 
 use std::{
     collections::HashMap,
@@ -8,10 +8,10 @@ use std::{
 use alloy_primitives::Bytes;
 use parking_lot::{Condvar, Mutex};
 
-/// Questions that may be under way at once: as many threads wait.
+/// Maximum number of requests in flight; each blocks a thread.
 const MOST: usize = 64;
 
-/// The questions of a connection that are not answered.
+/// The pending requests of a connection.
 #[derive(Debug, Default)]
 pub(crate) struct Questions {
     open: Mutex<Open>,
@@ -20,14 +20,16 @@ pub(crate) struct Questions {
 
 #[derive(Debug, Default)]
 struct Open {
-    /// Number of the next question.
+    /// Number of the next request.
     next: u64,
-    /// By number; with the answer, until who waits has taken it.
+    /// Pending requests by number, with the response until the waiting thread has consumed it.
     answers: HashMap<u64, Option<Bytes>>,
 }
 
 impl Questions {
-    /// Sends a question by `send`, which is given its number and says whether there is a connection, and waits for the answer.
+    /// Sends a request and blocks until its response arrives. `send` receives the request's number and
+    /// returns `true` if there is a connection. Returns `None` after `most`, without a connection, or if too
+    /// many requests are pending.
     pub fn ask(&self, most: Duration, send: impl FnOnce(u64) -> bool) -> Option<Bytes> {
         let until = Instant::now() + most;
         let mut open = self.open.lock();
@@ -40,7 +42,7 @@ impl Questions {
             return None;
         }
         open.answers.insert(number, None);
-        // Without an entry the connection broke.
+        // A missing entry means that the connection broke.
         while let Some(None) = open.answers.get(&number) {
             if self.told.wait_until(&mut open, until).timed_out() {
                 break;
@@ -49,7 +51,7 @@ impl Questions {
         open.answers.remove(&number).flatten()
     }
 
-    /// The sequencer answered the question with this number.
+    /// Completes the request with this number.
     pub fn told(&self, number: u64, told: Bytes) {
         if let Some(answer) = self.open.lock().answers.get_mut(&number) {
             *answer = Some(told);
@@ -57,7 +59,7 @@ impl Questions {
         self.told.notify_all();
     }
 
-    /// The connection broke: nothing will come.
+    /// Fails all pending requests: the connection broke.
     pub fn close(&self) {
         self.open.lock().answers.clear();
         self.told.notify_all();

@@ -1,4 +1,4 @@
-//! A copy of the chain that is kept by the journal's appends.
+//! A copy of the chain that the journal's appends keep up to date.
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -20,7 +20,7 @@ use crate::{
     wire::{Cursor, Welcome},
 };
 
-/// Where the store was when a replica began with it.
+/// Position of the store from which a replica starts.
 #[derive(Clone, Debug)]
 pub(crate) struct Seed {
     progress: Progress,
@@ -28,7 +28,7 @@ pub(crate) struct Seed {
 }
 
 impl Seed {
-    /// Where it is now; `None` while it has no block.
+    /// Reads the store's current position; `None` while it has no block.
     pub fn of(store: &Store) -> Result<Option<Self>, NodeError> {
         let (progress, note) = store.standing()?;
         let note = if note.is_empty() {
@@ -39,18 +39,19 @@ impl Seed {
         Ok(progress.head.is_some().then_some(Self { progress, note }))
     }
 
-    /// With what the sequencer is to begin: the append that made the store's newest block, which may hold more.
+    /// Returns the cursor for the greeting: the append that contains the store's newest block, and possibly
+    /// more.
     pub fn cursor(&self) -> Cursor {
         Cursor::From { sequence: self.progress.journal_sequence }
     }
 }
 
-/// What a replica is made of beside its seed.
+/// Configuration of a replica.
 #[derive(Clone)]
 pub(crate) struct Ground {
     pub spec: Arc<ChainSpec>,
     pub store: Store,
-    /// Where the journal is, to find blocks that were undone.
+    /// Folder of the journal, in which reorged blocks are found.
     pub journal: PathBuf,
     pub disk: Arc<dyn Disk>,
     pub window: Recent,
@@ -61,15 +62,15 @@ pub(crate) struct Replica {
     ground: Ground,
     chain: Chain,
     confirmed: Arc<Confirmed>,
-    /// Generation of the store that the chain's history is read from.
+    /// Generation of the store from which the chain's history is read.
     generation: u64,
-    /// The block that the store had; what comes before it in the first append is not applied again.
+    /// Newest block of the store; records of the first append up to it are skipped.
     skip_to: Option<(u64, B256)>,
     cursor: Cursor,
     records: u64,
 }
 
-/// Why an append does not make the chain go on. What comes next is a new beginning.
+/// Reason for which an append does not continue the chain. The follower then starts over from the store.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Misfit {
     #[error("append {found} came where {wanted} was expected")]
@@ -83,7 +84,8 @@ pub(crate) enum Misfit {
 }
 
 impl Replica {
-    /// The chain as the store holds it. `undone` is how many blocks were taken off the chain that was shown before.
+    /// Creates the chain as the store holds it. `undone` is the number of blocks already removed from the
+    /// published chain.
     pub fn begin(ground: Ground, seed: &Seed, welcome: &Welcome, undone: u64) -> Result<Self, NodeError> {
         let Progress { head, journal_sequence, generation, .. } = seed.progress;
         let head = head.ok_or(StartError::StoreGone)?;
@@ -96,7 +98,7 @@ impl Replica {
         let mut chain = Chain::resumed(ground.spec.clone(), welcome.depth, history, ground.window, resumed)?;
         let identity = Identity { chain_id: ground.spec.chain_id(), genesis: ground.store.options().genesis };
         let past = Past::new(ground.journal.clone(), ground.disk.clone(), identity, journal_sequence + 1);
-        // All of the append that sealed the head: of what it holds behind that, nothing is undone yet.
+        // Includes the whole append that sealed the head, because none of its later records is undone yet.
         chain.remember(Older::new(past, (journal_sequence, usize::MAX)), undone);
         let first = head.number == 0 && journal_sequence == 0;
         Ok(Self {
@@ -110,12 +112,12 @@ impl Replica {
         })
     }
 
-    /// Where the sequencer is to go on.
+    /// Returns the cursor from which the sequencer must continue.
     pub fn cursor(&self) -> Cursor {
         self.cursor
     }
 
-    /// Sequence number of the append that comes next.
+    /// Returns the sequence number of the next append.
     pub fn next(&self) -> u64 {
         match self.cursor {
             Cursor::From { sequence } => sequence,
@@ -123,32 +125,33 @@ impl Replica {
         }
     }
 
-    /// Records so far.
+    /// Returns the number of applied records.
     pub fn records(&self) -> u64 {
         self.records
     }
 
-    /// Blocks that were ever taken off the chain.
+    /// Returns the number of blocks ever removed from the chain.
     pub fn undone(&self) -> u64 {
         self.chain.undone_count()
     }
 
-    /// Number of the newest sealed block.
+    /// Returns the number of the newest sealed block.
     pub fn latest(&self) -> u64 {
         self.chain.latest().number()
     }
 
-    /// The snapshot that readers get; `None` while no block is being built.
+    /// Returns the snapshot for readers; `None` while no block is being built.
     pub fn view(&self) -> Option<View> {
         self.chain.view()
     }
 
-    /// As [`Self::view`]; in place of a block being built what the sequencer would build next.
+    /// Does the same as [`Self::view`], with the block that the sequencer would build next as the pending
+    /// block.
     pub fn idle_view(&self, welcome: &Welcome) -> Result<View, foreseal_builder::BuildError> {
         self.chain.idle_view(&welcome.production.idle_opening(&self.chain))
     }
 
-    /// Applies an append, by the very functions that replay it.
+    /// Applies an append with the same functions as a replay.
     pub fn apply(&mut self, append: &Whole) -> Result<(), Misfit> {
         let (found, wanted) = (append.sequence, self.next());
         if found != wanted {
@@ -165,14 +168,14 @@ impl Replica {
         Ok(())
     }
 
-    /// How many of the first records the store has.
+    /// Returns the number of leading records that the store already has.
     fn skipped(&mut self, records: &[Record], sequence: u64) -> Result<usize, Misfit> {
         let Some((number, hash)) = self.skip_to.take() else { return Ok(0) };
         let sealed = records.iter().rposition(|record| sealed_by(record) == Some((number, hash)));
         sealed.map(|at| at + 1).ok_or(Misfit::NotThere { number, hash, sequence })
     }
 
-    /// The sequencer's store has done what the chain did just now, so every unwind of the one is an unwind of the other.
+    /// Follows the sequencer's store, in which every unwind of this chain has also been applied.
     fn follow(&mut self) {
         for outgoing in self.chain.take_outgoing() {
             if let Outgoing::Unwound { to, .. } = outgoing {
@@ -181,7 +184,7 @@ impl Replica {
                 self.chain.read_from(history(&self.ground.store, self.generation, &self.confirmed));
             }
         }
-        // Of another generation nothing is known but that it is ahead.
+        // A store of another generation is known only to be ahead.
         if let Ok(progress) = self.ground.store.reader_of(self.generation).progress() {
             self.confirmed.set(progress.head.map(|head| head.number));
         }

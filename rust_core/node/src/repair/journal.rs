@@ -1,4 +1,4 @@
-//! The journal with which a repaired store has to agree.
+//! The journal with which a repaired store must agree.
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -21,18 +21,18 @@ impl RepairJournal {
     /// Reads the whole journal.
     ///
     /// # Errors
-    /// Errors of the file system; damage is part of the report.
+    /// Returns errors of the file system; damage is part of the report.
     pub fn read(folder: PathBuf, identity: Identity) -> Result<Self, StoreRepairError> {
         let report = check(&folder, Arc::new(RealDisk))?;
         Ok(Self { folder, identity, report })
     }
 
-    /// Sequence number of the oldest append that it has.
+    /// Returns the sequence number of its oldest append.
     pub fn first_sequence(&self) -> u64 {
         self.report.first_sequence
     }
 
-    /// Sequence number after its newest append.
+    /// Returns the sequence number after its newest append.
     fn next_sequence(&self) -> u64 {
         self.report.first_sequence.saturating_add(self.report.appends)
     }
@@ -47,8 +47,9 @@ impl RepairJournal {
         Ok(sealed.unwrap_or_default())
     }
 
-    /// Returns why a store that is built on the journal would contradict what was visible: the journal is damaged, or the
-    /// recorded end or the damaged store proves that it was longer. `None` if nothing does.
+    /// Returns the reason for which a store built on the journal would contradict what was visible: the
+    /// journal is damaged, or the recorded end or the damaged store proves that it was longer. `None` if
+    /// there is no such proof.
     pub fn loss(&self, store: Option<&Store>) -> Result<Option<String>, StoreRepairError> {
         if self.report.fault.is_some() {
             let why =

@@ -1,10 +1,10 @@
 //! Repair of a damaged store.
 //!
 //! ```text
-//!   survey -> plan (shown) -> the repaired store beside the damaged one -> swap -> replay of the journal
+//!   survey -> plan (shown) -> the repaired store next to the damaged one -> swap -> replay of the journal
 //! ```
 //!
-//! The damaged store stays as `store.damaged`. Where the replay fails it gets its place back.
+//! The damaged store is retained as `store.damaged`. If the replay fails, the damaged store is moved back.
 
 mod journal;
 mod rebuild;
@@ -43,7 +43,7 @@ const RESTORED: &str = "store.restored";
 const UNKNOWN_PROGRESS: &str = "the newest block of the damaged store cannot be read: if the journal has lost its end, only a \
                                 follower or a client with signed steps can prove it";
 
-/// Why a store cannot be repaired.
+/// Error of a store repair.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreRepairError {
     #[error(transparent)]
@@ -72,62 +72,62 @@ impl From<StoreError> for StoreRepairError {
     }
 }
 
-/// How a store is repaired.
+/// Method of a repair.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RepairMethod {
-    /// Nothing is damaged.
+    /// The store is not damaged.
     Nothing,
-    /// Sound tables are copied, and the others are made again from them.
+    /// The undamaged tables are copied, and the others are derived from them.
     Rewrite,
-    /// One of the two meta pages is damaged: the sound one replaces it in a copy of the store, and the journal is replayed from
-    /// there.
+    /// One of the two meta pages is damaged: in a copy of the store the undamaged one replaces it, and the
+    /// journal is replayed from there.
     MetaPage,
-    /// The store of the backup takes its place, and the journal is replayed from there.
+    /// The store of the backup replaces the damaged one, and the journal is replayed from there.
     Backup,
     /// The whole journal is replayed.
     Replay,
     /// Blocks of another node are executed, and the journal is replayed from there.
     Fetch(FetchPlan),
-    /// No source that is named has what is lost.
+    /// None of the given sources has the lost data.
     Impossible(String),
 }
 
-/// Damage, and the way to repair it.
+/// Damage of a store, and the method to repair it.
 #[derive(Clone, Debug)]
 pub struct RepairPlan {
     pub faults: Vec<Fault>,
-    /// How many there are.
+    /// Total number of faults.
     pub fault_count: u64,
     pub method: RepairMethod,
     /// Limit of what the damaged store can prove.
     pub warning: Option<&'static str>,
 }
 
-/// How far a repair is.
+/// Progress of a repair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Repairing {
     Verifying(Verifying),
-    /// Entries or blocks.
+    /// Entries or blocks rewritten.
     Rewriting {
         done: u64,
         of: u64,
     },
     Restoring(Copied),
-    /// Blocks of another node.
+    /// Blocks fetched from another node.
     Fetching {
         done: u64,
         of: u64,
     },
-    /// Records of the journal so far.
+    /// Journal records replayed so far.
     Replaying {
         records: u64,
     },
 }
 
-/// Hears how far a repair is, and may end it.
+/// Callback that receives the progress of a repair and may cancel it.
 pub type Watch<'a> = &'a mut dyn FnMut(Repairing) -> ControlFlow<()>;
 
-/// Sources of lost blocks, besides the journal.
+/// Sources of lost blocks, in addition to the journal.
 #[derive(Default)]
 pub struct RepairSources<'p> {
     /// Folder of a backup.
@@ -136,7 +136,7 @@ pub struct RepairSources<'p> {
     pub node: Option<&'p mut dyn BlockSource>,
 }
 
-/// A data directory, on which no node runs, and what its store is repaired from.
+/// A data directory on which no node runs, and the sources from which its store is repaired.
 pub struct StoreRepair<'p> {
     datadir: &'p Path,
     settings: StoreSettings,
@@ -148,8 +148,8 @@ pub struct StoreRepair<'p> {
 }
 
 impl<'p> StoreRepair<'p> {
-    /// Locks the data directory. Where an earlier repair was killed between the damaged store and the repaired one, the damaged
-    /// one gets its place back.
+    /// Locks the data directory. If an earlier repair was killed between moving the damaged store away and
+    /// the repaired one in, the damaged store is moved back.
     pub fn lock(
         datadir: &'p Path,
         settings: &StoreSettings,
@@ -174,7 +174,7 @@ impl<'p> StoreRepair<'p> {
         Ok(repair)
     }
 
-    /// Returns `true` if there is no store, or one without blocks, as a start makes it.
+    /// Returns `true` if there is no store, or one without blocks, as a start creates it.
     fn has_no_block(&self) -> bool {
         match self.open().and_then(|store| store.head()) {
             Ok(head) => head.is_none_or(|head| head.number == 0),
@@ -191,7 +191,7 @@ impl<'p> StoreRepair<'p> {
         Store::open(self.datadir.join(STORE), options)
     }
 
-    /// Verifies the store, and chooses what to do. Changes nothing.
+    /// Verifies the store and chooses a method. Changes nothing.
     pub fn plan(&mut self, watch: Watch<'_>) -> Result<RepairPlan, StoreRepairError> {
         let survey = self.survey(watch);
         if survey.is_err()
@@ -202,7 +202,7 @@ impl<'p> StoreRepair<'p> {
         }
         let (faults, fault_count, derived) = match survey {
             Ok(found) => found,
-            // What cannot be opened has a fault of its own.
+            // A store that cannot be opened counts as one fault.
             Err(error) if error.is_damage() || is_lost(&error) => {
                 let why = error.to_string();
                 (vec![Fault { table: "", key: Vec::new(), why }], 1, false)
@@ -220,7 +220,7 @@ impl<'p> StoreRepair<'p> {
         Ok(RepairPlan { faults, fault_count, method, warning })
     }
 
-    /// The faults, how many there are, and whether what is damaged follows from the rest.
+    /// Returns the faults, their total number, and `true` if all damaged data can be derived from the rest.
     fn survey(&self, watch: Watch<'_>) -> Result<(Vec<Fault>, u64, bool), StoreError> {
         let store = self.open()?;
         let survey = store.survey()?;
@@ -267,10 +267,10 @@ impl<'p> StoreRepair<'p> {
         RepairJournal::read(journal_folder(self.datadir)?, identity)
     }
 
-    /// Does what was planned.
+    /// Applies a planned repair.
     ///
     /// # Errors
-    /// Then the damaged store is where it was.
+    /// After an error the damaged store is back in its place.
     pub fn apply(&mut self, method: &RepairMethod, watch: Watch<'_>) -> Result<(), StoreRepairError> {
         if *method == RepairMethod::Nothing {
             return Ok(());
@@ -278,7 +278,7 @@ impl<'p> StoreRepair<'p> {
         let repaired = self.folders.repaired.clone();
         remove_folder(&repaired)?;
         if let Err(error) = self.make(method, &repaired, watch) {
-            // What cannot be removed the next repair removes.
+            // If the removal fails, the next repair repeats it.
             let _ = remove_folder(&repaired);
             return Err(error);
         }
@@ -290,13 +290,13 @@ impl<'p> StoreRepair<'p> {
         replayed
     }
 
-    /// The damaged one of two meta pages, where the other one is sound.
+    /// Returns the damaged one of the two meta pages if the other one is undamaged.
     fn meta_fault(&self) -> Result<Option<MetaFault>, StoreError> {
         let there = self.folders.store.join(DATA).exists();
         if there { MetaFault::find(&self.folders.store) } else { Ok(None) }
     }
 
-    /// Copies the store, and in the copy the sound meta page over the damaged one.
+    /// Copies the store, and in the copy replaces the damaged meta page by the undamaged one.
     fn copy_with_meta_page(&self, repaired: &Path) -> Result<(), StoreRepairError> {
         let Some(fault) = self.meta_fault()? else {
             return Err(StoreRepairError::Impossible("no meta page is damaged any more".to_owned()));
@@ -307,7 +307,7 @@ impl<'p> StoreRepair<'p> {
         Ok(fault.repair(repaired)?)
     }
 
-    /// Makes the store in the folder `repaired`; none is made where the journal has everything.
+    /// Makes the store in the folder `repaired`; none is made if the journal has everything.
     fn make(
         &mut self,
         method: &RepairMethod,
@@ -347,7 +347,7 @@ impl<'p> StoreRepair<'p> {
         rebuild.run(plan, &mut **node, watch)
     }
 
-    /// Makes the store of the backup ready.
+    /// Prepares the store of the backup.
     fn restore(&self, repaired: &Path, watch: Watch<'_>) -> Result<(), StoreRepairError> {
         let Some(backup) = self.sources.backup else {
             return Err(StoreRepairError::Impossible("no backup is named with --backup".to_owned()));
@@ -361,18 +361,19 @@ impl<'p> StoreRepair<'p> {
             Ok(_) => fs::rename(&store, repaired).map_err(|e| io_error("rename", &store)(e).into()),
             Err(error) => Err(StoreRepairError::from(error)),
         };
-        // What is left of the backup is its journal: the data directory has its own.
+        // Only the backup's journal is left; the data directory has its own.
         remove_folder(&whole)?;
         moved
     }
 
-    /// Settings with which nothing of the journal is removed: should the replay fail, the next repair needs all of it.
+    /// Returns settings that remove nothing from the journal: if the replay fails, the next repair needs all
+    /// of it.
     fn node_settings(&self) -> Settings {
         let store = StoreSettings { retention: u64::MAX, ..self.settings };
         Settings { store, ..Settings::new(self.datadir.to_owned()) }
     }
 
-    /// Replays what the journal has beyond the store, and waits until it is stored.
+    /// Replays the journal beyond the store's state, and waits until it is stored.
     fn replay(&self, watch: Watch<'_>) -> Result<(), StoreRepairError> {
         let store = self.lock.open_store(&self.spec, &self.settings)?;
         let files = (store, Arc::new(RealDisk) as _, Beside::default());
@@ -393,7 +394,7 @@ fn remove_folder(path: &Path) -> Result<(), NodeError> {
     if path.exists() { fs::remove_dir_all(path).map_err(io_error("remove", path)) } else { Ok(()) }
 }
 
-/// Returns `true` if there is no store that could be opened.
+/// Returns `true` if no store could be opened at all.
 fn is_lost(error: &StoreError) -> bool {
     matches!(error, StoreError::Absent { .. } | StoreError::NotAStore { .. } | StoreError::Truncated { .. })
 }

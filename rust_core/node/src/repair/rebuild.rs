@@ -1,4 +1,4 @@
-//! A store that is made again from the sealed blocks of another node, up to where the journal continues.
+//! Rebuilding of a store from the sealed blocks of another node, up to where the journal continues.
 
 use std::{ops::ControlFlow, path::Path, sync::Arc};
 
@@ -17,12 +17,12 @@ use crate::{
     store_link::{Beside, StoreLink},
 };
 
-/// Blocks that a repair gets from another node.
+/// Blocks that a repair fetches from another node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FetchPlan {
-    /// Number of the block with which the backup ends, if the backup is used too.
+    /// Number of the last block of the backup, if the backup is used too.
     pub backup: Option<u64>,
-    /// First and last block to be fetched. The journal seals the last one and continues behind it.
+    /// First and last block to fetch. The journal seals the last one and continues after it.
     pub first: u64,
     pub last: u64,
     /// Number of the newest block that the journal seals.
@@ -70,15 +70,15 @@ pub(super) fn plan(
     }))
 }
 
-/// A rebuild under way.
+/// A rebuild in progress.
 pub(super) struct Rebuild<'r> {
     pub spec: &'r Arc<ChainSpec>,
     pub settings: &'r Settings,
-    /// Folder of the new store; that of the backup if it holds one.
+    /// Folder of the new store; it may already hold the backup's store.
     pub folder: &'r Path,
     /// The damaged store, if it can be opened.
     pub damaged: Option<Store>,
-    /// Last block to be fetched.
+    /// Last block to fetch.
     pub anchor: Sealed,
 }
 
@@ -86,7 +86,7 @@ impl Rebuild<'_> {
     /// Executes the blocks of `plan` and stores them.
     ///
     /// # Errors
-    /// At the first block that is rejected, or that contradicts what the data directory has.
+    /// Fails at the first block that is rejected, or that contradicts the data directory.
     pub fn run(
         &self,
         plan: &FetchPlan,
@@ -109,7 +109,7 @@ impl Rebuild<'_> {
             chain
                 .import(&bytes)
                 .map_err(|source| SourceError::Rejected { number, source: Box::new(source) })?;
-            // The journal continues behind the append that seals the last of them.
+            // The journal continues after the append that seals the last of these blocks.
             link.follow(&mut chain, self.anchor.sequence).map_err(NodeError::from)?;
             let done = number + 1 - plan.first;
             if watch(Repairing::Fetching { done, of }) == ControlFlow::Break(()) {

@@ -16,17 +16,17 @@ pub struct SourceChain {
     pub head: u64,
 }
 
-/// Another node that serves its sealed blocks. An error says why there is no response.
+/// Another node that serves its sealed blocks. An error contains the reason for a missing response.
 pub trait BlockSource {
-    /// Returns the identity of its chain, and how long it is.
+    /// Returns the identity of its chain and its newest block number.
     fn chain(&mut self) -> Result<SourceChain, String>;
-    /// Returns the hash of a sealed block; `None` if there is no block of this number.
+    /// Returns the hash of a sealed block; `None` if it has no block with this number.
     fn hash(&mut self, number: u64) -> Result<Option<B256>, String>;
-    /// Returns a sealed block as RLP. It is verified by the caller.
+    /// Returns a sealed block as RLP. The caller verifies it.
     fn block(&mut self, number: u64) -> Result<Vec<u8>, String>;
 }
 
-/// Why nothing is taken from another node.
+/// Error for which no blocks are fetched from another node.
 #[derive(Debug, thiserror::Error)]
 pub enum SourceError {
     #[error("--from: {0}")]
@@ -39,7 +39,7 @@ pub enum SourceError {
         "--from: the node has genesis {found}, the data directory has {own}: name a node of the same chain"
     )]
     OtherGenesis { found: B256, own: B256 },
-    /// Both are sealed, so one of the two nodes contradicts what it published.
+    /// Both blocks are sealed, so one of the two nodes contradicts what it published.
     #[error(
         "--from: block {number} of the node has hash {found}, but {record} of this data directory has {own}: nothing is taken from a node that contradicts it"
     )]
@@ -50,7 +50,7 @@ pub enum SourceError {
     Rejected { number: u64, source: Box<ChainError> },
 }
 
-/// Requests to the other node that name the option in their errors.
+/// Requests to the other node; their errors name the option `--from`.
 pub(super) struct Fetcher<'s> {
     source: &'s mut dyn BlockSource,
 }
@@ -63,7 +63,7 @@ impl<'s> Fetcher<'s> {
     /// Returns the number of the node's newest sealed block.
     ///
     /// # Errors
-    /// When the node has another chain.
+    /// Returns an error if the node has another chain.
     pub fn head_of(&mut self, chain_id: u64, genesis: B256) -> Result<u64, SourceError> {
         let found = self.source.chain().map_err(SourceError::Unavailable)?;
         if found.chain_id != chain_id {
@@ -81,10 +81,11 @@ impl<'s> Fetcher<'s> {
         hash.ok_or_else(|| SourceError::OtherBlock { number, found: "nothing".to_owned() })
     }
 
-    /// Compares the node's blocks up to `head` with those that the journal seals: these link all blocks before them.
+    /// Compares the node's blocks up to `head` with those that the journal seals: these link all blocks
+    /// before them.
     pub fn compare(&mut self, sealed: &[Sealed], head: u64) -> Result<(), SourceError> {
         let shared = &sealed[..sealed.partition_point(|block| block.number <= head)];
-        // Blocks before a common one are common: the first that differs is found by bisection.
+        // Blocks before a common one are common, so bisection finds the first difference.
         let (mut first, mut end) = (0, shared.len());
         let mut differs = None;
         while first < end {
@@ -104,7 +105,7 @@ impl<'s> Fetcher<'s> {
     /// Returns the bytes and the hash of a block.
     ///
     /// # Errors
-    /// When it is another block than the one that the readable part of the damaged store has.
+    /// Returns [`SourceError::Contradiction`] if the readable part of the damaged store has another block.
     pub fn block(&mut self, number: u64, store: Option<&Store>) -> Result<(Vec<u8>, B256), SourceError> {
         let bytes = self.source.block(number).map_err(SourceError::Unavailable)?;
         let Some(header) = header_of(&bytes) else {
@@ -130,7 +131,7 @@ fn header_of(block: &[u8]) -> Option<Header> {
     Header::decode(&mut bytes).ok()
 }
 
-/// Returns the hash that a damaged store has for a block, if the page with it can be read.
+/// Returns the hash that a damaged store has for a block, if its page can be read.
 fn stored_hash(store: &Store, number: u64) -> Option<B256> {
     store.reader().ok()?.block_hash(number).ok()?
 }

@@ -1,4 +1,4 @@
-//! Blocks that were undone before the node started, as the journal tells.
+//! Blocks that were reorged before the node started, read from the journal.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -13,14 +13,14 @@ use imbl::Vector;
 use super::{BLOCKS, BYTES, Undone, UndoneBlock};
 use crate::Step;
 
-/// The part of a journal that a start does not replay. It is read when somebody first asks, twice if it holds an unwind: to
-/// see what was undone, and to read that.
+/// The part of a journal that a start does not replay. It is read on first use. If it contains an unwind, it
+/// is read twice: once to find the reorged blocks, and once to load them.
 ///
-/// Imported blocks are not found: the journal has no receipts of them.
+/// Imported blocks are not found: the journal does not contain their receipts.
 #[derive(Debug)]
 pub(crate) struct Older {
     past: Past,
-    /// The append with which replay began, and how many of its records come before.
+    /// The append at which replay began, and the number of its records before that point.
     end: (u64, usize),
     undone: OnceLock<Undone>,
 }
@@ -30,9 +30,9 @@ impl Older {
         Self { past, end, undone: OnceLock::new() }
     }
 
-    /// What was undone, as far back as the journal is kept.
+    /// Returns the reorged blocks, as far back as the journal reaches.
     pub fn undone(&self) -> &Undone {
-        // A segment may be removed under the first attempt.
+        // The node may remove a segment during the first attempt.
         self.undone.get_or_init(|| {
             self.read().or_else(|_| self.read()).unwrap_or_else(|error| {
                 tracing::warn!(%error, "the journal cannot be searched for blocks that were undone");
@@ -72,26 +72,26 @@ impl Older {
     }
 }
 
-/// Sequence number of an append, and the place of a record in it.
+/// Sequence number of an append, and the index of a record in it.
 type At = (u64, usize);
 
-/// Where the steps of a block are in the journal.
+/// Journal positions of the steps of a block.
 #[derive(Debug)]
 struct Trace {
     number: u64,
     sealed: bool,
     steps: Vec<At>,
-    /// Of the journal.
+    /// Size of the steps in the journal.
     bytes: usize,
 }
 
-/// The chain as it grows and goes back, of blocks that the journal has from their first step on.
+/// The chain as it grows and unwinds, limited to blocks whose first step is in the journal.
 #[derive(Debug, Default)]
 struct Traces {
     chain: Vec<Trace>,
-    /// The last one last.
+    /// Reorged blocks, newest last.
     undone: VecDeque<Trace>,
-    /// Of those.
+    /// Total size of the reorged blocks.
     bytes: usize,
 }
 
@@ -112,14 +112,14 @@ impl Traces {
                     last.sealed = true;
                 }
             }
-            // Takes the place of a block being built without transactions.
+            // An import replaces a block being built that has no transactions.
             Outline::Import => self.keep(|last| last.sealed),
             Outline::Unwind { number } => self.keep(|last| last.number <= number),
             Outline::Other => {}
         }
     }
 
-    /// The newest blocks are undone, down to one that stays.
+    /// Moves the newest blocks to `undone`, down to the first one for which `stays` returns `true`.
     fn keep(&mut self, stays: impl Fn(&Trace) -> bool) {
         let kept = self.chain.iter().rposition(stays).map_or(0, |last| last + 1);
         for gone in self.chain.drain(kept..) {
@@ -133,7 +133,7 @@ impl Traces {
     }
 }
 
-/// A block, put together from its steps.
+/// A block, assembled from its steps.
 #[derive(Debug, Default)]
 struct Built {
     block: Option<Block>,

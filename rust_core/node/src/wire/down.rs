@@ -1,4 +1,4 @@
-//! What the sequencer says.
+//! Messages from the sequencer.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{FinalityDepth, Phase, PoolStart, Production, ScrubStatus, StoreStatus};
 
-/// How the sequencer produces, for those who show what it would build.
+/// The sequencer's block production settings, with which followers show what it would build.
 #[derive(Clone, Debug)]
 pub struct Welcome {
     pub produces: bool,
@@ -21,10 +21,10 @@ pub struct Welcome {
     pub depth: FinalityDepth,
 }
 
-/// A sign of life.
+/// A heartbeat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pulse {
-    /// Whether the sequencer has ticked since the last one.
+    /// `true` if the sequencer has ticked since the last heartbeat.
     pub ticked: bool,
     /// Time since its last tick.
     pub age: Duration,
@@ -34,17 +34,17 @@ pub struct Pulse {
     pub latest: u64,
 }
 
-/// What the sequencer says of itself.
+/// Status of the sequencer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Said {
     pub phase: Phase,
     pub pool_start: PoolStart,
-    /// Whose signatures the steps carry.
+    /// Address whose signatures the steps have.
     pub signer: Option<Address>,
     pub store: Option<StoreStatus>,
 }
 
-/// Why the sequencer ends a connection.
+/// Reason for which the sequencer ends a connection.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Ending {
     #[error("the sequencer is stopping")]
@@ -62,16 +62,17 @@ pub enum Ending {
 pub enum Down {
     Welcome(Welcome),
     Append(Whole),
-    /// A change of the pool, as the pool encodes it. The first one is all of it: from there on the follower is up to date.
+    /// A change of the pool, as the pool encodes it. The first one contains the whole pool: from there on the
+    /// follower is up to date.
     Pool(Bytes),
     Pulse(Pulse),
     Said(Said),
-    /// To the question with this number: the answer, empty if it was not understood.
+    /// Response to the request with this number; empty if the request was not understood.
     Told {
         number: u64,
         answer: Bytes,
     },
-    /// To the submission with this number.
+    /// Response to the submission with this number.
     Answer {
         number: u64,
         outcome: Outcome,
@@ -88,7 +89,7 @@ const END: u8 = 6;
 const ANSWER: u8 = 7;
 const TOLD: u8 = 8;
 
-/// Bytes of an append's frame before its records: sequence number, hash and count.
+/// Size of an append's frame before its records: sequence number, hash and count.
 const APPEND_FRONT: usize = 8 + 32 + 4;
 
 #[derive(RlpEncodable, RlpDecodable)]
@@ -98,7 +99,7 @@ struct WelcomeWire {
     block_time: u64,
     step: u64,
     beneficiary: Address,
-    /// One or none.
+    /// Empty or one element.
     gas_limit: Vec<u64>,
     extra_data: Bytes,
     safe: u64,
@@ -116,7 +117,7 @@ struct PulseWire {
 #[derive(RlpEncodable, RlpDecodable)]
 struct SaidWire {
     phase: u8,
-    /// Of a failure; records that were replayed.
+    /// Reason of a failure; `records` is the number of replayed records.
     reason: String,
     records: u64,
     pool_start: u8,
@@ -196,7 +197,7 @@ impl Said {
             Phase::Producing => (1, String::new(), 0),
             Phase::Failed(reason) => (3, reason.clone(), 0),
             Phase::Stopped => (4, String::new(), 0),
-            // A sequencer follows nobody.
+            // A sequencer is never a follower.
             Phase::Serving | Phase::Following | Phase::Disconnected(_) => (2, String::new(), 0),
         };
         let (pool_start, restored) = match pool_start {
@@ -308,7 +309,7 @@ fn read_append(body: &[u8]) -> Option<Whole> {
 }
 
 impl Down {
-    /// The frame.
+    /// Encodes the frame.
     pub fn encode(&self) -> Vec<u8> {
         match self {
             Self::Welcome(welcome) => framed(WELCOME, |out| welcome.wire().encode(out)),
@@ -331,7 +332,7 @@ impl Down {
         }
     }
 
-    /// Reads a frame's body.
+    /// Decodes a frame's body.
     pub fn decode(kind: u8, body: Vec<u8>) -> Result<Self, WireError> {
         let unknown =
             || WireError::Body { kind, error: alloy_rlp::Error::Custom("it says what is not known") };

@@ -1,8 +1,8 @@
-//! What can be wrong with a frame.
+//! Errors of reading frames.
 
 use std::io;
 
-/// Why a frame cannot be read.
+/// Error of reading a frame.
 #[derive(Debug, thiserror::Error)]
 pub enum WireError {
     #[error("the connection broke: {0}")]

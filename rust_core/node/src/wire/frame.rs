@@ -1,4 +1,4 @@
-//! Frames as bytes.
+//! Encoding of frames.
 
 use std::io::{self, Read, Write};
 
@@ -6,16 +6,16 @@ use foreseal_types::mutant;
 
 use super::WireError;
 
-/// The greatest frame to a follower: the greatest append of a journal and its front.
+/// Maximum size of a frame to a follower: the largest append of a journal and its header fields.
 pub const GREATEST_DOWN: usize = (1 << 30) + (1 << 10);
-/// The greatest frame to the sequencer.
+/// Maximum size of a frame to the sequencer.
 pub const GREATEST_UP: usize = 16 << 20;
 
 const LENGTH: usize = 4;
-/// Bytes of a number behind a body.
+/// Size in bytes of the frame number after a body.
 const NUMBER: u32 = 4;
 
-/// A frame of this kind, whose body `write` appends.
+/// Returns a frame of this kind; `write` appends its body.
 pub(super) fn framed(kind: u8, write: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
     let mut out = vec![0; LENGTH];
     out.push(kind);
@@ -25,9 +25,10 @@ pub(super) fn framed(kind: u8, write: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
     out
 }
 
-/// Reads the next frame of at most `limit` bytes: its kind and its body. `None` where the stream ends between two frames.
+/// Reads the kind and the body of the next frame, of at most `limit` bytes. Returns `None` if the stream ends
+/// between two frames.
 ///
-/// Memory grows with what has come, not with what the length says.
+/// Allocates memory for the received bytes only, never for the announced length.
 pub fn read_frame(stream: &mut impl Read, limit: usize) -> Result<Option<(u8, Vec<u8>)>, WireError> {
     let mut length = [0; LENGTH];
     if !read_first(stream, &mut length)? {
@@ -51,7 +52,7 @@ pub fn read_frame(stream: &mut impl Read, limit: usize) -> Result<Option<(u8, Ve
     Ok(Some((kind[0], body)))
 }
 
-/// Writes a frame with its number behind its body.
+/// Writes a frame with its number after its body.
 pub fn write_numbered(out: &mut impl Write, frame: &[u8], number: u32) -> io::Result<()> {
     let (length, rest) = frame.split_first_chunk::<LENGTH>().expect("a frame begins with its length");
     out.write_all(&(u32::from_le_bytes(*length) + NUMBER).to_le_bytes())?;
@@ -59,7 +60,7 @@ pub fn write_numbered(out: &mut impl Write, frame: &[u8], number: u32) -> io::Re
     out.write_all(&number.to_le_bytes())
 }
 
-/// Takes the number off a frame's body; it is the one that is due.
+/// Removes the number from a frame's body, and checks that it is the expected one.
 pub fn take_number(body: &mut Vec<u8>, due: u32) -> Result<(), WireError> {
     let (rest, number) = body.split_last_chunk().ok_or(WireError::Empty)?;
     let (found, length) = (u32::from_le_bytes(*number), rest.len());
@@ -70,7 +71,7 @@ pub fn take_number(body: &mut Vec<u8>, due: u32) -> Result<(), WireError> {
     Ok(())
 }
 
-/// Fills `bytes`; `false` where the stream ends before the first of them.
+/// Fills `bytes`; returns `false` if the stream ends before the first of them.
 fn read_first(stream: &mut impl Read, bytes: &mut [u8; LENGTH]) -> Result<bool, io::Error> {
     let mut done = 0;
     while done < LENGTH {

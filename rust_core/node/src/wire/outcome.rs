@@ -1,4 +1,4 @@
-//! What the sequencer answers to a submission.
+//! The sequencer's response to a submission.
 
 use alloy_primitives::Bytes;
 use alloy_rlp::{Decodable, Encodable};
@@ -6,12 +6,13 @@ use foreseal_pool::{Admission, PoolError};
 
 use crate::SubmitError;
 
-/// The answer to a submission that a follower sent on. It stands behind what the submission did to the pool.
+/// Response to a submission that a follower forwarded. It is sent after the effects of the submission on the
+/// pool.
 #[derive(Clone, Debug)]
 pub enum Outcome {
     Admitted(Admission),
     Refused(PoolError),
-    /// Production stopped, for this reason.
+    /// Production has stopped, for this reason.
     Stopped(String),
     Starting,
 }
@@ -22,14 +23,14 @@ const STOPPED: u8 = 2;
 const STARTING: u8 = 3;
 
 impl Outcome {
-    /// Of the answer that a client of the sequencer would have got.
+    /// Converts the result that a client of the sequencer would have received.
     pub fn of(answer: Result<Admission, SubmitError>) -> Self {
         match answer {
             Ok(admission) => Self::Admitted(admission),
             Err(SubmitError::Refused(error)) => Self::Refused(error),
             Err(SubmitError::Stopped(reason)) => Self::Stopped(reason),
             Err(SubmitError::Starting) => Self::Starting,
-            // A sequencer sends nothing on.
+            // A sequencer never forwards submissions.
             Err(error) => Self::Stopped(error.to_string()),
         }
     }

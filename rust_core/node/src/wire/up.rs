@@ -1,4 +1,4 @@
-//! What a follower says.
+//! Messages from a follower.
 
 use alloy_primitives::{B256, Bytes};
 use alloy_rlp::{Decodable, Encodable, RlpDecodable, RlpEncodable};
@@ -7,17 +7,18 @@ use foreseal_store::DamageReport;
 
 use super::{WireError, frame::framed};
 
-/// Version of the frames. Another one on the other side is refused by the greeting, whose front never changes.
+/// Version of the frames. The sequencer rejects a greeting with another version; the greeting's prefix never
+/// changes.
 pub const VERSION: u32 = 3;
 
 const MAGIC: &[u8; 8] = b"FSEALFED";
 
-/// Where a follower goes on.
+/// Position from which a follower continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cursor {
-    /// With this append: what comes before it is in the store that it began with.
+    /// Continues with this append: the follower started from a store that has everything before it.
     From { sequence: u64 },
-    /// Behind this append, which it has applied and which the journal must have with this hash.
+    /// Continues after this append, which it has applied and which the journal must have with this hash.
     After { sequence: u64, hash: B256 },
 }
 
@@ -25,7 +26,7 @@ pub enum Cursor {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hello {
     pub identity: Identity,
-    /// Names the follower in metrics.
+    /// Name of the follower in metrics.
     pub name: String,
     pub cursor: Cursor,
 }
@@ -34,21 +35,22 @@ pub struct Hello {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Up {
     Hello(Hello),
-    /// It lives, and applies the append with this sequence number next.
+    /// Heartbeat; `next` is the sequence number of the append that it applies next.
     Alive {
         next: u64,
     },
     /// Its metrics, rendered.
     Report(Bytes),
-    /// A submission that it decoded; with `runnable` not kept if it cannot run in the next step. The number is for the answer.
+    /// A decoded submission. With `runnable` it is rejected if it cannot be executed in the next step. The
+    /// response carries the same number.
     Submit {
         number: u64,
         runnable: bool,
         submission: Bytes,
     },
-    /// It found the store that both read damaged.
+    /// Report of damage that it found in the store that both processes read.
     Damaged(DamageReport),
-    /// A question that the node only carries. The number is for the answer.
+    /// A request that the node forwards without interpreting it. The response carries the same number.
     Ask {
         number: u64,
         question: Bytes,
@@ -127,7 +129,7 @@ impl Hello {
 }
 
 impl Up {
-    /// The frame.
+    /// Encodes the frame.
     pub fn encode(&self) -> Vec<u8> {
         match self {
             Self::Hello(hello) => framed(HELLO, |out| hello.write(out)),
@@ -145,7 +147,7 @@ impl Up {
         }
     }
 
-    /// Reads a frame's body.
+    /// Decodes a frame's body.
     pub fn decode(kind: u8, body: Vec<u8>) -> Result<Self, WireError> {
         Ok(match kind {
             HELLO => Self::Hello(Hello::read(&body)?),
@@ -166,7 +168,7 @@ impl Up {
     }
 }
 
-/// One RLP item and nothing behind it.
+/// Decodes one RLP item that must fill the body.
 pub(super) fn exact<T: Decodable>(kind: u8, body: &[u8]) -> Result<T, WireError> {
     alloy_rlp::decode_exact(body).map_err(|error| WireError::Body { kind, error })
 }

@@ -1,4 +1,4 @@
-//! A history in memory, which the test tells what to confirm and when to be gone.
+//! A history in memory, controlled by the test.
 
 use std::{
     collections::BTreeMap,
@@ -24,7 +24,7 @@ pub struct MemoryHistory {
 }
 
 impl MemoryHistory {
-    /// Takes a block, without the states of its steps, as the store does.
+    /// Adds a block without the states of its steps, as the store does.
     pub fn confirm(&self, block: &Arc<Executed>) {
         let steps = block.steps.iter().map(|step| Arc::new(Step { state: None, ..Step::clone(step) }));
         let kept = Executed { steps: steps.collect(), ..Executed::clone(block) };
@@ -32,7 +32,7 @@ impl MemoryHistory {
         self.confirmed.store(block.number() + 1, Ordering::SeqCst);
     }
 
-    /// As after an unwind.
+    /// Makes all reads fail, as after an unwind.
     pub fn end(&self) {
         self.gone.store(true, Ordering::SeqCst);
     }

@@ -1,4 +1,4 @@
-//! Everything that changes a development chain, in random order, with restarts in between.
+//! All changes of a development chain in random order, with restarts in between.
 
 use std::{path::Path, sync::Arc, time::Duration};
 
@@ -14,7 +14,7 @@ use proptest::prelude::*;
 
 use super::{Bench, fingerprint, pair::socket, settings};
 
-/// What changes a development chain.
+/// A change of a development chain.
 #[derive(Clone, Debug)]
 pub enum Act {
     Tick { submissions: usize, ms: u64 },
@@ -51,7 +51,7 @@ fn change() -> impl Strategy<Value = Override> {
     })
 }
 
-/// Any of them, the everyday ones more often.
+/// Returns a strategy for all changes; the common ones are more frequent.
 pub fn act() -> impl Strategy<Value = Act> {
     let mining = prop_oneof![
         (1..4_u64).prop_map(|seconds| Mining::Interval { seconds }),
@@ -77,15 +77,15 @@ pub fn act() -> impl Strategy<Value = Act> {
     ]
 }
 
-/// What a view shows, and how it was when a snapshot was taken.
+/// Content of a view, to compare with its content when a snapshot was taken.
 pub type Shown = (Vec<(u64, B256, Vec<B256>)>, u64, u64, u64);
 
-/// What it shows now.
+/// Returns the content of a view.
 pub fn shown(view: &View) -> Shown {
     (fingerprint(view), view.pending_index(), view.safe(), view.finalized())
 }
 
-/// A node with what the test remembers of it.
+/// A node, with the state that the test expects.
 pub struct Run {
     bench: Option<Bench>,
     pub settings: Settings,
@@ -96,12 +96,12 @@ pub struct Run {
 }
 
 impl Run {
-    /// `small` keeps one block in memory, all others are read from the store.
+    /// Creates a run. With `small` the node holds one block in memory and reads all others from the store.
     pub fn new(datadir: &Path, small: bool) -> Self {
         Self::of(datadir, small, Role::default())
     }
 
-    /// As [`Self::new`], and followers are served.
+    /// Does the same as [`Self::new`], and serves followers.
     pub fn serving(datadir: &Path, small: bool) -> Self {
         Self::of(datadir, small, Role::Sequencer { feed: Some(socket(datadir)) })
     }
@@ -129,12 +129,12 @@ impl Run {
         self.snapshots.clear();
     }
 
-    /// Its clock.
+    /// Returns the clock of the node.
     pub fn clock(&self) -> Arc<SteppedClock> {
         self.clock.clone()
     }
 
-    /// The node as it runs now.
+    /// Returns the running node.
     pub fn bench(&mut self) -> &mut Bench {
         self.bench.as_mut().expect("it runs")
     }
@@ -143,7 +143,7 @@ impl Run {
         self.bench().node.pool().all().iter().map(|transaction| transaction.hash()).collect()
     }
 
-    /// Asks the writer; what it refuses must change nothing.
+    /// Sends a control request; asserts that a rejected one changes nothing.
     fn ask(&mut self, act: impl FnOnce(&mut Sequencer) -> Result<(), ControlError>) {
         let before = self.bench().view();
         let asked = self.bench().node.control(act);
@@ -152,13 +152,13 @@ impl Run {
         }
     }
 
-    /// Does it; what is refused changes nothing.
+    /// Applies a change; a rejected one changes nothing.
     pub fn act(&mut self, act: &Act) {
         match act.clone() {
             Act::Tick { submissions, ms } => {
                 for _ in 0..submissions {
                     let raw = self.workload.next_transaction();
-                    // After an unwind or an override it may be refused.
+                    // The submission may be rejected after an unwind or an override.
                     let _ = self.bench().node.submit(&raw);
                 }
                 self.clock.advance(Duration::from_millis(ms));
@@ -217,7 +217,7 @@ impl Run {
         }
     }
 
-    /// Ends the process without any goodbye and starts again.
+    /// Ends the process without a clean stop and starts again.
     fn restart(&mut self) {
         let before = self.bench().view();
         self.bench = None;

@@ -1,4 +1,4 @@
-//! A node whose clock the test owns.
+//! A node whose clock the test controls.
 
 #![allow(dead_code, reason = "each test file uses its part")]
 
@@ -44,7 +44,8 @@ pub fn settings(datadir: &Path, wallets: &[Wallet]) -> Settings {
     }
 }
 
-/// Everything that identifies what a view shows: of every block and every step of it number, hash and transactions.
+/// Returns the identity of everything that a view shows: number, hash and transactions of every block and
+/// step.
 pub fn fingerprint(view: &View) -> Vec<(u64, B256, Vec<B256>)> {
     let blocks = (0..=view.latest().number())
         .map(|number| view.sealed(number).unwrap().unwrap())
@@ -63,7 +64,7 @@ pub fn fingerprint(view: &View) -> Vec<(u64, B256, Vec<B256>)> {
         .collect()
 }
 
-/// A node on the machine's clock and disk, not started.
+/// Opens a node on the machine's clock and disk, without starting it.
 pub fn open_node(settings: Settings) -> Result<Node, NodeError> {
     let surroundings = Surroundings {
         clock: Arc::new(SystemClock::default()),
@@ -80,13 +81,13 @@ impl Bench {
         Self::open(settings(datadir, wallets), clock, Arc::new(RealDisk)).unwrap()
     }
 
-    /// A development chain.
+    /// Creates a node with a development chain.
     pub fn developing(datadir: &Path, wallets: &[Wallet]) -> Self {
         let settings = Settings { development: Some(Development::default()), ..settings(datadir, wallets) };
         Self::open(settings, Arc::new(SteppedClock::default()), Arc::new(RealDisk)).unwrap()
     }
 
-    /// Starts on a clock that may have run before.
+    /// Starts a node on a clock that may have run before.
     pub fn open(
         settings: Settings,
         clock: Arc<SteppedClock>,
@@ -114,7 +115,7 @@ impl Bench {
         self.node.view().expect("the node has started")
     }
 
-    /// One step later: one tick.
+    /// Advances the clock by one step and ticks.
     pub fn tick(&mut self) {
         self.try_tick().unwrap();
     }
@@ -124,13 +125,13 @@ impl Bench {
         self.producer.tick(self.clock.now(), &mut || true)
     }
 
-    /// Time until the block being built is due.
+    /// Returns the time until the block being built is due.
     pub fn time_left(&self) -> Duration {
         let due = self.producer.due().expect("time ends blocks");
         due.saturating_sub(self.clock.elapsed())
     }
 
-    /// Ticks until the block being built now is sealed.
+    /// Ticks until the current block being built is sealed.
     pub fn seal(&mut self) {
         let number = self.view().pending().number();
         while self.view().latest().number() < number {
@@ -139,24 +140,24 @@ impl Bench {
     }
 }
 
-/// An account that nobody has the key of.
+/// An account without a known key.
 pub const SOMEBODY: Address = Address::repeat_byte(0x77);
 
-/// A development chain of three wallets.
+/// Creates a development chain with three wallets.
 pub fn start() -> (tempfile::TempDir, Vec<Wallet>, Bench) {
     let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(3));
     let bench = Bench::developing(datadir.path(), &wallets);
     (datadir, wallets, bench)
 }
 
-/// Sets the balance of [`SOMEBODY`].
+/// Returns an override of the balance of [`SOMEBODY`].
 pub fn balance(wei: u64) -> Override {
     Override { address: SOMEBODY, change: Change::Balance(U256::from(wei)) }
 }
 
-/// Ends the process without any goodbye and starts again; the chain must be the same, and go on.
+/// Ends the process without a clean stop and starts again. Asserts that the chain is the same and continues.
 pub fn restart(datadir: &tempfile::TempDir, wallets: &[Wallet], bench: Bench) -> Bench {
-    // Not the view: it keeps the store open, which one process opens once.
+    // Not the view itself: it keeps the store open, and a process can open a store only once.
     let facts =
         |view: &View| (fingerprint(view), view.safe(), view.finalized(), view.pending().block.header.clone());
     let (before, clock) = (facts(&bench.view()), bench.clock.clone());

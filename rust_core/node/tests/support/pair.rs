@@ -1,4 +1,4 @@
-//! A sequencer and a follower of it in one process, over a real socket.
+//! A sequencer and its follower in one process, connected by a real socket.
 
 use std::{
     path::{Path, PathBuf},
@@ -21,7 +21,7 @@ pub fn serving(datadir: &Path, wallets: &[Wallet]) -> Settings {
     Settings { role: Role::Sequencer { feed: Some(socket(datadir)) }, ..settings(datadir, wallets) }
 }
 
-/// A follower of the sequencer with these settings.
+/// Creates a follower of the sequencer with these settings.
 pub fn follower_of(settings: &Settings, clock: Arc<dyn Clock>, disk: Arc<dyn Disk>) -> Arc<Node> {
     let role = Role::Follower { feed: socket(&settings.datadir), name: "one".to_owned() };
     let settings = Settings { role, ..settings.clone() };
@@ -29,7 +29,7 @@ pub fn follower_of(settings: &Settings, clock: Arc<dyn Clock>, disk: Arc<dyn Dis
     Arc::new(Node::open(settings, Surroundings { clock, randomness, secret, disk }).unwrap())
 }
 
-/// A started follower with settings of its own, of the sequencer in another data directory.
+/// Creates and starts a follower with settings of its own, whose sequencer has another data directory.
 pub fn follow_from(
     settings: &Settings,
     sequencer: &Path,
@@ -44,22 +44,22 @@ pub fn follow_from(
     node
 }
 
-/// As [`follower_of`], started.
+/// Does the same as [`follower_of`], and starts the follower.
 pub fn follow(settings: &Settings, clock: Arc<dyn Clock>, disk: Arc<dyn Disk>) -> Arc<Node> {
     let node = follower_of(settings, clock, disk);
     node.start();
     node
 }
 
-/// A follower on the real disk.
+/// Creates and starts a follower on the real disk.
 pub fn follow_here(settings: &Settings, clock: Arc<dyn Clock>) -> Arc<Node> {
     follow(settings, clock, Arc::new(RealDisk))
 }
 
-/// The follower's view, once it is as far as the sequencer's.
+/// Waits until the follower has caught up with the sequencer's view; returns the follower's view.
 pub fn caught_up(sequencer: &Node, follower: &Node) -> Arc<View> {
     let wanted = sequencer.view().unwrap();
-    // What is safe and finalized changes without a step.
+    // The safe and finalized blocks change without a step.
     let at = |view: &View| (view.place(), view.safe(), view.finalized());
     let there = || {
         let view = follower.view()?;

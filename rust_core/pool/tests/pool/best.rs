@@ -1,4 +1,4 @@
-//! What the builder sees while it takes transactions.
+//! Order in which the builder receives transactions.
 
 use foreseal_pool::{DropReason, Pool, PoolConfig};
 
@@ -26,7 +26,8 @@ fn by_effective_tip_then_arrival() {
         chain.submit(&pool, &key.dynamic(0, max_fee * GWEI, tip * GWEI)).unwrap();
     }
     assert_eq!(order(&pool, 0), [1, 2, 4, 0, 3]);
-    // Base fee 4 gwei leaves 2 of the third; 7 gwei leaves 3 of the second and nothing of the third.
+    // Base fee 4 gwei leaves the third a tip of 2 gwei. Base fee 7 gwei leaves the second a tip of 3 gwei and
+    // excludes the third.
     assert_eq!(order(&pool, 4_000_000_000), [1, 4, 2, 0, 3]);
     assert_eq!(order(&pool, 7_000_000_000), [4, 1, 0, 3]);
     assert_eq!(order(&pool, 25_000_000_000), [4]);
@@ -109,13 +110,14 @@ fn the_pool_may_change_meanwhile() {
     }
     let mut best = pool.best(0, 0);
     let first = best.next().unwrap();
-    // Another sender arrives, the first one's follower is replaced, the second one's head goes.
+    // Another sender arrives, the first sender's follower is replaced, and the second sender's head is
+    // discarded.
     chain.submit(&pool, &keys[2].legacy(0, 9 * GWEI)).unwrap();
     let replacement = chain.submit(&pool, &keys[0].legacy(1, 8 * GWEI)).unwrap().hash;
     let head = pool.content_of(&keys[1].address).pooled[0].hash();
     pool.discard(&head, DropReason::Rejected(String::new()));
     let rest: Vec<_> = best.map(|t| t.hash()).collect();
-    // The snapshot's heads stay; what follows is read when its turn comes.
+    // The heads of the snapshot stay. Later transactions are read when their turn comes.
     assert_eq!(first.sender(), keys[0].address);
     assert_eq!(rest, [replacement, head]);
 }

@@ -18,7 +18,7 @@ use foreseal_types::{ChainSpec, DEV_CHAIN_ID};
 
 use crate::chain::{Chain, GWEI, Key, pool, rich};
 
-/// Two sidecars of one blob each, in both versions. Proving takes a while, so once.
+/// Two sidecars of one blob each, in both versions. Computing the proofs is slow, so it happens once.
 static SIDECARS: LazyLock<[(BlobTransactionSidecar, BlobTransactionSidecarEip7594); 2]> =
     LazyLock::new(|| {
         [b"one".as_slice(), b"another"].map(|data| {
@@ -33,7 +33,7 @@ fn cells(which: usize) -> Sidecar {
     Sidecar::Eip7594(SIDECARS[which].1.clone())
 }
 
-/// A blob transaction in the pooled form, with the hashes of the sidecar.
+/// Returns a blob transaction in the pooled form, with the hashes of the sidecar.
 fn blob(key: &Key, fees: (u128, u128, u128), sidecar: Sidecar) -> Vec<u8> {
     let hashes = sidecar.versioned_hashes().collect();
     blob_with(key, fees, sidecar, hashes)
@@ -76,7 +76,7 @@ fn accepted_with_cell_proofs_and_kept_with_its_sidecar() {
     assert!(pooled.sidecar().is_some() && pooled.has_blobs());
     assert_eq!(pooled.encoded(), raw);
     assert_eq!(pooled.size(), raw.len());
-    // The block's form has the hash and no sidecar.
+    // The block form has the hash and no sidecar.
     assert!(pooled.transaction().encoded().len() < 300);
     assert_eq!(*pooled.transaction().envelope().tx_hash(), hash);
     assert_eq!(chain.submit(&pool, &raw), Err(PoolError::AlreadyKnown));
@@ -192,7 +192,7 @@ fn replaced_by_a_tenth_more_on_all_three_fees() {
         assert_eq!(error.message(), "replacement transaction underpriced");
         assert!(error.data().contains(&("wantMaxFeePerBlobGas", U256::from(11 * GWEI))));
     }
-    // Without blobs there is no blob fee that could be a tenth higher.
+    // Without blobs there is no blob fee, so it cannot be a tenth higher.
     let pool = pool();
     chain.submit(&pool, &blob(&key, FEES, cells(0))).unwrap();
     let plain = chain.submit(&pool, &key.legacy(0, 100 * GWEI)).unwrap_err();

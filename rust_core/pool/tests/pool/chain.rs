@@ -1,4 +1,4 @@
-//! A chain to submit to: accounts in a map, keys, and one-line transactions.
+//! A minimal chain for submissions: accounts in a map, keys, and one-line transactions.
 
 use std::{collections::HashMap, collections::HashSet, sync::Arc};
 
@@ -21,7 +21,7 @@ use revm_bytecode::Bytecode;
 /// 1 gwei in wei.
 pub const GWEI: u128 = 1_000_000_000;
 
-/// The pending view of a chain, as simple as it can be.
+/// A minimal pending view of a chain.
 #[derive(Clone)]
 pub struct Chain {
     pub spec: ChainSpec,
@@ -64,7 +64,7 @@ impl PendingHead for Chain {
 }
 
 impl Chain {
-    /// The development chain with nobody on it, base fee 1 gwei.
+    /// Creates the development chain without accounts, base fee 1 gwei.
     pub fn new() -> Self {
         let settings = DevGenesis {
             chain_id: DEV_CHAIN_ID,
@@ -81,7 +81,7 @@ impl Chain {
         Self { spec, header, accounts: HashMap::new(), codes: HashMap::new(), preconfirmed: HashSet::new() }
     }
 
-    /// Gives a key's account a balance (wei).
+    /// Sets the balance of a key's account (wei).
     pub fn fund(&mut self, key: &Key, balance: u128) {
         self.accounts.entry(key.address).or_default().balance = U256::from(balance);
     }
@@ -100,19 +100,19 @@ impl Chain {
         decode_submission(raw, &pool.rules(&self.spec, &self.header))
     }
 
-    /// Both phases of admission.
+    /// Runs both phases of admission.
     pub fn submit(&self, pool: &Pool, raw: &[u8]) -> Result<Added, PoolError> {
         pool.add(self.decode(pool, raw)?, || self)
     }
 
-    /// What a step that included `transactions` says to the pool, with the accounts as they are now.
+    /// Reports a step that included `transactions` to the pool, with the current accounts.
     pub fn step(&self, pool: &Pool, transactions: &[&[u8]]) -> Vec<foreseal_pool::Dropped> {
         let included: Vec<_> =
             transactions.iter().map(|raw| Arc::new(Transaction::decode(raw).unwrap())).collect();
         pool.on_step(&included, &self.diff())
     }
 
-    /// Every account as a diff.
+    /// Returns every account as a diff.
     pub fn diff(&self) -> StateDiff {
         let mut accounts: Vec<_> = self
             .accounts
@@ -149,7 +149,7 @@ impl Key {
         sign_message(self.secret, hash).unwrap()
     }
 
-    /// Signs and encodes.
+    /// Signs and encodes a transaction.
     pub fn raw<T: SignableTransaction<Signature>>(&self, transaction: T) -> Vec<u8>
     where
         EthereumTxEnvelope<TxEip4844>: From<alloy_consensus::Signed<T>>,
@@ -158,12 +158,12 @@ impl Key {
         EthereumTxEnvelope::from(transaction.into_signed(signature)).encoded_2718()
     }
 
-    /// A transfer of nothing with EIP-1559 fees (wei per gas).
+    /// Returns a transfer of zero wei with EIP-1559 fees (wei per gas).
     pub fn dynamic(&self, nonce: u64, max_fee: u128, tip: u128) -> Vec<u8> {
         self.raw(TxEip1559 { max_fee_per_gas: max_fee, max_priority_fee_per_gas: tip, ..transfer(nonce) })
     }
 
-    /// A transfer of nothing with a gas price (wei per gas).
+    /// Returns a transfer of zero wei with a gas price (wei per gas).
     pub fn legacy(&self, nonce: u64, gas_price: u128) -> Vec<u8> {
         self.raw(TxLegacy {
             chain_id: Some(DEV_CHAIN_ID),
@@ -176,7 +176,7 @@ impl Key {
         })
     }
 
-    /// As `legacy`, with an empty access list.
+    /// Returns a transfer like `legacy`, with an empty access list (EIP-2930).
     pub fn access_list(&self, nonce: u64, gas_price: u128) -> Vec<u8> {
         self.raw(TxEip2930 {
             chain_id: DEV_CHAIN_ID,
@@ -189,12 +189,12 @@ impl Key {
     }
 }
 
-/// Nonces of a list of pooled transactions.
+/// Returns the nonces of pooled transactions.
 pub fn nonces(transactions: &[Arc<PooledTransaction>]) -> Vec<u64> {
     transactions.iter().map(|transaction| transaction.nonce()).collect()
 }
 
-/// A transfer of nothing, to fill in.
+/// Returns an unsigned transfer of zero wei as a template.
 pub fn transfer(nonce: u64) -> TxEip1559 {
     TxEip1559 {
         chain_id: DEV_CHAIN_ID,
@@ -207,7 +207,7 @@ pub fn transfer(nonce: u64) -> TxEip1559 {
     }
 }
 
-/// A key with a thousand ether, and its chain.
+/// Returns a key with a thousand ether, and its chain.
 pub fn rich(seed: u64) -> (Chain, Key) {
     let (mut chain, key) = (Chain::new(), Key::new(seed));
     chain.fund(&key, 1_000 * GWEI * GWEI);

@@ -1,4 +1,4 @@
-//! The error table of the specification, row by row, and which error comes first.
+//! The error table of the specification, row by row, and the precedence of the errors.
 
 use alloy_primitives::U256;
 use foreseal_pool::PoolError;
@@ -80,7 +80,7 @@ fn same_bytes_pooled_then_preconfirmed_then_sealed() {
     assert_eq!(chain.submit(&pool, &raw).unwrap_err().message(), "already known");
     chain.set_nonce(&key, 1);
     chain.preconfirmed.insert(hash);
-    // Published, and the pool not told yet; then told.
+    // The step is published before the pool is notified of it.
     assert_eq!(chain.submit(&pool, &raw).unwrap_err().message(), "already known");
     assert!(chain.step(&pool, &[&raw]).is_empty());
     assert_eq!(pool.counts().pooled, 0);

@@ -1,11 +1,11 @@
-//! Limits, and who leaves when one is reached.
+//! Limits of the pool, and the choice of transactions to evict.
 
 use alloy_consensus::TxEip1559;
 use foreseal_pool::{Added, DropReason, Pool, PoolConfig, PoolError, Status};
 
 use crate::chain::{Chain, GWEI, Key, nonces, transfer};
 
-/// A chain where the keys 1 to `keys` are rich.
+/// Creates a chain where the keys 1 to `keys` are rich.
 fn crowd(keys: u64) -> (Chain, Vec<Key>) {
     let mut chain = Chain::new();
     let keys: Vec<_> = (1..=keys).map(Key::new).collect();
@@ -37,7 +37,7 @@ fn the_cheapest_leaves_and_a_cheaper_newcomer_is_refused() {
     let full = PoolError::PoolFull { limit: 3 };
     assert_eq!(full.message(), "transaction pool is full");
     assert_eq!(chain.submit(&pool, &keys[3].legacy(0, 2 * GWEI)), Err(full.clone()));
-    // Equal to the cheapest, and later.
+    // The newcomer pays the same as the cheapest one and arrives later.
     assert_eq!(chain.submit(&pool, &keys[3].legacy(0, 3 * GWEI)), Err(full));
     let added = chain.submit(&pool, &keys[3].legacy(0, 3 * GWEI + 1)).unwrap();
     assert_eq!(evicted(&added), [hashes[1]]);
@@ -54,7 +54,7 @@ fn price_is_the_effective_tip_under_the_base_fee() {
     let pool = pool_of(2);
     let high_tip = chain.submit(&pool, &keys[0].dynamic(0, 10 * GWEI, 9 * GWEI)).unwrap().hash;
     let high_max = chain.submit(&pool, &keys[1].dynamic(0, 100 * GWEI, 2 * GWEI)).unwrap().hash;
-    // 9 gwei against 2 at base fee 0; 1 gwei against 2 at base fee 9 gwei.
+    // Effective tips: 9 gwei against 2 at base fee 0, but 1 gwei against 2 at base fee 9 gwei.
     pool.on_fees(9_000_000_000, 0);
     let added = chain.submit(&pool, &keys[2].dynamic(0, 50 * GWEI, 5 * GWEI)).unwrap();
     assert_eq!(evicted(&added), [high_tip]);
@@ -79,7 +79,7 @@ fn a_tail_leaves_not_a_middle() {
     for (nonce, price) in [(0, 9), (1, 1), (2, 8)] {
         chain.submit(&pool, &keys[0].legacy(nonce, price * GWEI)).unwrap();
     }
-    // The cheapest of all is in the middle; the tail is the cheapest that may leave.
+    // The cheapest of all is in the middle of a queue. The cheapest tail leaves.
     let added = chain.submit(&pool, &keys[1].legacy(0, 9 * GWEI)).unwrap();
     assert_eq!(evicted(&added).len(), 1);
     assert_eq!(nonces(&pool.content_of(&keys[0].address).pooled), [0, 1]);
@@ -108,7 +108,7 @@ fn waiting_ones_leave_before_those_that_can_run() {
     chain.submit(&pool, &keys[1].legacy(0, 2 * GWEI)).unwrap();
     let added = chain.submit(&pool, &keys[2].legacy(0, GWEI)).unwrap();
     assert_eq!(evicted(&added), [waiting]);
-    // And one that would wait moves nobody that can run.
+    // A newcomer that would wait evicts no transaction that can run.
     assert!(matches!(chain.submit(&pool, &keys[3].legacy(1, 100 * GWEI)), Err(PoolError::PoolFull { .. })));
 }
 
@@ -140,7 +140,8 @@ fn bytes_are_limited_too() {
             ..transfer(0)
         })
     };
-    // It takes the room of two: refused as long as one of them pays more, and then nobody has left.
+    // The large transaction needs the room of two. It is rejected while one of them pays more, and then none
+    // is evicted.
     assert!(matches!(chain.submit(&pool, &large(2 * GWEI + 1)), Err(PoolError::PoolFull { .. })));
     assert_eq!(pool.counts().pooled, 4);
     let added = chain.submit(&pool, &large(10 * GWEI)).unwrap();
@@ -169,7 +170,7 @@ fn a_sender_at_its_limit_fills_gaps_with_its_tail() {
     let added = chain.submit(&pool, &key.legacy(1, GWEI)).unwrap();
     assert_eq!(added.evicted[0].reason, DropReason::SenderFull);
     assert_eq!(nonces(&pool.content_of(&key.address).pooled), [0, 1, 2]);
-    // Replacing is always possible, and others have limits of their own.
+    // Replacement is always possible, and other senders have their own limits.
     chain.submit(&pool, &key.legacy(2, 2 * GWEI)).unwrap();
     chain.submit(&pool, &keys[1].legacy(0, GWEI)).unwrap();
 }

@@ -6,12 +6,12 @@ use proptest::prelude::*;
 
 use crate::chain::{Chain, GWEI, Key, pool, rich};
 
-/// Fees from zero to the largest, the extremes often.
+/// Generates fees from zero to the maximum, with frequent extremes.
 fn fee() -> impl Strategy<Value = u128> {
     prop_oneof![any::<u128>(), 0..1_000_u128, Just(0), Just(u128::MAX), Just(u128::MAX / 11 * 10), Just(GWEI)]
 }
 
-/// The least new fee by a definition of its own: a count of tenths, not a product.
+/// Returns the minimum new fee by an independent definition: a count of tenths, not a product.
 fn least(old: u128) -> Option<u128> {
     old.checked_add(old / 10)?.checked_add(u128::from(!old.is_multiple_of(10)))
 }
@@ -60,7 +60,7 @@ proptest! {
     }
 }
 
-/// Submits `old` and then `new`; whether the second took the first's place.
+/// Submits `old` and then `new`. Returns `true` if `new` replaces `old`.
 fn replaces(chain: &Chain, old: &[u8], new: &[u8]) -> bool {
     let pool = pool();
     let first = chain.submit(&pool, old).unwrap().hash;

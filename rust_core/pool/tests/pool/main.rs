@@ -1,4 +1,4 @@
-//! The pool through its public interface.
+//! Tests of the pool through its public interface.
 #![cfg(test)]
 
 mod best;

@@ -1,4 +1,4 @@
-//! The pool against a slow one: lists, sorted anew for every answer.
+//! Comparison of the pool with a slow model: lists that are sorted anew for every answer.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use crate::chain::{Chain, GWEI, Key, pool};
 
 const SENDERS: u64 = 4;
 
-/// One thing that happens to a pool.
+/// One operation on a pool.
 #[derive(Clone, Debug)]
 enum Operation {
     Submit {
@@ -19,12 +19,12 @@ enum Operation {
         max_fee: u128,
         tip: u128,
     },
-    /// The sender's first transactions are included.
+    /// Includes the sender's first transactions.
     Include {
         sender: u64,
         count: u64,
     },
-    /// The balance becomes so many times a gwei times 21,000.
+    /// Sets the balance to `gwei` gwei times 21,000.
     Balance {
         sender: u64,
         gwei: u128,
@@ -33,7 +33,7 @@ enum Operation {
         which: usize,
     },
     BaseFee(u64),
-    /// Blocks are unwound down to this nonce; what the pool held stays.
+    /// Unwinds blocks down to this nonce; pooled transactions stay.
     Unwind {
         sender: u64,
         nonce: u64,
@@ -71,7 +71,7 @@ impl Entry {
     }
 }
 
-/// What the pool should be, in fees of whole gwei.
+/// Slow model of the pool, with fees in whole gwei.
 struct Model {
     chain: Chain,
     keys: Vec<Key>,
@@ -124,7 +124,7 @@ impl Model {
         self.entries.retain(|entry| entry.nonce >= accounts[&entry.sender].nonce);
     }
 
-    /// A sender's transactions that can run, fees aside.
+    /// Returns a sender's transactions that can run, fees aside.
     fn run(&self, sender: Address) -> Vec<&Entry> {
         let account = self.chain.accounts[&sender];
         let mut run = Vec::new();
@@ -137,7 +137,7 @@ impl Model {
         run
     }
 
-    /// Sorted again for every single transaction.
+    /// Returns the hashes, best first; sorts again for every single transaction.
     fn best(&self) -> Vec<B256> {
         let mut queues: HashMap<Address, Vec<&Entry>> =
             self.keys.iter().map(|key| (key.address, self.run(key.address))).collect();
@@ -166,7 +166,7 @@ impl Model {
     }
 }
 
-/// Does the same to both; the answers must agree.
+/// Applies the operation to both and checks that the results agree.
 fn apply(model: &mut Model, pool: &foreseal_pool::Pool, operation: &Operation) {
     match *operation {
         Operation::Submit { sender, nonce, max_fee, tip } => {
@@ -253,7 +253,7 @@ proptest! {
     }
 }
 
-/// Whether a sender's pooled nonces have a gap that was not there when each was added to the others.
+/// Counts the gaps between a sender's pooled nonces.
 fn gaps(nonces: &[u64]) -> usize {
     nonces.windows(2).filter(|pair| pair[1] != pair[0] + 1).count()
 }
@@ -298,7 +298,7 @@ proptest! {
             let gaps_before: Vec<_> = model.keys.iter().map(|key| gaps(&of(key))).collect();
             if let Ok(added) = model.chain.submit(&pool, &raw) {
                 for (other, gaps_before) in model.keys.iter().zip(gaps_before) {
-                    // Only the newcomer itself can stand behind a gap.
+                    // Only the newcomer itself can be behind a new gap.
                     let new = usize::from(other.address == key.address);
                     prop_assert!(gaps(&of(other)) <= gaps_before + new);
                 }

@@ -1,4 +1,4 @@
-//! Queues: gaps, funds, steps, unwound blocks, and what the pool says about each transaction.
+//! Sender queues: gaps, funds, steps, unwound blocks, and the status of each transaction.
 
 use std::sync::Arc;
 
@@ -42,7 +42,7 @@ fn next_nonce_is_the_greater_of_state_and_pool() {
     for nonce in [5, 6, 8] {
         chain.submit(&pool, &key.legacy(nonce, GWEI)).unwrap();
     }
-    // A view may be ahead of the pool for a moment.
+    // A view may briefly be ahead of the pool.
     let expected = [(5, 7), (6, 7), (7, 7), (8, 9), (9, 9), (100, 100), (4, 4)];
     for (state, next) in expected {
         assert_eq!(pool.next_nonce(&key.address, state), next, "state nonce {state}");
@@ -97,7 +97,7 @@ fn who_can_no_longer_pay_waits_until_funds_arrive() {
     assert_eq!(pool.status(&second), Status::Queued(Waiting::Predecessor { nonce: 0 }));
     assert_eq!((pool.counts().pooled, pool.counts().queued), (0, 2));
     assert_eq!(pool.best(0, 0).count(), 0);
-    // It still holds its nonces.
+    // The waiting transactions still occupy their nonces.
     assert_eq!(pool.next_nonce(&key.address, 0), 2);
 
     chain.fund(&key, 2 * GWEI * GWEI);
@@ -154,7 +154,7 @@ fn an_unwound_block_returns_and_nonces_fall() {
     assert_eq!((pool.counts().pooled, pool.counts().queued), (1, 0));
 
     chain.set_nonce(&key, 0);
-    // Between the unwind and the report the pool knows less than the view, and must stand it.
+    // Between the unwind and the report the pool is behind the view, and must tolerate that.
     chain.submit(&pool, &raws[0]).unwrap();
     let unwound: Vec<_> = raws[..2].iter().map(|raw| Arc::new(Transaction::decode(raw).unwrap())).collect();
     assert!(pool.reinsert(&unwound, || &chain).unwrap().is_empty());
@@ -243,8 +243,8 @@ fn what_the_pool_holds() {
 
 #[test]
 fn the_view_is_loaded_under_the_lock() {
-    // A submission that raced with its own inclusion must not come back: the view is asked after the lock is taken,
-    // so a refusal always rests on the newest one.
+    // A submission that raced with its own inclusion must not come back. The view is loaded after the lock is
+    // acquired, so a rejection always rests on the newest view.
     let (mut chain, key) = rich(1);
     let pool = pool();
     let submission = chain.decode(&pool, &key.legacy(0, GWEI)).unwrap();

@@ -1,4 +1,4 @@
-//! Replicas do what they are told, and are then what the pool is.
+//! Replicas apply events and then equal the pool.
 
 use foreseal_pool::PoolConfig;
 use proptest::prelude::*;
@@ -21,7 +21,7 @@ proptest! {
     }
 }
 
-/// What is under one lock is one event: a replica shows nothing between.
+/// All changes under one lock are one event: a replica shows no intermediate state.
 #[test]
 fn what_happens_at_once_is_told_at_once() {
     let mut world = World::new(&PoolConfig::default());
@@ -54,7 +54,7 @@ fn who_no_longer_listens_is_told_nothing_and_a_snapshot_listens_to_nobody() {
     assert!(world.events().is_empty());
 }
 
-/// The sidecar comes with the transaction, and nothing is signed anew.
+/// The sidecar arrives with the transaction, and nothing is signed again.
 #[test]
 fn a_replica_has_the_sidecar() {
     let mut world = World::new(&PoolConfig::default());

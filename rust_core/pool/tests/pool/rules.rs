@@ -1,4 +1,4 @@
-//! What is refused before any state is read.
+//! Submissions that are rejected before any state is read.
 
 use std::path::PathBuf;
 
@@ -15,7 +15,7 @@ fn refusal(chain: &Chain, raw: &[u8]) -> PoolError {
     chain.submit(&pool(), raw).unwrap_err()
 }
 
-/// The development chain with one fork field changed.
+/// Creates the development chain with one fork field changed.
 fn chain_with(change: impl FnOnce(&mut alloy_genesis::Genesis)) -> Chain {
     let mut genesis = Chain::new().spec.genesis().clone();
     change(&mut genesis);
@@ -28,7 +28,7 @@ fn bytes_that_are_no_transaction() {
     let good = key.dynamic(0, GWEI, 1);
     let mut trailing = good.clone();
     trailing.push(0);
-    // The payload's length in more bytes than it needs.
+    // The length of the payload uses more bytes than it needs.
     let mut long_form = vec![2, 0xf9, 0];
     long_form.extend_from_slice(&good[2..]);
     for raw in
@@ -70,7 +70,7 @@ fn chain_id() {
         refusal(&chain, &key.raw(legacy(Some(1)))),
         PoolError::ChainId { have: 1, want: DEV_CHAIN_ID }
     );
-    // From before EIP-155.
+    // A transaction without EIP-155 names no chain.
     chain.submit(&pool(), &key.raw(legacy(None))).unwrap();
 }
 
@@ -105,7 +105,7 @@ fn gas() {
         key.raw(TxEip1559 { gas_limit, input: Bytes::copy_from_slice(input), ..transfer(0) })
     };
     assert_eq!(refusal(&chain, &with(20_999, &[])), PoolError::IntrinsicGas { have: 20_999, want: 21_000 });
-    // EIP-2028: 16 a byte; EIP-7623: a floor of 40 a byte.
+    // EIP-2028: 16 gas per byte; EIP-7623: a floor of 40 gas per byte.
     let input = [1; 100];
     assert_eq!(
         refusal(&chain, &with(22_599, &input)),
@@ -159,7 +159,7 @@ fn fees_and_nonce() {
     );
     assert_eq!(refusal(&chain, &key.dynamic(u64::MAX, GWEI, 1)), PoolError::NonceMax);
     chain.submit(&pool(), &key.dynamic(u64::MAX - 1, GWEI, 1)).unwrap();
-    // Nobody has that much; the sum does not wrap.
+    // No balance covers that cost, and the sum does not wrap.
     let error = refusal(&chain, &key.dynamic(0, u128::MAX, u128::MAX));
     assert!(matches!(error, PoolError::InsufficientFunds { .. }), "{error}");
     let all = key.raw(TxEip1559 { value: U256::MAX, ..transfer(0) });
@@ -224,7 +224,7 @@ fn set_code_transactions() {
     assert_eq!(refusal(&chain, &set_code(&key, Vec::new())), PoolError::EmptyAuthorizationList);
     chain.submit(&pool(), &set_code(&key, vec![authorization(&key)])).unwrap();
     let many = vec![authorization(&key); 4];
-    // EIP-7702: 25,000 each.
+    // EIP-7702: 25,000 gas per authorization.
     assert_eq!(
         refusal(&chain, &set_code(&key, many)),
         PoolError::IntrinsicGas { have: 100_000, want: 121_000 }
@@ -239,7 +239,7 @@ fn senders_with_code() {
     chain.submit(&pool(), &raw).unwrap();
     chain.set_code(&key, Bytecode::new_raw(Bytes::from_static(&[0x60, 0])));
     assert_eq!(refusal(&chain, &raw), PoolError::SenderHasCode);
-    // A code that cannot be read is the node's fault, not the sender's.
+    // Unreadable code is a failure of the node, not of the sender.
     chain.accounts.get_mut(&key.address).unwrap().code_hash = B256::repeat_byte(1);
     assert!(matches!(refusal(&chain, &raw), PoolError::State(_)));
 }
@@ -260,7 +260,7 @@ fn many_keep_their_order() {
     }
 }
 
-/// The recorded exchanges of the execution API, where the shared vectors are at hand.
+/// Uses the recorded exchanges of the execution API; skipped without the shared vectors.
 #[test]
 fn samples_of_the_execution_api_are_accepted() {
     let shared = std::env::var_os("FORESEAL_SHARED")

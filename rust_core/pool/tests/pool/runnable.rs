@@ -1,4 +1,4 @@
-//! Submissions that are only wanted if they can run at once.
+//! Submissions that are accepted only if they can run at once.
 
 use foreseal_pool::{Admission, Pool, PoolError, Status, Waiting};
 use proptest::prelude::*;
@@ -61,7 +61,7 @@ fn errors_are_those_of_any_submission() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Added if and only if an ordinary submission of the same bytes would be able to run.
+    /// Checks that a submission is added if and only if an ordinary submission of the same bytes could run.
     #[test]
     fn it_is_added_exactly_if_it_can_run(
         base_fee in 0..3_u64,

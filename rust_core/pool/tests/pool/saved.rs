@@ -1,4 +1,4 @@
-//! The pool as a file.
+//! Saving and restoring the pool.
 
 use foreseal_pool::{DropReason, Pool, RestoreError, Status};
 
@@ -110,12 +110,13 @@ fn a_right_checksum_over_wrong_lengths() {
     assert_eq!(with(&[1, 0, 0, 0, 9, 0, 0, 0, 1]), Err(RestoreError::Length { entry: 0 }));
     assert_eq!(with(&[0xff; 4]), Err(RestoreError::Length { entry: 0 }));
     assert_eq!(with(&[0, 0, 0, 0, 1]), Err(RestoreError::Length { entry: 0 }));
-    // A whole file with an entry that is no transaction: the rest is restored.
+    // An intact file with an entry that is not a transaction: only that entry is dropped.
     let restored = with(&[1, 0, 0, 0, 1, 0, 0, 0, 0xc0]).unwrap();
     assert_eq!((restored.added, restored.dropped.len()), (0, 1));
 }
 
-/// What nobody signed comes in by its own door alone; a saved pool is the node's own.
+/// Unsigned transactions enter only through their own function, but a saved pool may contain them: it is the
+/// node's own.
 #[test]
 fn impersonated_ones_are_saved_and_never_submitted() {
     use alloy_consensus::TxLegacy;

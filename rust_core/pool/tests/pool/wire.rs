@@ -1,4 +1,4 @@
-//! Answers and events as bytes.
+//! Encoding of responses and events.
 
 use std::sync::LazyLock;
 
@@ -41,7 +41,7 @@ fn state_error() -> impl Strategy<Value = StateError> {
     ]
 }
 
-/// Every error that there is.
+/// Generates every error.
 fn error() -> impl Strategy<Value = PoolError> {
     use PoolError as E;
     let fixed = prop::sample::select(vec![
@@ -109,14 +109,14 @@ fn admission() -> impl Strategy<Value = Admission> {
     prop_oneof![added.prop_map(Admission::Added), waiting().prop_map(Admission::WouldWait)]
 }
 
-/// Events of every kind, from a short history.
+/// Encoded events of every kind, from a short history.
 static EVENTS: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
     let mut runner = proptest::test_runner::TestRunner::deterministic();
     let mut world = World::new(&small());
     let mut events = Vec::new();
     for _ in 0..120 {
         let operation = operation().new_tree(&mut runner).unwrap().current();
-        // Its many bytes are all the same to a decoder.
+        // A blob is large, and a decoder treats all its bytes alike.
         if !matches!(operation, Operation::SubmitBlob) {
             world.apply(&operation);
             events.extend(world.events());
@@ -146,7 +146,7 @@ proptest! {
         prop_assert!(Admission::decode(&out).is_err());
     }
 
-    /// Whatever is read can be done, and is written as it was read.
+    /// Every event that decodes can be applied, and its encoding round-trips.
     #[test]
     fn broken_events_are_refused_or_done(
         which in any::<prop::sample::Index>(),

@@ -1,4 +1,4 @@
-//! A pool, everything that can happen to it, and replicas that hear of it.
+//! A pool under random operations, and the replicas that follow it.
 
 use std::{
     collections::BTreeMap,
@@ -18,13 +18,13 @@ use crate::chain::{Chain, GWEI, Key, nonces};
 
 const SENDERS: u64 = 4;
 
-/// A transaction with a blob and its sidecar; proving takes a while.
+/// A blob transaction with its sidecar, and its sender. Computing the proofs is slow.
 pub static BLOB: LazyLock<(Address, Bytes)> = LazyLock::new(|| {
     let wallet = Wallet::numbered(0);
     (wallet.address, wallet.blob(0, wallet.address, 7))
 });
 
-/// The bytes of what happened.
+/// Listener that collects encoded events.
 #[derive(Default)]
 pub struct Wire(Mutex<Vec<Vec<u8>>>);
 
@@ -46,7 +46,7 @@ pub fn bytes(event: &PoolEvent) -> Vec<u8> {
     out
 }
 
-/// One thing that happens.
+/// One operation on the world.
 #[derive(Clone, Debug)]
 pub enum Operation {
     Submit {
@@ -58,7 +58,7 @@ pub enum Operation {
         runnable: bool,
     },
     SubmitBlob,
-    /// The sender's next nonces are used: by its pooled transactions, or by others.
+    /// Uses the sender's next nonces, by its pooled transactions or by others.
     Include {
         sender: u64,
         count: u64,
@@ -77,21 +77,21 @@ pub enum Operation {
         blob_base_fee: u128,
         by_step: bool,
     },
-    /// The newest steps are undone: their transactions come back, up to so many.
+    /// Unwinds up to `count` of the last included transactions; they return to the pool.
     Unwind {
         count: usize,
     },
     Snapshot,
     Reset,
-    /// A saved pool is read in.
+    /// Restores the saved pool.
     Restore,
-    /// A replica begins in the middle.
+    /// Adds a replica that joins late.
     Join,
-    /// A replica no longer hears anything.
+    /// Disconnects a replica from the events.
     Cut {
         which: usize,
     },
-    /// It is told the whole.
+    /// Reconnects every disconnected replica with a whole-pool event.
     Return,
 }
 
@@ -122,12 +122,12 @@ pub fn operation() -> impl Strategy<Value = Operation> {
 
 struct Replica {
     pool: Pool,
-    /// The number of the next arrival there and here, when it was told the whole last.
+    /// Numbers of the next arrival in the replica and in the leader, at the last whole-pool event.
     began: (u64, u64),
     away: bool,
 }
 
-/// A pool, what is around it, and its replicas.
+/// A pool with its chain, its history and its replicas.
 pub struct World {
     chain: Chain,
     keys: Vec<Key>,
@@ -135,14 +135,14 @@ pub struct World {
     wire: Arc<Wire>,
     replicas: Vec<Replica>,
     fees: (u64, u128),
-    /// What steps took, the oldest first.
+    /// Transactions that steps included, oldest first.
     included: Vec<Arc<Transaction>>,
     snapshot: Option<PoolSnapshot>,
     hashes: Vec<B256>,
     saved: Option<Vec<u8>>,
 }
 
-/// All that can be seen of a pool.
+/// Observable state of a pool.
 #[derive(Debug, PartialEq)]
 pub struct Seen {
     counts: PoolCounts,
@@ -214,7 +214,7 @@ impl World {
         self.leader.reinsert(&back, || &self.chain).unwrap();
     }
 
-    /// The replica is told everything, and from now on all that happens.
+    /// Sends the whole pool to the replica, which then receives all later events.
     fn tell_whole(&self, replica: &mut Replica) {
         let before = replica.pool.next_arrival();
         let known: Vec<_> = replica.pool.all().iter().map(|one| one.hash()).collect();
@@ -279,7 +279,7 @@ impl World {
             O::Reset => {
                 if let Some(snapshot) = &self.snapshot {
                     self.leader.reset(snapshot);
-                    // The fees are those of that time, too.
+                    // The reset also restores the fees of the snapshot, so set the current ones.
                     self.leader.on_fees(self.fees.0, self.fees.1);
                 }
             }
@@ -310,12 +310,12 @@ impl World {
         &self.replicas[0].pool
     }
 
-    /// What happened since the last look.
+    /// Returns the events since the last call.
     pub fn events(&self) -> Vec<Vec<u8>> {
         self.wire.take()
     }
 
-    /// The replicas hear what happened.
+    /// Applies the new events to all connected replicas.
     fn hear(&self) {
         for told in self.wire.take() {
             for replica in self.replicas.iter().filter(|replica| !replica.away) {
@@ -344,7 +344,7 @@ impl World {
         }
     }
 
-    /// All replicas that hear are what the pool is.
+    /// Checks that every connected replica equals the leader.
     pub fn check(&self) {
         self.hear();
         let here = self.see(&self.leader);
@@ -358,7 +358,7 @@ impl World {
     }
 }
 
-/// Few departures are remembered, and few transactions fit.
+/// Settings with a small pool and a short history of dropped transactions.
 pub fn small() -> PoolConfig {
     PoolConfig {
         max_transactions: 12,

@@ -10,10 +10,11 @@ use pyo3::types::{PyBytes, PyList};
 use super::keccak::hash_all;
 use crate::input::Input;
 
-/// A log as Python gives it: address and topics.
+/// A log from Python: address and topics.
 type PyLog = (PyBackedBytes, Vec<PyBackedBytes>);
 
-/// Bloom of `logs`, each an (address, topics) pair of 20 bytes and of at most four times 32 bytes: 256 bytes.
+/// Returns the bloom of `logs`, 256 bytes. Each log is an (address, topics) pair: 20 bytes and up to four
+/// times 32 bytes.
 ///
 /// Raises ValueError if an address or a topic has another length or there are more than four topics,
 /// TypeError if `logs` has another shape.
@@ -26,9 +27,9 @@ pub fn logs_bloom(py: Python<'_>, logs: Vec<PyLog>) -> PyResult<Bound<'_, PyByte
     Ok(PyBytes::new(py, bloom.as_slice()))
 }
 
-/// The bloom of each list of logs in `lists`, in their order: what `logs_bloom` gives for each receipt of a block.
+/// Returns the bloom of each list of logs in `lists`, in order: `logs_bloom` for each receipt of a block.
 ///
-/// Raises as `logs_bloom` does.
+/// Raises the exceptions of `logs_bloom`.
 #[pyfunction]
 pub fn logs_bloom_batch(py: Python<'_>, lists: Vec<Vec<PyLog>>) -> PyResult<Bound<'_, PyList>> {
     for (outer, logs) in lists.iter().enumerate() {
@@ -40,7 +41,8 @@ pub fn logs_bloom_batch(py: Python<'_>, lists: Vec<Vec<PyLog>>) -> PyResult<Boun
     PyList::new(py, blooms.iter().map(|bloom| PyBytes::new(py, bloom.as_slice())))
 }
 
-/// Whether `bloom` (256 bytes) may hold `value`, an address or a topic. False is certain; true may be chance.
+/// Returns `True` if `bloom` (256 bytes) may hold `value`, an address or a topic. `False` is certain; `True`
+/// may be a false positive.
 ///
 /// Raises ValueError if `bloom` is not 256 bytes, TypeError if an argument is neither bytes nor bytearray.
 #[pyfunction]
@@ -48,9 +50,9 @@ pub fn bloom_contains(bloom: Input<'_>, value: Input<'_>) -> PyResult<bool> {
     Ok(holds(parse(&bloom, || "bloom".to_owned())?, &mask(&value)))
 }
 
-/// `bloom_contains` of one `value` for each of `blooms`: the value is hashed once.
+/// Returns `bloom_contains` of one `value` for each of `blooms`; the value is hashed once.
 ///
-/// Raises as `bloom_contains` does.
+/// Raises the exceptions of `bloom_contains`.
 #[pyfunction]
 pub fn bloom_contains_batch(blooms: Vec<PyBackedBytes>, value: Input<'_>) -> PyResult<Vec<bool>> {
     let mask = mask(&value);

@@ -9,17 +9,17 @@ use pyo3::{ffi, intern};
 
 use crate::input::Input;
 
-/// Deepest nesting taken, in and out: bounds the native stack. Nothing in the protocol passes ten.
+/// Deepest nesting accepted, in and out: it bounds the native stack. Nothing in the protocol exceeds ten.
 const MAX_DEPTH: usize = 1024;
 
-/// Bytes that most items fit: a transaction without a long payload.
+/// Initial buffer size in bytes, which fits most items: a transaction without a long payload.
 const USUAL_BYTES: usize = 256;
 
-/// RLP of `item`: bytes, a non-negative int (big-endian, no leading zeros; 0 is the empty string), or a list
-/// or tuple of items.
+/// Returns the RLP of `item`: bytes, a non-negative int (big-endian, no leading zeros; 0 is the empty
+/// string), or a list or tuple of items.
 ///
-/// Raises TypeError for any other type (a str too: it could mean hex or UTF-8), ValueError for a negative int
-/// or for nesting deeper than 1024.
+/// Raises TypeError for any other type (also for a str, which could mean hex or UTF-8), ValueError for a
+/// negative int or for nesting deeper than 1024.
 #[pyfunction]
 pub fn rlp_encode(item: Bound<'_, PyAny>) -> PyResult<Bound<'_, PyBytes>> {
     let mut out = Vec::with_capacity(USUAL_BYTES);
@@ -27,9 +27,10 @@ pub fn rlp_encode(item: Bound<'_, PyAny>) -> PyResult<Bound<'_, PyBytes>> {
     Ok(PyBytes::new(item.py(), &out))
 }
 
-/// RLP of each of `items` by itself, in their order; to join them into one RLP list give them to `rlp_encode`.
+/// Returns the RLP of each of `items` by itself, in order. To join them into one RLP list, pass them to
+/// `rlp_encode`.
 ///
-/// Raises as `rlp_encode` does.
+/// Raises the exceptions of `rlp_encode`.
 #[pyfunction]
 pub fn rlp_encode_batch<'py>(
     py: Python<'py>,
@@ -45,18 +46,18 @@ pub fn rlp_encode_batch<'py>(
     Ok(encoded)
 }
 
-/// The item that `data` encodes: bytes, or a list of items. The decoding is strict: only what an encoder may
-/// write is taken, and nothing may follow the item.
+/// Returns the item that `data` encodes: bytes, or a list of items. Decoding is strict: only the canonical
+/// encoding is accepted, and no bytes may follow the item.
 ///
-/// Raises ValueError with the offset of what is wrong, TypeError if `data` is neither bytes nor bytearray.
+/// Raises ValueError with the offset of the error, TypeError if `data` is neither bytes nor bytearray.
 #[pyfunction]
 pub fn rlp_decode<'py>(py: Python<'py>, data: Input<'_>) -> PyResult<Bound<'py, PyAny>> {
     Decoder::all(py, &data, || "data".to_owned())
 }
 
-/// `rlp_decode` of each of `items`, in their order.
+/// Returns `rlp_decode` of each of `items`, in order.
 ///
-/// Raises as `rlp_decode` does; the message names the item's index.
+/// Raises the exceptions of `rlp_decode`; the message names the item's index.
 #[pyfunction]
 pub fn rlp_decode_batch(py: Python<'_>, items: Vec<PyBackedBytes>) -> PyResult<Vec<Bound<'_, PyAny>>> {
     items.iter().enumerate().map(|(i, data)| Decoder::all(py, data, || format!("items[{i}]"))).collect()
@@ -90,7 +91,7 @@ fn encode_string(bytes: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Writes the payload, then moves it up by the header, whose length is known only then: cheaper than walking
+/// Writes the payload, then inserts the header, whose length is only known then. This is cheaper than walking
 /// the Python objects twice.
 fn encode_list<'py>(
     items: impl Iterator<Item = Bound<'py, PyAny>>,
@@ -138,14 +139,14 @@ fn strip_zeros(bytes: &[u8]) -> &[u8] {
     &bytes[zeros..]
 }
 
-/// Reads one buffer from its start.
+/// A strict decoder of one buffer, from its start.
 struct Decoder<'a> {
     data: &'a [u8],
     offset: usize,
 }
 
 impl Decoder<'_> {
-    /// The whole buffer as one item. The error names `argument` and the offset.
+    /// Decodes the whole buffer as one item. The error names `argument` and the offset.
     fn all<'py>(
         py: Python<'py>,
         data: &[u8],
@@ -164,7 +165,7 @@ impl Decoder<'_> {
         })
     }
 
-    /// The item at the offset, which ends at `end` at the latest.
+    /// Decodes the item at the offset, which ends at `end` at the latest.
     fn item<'py>(&mut self, py: Python<'py>, end: usize, depth: usize) -> Result<Bound<'py, PyAny>, String> {
         let mut after = &self.data[self.offset..end];
         let header = Header::decode(&mut after).map_err(|e| e.to_string())?;

@@ -10,8 +10,8 @@ use pyo3::types::{PyBytes, PyList};
 
 use crate::input::{Input, Pairs};
 
-/// Root of the trie over (key, value) `pairs`, in any order: 32 bytes. Of equal keys the last counts; an empty
-/// value is no value. Keys are used as they are: hash them first for a state trie.
+/// Returns the root of the trie over (key, value) `pairs`, in any order: 32 bytes. The last of equal keys
+/// counts; an empty value means no entry. Keys are used without hashing: hash them first for a state trie.
 ///
 /// Raises TypeError if `pairs` is no iterable of pairs of bytes, ValueError if a key has more than 255 bytes.
 #[pyfunction]
@@ -21,8 +21,9 @@ pub fn trie_root(py: Python<'_>, pairs: Pairs) -> PyResult<Bound<'_, PyBytes>> {
     Ok(hash(py, root.map_err(|error| PyValueError::new_err(format!("pairs: {error}")))?))
 }
 
-/// Root of the trie over a list, whose keys are the RLP of the positions (transactionsRoot, receiptsRoot,
-/// withdrawalsRoot): 32 bytes. An item is what the leaf holds: for a transaction or receipt its EIP-2718 bytes.
+/// Returns the root of the trie over a list, whose keys are the RLP of the positions (transactionsRoot,
+/// receiptsRoot, withdrawalsRoot): 32 bytes. An item is the value of the leaf: for a transaction or receipt
+/// its EIP-2718 bytes.
 ///
 /// Raises TypeError if `items` is no sequence of bytes.
 #[pyfunction]
@@ -30,9 +31,9 @@ pub fn ordered_trie_root(py: Python<'_>, items: Vec<PyBackedBytes>) -> Bound<'_,
     hash(py, py.detach(|| foreseal_trie::ordered_trie_root(items.iter().map(copied))))
 }
 
-/// `ordered_trie_root` of each of `lists`, in their order.
+/// Returns `ordered_trie_root` of each of `lists`, in order.
 ///
-/// Raises as `ordered_trie_root` does.
+/// Raises the exceptions of `ordered_trie_root`.
 #[pyfunction]
 pub fn ordered_trie_root_batch(
     py: Python<'_>,
@@ -44,10 +45,11 @@ pub fn ordered_trie_root_batch(
     PyList::new(py, roots.into_iter().map(|root| hash(py, root)))
 }
 
-/// The value that `proof` shows under `key` in the trie with `root`; None if it shows that there is none.
-/// `proof` holds the RLP of the nodes from the root towards the key, as `Trie.prove` gives them (EIP-1186).
+/// Returns the value that `proof` proves under `key` in the trie with `root`; None if it proves that there is
+/// none. `proof` holds the RLP of the nodes from the root towards the key, in the format of `Trie.prove`
+/// (EIP-1186).
 ///
-/// Raises ValueError if `root` is not 32 bytes or `proof` does not lead from it to an answer.
+/// Raises ValueError if `root` is not 32 bytes, or `proof` does not lead from it to a value or its absence.
 #[pyfunction]
 pub fn verify_proof<'py>(
     py: Python<'py>,
@@ -63,14 +65,15 @@ pub fn verify_proof<'py>(
     Ok(value.map(|value| PyBytes::new(py, &value)))
 }
 
-/// A Merkle-Patricia trie from bytes to bytes, used like a dict. Changes are gathered and hashed together when
-/// `root` or `prove` asks. Keys have at most 255 bytes and are used as they are; an empty value deletes.
+/// A Merkle-Patricia trie from bytes to bytes with the interface of a dict. Changes are collected and hashed
+/// together in `root` or `prove`. Keys have at most 255 bytes and are used without hashing; an empty value
+/// deletes.
 #[pyclass(name = "Trie", module = "foreseal._core", frozen)]
 pub struct PyTrie(Mutex<ByteTrie>);
 
 #[pymethods]
 impl PyTrie {
-    /// Starts with `pairs`, an iterable of (key, value).
+    /// Creates a trie with `pairs`, an iterable of (key, value).
     #[new]
     #[pyo3(signature = (pairs = None))]
     fn new(py: Python<'_>, pairs: Option<Pairs>) -> PyResult<Self> {
@@ -113,12 +116,12 @@ impl PyTrie {
         Ok(())
     }
 
-    /// The value under `key`, or None.
+    /// Returns the value under `key`, or None.
     fn get<'py>(&self, py: Python<'py>, key: Input<'_>) -> Option<Bound<'py, PyBytes>> {
         self.0.lock().get(&key).map(|value| PyBytes::new(py, value))
     }
 
-    /// Sets each of `pairs`, an iterable of (key, value); an empty value deletes. All or nothing.
+    /// Sets each of `pairs`, an iterable of (key, value); an empty value deletes. Sets all pairs or none.
     ///
     /// Raises ValueError if a key has more than 255 bytes.
     fn update(&self, py: Python<'_>, pairs: Pairs) -> PyResult<()> {
@@ -133,21 +136,21 @@ impl PyTrie {
         py.detach(set_all).map_err(|error| PyValueError::new_err(format!("pairs: {error}")))
     }
 
-    /// The root hash: 32 bytes.
+    /// Returns the root hash: 32 bytes.
     fn root<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         hash(py, py.detach(|| self.0.lock().root()))
     }
 
-    /// RLP of the nodes from the root towards `key`: a proof of its value, or that it has none (EIP-1186). Nodes
-    /// shorter than 32 bytes are inside their parent.
+    /// Returns the RLP of the nodes from the root towards `key`: a proof of its value, or of its absence
+    /// (EIP-1186). Nodes shorter than 32 bytes are embedded in their parent.
     fn prove<'py>(&self, py: Python<'py>, key: Input<'_>) -> PyResult<Bound<'py, PyList>> {
         let key: &[u8] = &key;
         let proof = py.detach(|| self.0.lock().prove(key));
         PyList::new(py, proof.iter().map(|node| PyBytes::new(py, node)))
     }
 
-    /// A trie with the same content, which then goes its own way. Nodes are shared: it costs the changes that
-    /// are not hashed yet.
+    /// Returns an independent trie with the same content. Nodes are shared: the copy costs only the changes
+    /// that are not hashed yet.
     fn copy(&self) -> Self {
         Self(Mutex::new(self.0.lock().clone()))
     }

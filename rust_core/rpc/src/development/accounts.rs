@@ -1,4 +1,4 @@
-//! Accounts that a development node speaks for.
+//! Accounts for which a development node sends transactions.
 
 use std::collections::BTreeSet;
 
@@ -21,14 +21,14 @@ pub const METHODS: &[Method] = &[
     Method::inline("anvil_autoImpersonateAccount", &[ENABLED], auto_impersonate).only(DEVELOPMENT),
 ];
 
-/// Accounts that are impersonated at once.
+/// Maximum number of accounts that are impersonated at once.
 const MAX_IMPERSONATED: usize = 100_000;
 
-/// Whom a development node speaks for: accounts whose keys it has, and accounts that it impersonates, which is not kept
-/// over a restart.
+/// Accounts for which a development node sends transactions: those with a stored key, and impersonated ones.
+/// Impersonation does not survive a restart.
 #[derive(Default)]
 pub struct Development {
-    /// In the order in which they are printed.
+    /// In the order in which the node prints them.
     keys: Vec<Key>,
     impersonated: RwLock<Impersonated>,
     sending: Mutex<()>,
@@ -37,32 +37,32 @@ pub struct Development {
 #[derive(Debug, Default)]
 struct Impersonated {
     accounts: BTreeSet<Address>,
-    /// Whether everybody is.
+    /// `true` if every account is impersonated.
     all: bool,
 }
 
 impl Development {
-    /// Has the keys, and impersonates nobody.
+    /// Creates an instance with these keys and no impersonated accounts.
     pub fn new(keys: Vec<Key>) -> Self {
         Self { keys, ..Self::default() }
     }
 
-    /// The keys it has.
+    /// Returns the stored keys.
     pub fn keys(&self) -> &[Key] {
         &self.keys
     }
 
-    /// The key of an account.
+    /// Returns the key of an account.
     pub fn key(&self, address: &Address) -> Option<&Key> {
         self.keys.iter().find(|key| key.address == *address)
     }
 
-    /// The turn of one transaction, from choosing its nonce until it is pooled.
+    /// Locks sending. A caller holds the lock from choosing the nonce of a transaction until it is pooled.
     pub fn sending(&self) -> MutexGuard<'_, ()> {
         self.sending.lock()
     }
 
-    /// Whether transactions of this account need no signature.
+    /// Returns `true` if transactions of this account need no signature.
     pub fn impersonates(&self, address: &Address) -> bool {
         let impersonated = self.impersonated.read();
         impersonated.all || impersonated.accounts.contains(address)

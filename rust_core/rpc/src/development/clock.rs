@@ -1,4 +1,4 @@
-//! The chain's clock. Answers are plain JSON numbers, as anvil gives them.
+//! Clock of the chain. Results are plain JSON numbers, as in anvil.
 
 use crate::{
     Access, Argument, Context, Error, Kind, Method,
@@ -20,7 +20,7 @@ pub const METHODS: &[Method] = &[
     Method::threaded("anvil_setTime", &[TIMESTAMP], set_time).only(DEVELOPMENT),
 ];
 
-/// Answers the seconds that the clock is ahead of the wall clock by now.
+/// Returns the offset of the chain's clock from the wall clock in seconds.
 fn increase_time(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     let Number(seconds) = params.required()?;
     let ahead = context.node.control(|writer| writer.increase_time(seconds))?;
@@ -33,7 +33,7 @@ fn set_next_timestamp(context: &Context<'_>, params: &mut Params<'_>) -> Result<
     Ok(NULL.to_vec())
 }
 
-/// Answers by how many seconds the clock is later now.
+/// Returns the number of seconds by which the clock moved forward.
 fn set_time(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     let Number(timestamp) = params.required()?;
     let later = context.node.control(|writer| writer.set_time(timestamp))?;

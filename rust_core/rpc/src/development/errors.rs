@@ -1,8 +1,8 @@
-//! What a development method does not take.
+//! Errors of development methods.
 
 use alloy_primitives::Address;
 
-/// Why a development method refuses its parameters.
+/// Error for parameters that a development method rejects.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DevelopmentError {
     #[error("Reorg depth must not exceed current chain height: current height {height}, depth {depth}")]

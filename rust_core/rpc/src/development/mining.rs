@@ -1,4 +1,4 @@
-//! When blocks are sealed, and what the next one is like.
+//! Mining mode, and properties of the next block.
 
 use alloy_primitives::{Address, B256};
 use foreseal_node::Mining;
@@ -59,7 +59,7 @@ fn mine(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error
     Ok(NULL.to_vec())
 }
 
-/// Turning it off leaves blocks that end by time alone.
+/// Sets automatic mining. When it is turned off, interval mining remains in effect.
 fn set_automine(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     let enabled: bool = params.required()?;
     context.node.control(|writer| match (enabled, writer.mining()) {
@@ -75,7 +75,7 @@ fn get_automine(context: &Context<'_>, _: &mut Params<'_>) -> Result<Vec<u8>, Er
     Ok(automatic.to_string().into_bytes())
 }
 
-/// Zero seconds: only on demand.
+/// Sets the mining interval in seconds; 0 means mining on demand only.
 fn set_interval(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     let Number(seconds) = params.required()?;
     let mining = if seconds == 0 { Mining::Manual } else { Mining::Interval { seconds } };
@@ -102,7 +102,9 @@ fn set_base_fee(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8
     Ok(NULL.to_vec())
 }
 
-/// Out of the pool; what is pre-confirmed stays. Answers the hash, or `null` if it was not pooled.
+/// Removes a transaction from the pool; a pre-confirmed one stays on the chain.
+///
+/// Returns the hash, or `null` if the transaction was not pooled.
 fn drop_transaction(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     let hash: B256 = params.required()?;
     let Some(dropped) = context.node.pool().discard(&hash, DropReason::Requested) else {

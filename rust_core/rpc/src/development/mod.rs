@@ -1,5 +1,5 @@
-//! Helpers of tests, as anvil and hardhat name them: the chain, its clock and its accounts at one's disposal. Served by
-//! development nodes alone.
+//! Test helpers with the names of anvil and hardhat, which control the chain, its clock and its accounts.
+//! Only development nodes serve them.
 
 mod accounts;
 mod clock;
@@ -16,7 +16,7 @@ pub use signing::Key;
 
 use crate::Method;
 
-/// The families of development methods.
+/// Method tables of the development methods.
 pub const FAMILIES: [&[Method]; 7] = [
     accounts::METHODS,
     clock::METHODS,
@@ -27,5 +27,5 @@ pub const FAMILIES: [&[Method]; 7] = [
     signing::METHODS,
 ];
 
-/// The answer of a method that has nothing to say.
+/// Result of a method without a value.
 const NULL: &[u8] = b"null";

@@ -1,5 +1,5 @@
-//! State written without a transaction. It is there from the next step of the pending block on, and on `latest` once that is
-//! sealed.
+//! State overrides without a transaction. They take effect in the next step of the pending block, and in
+//! `latest` once that block is sealed.
 
 use alloy_primitives::{Address, B256, Bytes};
 use foreseal_types::{Change, Override};

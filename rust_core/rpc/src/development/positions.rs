@@ -1,4 +1,4 @@
-//! Going back: to a snapshot, by some blocks, or another way.
+//! Rewinding the chain: to a snapshot, by a number of blocks, or onto another branch.
 
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ fn snapshot(context: &Context<'_>, _: &mut Params<'_>) -> Result<Vec<u8>, Error>
     Ok(out)
 }
 
-/// `false` for a snapshot that is not there.
+/// Reverts to a snapshot. Returns `false` if it does not exist.
 fn revert(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     let Amount(id) = params.required()?;
     let done = match u64::try_from(id) {
@@ -63,7 +63,8 @@ fn rollback(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, E
     Ok(NULL.to_vec())
 }
 
-/// The replaced blocks' transactions return to the pool, but for those that are given again.
+/// Reorganizes the chain. The transactions of the replaced blocks return to the pool, except those given
+/// again in `transactions`.
 fn reorg(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     let (Number(depth), pairs): (Number, Option<ReorgPairs>) = (params.required()?, params.optional()?);
     let height = context.newest_view()?.latest().number();

@@ -1,4 +1,4 @@
-//! `eth_sendTransaction`: what the caller leaves out is filled in, the node signs.
+//! `eth_sendTransaction`: fills in missing fields and signs with a key of the node.
 
 use alloy_consensus::{SignableTransaction, TxType};
 use alloy_eips::eip2718::Encodable2718;
@@ -25,7 +25,9 @@ pub const METHODS: &[Method] = &[Method::threaded(
 )
 .only(Access::Development)];
 
-/// Signed with the sender's key; without a signature for an account that is impersonated. No sender is the first account.
+/// Signs the transaction with the sender's key, or sends it unsigned for an impersonated account.
+///
+/// The default sender is the first account.
 fn send_transaction(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     let call = call_object(context, params)?;
     let first = || context.development.keys().first().map(|key| key.address);
@@ -34,7 +36,7 @@ fn send_transaction(context: &Context<'_>, params: &mut Params<'_>) -> Result<Ve
     if key.is_none() && !context.development.impersonates(&from) {
         return Err(DevelopmentError::UnknownAccount(from).into());
     }
-    // Held until it is pooled: two at a time would get the same nonce.
+    // Held until the transaction is pooled; otherwise two concurrent calls would get the same nonce.
     let _turn = context.development.sending();
     let unsigned = fill(context, call, from)?;
     let hash = match key {
@@ -50,7 +52,8 @@ fn send_transaction(context: &Context<'_>, params: &mut Params<'_>) -> Result<Ve
     Ok(out)
 }
 
-/// The whole transaction: the next nonce, fees that are enough for the block being built, gas as estimated on it.
+/// Fills in missing fields: the next nonce, fees sufficient for the pending block, and gas as estimated on
+/// it.
 fn fill(context: &Context<'_>, call: CallObject, from: Address) -> Result<Unsigned, Error> {
     let kind = kind(&call)?;
     let nonce = call.nonce.map_or_else(|| next_nonce(context, &from), Ok)?;
@@ -67,7 +70,8 @@ fn fill(context: &Context<'_>, call: CallObject, from: Address) -> Result<Unsign
     Ok(unsigned.map_err(|NoRecipient| DevelopmentError::NoRecipient)?)
 }
 
-/// The EIP-2718 type: the one that is named, else the one whose fields are there, else EIP-1559's.
+/// Returns the EIP-2718 type: the `type` field if present, else the type that the other fields imply, else
+/// EIP-1559.
 fn kind(call: &CallObject) -> Result<TxType, Error> {
     let kind = call.kind.unwrap_or(match call {
         CallObject { blob_versioned_hashes: Some(_), .. }
@@ -81,7 +85,7 @@ fn kind(call: &CallObject) -> Result<TxType, Error> {
 }
 
 fn gas(context: &Context<'_>, call: &CallObject, from: Address) -> Result<u64, Error> {
-    // A tip alone would be above the most that is paid, which is then not named.
+    // Without `maxFeePerGas` the request has no fee cap, and a tip alone would exceed it.
     let max_priority_fee_per_gas = call.max_fee_per_gas.and(call.max_priority_fee_per_gas);
     let question = Question {
         request: CallObject { from: Some(from), max_priority_fee_per_gas, ..call.clone() }.into(),
@@ -93,7 +97,7 @@ fn gas(context: &Context<'_>, call: &CallObject, from: Address) -> Result<u64, E
     question.execute(context, |environment, request| estimate(environment, request, limits))
 }
 
-/// Wei per gas.
+/// Fees in wei per gas.
 #[derive(Clone, Copy)]
 struct Fees {
     gas_price: u128,
@@ -102,7 +106,10 @@ struct Fees {
 }
 
 impl Fees {
-    /// What is given, else the suggested tip over twice the base fee, which lasts for some full blocks.
+    /// Returns the given fees, or defaults.
+    ///
+    /// The default tip is the suggested one. The default fee cap is the tip plus twice the base fee, which
+    /// suffices for several full blocks.
     fn of(context: &Context<'_>, call: &CallObject) -> Result<Self, Error> {
         let view = context.view()?;
         let base_fee = u128::from(view.pending().block.header.base_fee_per_gas.unwrap_or(0));

@@ -1,4 +1,4 @@
-//! Accounts whose keys a development node has, and what it signs with them.
+//! Accounts of a development node, and signatures with their keys.
 
 use alloy_consensus::crypto::secp256k1::sign_message;
 use alloy_primitives::{Address, B256, Bytes, Signature, eip191_hash_message};
@@ -21,12 +21,12 @@ pub const METHODS: &[Method] = &[
     Method::inline("eth_accounts", &[], accounts).only(DEVELOPMENT),
     Method::threaded("eth_sign", &[ADDRESS, DATA], eth_sign).only(DEVELOPMENT),
     Method::threaded("personal_sign", &[DATA, ADDRESS, PASSWORD], personal_sign).only(DEVELOPMENT),
-    // As the EIP calls it, and as wallets do since there are older forms of it.
+    // `eth_signTypedData` is the name in EIP-712; wallets use the `_v4` name because older formats exist.
     Method::threaded("eth_signTypedData", &[ADDRESS, TYPED_DATA], sign_typed_data).only(DEVELOPMENT),
     Method::threaded("eth_signTypedData_v4", &[ADDRESS, TYPED_DATA], sign_typed_data).only(DEVELOPMENT),
 ];
 
-/// A key and the account that it is of.
+/// Private key and the address of its account.
 #[derive(Clone, Copy)]
 pub struct Key {
     pub address: Address,
@@ -36,20 +36,20 @@ pub struct Key {
 impl Key {
     /// Signs a hash.
     pub fn sign(&self, hash: B256) -> Result<Signature, Error> {
-        // No secret is zero or beyond the curve's order: each was derived as a key.
+        // Signing cannot fail here: each secret was derived as a valid secp256k1 key.
         sign_message(self.secret, hash).map_err(|_| DevelopmentError::UnknownAccount(self.address).into())
     }
 }
 
 impl Context<'_> {
-    /// The key of one of the node's accounts.
+    /// Returns the key of one of the node's accounts.
     pub(super) fn key(&self, address: &Address) -> Result<&Key, Error> {
         let unknown = || DevelopmentError::UnknownAccount(*address).into();
         self.development.key(address).ok_or_else(unknown)
     }
 }
 
-/// In the order in which they are printed.
+/// Returns the addresses of the accounts in the order in which the node prints them.
 #[allow(clippy::unnecessary_wraps, reason = "methods have the signature of the table")]
 fn accounts(context: &Context<'_>, _: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     let mut out = Vec::new();
@@ -57,13 +57,15 @@ fn accounts(context: &Context<'_>, _: &mut Params<'_>) -> Result<Vec<u8>, Error>
     Ok(out)
 }
 
-/// Signs data with the prefix of EIP-191, as every node does by now: no transaction can be signed in this way.
+/// Signs data with the EIP-191 prefix, like other nodes, so that the signature is never valid for a
+/// transaction.
 fn eth_sign(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     let (address, data): (Address, Bytes) = (params.required()?, params.required()?);
     signature(context.key(&address)?, eip191_hash_message(data))
 }
 
-/// The same with its parameters the other way round; keys are not locked, so a password changes nothing.
+/// Signs like `eth_sign`, with the parameters in reverse order. Keys are never locked, so the password is
+/// ignored.
 fn personal_sign(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     let (data, address): (Bytes, Address) = (params.required()?, params.required()?);
     let _: Option<Password> = params.optional()?;
@@ -75,7 +77,7 @@ fn sign_typed_data(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec
     signature(context.key(&address)?, hash)
 }
 
-/// r, s and v, which is 27 or 28.
+/// Returns the signature as r, s and v; v is 27 or 28.
 fn signature(key: &Key, hash: B256) -> Result<Vec<u8>, Error> {
     let mut out = Vec::new();
     write_data(&mut out, &key.sign(hash)?.as_bytes());

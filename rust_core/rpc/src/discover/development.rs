@@ -1,8 +1,8 @@
-//! What the helpers of tests answer.
+//! Results of the development methods.
 
 use super::results::{ARRAY, BOOLEAN, DATA, HASH, HASH_OR_NULL, NULL, NUMBER, NUMBER_OR_NULL, QUANTITY, Row};
 
-/// Description, schema, and the methods that answer so.
+/// Description, schema, and the methods with this result.
 pub const RESULTS: &[Row] = &[
     (
         "nothing",

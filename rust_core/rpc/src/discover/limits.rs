@@ -1,6 +1,6 @@
-//! Which settings bound a method, beside those that bound every request.
+//! Settings that limit a method, in addition to those that limit every request.
 
-/// Limits as the settings call them, and the methods that keep them.
+/// Names of limits in the settings, and the methods that they apply to.
 const LIMITS: &[(&[&str], &[&str])] = &[
     (
         &["logs", "log_time"],
@@ -24,12 +24,12 @@ const LIMITS: &[(&[&str], &[&str])] = &[
     (&["subscriptions", "terms"], &["eth_subscribe"]),
 ];
 
-/// The limits of a method.
+/// Returns the limits of a method.
 pub fn of(name: &str) -> &'static [&'static str] {
     LIMITS.iter().find(|(_, methods)| methods.contains(&name)).map_or(&[], |(limits, _)| *limits)
 }
 
-/// Names of the methods that have limits.
+/// Returns the names of the methods that have limits.
 #[cfg(test)]
 pub fn named() -> impl Iterator<Item = &'static str> {
     LIMITS.iter().flat_map(|(_, methods)| methods.iter().copied())

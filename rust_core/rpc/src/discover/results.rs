@@ -1,8 +1,8 @@
-//! What methods answer, for the OpenRPC document.
+//! Results of the methods, for the OpenRPC document.
 
 use super::development;
 
-/// A result as the document shows it.
+/// Description of a result in the document.
 #[derive(Clone, Copy)]
 pub struct Answer {
     pub description: &'static str,
@@ -28,7 +28,7 @@ pub const NULL: &str = r#"{"type":"null"}"#;
 
 pub type Row = (&'static str, &'static str, &'static [&'static str]);
 
-/// Description, schema, and the methods that answer so.
+/// Description, schema, and the methods with this result.
 const RESULTS: &[Row] = &[
     ("a number", QUANTITY, &["eth_blockNumber", "eth_chainId", "net_peerCount"]),
     (
@@ -135,14 +135,14 @@ fn rows() -> impl Iterator<Item = &'static Row> {
     RESULTS.iter().chain(development::RESULTS)
 }
 
-/// What a method answers.
+/// Returns the description of a method's result.
 pub fn of(name: &str) -> Answer {
     let (description, schema, _) =
         rows().find(|(_, _, names)| names.contains(&name)).expect("there is a row for every method");
     Answer { description, schema }
 }
 
-/// Errors that are the method's own.
+/// Returns the errors that are specific to the method.
 pub fn errors(name: &str) -> Vec<(i64, &'static str)> {
     match name {
         "eth_call" => vec![(3, "execution reverted"), (-32000, "the call cannot be executed")],
@@ -192,7 +192,7 @@ pub fn errors(name: &str) -> Vec<(i64, &'static str)> {
     }
 }
 
-/// Names of the methods whose result is described.
+/// Returns the names of the methods whose result is described.
 #[cfg(test)]
 pub fn described() -> impl Iterator<Item = &'static str> {
     rows().flat_map(|(_, _, names)| names.iter().copied())

@@ -1,8 +1,8 @@
-//! What arguments look like: JSON Schemas, one component of the document for each kind and for each of their parts.
+//! JSON Schemas of the parameters: one component of the document for each kind and each of their parts.
 
 use crate::Kind;
 
-/// The name of a kind's component.
+/// Returns the name of a kind's component.
 pub fn name(kind: Kind) -> &'static str {
     match kind {
         Kind::Address => "Address",
@@ -37,7 +37,7 @@ pub fn name(kind: Kind) -> &'static str {
     }
 }
 
-/// Name and JSON Schema. Fields that are not named may be there, and are passed over.
+/// Name and JSON Schema. Unknown fields are allowed and ignored.
 pub const COMPONENTS: &[(&str, &str)] = &[
     ("Address", r#"{"type":"string","pattern":"^0x[0-9a-fA-F]{40}$"}"#),
     (
@@ -239,7 +239,7 @@ const SIMULATION: &str = r##"{"type":"object","required":["blockStateCalls"],"pr
         "calls":{"type":"array","maxItems":5000,"items":{"$ref":"#/components/schemas/Call"}}}}},
     "traceTransfers":{"type":"boolean"},"validation":{"type":"boolean"},"returnFullTransactions":{"type":"boolean"}}}"##;
 
-/// The options in `tracerConfig` are those of one tracer each; those of muxTracer are tracers by name.
+/// Each option in `tracerConfig` belongs to one tracer; for muxTracer the options are tracers by name.
 const TRACE_CONFIG: &str = r#"{"type":"object","properties":{
     "tracer":{"enum":["","callTracer","flatCallTracer","prestateTracer","4byteTracer","noopTracer","muxTracer"]},
     "tracerConfig":{"type":"object","properties":{

@@ -1,8 +1,8 @@
-//! What can be subscribed to, for the document.
+//! Subscriptions, for the OpenRPC document.
 
 use crate::Kind;
 
-/// A stream: its name, what it takes beside that, what that is when it is left out, and what one message is.
+/// Stream: its name, its option, the default of the option, and the content of one message.
 pub struct Row {
     pub name: &'static str,
     pub options: Option<Kind>,

@@ -1,14 +1,15 @@
-//! What is asked of who keeps the filters, and what that answers: in this process, or as bytes from another one.
+//! Protocol between the filter methods and the registry of filters: in process, or encoded as bytes from
+//! another process.
 
 use alloy_primitives::B256;
 use alloy_rlp::{Encodable, Error, Result, RlpDecodable, RlpEncodable};
 
 use super::watch::{Place, PlaceWire, Watch, WatchWire};
 
-/// A question.
+/// Request to the registry of filters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Question {
-    /// Keeps a filter, if there are fewer than `max`. One for transactions begins with the next to arrive.
+    /// Adds a filter if fewer than `max` exist. A transaction filter starts with the next arrival.
     Add {
         watch: Watch,
         max: u64,
@@ -16,13 +17,13 @@ pub enum Question {
     Look {
         id: u64,
     },
-    /// Moves a filter on from where it was looked at.
+    /// Advances a filter, if it still has the version that `Look` returned.
     Move {
         id: u64,
         version: u64,
         place: Place,
     },
-    /// The next arrivals of a filter for transactions, which moves on behind them.
+    /// Returns the next arrivals of a transaction filter, which advances past them.
     Take {
         id: u64,
         most: u64,
@@ -32,13 +33,13 @@ pub enum Question {
     },
 }
 
-/// What is said to it.
+/// Response of the registry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Said {
     Added {
         id: u64,
     },
-    /// What the filter is now. It has another version whenever it has moved.
+    /// Current state of the filter. The version changes whenever the filter advances.
     Found {
         version: u64,
         watch: Watch,
@@ -50,7 +51,7 @@ pub enum Said {
     TooMany {
         max: u64,
     },
-    /// Arrivals that are no longer remembered.
+    /// Arrivals that are no longer buffered.
     Missed {
         missed: u64,
         max: u64,

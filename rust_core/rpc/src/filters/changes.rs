@@ -1,4 +1,4 @@
-//! What is new for a filter.
+//! Changes since the last poll of a filter.
 
 use alloy_primitives::B256;
 use foreseal_node::View;
@@ -13,7 +13,7 @@ use crate::{
     params::{BlockSelection, Filter},
 };
 
-/// Where a filter for logs begins that is made now: behind all that there is.
+/// Returns the initial cursor of a new log filter: after all existing logs.
 pub fn logs_from_now(view: &View, filter: &Filter, from: u64) -> Result<Cursor, Error> {
     let wanted = LogFilter::new(filter.addresses.clone(), filter.topics.clone());
     let mut cursor = Cursor::new(&wanted, from, view.finalized());
@@ -26,17 +26,17 @@ pub fn logs_from_now(view: &View, filter: &Filter, from: u64) -> Result<Cursor, 
     Ok(cursor)
 }
 
-/// Logs since the last call, those that left the chain first.
+/// Returns the logs since the last call; logs that left the chain come first.
 pub fn logs(context: &Context<'_>, filter: &Filter, cursor: &mut Cursor) -> Result<Vec<u8>, Error> {
     let view = context.newest_view()?;
     let mut answer = Answer::within(context.limits.logs.max(1), context.limits.log_time);
-    // The logs of one block by its hash never change.
+    // The logs of a single block, selected by hash, never change.
     if let BlockSelection::Range { to, .. } = filter.blocks {
         let wanted = LogFilter::new(filter.addresses.clone(), filter.topics.clone());
         match read_on(&view, &wanted, Upto(to), cursor, &mut answer) {
             Ok(_) => {}
             Err(error @ Error::LogsGone { from }) => {
-                // Said once; then it goes on from there.
+                // The error is reported once; the next call continues from there.
                 *cursor = Cursor::new(&wanted, from, view.finalized());
                 return Err(error);
             }
@@ -46,7 +46,7 @@ pub fn logs(context: &Context<'_>, filter: &Filter, cursor: &mut Cursor) -> Resu
     Ok(answer.into_json())
 }
 
-/// Hashes of the blocks sealed since the last call; after a reorganisation, from where the chains part.
+/// Returns the hashes of blocks sealed since the last call. After a reorg they start at the fork point.
 pub fn blocks(context: &Context<'_>, seen: &mut Seen) -> Result<Vec<u8>, Error> {
     let view = context.newest_view()?;
     let latest = view.latest().number();
@@ -59,7 +59,7 @@ pub fn blocks(context: &Context<'_>, seen: &mut Seen) -> Result<Vec<u8>, Error> 
         hashes.push(hash);
     }
     if hashes.is_empty() {
-        // Blocks may have left without others in their place.
+        // A reorg may remove blocks without replacing them.
         let number = from.saturating_sub(1).min(latest);
         if let Some(hash) = view.block_hash(number)? {
             *seen = Seen { number, hash, finalized: view.finalized() };
@@ -68,7 +68,7 @@ pub fn blocks(context: &Context<'_>, seen: &mut Seen) -> Result<Vec<u8>, Error> 
     Ok(list(&hashes))
 }
 
-/// The last block up to `seen` that is still on the chain.
+/// Returns the number of the last block up to `seen` that is still on the chain.
 fn common(view: &View, seen: Seen) -> Result<u64, Error> {
     let Seen { mut number, mut hash, finalized } = seen;
     while view.block_hash(number)? != Some(hash) {

@@ -1,4 +1,4 @@
-//! Where the filters are: here, or in the process that this one follows.
+//! Location of the filters: in this process, or in the process that it follows.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -12,14 +12,17 @@ use super::{
 };
 use crate::{Context, Error};
 
-/// The process that keeps the filters of all that follow it.
+/// Client of the process that stores the filters of all its followers.
 pub trait FilterKeeper: Send + Sync {
-    /// Brings a question to [`Api::answer_about_filters`](crate::Api::answer_about_filters) there, and the answer back; `None`
-    /// if that cannot be reached. When the answer is here, the node shows everything that was shown there when it was given.
+    /// Sends a request to [`Api::answer_about_filters`](crate::Api::answer_about_filters) of that process and
+    /// returns its response, or `None` if it cannot be reached.
+    ///
+    /// When the response arrives, the local node already shows everything that the other process showed when
+    /// it responded.
     fn ask(&self, question: Vec<u8>) -> Option<Vec<u8>>;
 }
 
-/// Longest time that a call waits for the sequencer.
+/// Maximum time that a call waits for the sequencer.
 const WAIT: Duration = Duration::from_secs(2);
 
 impl FilterKeeper for Node {
@@ -28,14 +31,17 @@ impl FilterKeeper for Node {
     }
 }
 
-/// Filters, wherever they are.
+/// Filters in this process or in another one.
 pub enum Filters {
     Here(Registry),
     There(Arc<dyn FilterKeeper>),
 }
 
 impl Filters {
-    /// Those of `node`: kept here, also for those who follow it, or by the sequencer. `secret` makes the ids hard to guess.
+    /// Creates the filters of `node`.
+    ///
+    /// A sequencer stores them, also for its followers; a follower uses those of the sequencer. `secret`
+    /// makes the ids hard to guess.
     pub fn of(node: &Arc<Node>, secret: B256) -> Arc<Self> {
         if node.is_follower() {
             return Arc::new(Self::There(node.clone()));
@@ -45,7 +51,7 @@ impl Filters {
         filters
     }
 
-    /// The answer to `question`; never one of those that are errors.
+    /// Sends `question` and returns the response; a response that reports an error becomes an [`Error`].
     pub fn ask(&self, context: &Context<'_>, question: Question) -> Result<Said, Error> {
         let node = context.node;
         let said = match self {
@@ -65,7 +71,7 @@ impl Filters {
 }
 
 impl Answering for Filters {
-    /// `None` to what is no question, or where the filters are elsewhere.
+    /// Returns `None` if the bytes are not a valid request, or if another process stores the filters.
     fn answer(&self, question: &[u8], pool: &Pool, now: Duration) -> Option<Vec<u8>> {
         match self {
             Self::Here(registry) => {

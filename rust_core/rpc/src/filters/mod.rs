@@ -1,7 +1,7 @@
-//! Filters over HTTP: a client makes one and asks now and then what is new.
+//! Filters over HTTP: a client creates one and polls it for changes.
 //!
-//! A call about changes answers from the newest view, also inside a batch: what it has given it does not give again, so an
-//! older view has nothing for it.
+//! A poll uses the newest view, also inside a batch: a filter returns each change once, so an older view
+//! would have nothing new.
 
 mod asked;
 mod changes;
@@ -63,7 +63,7 @@ fn add(context: &Context<'_>, watch: Watch) -> Result<Vec<u8>, Error> {
     Ok(out)
 }
 
-/// The filter as it is, and its version.
+/// Returns the version and the state of the filter.
 fn look(context: &Context<'_>, id: u64) -> Result<(u64, Watch), Error> {
     found(context.filters.ask(context, Question::Look { id })?)
 }
@@ -72,7 +72,10 @@ fn found(said: Said) -> Result<(u64, Watch), Error> {
     if let Said::Found { version, watch } = said { Ok((version, watch)) } else { Err(Error::FiltersAway) }
 }
 
-/// Of calls at once, here or in other processes, one moves the filter on and answers; the others begin again from there.
+/// Returns the changes since the last poll.
+///
+/// If several calls run at once, here or in other processes, one advances the filter and returns; the others
+/// retry from there.
 fn get_changes(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     let id = params.required()?;
     let (mut version, mut watch) = look(context, id)?;

@@ -1,4 +1,4 @@
-//! The filters that clients have made, until nobody asks for them.
+//! Registry of the filters that clients create, with expiry.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -12,22 +12,22 @@ use super::{
     watch::{Place, Watch},
 };
 
-/// A filter is forgotten when nobody asked for it for so long.
+/// Idle time after which a filter expires.
 pub const EXPIRY: Duration = Duration::from_mins(5);
 
 #[derive(Debug)]
 struct Entry {
     watch: Watch,
-    /// How often it has moved.
+    /// Number of times that the filter has advanced.
     version: u64,
-    /// Monotonic time.
+    /// Monotonic time of the last use.
     asked: Duration,
 }
 
-/// All filters of a chain.
+/// Filters of a chain.
 #[derive(Debug)]
 pub struct Registry {
-    /// Makes the ids hard to guess: whoever knows one can use up its filter.
+    /// Makes ids hard to guess: a caller that knows an id can consume the filter's changes.
     secret: B256,
     entries: Mutex<Entries>,
 }
@@ -43,7 +43,7 @@ impl Registry {
         Self { secret, entries: Mutex::default() }
     }
 
-    /// Does what is asked, at once; `pool` is what filters for transactions read.
+    /// Handles a request. `pool` supplies the arrivals for transaction filters.
     pub fn handle(&self, question: Question, pool: &Pool, now: Duration) -> Said {
         let mut entries = self.entries.lock();
         entries.by_id.retain(|_, entry| now.saturating_sub(entry.asked) < EXPIRY);
@@ -68,7 +68,7 @@ impl Registry {
 }
 
 impl Entries {
-    /// The filter with this id, which is good for another while.
+    /// Returns the filter with this id and renews its expiry.
     fn known(&mut self, id: u64, now: Duration) -> Option<&mut Entry> {
         let entry = self.by_id.get_mut(&id)?;
         entry.asked = now;
@@ -97,7 +97,8 @@ impl Entry {
         Said::Found { version: self.version, watch: self.watch.clone() }
     }
 
-    /// One of two that began at the same place moves it on; the other one is told what it is now.
+    /// Advances the filter if it still has this version. Otherwise another call advanced it first, and the
+    /// result is its current state.
     fn move_on(&mut self, version: u64, place: Place) -> Said {
         if version != self.version && !mutant!("move-filter-anyway") {
             return self.found();
@@ -112,11 +113,11 @@ impl Entry {
     }
 }
 
-/// Hashes of the transactions that entered the pool since the last call.
+/// Returns the hashes of the transactions that entered the pool since the last call.
 fn take(next: &mut u64, most: u64, pool: &Pool) -> Said {
     let arrived = pool.arrivals(*next, usize::try_from(most).unwrap_or(usize::MAX));
     if arrived.missed > 0 {
-        // Said once; then it goes on with the oldest that is remembered.
+        // Reported once; the next call continues with the oldest buffered arrival.
         *next = next.saturating_add(arrived.missed);
         return Said::Missed { missed: arrived.missed, max: pool.config().max_arrivals as u64 };
     }

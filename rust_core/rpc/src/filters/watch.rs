@@ -1,4 +1,4 @@
-//! What a filter gives, how far it was given, and both as bytes for another process.
+//! Content and position of a filter, and their encoding for another process.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::{
     params::{BlockSelection, Filter, Tag},
 };
 
-/// What a filter gives, and how far it was given.
+/// Content and position of a filter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Watch {
     Logs {
@@ -19,28 +19,28 @@ pub enum Watch {
         cursor: Cursor,
     },
     Blocks(Seen),
-    /// Number of the next arrival in the pool of who keeps the filter.
+    /// Number of the next arrival in the pool of the process that stores the filter.
     Transactions(u64),
 }
 
-/// How far a filter was given by who keeps the chain.
+/// New position of a filter, computed from the chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
     Logs(Cursor),
     Blocks(Seen),
 }
 
-/// The last sealed block that a filter gave.
+/// Last sealed block that a filter returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, RlpEncodable, RlpDecodable)]
 pub struct Seen {
     pub number: u64,
     pub hash: B256,
-    /// Number of the finalized block then.
+    /// Number of the finalized block at that time.
     pub finalized: u64,
 }
 
 impl Seen {
-    /// Everything up to now.
+    /// Returns the position after the latest sealed block.
     pub fn now(view: &View) -> Self {
         let latest = view.latest();
         Self { number: latest.number(), hash: latest.block.hash, finalized: view.finalized() }
@@ -49,13 +49,13 @@ impl Seen {
 
 #[derive(Default, RlpEncodable, RlpDecodable)]
 pub struct WatchWire {
-    /// Of a filter for logs.
+    /// Present for log filters only.
     filter: Vec<FilterWire>,
     place: PlaceWire,
     next: u64,
 }
 
-/// The one or the other; neither for a filter of transactions.
+/// Holds one of the two; neither for transaction filters.
 #[derive(Default, RlpEncodable, RlpDecodable)]
 pub struct PlaceWire {
     cursor: Bytes,
@@ -64,7 +64,7 @@ pub struct PlaceWire {
 
 #[derive(RlpEncodable, RlpDecodable)]
 struct FilterWire {
-    /// One hash, or two tags.
+    /// Holds one hash, or two tags in `tags`.
     hash: Vec<B256>,
     tags: Vec<TagWire>,
     addresses: Vec<Address>,

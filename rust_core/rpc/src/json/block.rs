@@ -1,4 +1,4 @@
-//! Blocks. One shape, sealed or being built: nothing in it is ever `null`.
+//! Blocks. Sealed and pending blocks have the same shape; no field is ever `null`.
 
 use alloy_consensus::Header;
 use alloy_eips::eip4895::Withdrawal;
@@ -7,21 +7,21 @@ use foreseal_types::Block;
 
 use super::{Inclusion, Object, write_data, write_transaction};
 
-/// A block, with its transactions in full or as hashes.
+/// Writes a block, with its transactions in full or as hashes.
 pub fn write_block(out: &mut Vec<u8>, block: &Block, full: bool) {
     let mut object = Object::open(out);
     write_block_fields(&mut object, block, full);
     object.close();
 }
 
-/// A header as subscribers get it: what a block shows of its header and no more.
+/// Writes a header for subscribers: only the fields of the header and its hash.
 pub fn write_header(out: &mut Vec<u8>, block: &Block) {
     let mut object = Object::open(out);
     write_header_fields(&mut object, &block.header, &block.hash);
     object.close();
 }
 
-/// The fields of [`write_block`].
+/// Writes the fields of [`write_block`].
 pub fn write_block_fields(object: &mut Object<'_>, block: &Block, full: bool) {
     write_header_fields(object, &block.header, &block.hash);
     object.quantity("size", u64::try_from(block.size()).expect("a size in memory fits 64 bits"));
@@ -39,7 +39,7 @@ pub fn write_block_fields(object: &mut Object<'_>, block: &Block, full: bool) {
     }
 }
 
-/// The fields of a header and its hash; those of later forks only from their fork on.
+/// Writes the fields of a header and its hash. Fields of later forks appear from their fork on.
 fn write_header_fields(object: &mut Object<'_>, header: &Header, hash: &B256) {
     object
         .quantity("number", header.number)

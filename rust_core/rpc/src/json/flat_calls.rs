@@ -1,4 +1,4 @@
-//! Calls of a transaction in a flat list, as Parity shows them and geth after it.
+//! Calls of a transaction as a flat list, in the format of Parity that geth adopted.
 
 use foreseal_evm::{Frame, FrameKind};
 
@@ -8,21 +8,21 @@ use super::{
 };
 use crate::params::FlatOptions;
 
-/// Parity shows no call of a precompiled contract.
+/// Returns `true` for a call of a precompiled contract, which Parity omits.
 pub fn is_precompile_call(frame: &Frame) -> bool {
     frame.precompile && frame.depth > 0 && matches!(frame.kind, FrameKind::Call | FrameKind::StaticCall)
 }
 
-/// Where a call is among the calls of its transaction, and where that is.
+/// Position of a call within its transaction, and position of the transaction.
 #[derive(Clone, Copy, Debug)]
 pub struct FlatPlace<'a> {
-    /// Its index among its caller's calls, after those of all above it.
+    /// Index of the call among its caller's calls, preceded by the indices of all its ancestors.
     pub path: &'a [usize],
     pub callees: usize,
     pub place: Place,
 }
 
-/// One call of the flat list.
+/// Writes one call of the flat list.
 pub fn write_flat_call(out: &mut Vec<u8>, frame: &Frame, options: FlatOptions, at: FlatPlace<'_>) {
     let mut object = Object::open(out);
     write_action(object.name("action"), frame);
@@ -91,7 +91,7 @@ fn write_result(out: &mut Vec<u8>, frame: &Frame) {
     object.close();
 }
 
-/// Parity's words for a failure, where it has some.
+/// Returns Parity's message for a failure, or the original one if Parity has none.
 fn parity_error(error: &str) -> &str {
     match error {
         "contract creation code storage out of gas" | "out of gas" | "gas uint64 overflow" => "Out of gas",

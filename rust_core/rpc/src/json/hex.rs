@@ -1,15 +1,15 @@
-//! Hex strings, written without an allocation of their own.
+//! Hex strings, written without intermediate allocations.
 
 use alloy_primitives::{U256, hex};
 
-/// Bytes of a hash, and of most else that is written: longer ones are written piece by piece.
+/// Size in bytes of one encoding step: the size of a hash and of most other data.
 const PIECE: usize = 32;
 
-/// `"0x…"` by whole bytes.
+/// Writes `"0x…"` with two digits per byte.
 pub fn write_data(out: &mut Vec<u8>, bytes: &[u8]) {
     out.reserve(2 * bytes.len() + 4);
     out.extend_from_slice(b"\"0x");
-    // By way of the stack: nothing is zeroed first, and what is copied has a length that is known.
+    // Encodes on the stack: `out` need not be zeroed first, and each copy has a constant length.
     let (pieces, rest) = bytes.as_chunks::<PIECE>();
     let mut digits = [0; 2 * PIECE];
     for piece in pieces {
@@ -22,14 +22,14 @@ pub fn write_data(out: &mut Vec<u8>, bytes: &[u8]) {
     out.push(b'"');
 }
 
-/// `"0x…"` without leading zeros; zero is `"0x0"`.
+/// Writes `"0x…"` without leading zeros; zero is `"0x0"`.
 pub fn write_quantity(out: &mut Vec<u8>, value: impl Quantity) {
     out.extend_from_slice(b"\"0x");
     value.write_digits(out);
     out.push(b'"');
 }
 
-/// A number that JSON shows in hex.
+/// Number that JSON represents in hex.
 pub trait Quantity: Copy {
     /// Appends the hex digits, at least one, without leading zeros.
     fn write_digits(self, out: &mut Vec<u8>);

@@ -4,7 +4,7 @@ use foreseal_types::FoundLog;
 
 use super::{Object, write_data};
 
-/// A log; `removed` if its block is no longer on the chain.
+/// Writes a log. `removed` means that its block is no longer on the chain.
 pub fn write_log(out: &mut Vec<u8>, found: &FoundLog<'_>, removed: bool) {
     let mut object = Object::open(out);
     object

@@ -1,4 +1,4 @@
-//! Answers written straight into bytes.
+//! JSON writers that append directly to a byte buffer.
 
 mod block;
 mod flat_calls;
@@ -17,7 +17,7 @@ pub use receipt::{BlockOfReceipt, write_outcome_fields, write_receipt};
 pub use trace::{Place, TraceWriter};
 pub use transaction::{Inclusion, write_access_list, write_transaction, write_transaction_fields};
 
-/// A JSON object being written; the names and values of its fields need no escapes.
+/// Writer of a JSON object. Names and values must not need escapes, except in [`Self::text`].
 #[derive(Debug)]
 pub struct Object<'a> {
     out: &'a mut Vec<u8>,
@@ -40,30 +40,30 @@ impl<'a> Object<'a> {
         self.out
     }
 
-    /// A quantity in its shortest hex form.
+    /// Writes a quantity in its shortest hex form.
     pub fn quantity(&mut self, name: &str, value: impl Quantity) -> &mut Self {
         write_quantity(self.name(name), value);
         self
     }
 
-    /// Bytes in hex.
+    /// Writes bytes in hex.
     pub fn data(&mut self, name: &str, bytes: impl AsRef<[u8]>) -> &mut Self {
         write_data(self.name(name), bytes.as_ref());
         self
     }
 
-    /// A value that is JSON already, such as `null`, `true` or `[]`.
+    /// Writes a value that is JSON already, such as `null`, `true` or `[]`.
     pub fn json(&mut self, name: &str, json: &str) -> &mut Self {
         self.name(name).extend_from_slice(json.as_bytes());
         self
     }
 
-    /// A text, with the escapes that it needs.
+    /// Writes a string and escapes it.
     pub fn text(&mut self, name: &str, text: &str) -> &mut Self {
         self.json(name, &serde_json::Value::from(text).to_string())
     }
 
-    /// A quantity, or no field at all.
+    /// Writes a quantity, or no field if it is `None`.
     pub fn optional_quantity(&mut self, name: &str, value: Option<impl Quantity>) -> &mut Self {
         if let Some(value) = value {
             self.quantity(name, value);
@@ -71,7 +71,7 @@ impl<'a> Object<'a> {
         self
     }
 
-    /// Bytes in hex, or no field at all.
+    /// Writes bytes in hex, or no field if they are `None`.
     pub fn optional_data(&mut self, name: &str, bytes: Option<impl AsRef<[u8]>>) -> &mut Self {
         if let Some(bytes) = bytes {
             self.data(name, bytes);
@@ -79,7 +79,7 @@ impl<'a> Object<'a> {
         self
     }
 
-    /// Bytes in hex, or `null`.
+    /// Writes bytes in hex, or `null`.
     pub fn nullable_data(&mut self, name: &str, bytes: Option<impl AsRef<[u8]>>) -> &mut Self {
         match bytes {
             Some(bytes) => self.data(name, bytes),
@@ -87,7 +87,7 @@ impl<'a> Object<'a> {
         }
     }
 
-    /// A list; `write` writes one item.
+    /// Writes a list; `write` writes one item.
     pub fn list<T>(
         &mut self,
         name: &str,
@@ -107,7 +107,7 @@ impl<'a> Object<'a> {
     }
 }
 
-/// A JSON array; `write` writes one item.
+/// Writes a JSON array; `write` writes one item.
 pub fn write_list<T>(
     out: &mut Vec<u8>,
     items: impl IntoIterator<Item = T>,

@@ -6,7 +6,7 @@ use foreseal_types::{Block, ChainSpec, FoundLog, Receipt, Transaction};
 
 use super::{Object, write_log};
 
-/// What receipts and logs show of their block.
+/// Fields of a block that its receipts and logs show.
 #[derive(Clone, Copy, Debug)]
 pub struct BlockOfReceipt<'a> {
     pub header: &'a Header,
@@ -16,13 +16,13 @@ pub struct BlockOfReceipt<'a> {
 }
 
 impl<'a> BlockOfReceipt<'a> {
-    /// `block` under the rules of `spec`.
+    /// Returns the fields of `block` under the rules of `spec`.
     pub fn new(spec: &ChainSpec, block: &'a Block) -> Self {
         Self { header: &block.header, hash: &block.hash, blob_base_fee: spec.blob_base_fee(&block.header) }
     }
 }
 
-/// The receipt of `transaction`, the one at `index` in `block`.
+/// Writes the receipt of `transaction`, which is at `index` in `block`.
 pub fn write_receipt(
     out: &mut Vec<u8>,
     block: &BlockOfReceipt<'_>,
@@ -43,7 +43,7 @@ pub fn write_receipt(
     object.close();
 }
 
-/// The fields that a transaction has with its receipt only; its logs are `removed` if its block is.
+/// Writes the fields that only a receipt has. `removed` marks its logs as removed with their block.
 pub fn write_outcome_fields(
     object: &mut Object<'_>,
     block: &BlockOfReceipt<'_>,

@@ -1,4 +1,4 @@
-//! What is written, compared with what alloy's RPC types serialise.
+//! Compares the written JSON with the output of alloy's RPC types.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ fn access_list() -> AccessList {
     ])
 }
 
-/// A leading zero in `r`: signature numbers are quantities.
+/// Signature with a leading zero in `r`: signature numbers are quantities.
 fn signature() -> Signature {
     Signature::new(U256::from(1u64) << 200, U256::MAX >> 1, true)
 }
@@ -60,7 +60,7 @@ fn dynamic_fee() -> TxEip1559 {
     }
 }
 
-/// One envelope of each kind, legacy with and without a chain id.
+/// Returns one envelope of each type; legacy with and without a chain id.
 fn envelopes() -> Vec<Envelope> {
     let TxEip1559 { chain_id, nonce, gas_limit, max_fee_per_gas, max_priority_fee_per_gas, value, .. } =
         dynamic_fee();
@@ -154,7 +154,7 @@ fn receipt(kind: u8, status: Eip658Value) -> Receipt {
     }
 }
 
-/// A block that holds a transaction of each kind.
+/// Returns a block with a transaction of each type.
 fn block() -> Block {
     let transactions: imbl::Vector<Arc<Transaction>> =
         envelopes().into_iter().map(|e| Arc::new(Transaction::new(e, Address::repeat_byte(0xbb)))).collect();

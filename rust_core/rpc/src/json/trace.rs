@@ -1,4 +1,4 @@
-//! Traces, in geth's shapes.
+//! Traces in geth's format.
 
 use std::io::Write as _;
 
@@ -15,20 +15,20 @@ use crate::{
     revert,
 };
 
-/// Bytes of a step without stack, memory and the like; a first guess.
+/// Initial capacity in bytes for a step without stack, memory or storage.
 const STEP_ROOM: usize = 128;
 
-/// Writes traces and sees that they do not grow beyond a limit.
+/// Writer of traces that enforces a size limit.
 #[derive(Debug)]
 pub struct TraceWriter {
     pub out: Vec<u8>,
-    /// Bytes.
+    /// Maximum size in bytes.
     limit: usize,
-    /// A step was written since the list of steps was opened.
+    /// `true` after the first step of the open list of steps.
     follows: bool,
 }
 
-/// Where a traced transaction is; nowhere for a call.
+/// Position of a traced transaction; the default for a call.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Place {
     pub block_hash: Option<B256>,
@@ -38,12 +38,12 @@ pub struct Place {
 }
 
 impl TraceWriter {
-    /// Takes so many bytes.
+    /// Creates a writer of at most `limit` bytes.
     pub fn new(limit: usize) -> Self {
         Self { out: Vec::new(), limit, follows: false }
     }
 
-    /// Bytes that may still come.
+    /// Returns the number of bytes that remain below the limit.
     pub fn left(&self) -> usize {
         self.limit.saturating_sub(self.out.len())
     }
@@ -52,7 +52,7 @@ impl TraceWriter {
         if self.out.len() > self.limit { Err(TraceLimit { max: self.limit }) } else { Ok(()) }
     }
 
-    /// Before a transaction is traced: its steps are written while it is executed.
+    /// Starts the trace of a transaction. Steps are written during its execution.
     pub fn open(&mut self, tracer: &NamedTracer) {
         if let NamedTracer::Steps(_) = tracer {
             self.out.extend_from_slice(b"{\"structLogs\":[");
@@ -60,7 +60,7 @@ impl TraceWriter {
         }
     }
 
-    /// Writes what was recorded; of steps, what comes after them.
+    /// Writes a recorded trace. For a step trace, writes the fields after the steps.
     pub fn write(&mut self, tracer: &NamedTracer, trace: &Trace, place: Place) -> Result<(), TraceLimit> {
         match (tracer, trace) {
             (_, Trace::Steps { gas, failed, output }) => {
@@ -107,7 +107,7 @@ impl TraceWriter {
         self.check()
     }
 
-    /// A tree of calls; no recursion, since it may be 1,024 deep.
+    /// Writes a tree of calls. It is iterative, because the tree may be 1,024 levels deep.
     fn calls(&mut self, frames: &[Frame]) -> Result<(), TraceLimit> {
         for (at, frame) in frames.iter().enumerate() {
             write_call(&mut self.out, frame);
@@ -136,7 +136,7 @@ impl TraceWriter {
         for (at, frame) in shown.iter().enumerate() {
             if at > 0 {
                 self.out.push(b',');
-                // A sibling comes after the last one on its level, a callee is the first of its own.
+                // A sibling follows the last call at its depth; a callee is the first at its depth.
                 if path.len() >= frame.depth {
                     path.truncate(frame.depth);
                     if let Some(last) = path.last_mut() {
@@ -222,7 +222,7 @@ fn write_number(out: &mut Vec<u8>, number: u64) {
     let _ = write!(out, "{number}");
 }
 
-/// A text without anything to escape.
+/// Writes a string that needs no escapes.
 fn write_plain(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
     out.extend_from_slice(text.as_bytes());
@@ -256,7 +256,7 @@ fn write_account(out: &mut Vec<u8>, part: &AccountPart) {
     object.close();
 }
 
-/// The name of the instruction that opens such a frame.
+/// Returns the name of the opcode that opens a frame of this kind.
 pub(super) fn kind_name(kind: FrameKind) -> &'static str {
     match kind {
         FrameKind::Call => "CALL",
@@ -269,7 +269,7 @@ pub(super) fn kind_name(kind: FrameKind) -> &'static str {
     }
 }
 
-/// A call without its callees; the object is left open.
+/// Writes a call without its callees, and leaves the object open.
 fn write_call(out: &mut Vec<u8>, frame: &Frame) {
     let mut object = Object::open(out);
     object
@@ -284,7 +284,7 @@ fn write_call(out: &mut Vec<u8>, frame: &Frame) {
     if let Some(error) = &frame.error {
         object.text("error", error);
     }
-    // An empty one is left out, as in geth.
+    // An empty reason is omitted, as in geth.
     let reason = frame.reverted.then(|| revert::reason(&frame.output)).flatten();
     if let Some(reason) = reason.filter(|reason| !reason.is_empty()) {
         object.text("revertReason", &reason);

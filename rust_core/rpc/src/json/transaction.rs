@@ -1,4 +1,4 @@
-//! Transactions, each kind with exactly the fields that the execution API gives it.
+//! Transactions. Each type has exactly the fields that the execution API defines for it.
 
 use alloy_consensus::{Header, Transaction as _};
 use alloy_eips::{Typed2718, eip2930::AccessList, eip7702::SignedAuthorization};
@@ -7,30 +7,30 @@ use foreseal_types::{Block, Envelope, Transaction};
 
 use super::{Object, write_data, write_list};
 
-/// Where a transaction is; a pooled one is nowhere yet.
+/// Position of a transaction in a block; a pooled transaction has none.
 #[derive(Clone, Copy, Debug)]
 pub struct Inclusion<'a> {
     pub header: &'a Header,
     pub block_hash: &'a B256,
-    /// Position in the block.
+    /// Index in the block.
     pub index: u64,
 }
 
 impl<'a> Inclusion<'a> {
-    /// The transaction at `index` of `block`.
+    /// Returns the position at `index` of `block`.
     pub fn new(block: &'a Block, index: u64) -> Self {
         Self { header: &block.header, block_hash: &block.hash, index }
     }
 }
 
-/// A transaction; without `inclusion` its block fields are `null` and `gasPrice` is the most it may pay.
+/// Writes a transaction. Without `inclusion`, its block fields are `null` and `gasPrice` is its fee cap.
 pub fn write_transaction(out: &mut Vec<u8>, transaction: &Transaction, inclusion: Option<Inclusion<'_>>) {
     let mut object = Object::open(out);
     write_transaction_fields(&mut object, transaction, inclusion);
     object.close();
 }
 
-/// The fields of [`write_transaction`].
+/// Writes the fields of [`write_transaction`].
 pub fn write_transaction_fields(
     object: &mut Object<'_>,
     transaction: &Transaction,
@@ -68,7 +68,7 @@ pub fn write_transaction_fields(
     write_signature(object, envelope);
 }
 
-/// The fields that only typed transactions have.
+/// Writes the fields that only typed transactions have.
 fn write_typed_fields(object: &mut Object<'_>, envelope: &Envelope) {
     if envelope.is_dynamic_fee() {
         object
@@ -87,7 +87,7 @@ fn write_typed_fields(object: &mut Object<'_>, envelope: &Envelope) {
     }
 }
 
-/// An access list (EIP-2930).
+/// Writes an access list (EIP-2930).
 pub fn write_access_list(out: &mut Vec<u8>, list: &AccessList) {
     write_list(out, list.iter(), |out, item| {
         Object::open(out)
@@ -108,7 +108,10 @@ fn write_authorization(out: &mut Vec<u8>, authorization: &SignedAuthorization) {
         .close();
 }
 
-/// `v` of a legacy transaction carries the chain id (EIP-155); typed ones have their parity under both names.
+/// Writes the signature.
+///
+/// `v` of a legacy transaction contains the chain id (EIP-155). Typed transactions have their parity as both
+/// `v` and `yParity`.
 fn write_signature(object: &mut Object<'_>, envelope: &Envelope) {
     let signature = envelope.signature();
     let parity = u64::from(signature.v());

@@ -1,4 +1,4 @@
-//! A list of logs as it grows.
+//! List of logs that a search builds.
 
 use std::{
     ops::ControlFlow,
@@ -12,18 +12,18 @@ use foreseal_types::{FoundLog, LogFilter, LogSink, mutant};
 
 use crate::json::write_log;
 
-/// Why a search was broken off.
+/// Reason for which a search ended early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// There is another log, and no room for it.
+    /// Another log matches, but the list is full.
     Full,
-    /// The time is up.
+    /// The time limit has passed.
     Late,
     /// The scheduler ended the job.
     Stopped(Stopped),
 }
 
-/// Logs in JSON, up to a number and within a time.
+/// JSON list of logs, limited in number and time.
 pub struct Answer {
     json: Vec<u8>,
     count: u64,
@@ -35,23 +35,23 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// An empty list for at most `most` logs that are found within `time`.
+    /// Creates an empty list of at most `most` logs that are found within `time`.
     pub fn within(most: u64, time: Duration) -> Self {
         Self { json: vec![b'['], count: 0, most, began: arrival(), time, stop: None, notes: None }
     }
 
-    /// An empty list without bounds, for one block.
+    /// Creates an empty list without limits, for one block.
     pub fn unlimited() -> Self {
         Self::within(u64::MAX, Duration::MAX)
     }
 
-    /// Takes what has notes from them, and makes a note of what has none.
+    /// Uses `notes` as a cache of rendered logs: reads cached ones and stores the others.
     #[must_use]
     pub fn with_notes(self, notes: Option<&Arc<Notes>>) -> Self {
         Self { notes: notes.cloned(), ..self }
     }
 
-    /// Why the search did not come to its end.
+    /// Returns the reason for which the search ended early.
     pub fn stop(&self) -> Option<Stop> {
         self.stop
     }
@@ -64,14 +64,14 @@ impl Answer {
         }
     }
 
-    /// Adds a log, or says that there is no room for it.
+    /// Appends a log, or breaks if the list is full.
     pub fn add(&mut self, found: &FoundLog<'_>, removed: bool) -> ControlFlow<()> {
         self.begin()?;
         write_log(&mut self.json, found, removed);
         ControlFlow::Continue(())
     }
 
-    /// Makes room for another log, if there is some.
+    /// Reserves an entry for another log, or breaks if the list is full.
     fn begin(&mut self) -> ControlFlow<()> {
         if self.count >= self.most && !mutant!("skip-log-limit") {
             self.stop = Some(Stop::Full);
@@ -84,7 +84,7 @@ impl Answer {
         ControlFlow::Continue(())
     }
 
-    /// The list.
+    /// Returns the finished list.
     pub fn into_json(mut self) -> Vec<u8> {
         self.json.push(b']');
         self.json

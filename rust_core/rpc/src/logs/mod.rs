@@ -1,4 +1,4 @@
-//! `eth_getLogs`: one range at once; `foreseal_getLogs`: any range, page by page.
+//! `eth_getLogs` returns one range at once; `foreseal_getLogs` returns any range in pages.
 
 mod answer;
 mod cursor;
@@ -34,12 +34,12 @@ pub const METHODS: &[Method] = &[
 
 const FILTER: &[Argument] = &[Argument::required("filter", Kind::Filter)];
 
-/// Parameters of more bytes are not parsed to choose a lane.
+/// Maximum size in bytes of parameters that are parsed to choose a lane.
 const MAX_READ_PARAMS: usize = 4096;
-/// Blocks of a search that is a short read.
+/// Maximum number of blocks of a search in the read lane.
 const MAX_READ_BLOCKS: u64 = 8;
 
-/// Returns the lane of a search: a few blocks are a short read, and so is what is wrong.
+/// Returns the lane of a search: the read lane for a few blocks and for invalid parameters.
 fn lane(params: &[u8]) -> Lane {
     if params.len() > MAX_READ_PARAMS {
         return Lane::Heavy;
@@ -61,14 +61,14 @@ fn lane(params: &[u8]) -> Lane {
     }
 }
 
-/// Logs of a page when no limit is named.
+/// Default number of logs in a page.
 const PAGE: u64 = 1000;
 
 fn get_logs(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     answer_filter(context, params.required()?)
 }
 
-/// All logs that a filter names, as `eth_getLogs` answers them.
+/// Returns all logs that match the filter, as in `eth_getLogs`.
 pub fn answer_filter(context: &Context<'_>, filter: Filter) -> Result<Vec<u8>, Error> {
     let Filter { blocks, addresses, topics } = filter;
     let (view, filter) = (context.view()?, LogFilter::new(addresses, topics));
@@ -88,13 +88,17 @@ pub fn answer_filter(context: &Context<'_>, filter: Filter) -> Result<Vec<u8>, E
     }
 }
 
-/// Has room for the logs of any block, except in an attempt.
+/// Creates a list for one block: without limits, except in an attempt.
 fn for_one_block(context: &Context<'_>) -> Answer {
     let Limits { logs, log_time, .. } = *context.limits;
     if context.is_attempt() { Answer::within(logs, log_time) } else { Answer::unlimited() }
 }
 
-/// All matching logs of the range, or the limit in the way and the range up to there. A single block is never refused.
+/// Returns all matching logs of the range.
+///
+/// # Errors
+///
+/// Returns the exceeded limit and the range that can be queried. A single block is never rejected.
 fn search(context: &Context<'_>, view: &View, filter: &LogFilter, range: Range) -> Result<Answer, Error> {
     let (Range { from, to }, limits) = (range, context.limits);
     let answer =
@@ -107,7 +111,7 @@ fn search(context: &Context<'_>, view: &View, filter: &LogFilter, range: Range) 
         Some(Stop::Stopped(stopped)) => return Err(stopped.into()),
         Some(Stop::Late) => LogLimitKind::Milliseconds { max: milliseconds(limits.log_time) },
     };
-    // The block where it ended is not done; the first one alone can always be asked for.
+    // The search did not finish the block where it ended. The first block alone can always be queried.
     let to = ended.block.saturating_sub(1).max(from);
     Err(LogLimit { kind, from, to }.into())
 }
@@ -141,14 +145,14 @@ fn get_page(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, E
     Ok(out)
 }
 
-/// The first block of a query that is read page by page; it may lie ahead of the chain.
+/// Returns the first block of a paged query. It may be ahead of the chain.
 pub fn first(view: &View, from: Tag, to: Tag) -> Result<u64, RangeError> {
     let (first, last) = (number(view, from), number(view, to));
     let ahead = matches!(from, Tag::Number(_)) && !matches!(to, Tag::Number(_));
     if first <= last || ahead { Ok(first) } else { Err(RangeError::Reversed) }
 }
 
-/// A page of the block, or step, with this hash.
+/// Appends a page of logs of the block, or step, with this hash.
 fn page_of_block(
     view: &View,
     filter: &LogFilter,

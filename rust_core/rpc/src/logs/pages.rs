@@ -1,4 +1,4 @@
-//! Reading on: what became of what was seen, then what is new.
+//! Reading of pages: first logs that left the chain, then new ones.
 
 use std::ops::ControlFlow;
 
@@ -8,12 +8,13 @@ use foreseal_types::{LogFilter, LogPosition};
 use super::{Answer, Cursor, Seen, range::number};
 use crate::{Error, params::Tag};
 
-/// The upper bound of a query that is read page by page.
+/// Upper bound of a paged query.
 #[derive(Clone, Copy, Debug)]
 pub struct Upto(pub Tag);
 
 impl Upto {
-    /// The last block that can be shown now. A number reaches sealed blocks only, and may lie ahead of them.
+    /// Returns the last block that can be returned now. A number covers sealed blocks only and may be ahead
+    /// of them.
     pub fn last(self, view: &View) -> u64 {
         match self.0 {
             Tag::Number(last) => last.min(view.latest().number()),
@@ -21,15 +22,17 @@ impl Upto {
         }
     }
 
-    /// Whether nothing will come after `seen`.
+    /// Returns `true` if no log can follow `seen`.
     fn is_reached(self, view: &View, seen: Option<Seen>, from: u64) -> bool {
         let next = seen.map_or(from, |seen| seen.number.saturating_add(1));
         matches!(self.0, Tag::Number(last) if last < next && last <= view.latest().number())
     }
 }
 
-/// Adds to `answer` what comes after `cursor` in `view`, and moves it on: logs that are no longer on the chain first, the
-/// last one first, then those behind the block where the chains part. `false` when the query is at its end.
+/// Appends the logs after `cursor` in `view` to `answer`, and advances the cursor.
+///
+/// Logs that are no longer on the chain come first, in reverse order, then the logs after the fork point.
+/// Returns `false` at the end of the query.
 pub fn read_on(
     view: &View,
     filter: &LogFilter,
@@ -53,7 +56,8 @@ pub fn read_on(
     Ok(answer.stop().is_some() || !upto.is_reached(view, cursor.seen(), cursor.from))
 }
 
-/// Goes back to the last block that is still on the chain, one undone log after the other. `Break` when the answer is full.
+/// Rewinds the cursor to the last block that is still on the chain and appends the removed logs. Breaks if
+/// the list is full.
 fn undo(
     view: &View,
     filter: &LogFilter,
@@ -80,8 +84,9 @@ fn undo(
     Ok(ControlFlow::Continue(()))
 }
 
-/// The last block of which something is in front of `position`. A block being built of which nothing is, is not pinned:
-/// it has promised nothing.
+/// Returns the last block that has a log before `position`.
+///
+/// A pending block without one is not included: the reader does not depend on it yet.
 pub fn seen_at(view: &View, position: LogPosition, from: u64) -> Result<Option<Seen>, Error> {
     let LogPosition { mut block, mut index } = position;
     loop {

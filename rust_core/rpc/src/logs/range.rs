@@ -1,10 +1,10 @@
-//! The blocks that the tags of a filter name.
+//! Resolution of the block tags of a filter.
 
 use foreseal_node::View;
 
 use crate::{RangeError, params::Tag};
 
-/// Blocks from `from` to `to`, at least one; only `pending` as an upper bound reaches the block being built.
+/// Blocks from `from` to `to`, at least one. Only `pending` as upper bound includes the pending block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Range {
     pub from: u64,
@@ -12,8 +12,14 @@ pub struct Range {
 }
 
 impl Range {
-    /// The range that the tags name in `view`. `None` is a range that is empty only as yet: a client that goes on from
-    /// the block after the last one it has seen, up to a name, may be ahead of that name.
+    /// Resolves the tags in `view`.
+    ///
+    /// Returns `None` for a range from a number to a name that is still empty: a client that continues after
+    /// its last block may be ahead of that name.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the range is reversed or extends beyond the head.
     pub fn resolve(view: &View, from: Tag, to: Tag) -> Result<Option<Self>, RangeError> {
         let (first, last) = (number(view, from), number(view, to));
         match (from, to) {
@@ -31,7 +37,7 @@ impl Range {
     }
 }
 
-/// The block that a tag names in `view`.
+/// Returns the number of the block with this tag in `view`.
 pub fn number(view: &View, tag: Tag) -> u64 {
     match tag {
         Tag::Number(number) => number,

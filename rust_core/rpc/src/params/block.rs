@@ -1,4 +1,4 @@
-//! Block tags: a number, a name, a hash, or an EIP-1898 object.
+//! Block parameters: a number, a tag, a hash, or an EIP-1898 object.
 
 use alloy_primitives::B256;
 use foreseal_node::BlockId;

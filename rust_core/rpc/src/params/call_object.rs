@@ -1,4 +1,4 @@
-//! The call object of `eth_call` and `eth_estimateGas`.
+//! Call object of `eth_call` and `eth_estimateGas`.
 
 use alloy_consensus::TxType;
 use alloy_eips::{
@@ -15,18 +15,18 @@ use super::{
     value::{field, needed, object},
 };
 
-/// A transaction that need not be signed or complete. Amounts are wei.
+/// Transaction that may be unsigned and incomplete. Amounts are in wei.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CallObject {
     pub from: Option<Address>,
-    /// `None` creates a contract.
+    /// Recipient; `None` creates a contract.
     pub to: Option<Address>,
     pub gas: Option<u64>,
     pub gas_price: Option<u128>,
     pub max_fee_per_gas: Option<u128>,
     pub max_priority_fee_per_gas: Option<u128>,
     pub value: Option<U256>,
-    /// From `input` or `data`.
+    /// Value of `input` or `data`.
     pub input: Bytes,
     pub nonce: Option<u64>,
     /// EIP-2718 type.
@@ -86,7 +86,7 @@ impl Param<'_> for CallObject {
 }
 
 impl CallObject {
-    /// A call names its price in one way.
+    /// Checks that the call does not mix `gasPrice` with EIP-1559 fees.
     fn check_fees(&self) -> Result<(), Invalid> {
         let conflict = |other| Err(Invalid::from(Reason::Conflict { other }).in_field("gasPrice"));
         match self {
@@ -97,7 +97,7 @@ impl CallObject {
         }
     }
 
-    /// A type that is named agrees with the fields that are there.
+    /// Checks that an explicit type matches the fields that are present.
     fn check_type(&self) -> Result<(), Invalid> {
         let Some(kind) = self.kind.map(u8::from) else { return Ok(()) };
         let dynamic = self.max_fee_per_gas.is_some() || self.max_priority_fee_per_gas.is_some();
@@ -117,7 +117,7 @@ impl CallObject {
 }
 
 impl From<CallObject> for CallRequest {
-    /// Leaves out the nonce, which has no effect on a call, and the type, which follows from the other fields.
+    /// Drops the nonce, which has no effect on a call, and the type, which follows from the other fields.
     fn from(call: CallObject) -> Self {
         Self {
             from: call.from,
@@ -137,7 +137,7 @@ impl From<CallObject> for CallRequest {
     }
 }
 
-/// `input` is the name, `data` the older one; both may be given if they are equal.
+/// Returns `input`, or `data`, its older name. Both may be present if they are equal.
 fn input(input: Option<Bytes>, data: Option<Bytes>) -> Result<Bytes, Invalid> {
     match (input, data) {
         (Some(input), Some(data)) if input != data => {

@@ -1,4 +1,4 @@
-//! Parameters of the methods that tests use: more lenient about numbers than the execution API, as anvil is.
+//! Parameters of the development methods. Like anvil, they accept more number formats than the execution API.
 
 use alloy_primitives::{B256, Bytes, U256};
 use foreseal_node::BlockId;
@@ -10,11 +10,11 @@ use super::{
     value::{field, list, object},
 };
 
-/// A whole number of at most 256 bits: a JSON integer, or a text of decimal or `0x` digits.
+/// Whole number of at most 256 bits: a JSON integer, or a string of decimal or `0x` digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Amount(pub U256);
 
-/// As [`Amount`], of at most 64 bits.
+/// Like [`Amount`], with at most 64 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Number(pub u64);
 
@@ -42,10 +42,10 @@ impl Param<'_> for Number {
     }
 }
 
-/// What `evm_mine` takes: a timestamp, or an object.
+/// Parameter of `evm_mine`: a timestamp, or an object.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MineOptions {
-    /// Of the first block, Unix seconds.
+    /// Timestamp of the first block, in Unix seconds.
     pub timestamp: Option<u64>,
     pub blocks: Option<u64>,
 }
@@ -72,7 +72,7 @@ impl Param<'_> for MineOptions {
     }
 }
 
-/// Signed transactions, each with the place of its block among those that replace others.
+/// Signed transactions, each with the index of its block among the replacement blocks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReorgPairs(pub Vec<(Bytes, u64)>);
 
@@ -95,7 +95,7 @@ impl Param<'_> for ReorgPairs {
     }
 }
 
-/// Blocks by number or hash; at least one of them.
+/// Safe and finalized block, by number or hash; at least one is present.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Finality {
     pub safe: Option<BlockId>,
@@ -113,7 +113,7 @@ struct Sealed(BlockId);
 
 impl Param<'_> for Sealed {
     fn read(raw: &RawValue) -> Result<Self, Invalid> {
-        // A quoted hash has 68 characters; no number has so many.
+        // A quoted hash has 68 characters; a number never does.
         if raw.get().len() == 68 {
             let hash: B256 = Param::read(raw)?;
             return Ok(Self(BlockId::Hash { hash, require_canonical: true }));

@@ -1,4 +1,4 @@
-//! The filter object of `eth_getLogs`.
+//! Filter object of `eth_getLogs`.
 
 use alloy_primitives::{Address, B256, Bytes};
 use serde::Deserialize;
@@ -9,12 +9,12 @@ use super::{
     value::{field, list, object, text},
 };
 
-/// Addresses, and topics at one position, that a filter may name.
+/// Maximum number of addresses, and of topics at one position.
 const MAX_ALTERNATIVES: usize = 1000;
-/// Topics of a log.
+/// Maximum number of topics of a log.
 const MAX_TOPICS: usize = 4;
 
-/// A block tag without hashes: a number, or one of the five names.
+/// Block number, or one of the five block names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tag {
     Number(u64),
@@ -26,7 +26,7 @@ pub enum Tag {
 }
 
 impl Tag {
-    /// Reads a tag. A string that is neither a name nor starts like a number is an unknown tag.
+    /// Parses a tag. A string that is not a name and does not start with a digit is an unknown tag.
     pub fn from_text(text: &str) -> Result<Self, Reason> {
         Ok(match text {
             "latest" => Self::Latest,
@@ -48,20 +48,21 @@ impl Param<'_> for Tag {
     }
 }
 
-/// Which blocks a filter covers.
+/// Blocks that a filter covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlockSelection {
     Hash(B256),
     Range { from: Tag, to: Tag },
 }
 
-/// What `eth_getLogs` looks for.
+/// Filter of `eth_getLogs`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Filter {
     pub blocks: BlockSelection,
-    /// Any of these; empty for any address.
+    /// Matches any of these addresses; empty matches every address.
     pub addresses: Vec<Address>,
-    /// By position: any of these; empty for any topic. A log with fewer topics than positions never matches.
+    /// Matches, by position, any of these topics; empty matches every topic. A log with fewer topics than
+    /// positions never matches.
     pub topics: Vec<Vec<B256>>,
 }
 
@@ -88,13 +89,13 @@ impl Param<'_> for Filter {
     }
 }
 
-/// What `foreseal_getLogs` asks for.
+/// Parameter of `foreseal_getLogs`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogQuery {
     pub filter: Filter,
-    /// As the page before gave it.
+    /// Cursor from the previous page.
     pub cursor: Option<Bytes>,
-    /// Logs of the page.
+    /// Maximum number of logs in the page.
     pub limit: Option<u64>,
 }
 
@@ -118,7 +119,7 @@ impl Param<'_> for LogQuery {
     }
 }
 
-/// Bounds with their defaults: `latest`, and `pending` alone means the pending block alone.
+/// Returns the range with its defaults: `latest`, except that `pending` alone means the pending block only.
 fn range(from: Option<Tag>, to: Option<Tag>) -> BlockSelection {
     let last = if from == Some(Tag::Pending) { Tag::Pending } else { Tag::Latest };
     BlockSelection::Range { from: from.unwrap_or(Tag::Latest), to: to.unwrap_or(last) }
@@ -136,7 +137,7 @@ fn topics(raw: &RawValue) -> Result<Vec<Vec<B256>>, Invalid> {
     positions.into_iter().enumerate().map(read).collect()
 }
 
-/// One topic or any of several. As in geth, `null` among several means any topic.
+/// Parses one topic or a list of alternatives. As in geth, `null` in the list matches any topic.
 fn topic_alternatives(raw: &RawValue) -> Result<Vec<B256>, Invalid> {
     if raw.get().starts_with('[') && list(raw)?.iter().any(|item| item.get() == "null") {
         return Ok(Vec::new());
@@ -144,7 +145,7 @@ fn topic_alternatives(raw: &RawValue) -> Result<Vec<B256>, Invalid> {
     OneOrMany::read(raw).map(|OneOrMany(found)| found)
 }
 
-/// A value, or a list of them.
+/// Single value or list of values.
 struct OneOrMany<T>(Vec<T>);
 
 impl<'a, T: Param<'a>> Param<'a> for OneOrMany<T> {

@@ -1,15 +1,16 @@
-//! Hex strings as the execution API has them: quantities in their shortest form, data by whole bytes.
+//! Hex strings of the execution API: quantities in their shortest form, data with two digits per byte.
 
 use alloy_primitives::{Bytes, FixedBytes, U256, hex};
 
 use super::Reason;
 
-/// The digits after `0x`.
+/// Returns the digits after `0x`.
 fn digits(text: &str) -> Result<&str, Reason> {
     text.strip_prefix("0x").ok_or(Reason::NoPrefix)
 }
 
-/// A quantity of at most `bits` bits (a multiple of 4): `0x0` or `0x` and digits without a leading zero.
+/// Parses a quantity of at most `bits` bits (a multiple of 4): `0x0`, or `0x` and digits without a leading
+/// zero.
 pub fn quantity(text: &str, bits: usize) -> Result<U256, Reason> {
     let digits = digits(text)?;
     if digits.is_empty() {
@@ -27,7 +28,7 @@ pub fn quantity(text: &str, bits: usize) -> Result<U256, Reason> {
     U256::from_str_radix(digits, 16).map_err(|_| Reason::NotHex)
 }
 
-/// Bytes of any length.
+/// Parses data of any length.
 pub fn data(text: &str) -> Result<Bytes, Reason> {
     let digits = digits(text)?;
     if digits.len() % 2 == 1 {
@@ -36,7 +37,7 @@ pub fn data(text: &str) -> Result<Bytes, Reason> {
     hex::decode(digits).map(Bytes::from).map_err(|_| Reason::NotHex)
 }
 
-/// Exactly `N` bytes: an address, a hash.
+/// Parses exactly `N` bytes, such as an address or a hash.
 pub fn fixed<const N: usize>(text: &str) -> Result<FixedBytes<N>, Reason> {
     let digits = digits(text)?;
     if digits.len() % 2 == 1 {

@@ -1,4 +1,4 @@
-//! Positional parameters read from raw JSON, each error naming the argument that is wrong.
+//! Positional parameters, parsed from raw JSON. Each error names the invalid argument.
 
 mod block;
 mod call_object;
@@ -32,7 +32,7 @@ pub use value::{Milliseconds, Password, Percentiles, Word};
 
 use crate::{Argument, Error};
 
-/// Why a value is not what its argument takes.
+/// Reason for which a value is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Reason {
     #[error("expected a string")]
@@ -125,30 +125,31 @@ pub enum Reason {
     ChainId { want: u64 },
 }
 
-/// Characters of a name of the caller's own that an error repeats: a hash, the longest that is to be expected.
+/// Maximum number of characters of a caller-chosen name that an error repeats. Fits a hash, the longest
+/// expected name.
 const NAME_SHOWN: usize = 66;
 
-/// The beginning of a name, as an error repeats it.
+/// Returns the start of a name for an error message.
 fn shown(name: &str) -> String {
     name.chars().take(NAME_SHOWN).collect()
 }
 
-/// A wrong value: where inside its argument, and why.
+/// Invalid value: its path inside the argument, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Invalid {
-    /// Such as `.topics[1]`; empty for the argument itself.
+    /// Path such as `.topics[1]`; empty for the argument itself.
     path: String,
     reason: Reason,
 }
 
 impl Invalid {
-    /// The same fault, seen from the object that has it in `field`, which may be a name that the caller chose.
+    /// Prefixes the path with `field`, which may be a name that the caller chose.
     #[must_use]
     pub fn in_field(self, field: &str) -> Self {
         Self { path: format!(".{}{}", shown(field), self.path), reason: self.reason }
     }
 
-    /// The same fault, seen from the array that has it at `index`.
+    /// Prefixes the path with `index` of an array.
     #[must_use]
     pub fn at(self, index: usize) -> Self {
         Self { path: format!("[{index}]{}", self.path), reason: self.reason }
@@ -161,7 +162,7 @@ impl From<Reason> for Invalid {
     }
 }
 
-/// Parameters that a method does not take (-32602).
+/// Error for invalid parameters (-32602).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ParamsError {
     NotArray,
@@ -185,13 +186,13 @@ impl fmt::Display for ParamsError {
     }
 }
 
-/// A value that a method takes.
+/// Type that can be parsed from a parameter.
 pub trait Param<'a>: Sized {
-    /// Reads the value. `raw` is never `null`.
+    /// Parses the value. `raw` is never `null`.
     fn read(raw: &'a RawValue) -> Result<Self, Invalid>;
 }
 
-/// A method's parameters, read in order. Names come from the method's row in the table.
+/// Parameters of a method, read in order. Their names come from the method's row in the table.
 #[derive(Debug)]
 pub struct Params<'a> {
     values: Vec<&'a RawValue>,
@@ -200,7 +201,7 @@ pub struct Params<'a> {
 }
 
 impl<'a> Params<'a> {
-    /// Splits `json` (an array, `null`, or nothing) for `method`.
+    /// Splits `json` (an array, `null`, or empty) into the parameters of `method`.
     pub fn parse(
         json: &'a [u8],
         method: &'static str,
@@ -219,13 +220,13 @@ impl<'a> Params<'a> {
         Ok(Self { values, arguments, next: 0 })
     }
 
-    /// The next argument; absent and `null` are errors.
+    /// Reads the next argument. Absent and `null` are errors.
     pub fn required<T: Param<'a>>(&mut self) -> Result<T, Error> {
         let (index, name) = (self.next, self.name());
         self.optional()?.ok_or_else(|| ParamsError::Missing { index, name }.into())
     }
 
-    /// The next argument, `None` if it is absent or `null`.
+    /// Reads the next argument; `None` if it is absent or `null`.
     pub fn optional<T: Param<'a>>(&mut self) -> Result<Option<T>, Error> {
         let (index, name) = (self.next, self.name());
         self.next += 1;
@@ -238,7 +239,8 @@ impl<'a> Params<'a> {
         }
     }
 
-    /// The error of the argument just read, whose field `name` is wrong in a way that only the chain shows.
+    /// Returns an error for field `name` of the argument that was read last. For values that are invalid only
+    /// in the context of the chain.
     pub fn wrong(&self, field: &str, reason: Reason) -> Error {
         let index = self.next.saturating_sub(1);
         let name = self.arguments.get(index).map_or("", |argument| argument.name);

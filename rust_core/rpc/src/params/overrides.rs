@@ -53,7 +53,7 @@ impl Param<'_> for AccountOverride {
     }
 }
 
-/// Storage by slot; both sides are 32 bytes or quantities.
+/// Storage values by slot; both are 32 bytes or quantities.
 struct Slots(BTreeMap<U256, U256>);
 
 impl<'a> Param<'a> for Slots {
@@ -99,7 +99,7 @@ impl Param<'_> for BlockOverrides {
     }
 }
 
-/// Block overrides of a method that executes one request: what belongs to whole blocks cannot be set.
+/// Block overrides of a method that executes one request. Fields that apply to whole blocks are rejected.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CallBlock(pub BlockOverrides);
 

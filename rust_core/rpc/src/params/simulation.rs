@@ -1,4 +1,4 @@
-//! The payload of `eth_simulateV1`.
+//! Payload of `eth_simulateV1`.
 
 use foreseal_evm::{BlockOverrides, BlockRequest, SimulatedCall, StateOverrides};
 use serde::Deserialize;
@@ -9,7 +9,7 @@ use super::{
     value::{field, needed, object},
 };
 
-/// Blocks to simulate, and how.
+/// Blocks to simulate, and options.
 #[derive(Clone, Debug, Default)]
 pub struct Simulation {
     pub blocks: Vec<BlockRequest>,

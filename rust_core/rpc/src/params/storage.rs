@@ -8,14 +8,14 @@ use super::{
     value::{entries, text},
 };
 
-/// Digits of a whole word.
+/// Hex digits of a 32-byte word.
 const WORD_DIGITS: usize = 64;
 
-/// A storage slot as the execution API lets methods on many slots be asked: any hex of at most 32 bytes.
+/// Storage slot in the format of methods with many slots: any hex of at most 32 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StorageKey {
     pub slot: U256,
-    /// Whether it was written as 32 bytes.
+    /// `true` if the key was written with 32 bytes.
     pub whole: bool,
 }
 
@@ -36,7 +36,7 @@ impl Param<'_> for StorageKey {
     }
 }
 
-/// Slots of several accounts, in the order given; at least one.
+/// Slots of several accounts in the given order; at least one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StorageRequests(pub Vec<(Address, Vec<StorageKey>)>);
 

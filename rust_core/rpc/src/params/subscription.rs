@@ -1,4 +1,4 @@
-//! What a subscription is called, and where a reader of the feed stands.
+//! Subscription names, and the cursor of a feed reader.
 
 use foreseal_node::Place;
 use serde::Deserialize;
@@ -9,7 +9,7 @@ use super::{
     value::{needed, object, text},
 };
 
-/// The names of `eth_subscribe`.
+/// Subscription names of `eth_subscribe`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SubscriptionName {
     NewHeads,
@@ -39,7 +39,7 @@ impl Param<'_> for SubscriptionName {
     }
 }
 
-/// The place of the last step that a reader of the feed has.
+/// Position of the last step that a feed reader has received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cursor(pub Place);
 

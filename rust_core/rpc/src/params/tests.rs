@@ -1,4 +1,4 @@
-//! Each kind of argument right, wrong in each way, and fuzzed.
+//! Valid, invalid and fuzzed values of each kind of argument.
 
 use alloy_consensus::TxType;
 use alloy_primitives::{Address, B256, Bytes, U256};
@@ -22,7 +22,7 @@ fn reason<T: for<'a> Param<'a> + std::fmt::Debug>(value: &str) -> String {
     read::<T>(value).expect_err(value)
 }
 
-/// Reads `value` as what `kind` takes.
+/// Parses `value` as an argument of this kind.
 pub fn read_kind(kind: Kind, value: &str) -> Result<(), String> {
     match kind {
         Kind::Address => read::<Address>(value).map(drop),
@@ -181,7 +181,7 @@ fn a_call_object_is_read_in_full() {
     assert_eq!((authorization.y_parity(), authorization.s()), (1, U256::from(11)));
 }
 
-/// JSON that looks like what a method takes, and often is not.
+/// Generates JSON that resembles valid arguments and is often invalid.
 pub fn json_value() -> impl Strategy<Value = String> {
     let hex = prop_oneof![
         "\"0x[0-9a-fA-F]{0,70}\"",

@@ -1,4 +1,4 @@
-//! What to trace and how.
+//! Trace configuration.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -11,7 +11,7 @@ use super::{
     value::{entries, field, object, text},
 };
 
-/// A tracer, with what its answer shows.
+/// Tracer with its output options.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NamedTracer {
     Steps(StepOptions),
@@ -20,21 +20,21 @@ pub enum NamedTracer {
     Prestate(PrestateOptions),
     FourByte,
     Noop,
-    /// By the names they were asked for.
+    /// Tracers by the requested names.
     Mux(Vec<(String, NamedTracer)>),
 }
 
-/// How a flat list of calls is shown.
+/// Output options of a flat list of calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FlatOptions {
-    /// Errors in Parity's words in place of geth's.
+    /// Reports errors with Parity's messages instead of geth's.
     pub parity_errors: bool,
-    /// With calls of precompiled contracts.
+    /// Includes calls of precompiled contracts.
     pub precompiles: bool,
 }
 
 impl NamedTracer {
-    /// What it records.
+    /// Returns the tracer that records the data.
     pub fn tracer(&self) -> Tracer {
         match self {
             Self::Steps(options) => Tracer::Steps(*options),
@@ -68,7 +68,7 @@ fn no_tracer(name: &str) -> Reason {
     Reason::JavaScript
 }
 
-/// The configuration of a trace.
+/// Configuration of a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceConfig {
     pub tracer: NamedTracer,
@@ -114,13 +114,14 @@ impl Param<'_> for TraceConfig {
     }
 }
 
-/// The configuration of a traced call.
+/// Configuration of a traced call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TraceCallConfig {
     pub trace: TraceConfig,
     pub state: StateOverrides,
     pub block: BlockOverrides,
-    /// Place in the block before whose transaction the call is executed; after the block if there is none.
+    /// Index of the transaction in the block before which the call executes; `None` executes it after the
+    /// block.
     pub index: Option<u64>,
 }
 
@@ -149,7 +150,7 @@ fn flag(raw: Option<&RawValue>, name: &str) -> Result<bool, Invalid> {
     Ok(field(raw, name)?.unwrap_or(false))
 }
 
-/// The fields of a tracer's configuration; what is left out is the default.
+/// Parses the fields of a tracer's configuration; absent fields have their defaults.
 fn config<'a, T: Deserialize<'a>>(raw: Option<&'a RawValue>) -> Result<Option<T>, Invalid> {
     raw.map(object).transpose()
 }
@@ -207,7 +208,7 @@ fn prestate(raw: Option<&RawValue>) -> Result<PrestateOptions, Invalid> {
     Ok(options)
 }
 
-/// In the order of their names, as geth answers.
+/// Returns the tracers in the order of their names, as geth does.
 fn mux(raw: Option<&RawValue>) -> Result<Vec<(String, NamedTracer)>, Invalid> {
     let Some(raw) = raw else { return Ok(Vec::new()) };
     let configs = entries(raw, |name| Ok(name.to_owned()), Ok)?;
@@ -221,7 +222,7 @@ fn mux(raw: Option<&RawValue>) -> Result<Vec<(String, NamedTracer)>, Invalid> {
     Ok(tracers.into_iter().collect())
 }
 
-/// A JSON number that counts something.
+/// Non-negative JSON integer.
 struct Count(u64);
 
 impl Param<'_> for Count {
@@ -230,7 +231,7 @@ impl Param<'_> for Count {
     }
 }
 
-/// A duration as Go writes it: decimal numbers, each with a unit.
+/// Duration in Go's format: decimal numbers, each with a unit.
 struct GoDuration(Duration);
 
 impl Param<'_> for GoDuration {
@@ -239,7 +240,7 @@ impl Param<'_> for GoDuration {
     }
 }
 
-/// Longer units first, so that `ms` is not read as `m`.
+/// Longer units come first, so that `ms` is not parsed as `m`.
 const UNITS: [(&str, f64); 8] = [
     ("ns", 1e-9),
     ("us", 1e-6),

@@ -1,6 +1,6 @@
-//! Typed structured data (EIP-712): the hash that is signed for it.
+//! Typed structured data (EIP-712) and its signing hash.
 //!
-//! The walk follows the message, not its types: those may refer to each other so that writing them out would take
+//! Encoding follows the message, not its types: types may refer to each other so that expanding them takes
 //! exponential space, or to themselves.
 
 use std::{
@@ -17,15 +17,15 @@ use super::{
     value::{entries, list, text},
 };
 
-/// The hash that a signature of typed data is over: keccak-256 of 0x19, 0x01, domain separator and hash of the message.
+/// Signing hash of typed data: keccak-256 of 0x19, 0x01, the domain separator and the hash of the message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TypedData(pub B256);
 
-/// Deepest nesting of a message.
+/// Maximum nesting depth of a message.
 const MAX_DEPTH: usize = 64;
-/// The type of the domain.
+/// Name of the domain type.
 const DOMAIN: &str = "EIP712Domain";
-/// What a domain may have, in the order in which the specification lists it.
+/// Fields that a domain may have, in the order of the specification.
 const DOMAIN_FIELDS: [(&str, &str); 5] = [
     ("name", "string"),
     ("version", "string"),
@@ -45,7 +45,7 @@ struct Fields<'a> {
     message: &'a RawValue,
 }
 
-/// A field of a struct.
+/// Field of a struct type.
 #[derive(Deserialize)]
 struct Member {
     name: String,
@@ -54,7 +54,7 @@ struct Member {
 }
 
 impl Param<'_> for TypedData {
-    /// From an object, or from its JSON as text, which is how some clients send it.
+    /// Parses an object, or a string that contains its JSON, which some clients send.
     fn read(raw: &RawValue) -> Result<Self, Invalid> {
         let unquoted;
         let json = if raw.get().starts_with('"') {
@@ -84,7 +84,7 @@ fn signing_hash(fields: Fields<'_>) -> Result<B256, Invalid> {
     let separator = encoder.hash_struct(DOMAIN, domain, 0).map_err(|invalid| invalid.in_field("domain"))?;
     let mut signed = vec![0x19, 0x01];
     signed.extend_from_slice(separator.as_slice());
-    // Signing the domain alone is allowed, as wallets do.
+    // Signing the domain alone is allowed, as in wallets.
     if primary_type != DOMAIN {
         let hash =
             encoder.hash_struct(&primary_type, message, 0).map_err(|invalid| invalid.in_field("message"))?;
@@ -95,12 +95,12 @@ fn signing_hash(fields: Fields<'_>) -> Result<B256, Invalid> {
 
 struct Encoder<'a> {
     types: &'a BTreeMap<String, Vec<Member>>,
-    /// Hashes of types that were needed before.
+    /// Cache of type hashes.
     hashes: RefCell<BTreeMap<String, B256>>,
 }
 
 impl Encoder<'_> {
-    /// `hashStruct` of the specification.
+    /// Computes `hashStruct` of the specification.
     fn hash_struct(&self, name: &str, raw: &RawValue, depth: usize) -> Result<B256, Invalid> {
         if depth > MAX_DEPTH {
             return Err(Reason::TooDeep { max: MAX_DEPTH }.into());
@@ -116,7 +116,8 @@ impl Encoder<'_> {
         Ok(keccak256(encoded))
     }
 
-    /// The word that a value is in its struct. A struct that is not there is a zero word, which ends what refers to itself.
+    /// Encodes a value as a word of its struct. An absent struct is a zero word, which terminates recursive
+    /// types.
     fn encode(&self, kind: &str, value: Option<&RawValue>, depth: usize) -> Result<B256, Invalid> {
         let value = value.filter(|value| value.get() != "null");
         if let Some((element, length)) = array_of(kind) {
@@ -141,7 +142,7 @@ impl Encoder<'_> {
         atomic(kind, value.ok_or(Reason::Missing)?)
     }
 
-    /// keccak-256 of `encodeType`: the struct, then all that it refers to in the order of their names.
+    /// Returns keccak-256 of `encodeType`: the struct, then all types that it refers to, sorted by name.
     fn type_hash(&self, name: &str) -> Result<B256, Invalid> {
         if let Some(hash) = self.hashes.borrow().get(name) {
             return Ok(*hash);
@@ -169,12 +170,12 @@ impl Encoder<'_> {
     }
 }
 
-/// The element and the length (empty: any) of an array type.
+/// Returns the element type and the length (empty for any) of an array type.
 fn array_of(kind: &str) -> Option<(&str, &str)> {
     kind.strip_suffix(']')?.rsplit_once('[')
 }
 
-/// A value of a type that is no array and no struct.
+/// Encodes a value whose type is neither an array nor a struct.
 fn atomic(kind: &str, value: &RawValue) -> Result<B256, Invalid> {
     match kind {
         "bool" => Ok(B256::with_last_byte(u8::from(bool::read(value)?))),
@@ -196,7 +197,7 @@ fn atomic(kind: &str, value: &RawValue) -> Result<B256, Invalid> {
     }
 }
 
-/// The number at the end of a type such as `bytes32`, at least 1; `int` alone has 256 bits.
+/// Returns the number at the end of a type such as `bytes32`, at least 1; `int` alone means 256 bits.
 fn number_after(kind: &str, stem: &str, most: usize) -> Option<usize> {
     let digits = kind.strip_prefix(stem)?;
     if digits.is_empty() && stem == "int" {
@@ -206,7 +207,7 @@ fn number_after(kind: &str, stem: &str, most: usize) -> Option<usize> {
     digits.parse().ok().filter(|number| canonical && (1..=most).contains(number))
 }
 
-/// A JSON integer, or text of decimal or `0x` digits; in two's complement where it may be negative.
+/// Parses a JSON integer, or a string of decimal or `0x` digits. Negative values are in two's complement.
 fn integer(kind: &str, bits: usize, signed: bool, value: &RawValue) -> Result<B256, Invalid> {
     let json = value.get();
     let unquoted;
@@ -236,7 +237,7 @@ fn integer(kind: &str, bits: usize, signed: bool, value: &RawValue) -> Result<B2
     Ok(if negative { magnitude.wrapping_neg() } else { magnitude }.into())
 }
 
-/// The fields of an object by name.
+/// Returns the fields of an object by name.
 fn fields_of(raw: &RawValue) -> Result<BTreeMap<String, &RawValue>, Invalid> {
     Ok(entries(raw, |name| Ok(name.to_owned()), Ok)?.into_iter().collect())
 }
@@ -268,7 +269,7 @@ mod tests {
         read(&data(&format!(r#"{{"name":"a","type":"{kind}"}}"#), &format!(r#"{{"a":{value}}}"#)))
     }
 
-    /// The example of the specification, whose hash it gives.
+    /// Example of the specification, with its hash.
     const MAIL: &str = r#"{
         "types": {
             "EIP712Domain": [

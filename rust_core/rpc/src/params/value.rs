@@ -1,4 +1,4 @@
-//! Plain values: text, booleans, quantities, bytes, lists, fields of objects.
+//! Basic values: strings, booleans, quantities, bytes, lists and object fields.
 
 use std::{borrow::Cow, collections::BTreeSet};
 
@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 
 use super::{Invalid, Param, Reason, hex};
 
-/// The text of a JSON string; borrowed unless it has escapes.
+/// Returns the content of a JSON string, borrowed unless it has escapes.
 pub fn text(raw: &RawValue) -> Result<Cow<'_, str>, Invalid> {
     let json = raw.get();
     let inner = json.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).ok_or(Reason::NotString)?;
@@ -18,7 +18,7 @@ pub fn text(raw: &RawValue) -> Result<Cow<'_, str>, Invalid> {
     Ok(Cow::Borrowed(inner))
 }
 
-/// The elements of a JSON array.
+/// Returns the elements of a JSON array.
 pub fn list(raw: &RawValue) -> Result<Vec<&RawValue>, Invalid> {
     if !raw.get().starts_with('[') {
         return Err(Reason::NotArray.into());
@@ -26,7 +26,7 @@ pub fn list(raw: &RawValue) -> Result<Vec<&RawValue>, Invalid> {
     Ok(serde_json::from_str(raw.get()).map_err(|_| Reason::Malformed)?)
 }
 
-/// The elements of a JSON array, each read as `T`.
+/// Parses each element of a JSON array as `T`.
 impl<'a, T: Param<'a>> Param<'a> for Vec<T> {
     fn read(raw: &'a RawValue) -> Result<Self, Invalid> {
         let read = |(index, item)| T::read(item).map_err(|e| e.at(index));
@@ -34,7 +34,7 @@ impl<'a, T: Param<'a>> Param<'a> for Vec<T> {
     }
 }
 
-/// The fields of a JSON object, read into a struct of raw values; unknown fields are passed over.
+/// Parses a JSON object into a struct of raw values. Unknown fields are ignored.
 pub fn object<'a, T: serde::Deserialize<'a>>(raw: &'a RawValue) -> Result<T, Invalid> {
     if !raw.get().starts_with('{') {
         return Err(Reason::NotObject.into());
@@ -42,8 +42,11 @@ pub fn object<'a, T: serde::Deserialize<'a>>(raw: &'a RawValue) -> Result<T, Inv
     Ok(serde_json::from_str(raw.get()).map_err(|_| Reason::Malformed)?)
 }
 
-/// The entries of a JSON object whose names are data, in the order given; a name that comes twice, in whatever spelling, is
-/// an error.
+/// Parses a JSON object whose names are data, in the given order.
+///
+/// # Errors
+///
+/// Returns an error for a duplicate key, even if it is spelled differently.
 pub fn entries<'a, K: Clone + Ord, V>(
     raw: &'a RawValue,
     key: impl Fn(&str) -> Result<K, Reason>,
@@ -87,16 +90,16 @@ impl<'de: 'a, 'a> serde::Deserialize<'de> for Entries<'a> {
     }
 }
 
-/// A name; borrowed unless it has escapes.
+/// Name in an object, borrowed unless it has escapes.
 #[derive(serde::Deserialize)]
 struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
 
-/// An object's field; `None` if it is absent or `null`.
+/// Parses a field of an object; `None` if it is absent or `null`.
 pub fn field<'a, T: Param<'a>>(raw: Option<&'a RawValue>, name: &str) -> Result<Option<T>, Invalid> {
     raw.map(|raw| T::read(raw).map_err(|e| e.in_field(name))).transpose()
 }
 
-/// An object's field that must be there.
+/// Parses a required field of an object.
 pub fn needed<'a, T: Param<'a>>(raw: Option<&'a RawValue>, name: &str) -> Result<T, Invalid> {
     field(raw, name)?.ok_or_else(|| Invalid::from(Reason::Missing).in_field(name))
 }
@@ -147,12 +150,12 @@ impl Param<'_> for Bytes {
     }
 }
 
-/// A storage slot, or a number of a signature: a quantity, or 32 bytes.
+/// Storage slot, or a number of a signature: a quantity, or 32 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Word(pub U256);
 
 impl Word {
-    /// Reads the text of either form.
+    /// Parses either format.
     pub fn from_text(text: &str) -> Result<Self, Reason> {
         if text.len() == 66 {
             return Ok(Self(hex::fixed::<32>(text)?.into()));
@@ -167,7 +170,7 @@ impl Param<'_> for Word {
     }
 }
 
-/// A password, which nothing asks for: keys of development nodes are not locked.
+/// Password, which is ignored: keys of development nodes are not locked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Password;
 
@@ -181,7 +184,7 @@ impl Param<'_> for Password {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Percentiles(pub Vec<f64>);
 
-/// Percentiles that one request may ask for.
+/// Maximum number of percentiles in one request.
 const MAX_PERCENTILES: usize = 100;
 
 impl Param<'_> for Percentiles {
@@ -204,7 +207,7 @@ impl Param<'_> for Percentiles {
     }
 }
 
-/// A time in milliseconds, as a JSON integer or a hex quantity. Whatever else it is counts as not given (EIP-7966).
+/// Time in milliseconds, as a JSON integer or a hex quantity. Any other value counts as absent (EIP-7966).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Milliseconds(pub Option<u64>);
 

@@ -1,4 +1,4 @@
-//! The method that gives a receipt.
+//! Method that returns a pre-confirmation receipt.
 
 use alloy_primitives::B256;
 use alloy_rlp::Encodable;
@@ -18,7 +18,7 @@ const HASH: Argument = Argument::required("hash", Kind::Hash);
 pub const METHODS: &[Method] =
     &[Method::threaded("foreseal_preconfirmation", &[HASH], preconfirmation).in_read_lane()];
 
-/// The receipt of the first step that holds the transaction; `null` when no block holds it.
+/// Returns the receipt of the first step that contains the transaction, or `null` if no block contains it.
 fn preconfirmation(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     let hash = params.required()?;
     match context.view()?.transaction(&hash)? {

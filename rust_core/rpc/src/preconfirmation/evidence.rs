@@ -1,38 +1,42 @@
-//! Two promises of one signer that cannot both be kept.
+//! Evidence from two contradictory commitments of one signer.
 
 use alloy_primitives::Address;
 use serde::Serialize;
 
 use super::{MisfitError, PreconfirmationReceipt, VerifiedPreconfirmation};
 
-/// How two promises exclude each other.
+/// Contradiction between two commitments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Contradiction {
-    /// Two steps with one index of one block.
+    /// Two steps have the same index in one block.
     TwoSteps,
-    /// A step does not follow the one that has the index before it, or two steps before it have the same index.
+    /// A step does not follow the step with the previous index, or two steps with the same index have
+    /// different predecessors.
     BrokenOrder,
-    /// Two transactions in one place of one block.
+    /// Two transactions have the same position in one block.
     TwoTransactions,
-    /// One transaction in two places.
+    /// One transaction has two positions.
     TwoPlaces,
 }
 
-/// What shows that a sequencer broke its word.
+/// Evidence that a sequencer broke a commitment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Evidence {
     pub contradiction: Contradiction,
     pub signer: Address,
     pub chain_id: u64,
-    /// In the order in which they were given.
+    /// Commitments in the order of the arguments.
     pub promises: [VerifiedPreconfirmation; 2],
 }
 
-/// What two receipts show together; `None` when both promises can be kept, or are not of one signer on one chain.
+/// Compares two receipts.
+///
+/// Returns `None` if both commitments are compatible, or if the signers or chains differ.
 ///
 /// # Errors
-/// When one of them promises nothing: its position, 0 or 1, and why.
+///
+/// Returns the position (0 or 1) of an invalid receipt, and the reason.
 pub fn contradiction(
     one: &PreconfirmationReceipt,
     other: &PreconfirmationReceipt,
@@ -69,7 +73,7 @@ fn excludes(one: &VerifiedPreconfirmation, other: &VerifiedPreconfirmation) -> O
     }
 }
 
-/// Whether `after` is the next step by its index and does not follow `before`.
+/// Returns `true` if `after` has the index after `before` but does not follow it.
 fn skips(before: &VerifiedPreconfirmation, after: &VerifiedPreconfirmation) -> bool {
     before.index.checked_add(1) == Some(after.index) && after.previous != before.hash
 }

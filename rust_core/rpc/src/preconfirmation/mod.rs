@@ -1,5 +1,5 @@
-//! Receipts of pre-confirmations: a transaction, the step that holds it, and the sequencer's word for that step. A receipt
-//! is checked without a node.
+//! Pre-confirmation receipts: a transaction, the step that contains it, and the sequencer's signature of that
+//! step. A receipt can be verified without a node.
 
 mod answer;
 mod evidence;
@@ -11,7 +11,7 @@ pub use evidence::{Contradiction, Evidence, contradiction};
 pub use receipt::PreconfirmationReceipt;
 pub use verify::{Misfit, MisfitError, VerifiedPreconfirmation};
 
-/// Why a transaction on the chain has no receipt of its pre-confirmation.
+/// Reason for which a transaction on the chain has no pre-confirmation receipt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnsignedError {
     #[error("block {number} came from outside: nobody pre-confirmed its transactions")]

@@ -1,4 +1,4 @@
-//! A receipt as it is handed around: the JSON that `foreseal_preconfirmation` answers.
+//! Receipt in the JSON format of `foreseal_preconfirmation`.
 
 use std::borrow::Cow;
 
@@ -9,30 +9,30 @@ use serde::Deserialize;
 use super::{Misfit, MisfitError};
 use crate::params::hex;
 
-/// What a receipt says, before anything of it is checked.
+/// Parsed receipt that is not verified yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PreconfirmationReceipt {
     pub chain_id: u64,
     pub transaction_hash: B256,
-    /// Position of the transaction in its block.
+    /// Index of the transaction in its block.
     pub transaction_index: u64,
-    /// EIP-2718 bytes, as they stand in the block.
+    /// EIP-2718 encoding, as in the block.
     pub transaction: Bytes,
     pub number: u64,
-    /// Of the step in its block.
+    /// Index of the step in its block.
     pub index: u64,
-    /// Of the step.
+    /// Block hash at this step.
     pub hash: B256,
     /// RLP of the step's header.
     pub header: Bytes,
-    /// Hash of the step before; the parent block's hash at index 0.
+    /// Hash of the previous step; the parent block's hash at index 0.
     pub previous: B256,
-    /// When the step was made, unix time in milliseconds.
+    /// Time at which the step was produced, in Unix milliseconds.
     pub time: u64,
     pub signature: StepSignature,
-    /// Who is said to have signed.
+    /// Claimed signer.
     pub signer: Address,
-    /// Nodes of the transactions trie from its root towards the transaction.
+    /// Nodes of the transactions trie from its root to the transaction.
     pub proof: Vec<Bytes>,
 }
 
@@ -67,10 +67,11 @@ struct Fields<'a> {
 }
 
 impl PreconfirmationReceipt {
-    /// Reads the JSON object. Fields that a receipt does not have are passed over.
+    /// Parses the JSON object. Unknown fields are ignored.
     ///
     /// # Errors
-    /// Names the field that is not what it should be.
+    ///
+    /// Returns the name of the first invalid field.
     pub fn parse(json: &[u8]) -> Result<Self, MisfitError> {
         let malformed = |error: serde_json::Error| MisfitError::new(Misfit::Receipt, error.to_string());
         let fields: Fields<'_> = serde_json::from_slice(json).map_err(malformed)?;

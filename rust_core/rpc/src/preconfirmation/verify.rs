@@ -1,4 +1,4 @@
-//! Whether a receipt is what it says, from nothing but itself.
+//! Verification of a receipt, without a node.
 //!
 //! ```text
 //!   transaction --proof--> header.transactionsRoot --keccak--> hash --EIP-712--> signature --> signer
@@ -15,10 +15,10 @@ use serde::Serialize;
 
 use super::PreconfirmationReceipt;
 
-/// The part of a receipt that does not fit.
+/// Invalid part of a receipt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Misfit {
-    /// The whole: it is no receipt.
+    /// The whole input is not a receipt.
     Receipt,
     ChainId,
     TransactionHash,
@@ -36,7 +36,7 @@ pub enum Misfit {
 }
 
 impl Misfit {
-    /// The name of the field; `receipt` for the whole.
+    /// Returns the name of the field; `receipt` for the whole input.
     pub fn name(self) -> &'static str {
         match self {
             Self::Receipt => "receipt",
@@ -57,7 +57,7 @@ impl Misfit {
     }
 }
 
-/// Why a receipt promises nothing.
+/// Error for an invalid receipt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MisfitError {
     pub field: Misfit,
@@ -78,20 +78,21 @@ impl fmt::Display for MisfitError {
 
 impl std::error::Error for MisfitError {}
 
-/// What a receipt shows: `signer` promised that block `number` of the chain will hold the transaction at this place.
+/// Verified commitment: `signer` committed that block `number` of the chain will contain the transaction at
+/// this index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct VerifiedPreconfirmation {
     pub chain_id: u64,
     pub number: u64,
-    /// Of the step in its block.
+    /// Index of the step in its block.
     pub index: u64,
-    /// Of the step.
+    /// Block hash at this step.
     pub hash: B256,
-    /// Hash of the step before; the parent block's hash at index 0.
+    /// Hash of the previous step; the parent block's hash at index 0.
     pub previous: B256,
-    /// When the step was made, unix time in milliseconds.
+    /// Time at which the step was produced, in Unix milliseconds.
     pub time: u64,
-    /// Of the block, unix time in seconds.
+    /// Timestamp of the block, in Unix seconds.
     pub timestamp: u64,
     pub transaction_hash: B256,
     pub transaction_index: u64,
@@ -99,11 +100,14 @@ pub struct VerifiedPreconfirmation {
 }
 
 impl PreconfirmationReceipt {
-    /// Checks everything that a receipt holds against each other, and against what the caller knows: who has to have signed,
-    /// and on which chain. A receipt that anybody made fits itself: without a signer that is trusted it shows only who signed.
+    /// Verifies that all parts of a receipt are consistent and, if given, match the expected signer and
+    /// chain.
+    ///
+    /// Anyone can create a consistent receipt: without a trusted signer, it shows only who signed it.
     ///
     /// # Errors
-    /// Names the first part that does not fit.
+    ///
+    /// Returns the first inconsistent part.
     pub fn verify(
         &self,
         signer: Option<Address>,
@@ -139,7 +143,7 @@ impl PreconfirmationReceipt {
         }
         let header: Header = alloy_rlp::decode_exact(&self.header)
             .map_err(|error| MisfitError::new(Misfit::Header, format!("it is no header: {error}")))?;
-        // One encoding of it is right: what decodes and is another is a trick.
+        // Only the canonical encoding is valid; a different one that decodes may be an attack.
         if alloy_rlp::encode(&header) != self.header {
             return misfit(Misfit::Header, "it is not encoded as a header is");
         }

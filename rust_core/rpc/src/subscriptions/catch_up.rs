@@ -1,4 +1,4 @@
-//! `foreseal_getFlashblocks`: the feed, page by page.
+//! `foreseal_getFlashblocks`: the feed in pages.
 
 use std::{ops::ControlFlow, sync::Arc};
 
@@ -12,10 +12,10 @@ use crate::{
     params::{Cursor, Params},
 };
 
-/// What comes behind a cursor, as subscribers of the feed are told it.
+/// Returns the flashblocks after a cursor in the format of the feed.
 ///
-/// Where an unwind overtook the request's view, the newest one answers: it leads on from any cursor, and a caller who is
-/// catching up has no use for an older one.
+/// If a reorg made the request's view unavailable, the newest view replaces it: it continues from any cursor,
+/// and a caller that catches up does not need an older view.
 pub fn get_flashblocks(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     let (cursor, limit): (Option<Cursor>, Option<u64>) = (params.optional()?, params.optional()?);
     let limits = context.limits;
@@ -36,13 +36,13 @@ pub fn get_flashblocks(context: &Context<'_>, params: &mut Params<'_>) -> Result
     }
 }
 
-/// What a page is to hold.
+/// Parameters of a page.
 struct Asked {
-    /// `None`: behind the newest step.
+    /// Start of the page; `None` means after the newest step.
     cursor: Option<Place>,
-    /// Flashblocks.
+    /// Maximum number of flashblocks.
     most: u64,
-    /// After so many it ends.
+    /// Size in bytes after which the page ends.
     bytes: usize,
 }
 

@@ -1,11 +1,13 @@
-//! Who listens to what.
+//! Registry of channels and their subscribers.
 //!
 //! ```text
-//!   subscribe:  enter (the stream has a channel)  ->  begin (behind the newest entry of the feed)
-//!   pump:       take entries  ->  look up the channels  ->  render and hand over
+//!   subscribe:  enter (the stream has a channel)  ->  begin (after the newest entry of the feed)
+//!   pump:       take entries  ->  read the channels  ->  render and deliver
 //! ```
-//! Whatever is published after `begin` looked is rendered for a channel that was there before: the pump looks for channels
-//! after it took the entry. So no lock is held over both, and none while rendering.
+//!
+//! The pump reads the channels after it has taken an entry. An entry published after `begin` is therefore
+//! rendered for a channel that exists already. So no lock spans both steps, and no lock is held during
+//! rendering.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -20,33 +22,33 @@ use parking_lot::Mutex;
 use super::{Notice, Request, SUBSCRIBE, Stream};
 use crate::{Error, RpcError, params::Params};
 
-/// A stream that somebody listens to.
+/// Stream that has subscribers.
 #[derive(Debug)]
 pub struct Channel {
-    /// Never used again.
+    /// Id of the channel; never reused.
     pub id: u64,
     pub stream: Stream,
-    /// Number of the first arrival in the pool that is told here.
+    /// Number of the first pool arrival that this channel delivers.
     pub arrivals: u64,
 }
 
 /// Channels by id.
 pub type Listening = OrdMap<u64, Arc<Channel>>;
 
-/// A subscription.
+/// Result of a subscription.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Subscribed {
     pub channel: u64,
-    /// Notices of the channel with this sequence number or a greater one belong to it.
+    /// Sequence number of the first notice of the channel that belongs to this subscription.
     pub start: u64,
-    /// What it is told at once.
+    /// Notice to deliver immediately.
     pub first: Option<Notice>,
 }
 
-/// The channels of a node and how many subscribers each has.
+/// Channels of a node and the number of subscribers of each.
 pub struct Subscriptions {
     node: Arc<Node>,
-    /// Addresses and topics that a filter may name.
+    /// Maximum number of addresses and topics of a filter.
     terms: u64,
     channels: Mutex<Channels>,
 }
@@ -57,25 +59,26 @@ struct Channels {
     by_stream: HashMap<Stream, u64>,
     listening: Listening,
     subscribers: HashMap<u64, u64>,
-    /// Where subscribers began of whom the pump may not know yet, by their start.
+    /// Start positions of recent subscribers, by start sequence number, until the pump has passed them.
     joins: BTreeMap<u64, Place>,
-    /// By channel: numbers of arrivals with which somebody began.
+    /// Arrival numbers at which subscribers started, by channel.
     cuts: HashMap<u64, BTreeSet<u64>>,
 }
 
 impl Subscriptions {
-    /// Of `node`; a filter may name so many addresses and topics.
+    /// Creates the registry of `node`. A filter may have at most `terms` addresses and topics.
     pub fn new(node: Arc<Node>, terms: u64) -> Self {
         Self { node, terms, channels: Mutex::default() }
     }
 
-    /// The node.
+    /// Returns the node.
     pub fn node(&self) -> &Arc<Node> {
         &self.node
     }
 
-    /// Reads the parameters of `eth_subscribe` (a JSON array) and subscribes. With a cursor: `None` while that is not the
-    /// newest step, so that what comes after it has to be read first.
+    /// Parses the parameters of `eth_subscribe` (a JSON array) and subscribes.
+    ///
+    /// Returns `None` if the cursor is not the newest step: the caller must read the steps after it first.
     pub fn subscribe(&self, params: &[u8]) -> Result<Option<Subscribed>, RpcError> {
         self.read(params).and_then(|request| Joining::new(request).run(self)).map_err(RpcError::from)
     }
@@ -85,17 +88,18 @@ impl Subscriptions {
         Request::read(&mut params, self.terms)
     }
 
-    /// One subscriber of the channel less. A channel without any goes.
+    /// Removes one subscriber of the channel. The channel closes with its last subscriber.
     pub fn unsubscribe(&self, channel: u64) {
         self.channels.lock().leave(&self.node, channel);
     }
 
-    /// The channels as they are now.
+    /// Returns a snapshot of the channels.
     pub(crate) fn listening(&self) -> Listening {
         self.channels.lock().listening.clone()
     }
 
-    /// Where those began who joined behind entry `after` of the feed, up to behind `upto`; earlier ones are forgotten.
+    /// Returns the start positions of subscribers that joined after entry `after` of the feed and up to
+    /// `upto`. Drops earlier ones.
     pub(crate) fn joined(&self, after: u64, upto: u64) -> BTreeMap<u64, Place> {
         let mut channels = self.channels.lock();
         let recent = channels.joins.split_off(&(after + 1));
@@ -103,7 +107,7 @@ impl Subscriptions {
         channels.joins.range(..=upto).map(|(start, place)| (*start, *place)).collect()
     }
 
-    /// The numbers before `next` with which subscribers of a channel for arrivals began. They are forgotten.
+    /// Removes and returns the arrival numbers before `next` at which subscribers of this channel started.
     pub(crate) fn cuts(&self, channel: u64, next: u64) -> BTreeSet<u64> {
         let mut channels = self.channels.lock();
         let Some(cuts) = channels.cuts.get_mut(&channel) else { return BTreeSet::new() };
@@ -113,7 +117,7 @@ impl Subscriptions {
 }
 
 impl Channels {
-    /// The channel of `stream` has a subscriber more. `Syncing` is told to each subscriber by itself.
+    /// Adds a subscriber to the channel of `stream`. Each subscriber of `Syncing` has its own channel.
     fn enter(&mut self, node: &Node, stream: &Stream) -> u64 {
         let shared = self.by_stream.get(stream).filter(|_| *stream != Stream::Syncing).copied();
         let id = shared.unwrap_or_else(|| self.open(node, stream));
@@ -126,7 +130,7 @@ impl Channels {
         let id = self.made;
         self.by_stream.insert(stream.clone(), id);
         if let Stream::NewPendingTransactions { full } = stream {
-            // Ahead of the number: whatever enters from it on is told, and kept.
+            // Enabled before the number is read, so that every arrival from it on is delivered and stored.
             node.feed().want_arrivals(true);
             if *full {
                 node.pool().keep_arrivals(true);
@@ -157,7 +161,7 @@ impl Channels {
     }
 }
 
-/// A subscription on its way in. Each of its two steps takes the lock by itself.
+/// Subscription in progress. Each of its two steps takes the lock separately.
 #[derive(Debug)]
 pub(crate) struct Joining {
     request: Request,
@@ -165,23 +169,23 @@ pub(crate) struct Joining {
     begun: Option<Begun>,
 }
 
-/// Where a subscription begins.
+/// Start of a subscription.
 #[derive(Clone, Copy, Debug)]
 enum Begun {
     From {
         start: u64,
         place: Place,
     },
-    /// Nowhere: its cursor is not the newest step.
+    /// No start: the cursor is not the newest step.
     Behind,
 }
 
-/// How far a subscription is.
+/// Progress of a subscription.
 #[derive(Debug)]
 pub(crate) enum Progress {
-    /// A step is left.
+    /// One step remains.
     Underway,
-    /// It is not made: its cursor is not the newest step.
+    /// Not subscribed: the cursor is not the newest step.
     Behind,
     Made(Subscribed),
 }
@@ -191,7 +195,7 @@ impl Joining {
         Self { request, channel: None, begun: None }
     }
 
-    /// All steps. `None` if the cursor is not the newest step.
+    /// Runs all steps. Returns `None` if the cursor is not the newest step.
     pub fn run(mut self, subscriptions: &Subscriptions) -> Result<Option<Subscribed>, Error> {
         loop {
             match self.advance(subscriptions)? {
@@ -202,7 +206,7 @@ impl Joining {
         }
     }
 
-    /// The next step.
+    /// Runs the next step.
     pub fn advance(&mut self, subscriptions: &Subscriptions) -> Result<Progress, Error> {
         let begins_first = mutant!("begin-before-listening");
         if self.channel.is_none() && (!begins_first || self.begun.is_some()) {
@@ -222,7 +226,7 @@ impl Joining {
         Ok(Progress::Made(Subscribed { channel, start, first }))
     }
 
-    /// Finds out where it begins, and lets the pump know.
+    /// Determines the start and registers it for the pump.
     fn begin(&mut self, subscriptions: &Subscriptions) -> Result<(), Error> {
         let node = &subscriptions.node;
         let mut channels = subscriptions.channels.lock();
@@ -239,7 +243,8 @@ impl Joining {
             }
             next
         } else {
-            // Also where another one began at this place: the chain may have left it and come back.
+            // Recorded even if another subscriber started at this position: the chain may have left it and
+            // returned.
             channels.joins.insert(newest + 1, place);
             newest + 1
         };

@@ -1,11 +1,11 @@
-//! A flashblock as readers of the feed get it.
+//! Flashblock in the format of the feed.
 
 use foreseal_node::{BlockAtStep, Place};
 use foreseal_types::{Block, ChainSpec};
 
 use crate::json::{BlockOfReceipt, Inclusion, Object, write_header, write_receipt, write_transaction};
 
-/// The flashblock itself; `removed` if its step is no longer on the chain.
+/// Writes a flashblock. `removed` means that its step is no longer on the chain.
 pub fn write_flashblock(out: &mut Vec<u8>, spec: &ChainSpec, step: &BlockAtStep, removed: bool) {
     let BlockAtStep { block, index, first, previous, time, signature } = step;
     let mut object = Object::open(out);
@@ -31,19 +31,19 @@ pub fn write_flashblock(out: &mut Vec<u8>, spec: &ChainSpec, step: &BlockAtStep,
         .close();
 }
 
-/// Indices of the transactions that a step adds.
+/// Returns the indices of the transactions that a step adds.
 pub fn added(block: &Block, first: usize) -> std::ops::Range<usize> {
     first..block.transactions.len()
 }
 
-/// What a tick says: the newest step, and that there is none after it.
+/// Writes a heartbeat: the newest step, after which there is none.
 pub fn write_heartbeat(out: &mut Vec<u8>, place: &Place) {
     let mut object = Object::open(out);
     write_place(object.name("heartbeat"), place);
     object.close();
 }
 
-/// The place of a step, as a cursor.
+/// Writes the position of a step as a cursor.
 pub fn write_place(out: &mut Vec<u8>, place: &Place) {
     Object::open(out)
         .quantity("block", place.number)

@@ -1,4 +1,4 @@
-//! Live streams: what `eth_subscribe` gives, and what a reader of the feed catches up with.
+//! Live streams: the subscriptions of `eth_subscribe`, and catching up with the feed.
 
 mod catch_up;
 mod channels;
@@ -43,20 +43,20 @@ pub const METHODS: &[Method] = &[
     ),
 ];
 
-/// Whether `eth_subscribe` takes these parameters, a JSON array.
+/// Returns `true` if `eth_subscribe` accepts these parameters, a JSON array.
 #[cfg(test)]
 pub(crate) fn takes(params: &[u8]) -> bool {
     Params::parse(params, SUBSCRIBE.name, SUBSCRIBE.arguments)
         .is_ok_and(|mut params| Request::read(&mut params, u64::MAX).is_ok())
 }
 
-/// A connection answers this by itself: what comes here came by another way.
+/// Rejects the call: a connection handles this method itself, so a call that arrives here has no connection.
 fn subscribe(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     Request::read(params, context.limits.terms)?;
     Err(Error::NeedsConnection("eth_subscribe"))
 }
 
-/// As [`subscribe`].
+/// Rejects the call like [`subscribe`].
 fn unsubscribe(_: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     params.required::<Bytes>()?;
     Err(Error::NeedsConnection("eth_unsubscribe"))

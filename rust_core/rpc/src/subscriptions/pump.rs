@@ -1,4 +1,4 @@
-//! What happened, on its way from the feed to the channels.
+//! Delivery of feed entries to the channels.
 
 use std::{
     collections::{BTreeMap, HashMap, VecDeque},
@@ -16,20 +16,23 @@ use foreseal_types::mutant;
 use super::{Channel, Listening, Messages, Stream, Subscriptions, flashblock::write_heartbeat, render};
 use crate::json::{write_data, write_transaction};
 
-/// What a channel is told.
+/// Notice to the subscribers of a channel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Notice {
     pub channel: u64,
-    /// Tells whose it is: see [`Subscribed::start`](super::Subscribed::start).
+    /// Sequence number, which selects the subscriptions that it belongs to: see
+    /// [`Subscribed::start`](super::Subscribed::start).
     pub sequence: u64,
-    /// Each the JSON of a `result`, at least one. `None`: something was lost, and whoever began at this sequence number or
-    /// before cannot go on.
+    /// Messages, each the JSON of a `result`; at least one.
+    ///
+    /// `None` means that messages were lost: subscriptions that started at this sequence number or before
+    /// must end.
     pub messages: Option<Vec<String>>,
-    /// The newest step when all this is told.
+    /// Newest step after this notice.
     pub place: Place,
 }
 
-/// Why subscribers cannot be told what happened.
+/// Reason for which a change cannot be delivered.
 #[derive(Debug, thiserror::Error)]
 enum Lost {
     #[error(transparent)]
@@ -38,44 +41,48 @@ enum Lost {
     PassedOver,
 }
 
-/// Receives notices, in order.
+/// Callback that receives notices in order.
 pub type Sink<'a> = &'a mut dyn FnMut(Notice);
 
-/// Takes entries from the feed and tells the channels, each of which is rendered once. It moves when it is told to: a thread
-/// loops over [`Self::take`] and [`Self::deliver`].
+/// Pump that takes entries from the feed and delivers them to the channels, rendered once per channel.
+///
+/// It has no thread: a caller loops over [`Self::take`] and [`Self::deliver`].
 pub struct Pump {
     subscriptions: Arc<Subscriptions>,
     entries: VecDeque<Entry>,
-    /// The newest step that was told, and the number of the entry after which it was; `None` before the first view.
+    /// Newest delivered step, and the number of the entry after which it was delivered; `None` before the
+    /// first view.
     told: Option<(Place, u64)>,
-    /// By channel: number of the next arrival in the pool.
+    /// Number of the next pool arrival, by channel.
     arrivals: HashMap<u64, u64>,
 }
 
 impl Pump {
-    /// There is one for a node.
+    /// Creates the pump of a node. A node has only one.
     pub fn new(subscriptions: Arc<Subscriptions>) -> Self {
         Self { subscriptions, entries: VecDeque::new(), told: None, arrivals: HashMap::new() }
     }
 
-    /// Takes what happened, waiting for it at most for `wait`, once what was taken before is delivered. Whether there is
-    /// something to deliver.
+    /// Takes entries, unless undelivered ones remain. Waits for entries for at most `wait`.
+    ///
+    /// Returns `true` if there is an entry to deliver.
     pub fn take(&mut self, wait: Duration) -> bool {
-        // Nothing while entries are left: the feed joins what waits there, and here it would pile up.
+        // The feed merges waiting entries, which would accumulate here.
         if self.entries.is_empty() {
             self.entries.extend(self.subscriptions.node().feed().take(wait));
         }
         !self.entries.is_empty()
     }
 
-    /// Tells the channels about the oldest entry. A panic on the way is logged and closes every subscription of which
-    /// something may be lost. `false` when there was nothing.
+    /// Delivers the oldest entry to the channels. Returns `false` if there was none.
+    ///
+    /// A panic is logged and ends every subscription that may have lost a message.
     pub fn deliver(&mut self, sink: Sink<'_>) -> bool {
         let Some(entry) = self.entries.pop_front() else { return false };
         let listening = self.subscriptions.listening();
         let told = catch_unwind(AssertUnwindSafe(|| self.tell(&entry, &listening, sink)));
         match told {
-            // A view that is gone is followed by a newer one, which tells the same and more.
+            // A newer view follows one that is gone; it contains the same changes and more.
             Ok(Ok(()) | Err(Lost::Feed(FeedError::Read(StateError::ViewGone)))) => {}
             Ok(Err(error)) => {
                 tracing::error!(%error, "subscriptions lost a step");
@@ -98,8 +105,10 @@ impl Pump {
         Ok(())
     }
 
-    /// What the view adds to the one before. Views between them may have been passed over, and with them places where
-    /// somebody began: what came before such a place has a sequence number of its own.
+    /// Delivers the changes between the previous view and this one.
+    ///
+    /// Views between them may have been skipped, and with them start positions of subscribers. Changes before
+    /// such a position have their own sequence number.
     fn tell_view(
         &mut self,
         sequence: u64,
@@ -115,7 +124,7 @@ impl Pump {
         let spec = view.spec();
         let told = &mut self.told;
         let ended = changes(view, place, &mut |change, reached| {
-            // Those who begin later have a greater start.
+            // Subscribers that start later have a greater start.
             let sequence = joined.keys().next().map_or(sequence, |start| start - 1);
             for channel in listening.values() {
                 let mut messages = Messages::default();
@@ -140,7 +149,8 @@ impl Pump {
 
     fn tell_tick(&mut self, sequence: u64, listening: &Listening, sink: Sink<'_>) {
         let Some((place, after)) = self.told else { return };
-        // Whoever began at a view that was passed over is ahead of this: the view behind the tick says so.
+        // A subscriber that started at a skipped view is ahead; the view after the tick delivers its
+        // position.
         if self.subscriptions.joined(after, sequence).values().any(|began| *began != place) {
             return;
         }
@@ -165,7 +175,7 @@ impl Pump {
                 tracing::warn!(missed = arrived.missed, "subscriptions lag behind the pool");
                 sink(notice(first.saturating_sub(1), None));
             }
-            // Looked up behind the pool: whoever began up to there has left a number.
+            // Read after the pool: every subscriber that started before has registered its number.
             let mut starts = self.subscriptions.cuts(channel.id, arrived.next).split_off(&first);
             starts.insert(first);
             let mut rendered = arrived.found.into_iter();
@@ -180,7 +190,7 @@ impl Pump {
         }
     }
 
-    /// Ends the subscriptions that may have lost something of `entry`, and goes on behind it.
+    /// Ends the subscriptions that may have lost messages of `entry`, and continues after it.
     fn lose(&mut self, entry: &Entry, listening: &Listening, sink: Sink<'_>) {
         let place = match (&entry.what, self.told) {
             (What::View(view), _) => view.place(),
@@ -205,7 +215,7 @@ impl Pump {
     }
 }
 
-/// What entered the pool from number `from` on, in JSON.
+/// Returns the pool arrivals from number `from` on, as JSON.
 fn arrived(pool: &Pool, full: bool, from: u64) -> Arrived<String> {
     let mut rendered = Messages::default();
     let (next, missed) = if full {
@@ -224,7 +234,7 @@ fn arrived(pool: &Pool, full: bool, from: u64) -> Arrived<String> {
     Arrived { found: rendered.into_vec(), next, missed }
 }
 
-/// Forgets those who began up to `place`.
+/// Drops the subscribers that started at `place`.
 fn pass(joined: &mut BTreeMap<u64, Place>, place: Place) {
     while joined.first_key_value().is_some_and(|(_, began)| *began == place) {
         joined.pop_first();

@@ -1,4 +1,4 @@
-//! What a change of the chain is to each stream, in JSON.
+//! Rendering of chain changes as JSON messages of each stream.
 
 use std::ops::ControlFlow;
 
@@ -14,26 +14,27 @@ use crate::json::{
     write_outcome_fields, write_transaction_fields,
 };
 
-/// The messages of one stream, each the JSON of a `result`.
+/// Messages of one stream, each the JSON of a `result`.
 #[derive(Debug, Default)]
 pub struct Messages(Vec<String>);
 
 impl Messages {
-    /// Adds the message that `write` writes.
+    /// Appends the message that `write` writes.
     pub fn write(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
         let mut json = Vec::new();
         write(&mut json);
         self.0.push(String::from_utf8(json).expect("JSON is written in ASCII"));
     }
 
-    /// Those that there are, oldest first.
+    /// Returns the messages, oldest first.
     pub fn into_vec(self) -> Vec<String> {
         self.0
     }
 }
 
-/// Adds to `messages` what `change` is to `stream`. The pool's transactions and the state of synchronisation do not
-/// change with the chain.
+/// Appends the messages that `change` causes in `stream` to `messages`.
+///
+/// Streams of pool transactions and of the sync state do not depend on chain changes.
 pub fn render(stream: &Stream, change: &Change, spec: &ChainSpec, messages: &mut Messages) {
     match (stream, change) {
         (Stream::NewHeads, Change::Sealed(block)) => messages.write(|out| write_header(out, block)),
@@ -84,7 +85,7 @@ fn render_step(
     }
 }
 
-/// A transaction of a step with what its receipt has beyond it.
+/// Writes a transaction of a step with the additional fields of its receipt.
 fn write_confirmed(out: &mut Vec<u8>, spec: &ChainSpec, block: &Block, index: usize, removed: bool) {
     let (transaction, receipt) = (&block.transactions[index], &block.receipts[index]);
     let index = index as u64;
@@ -108,14 +109,14 @@ fn write_hash(out: &mut Vec<u8>, block: &Block, index: usize, removed: bool) {
     object.close();
 }
 
-/// Says that it is undone; what stands is as other methods answer it.
+/// Marks an object as removed. Objects that are not removed have the same format as in other methods.
 fn mark(object: &mut Object<'_>, removed: bool) {
     if removed {
         object.json("removed", "true");
     }
 }
 
-/// A message for each matching log from the one with index `first` on; undone ones the last one first.
+/// Appends a message for each matching log from index `first` on. Removed logs are in reverse order.
 fn write_logs(messages: &mut Messages, block: &Block, filter: &LogFilter, first: u64, removed: bool) {
     let mut logs = Logs { messages: Messages::default(), removed };
     let _all = search_block(block, filter, first, &mut logs);

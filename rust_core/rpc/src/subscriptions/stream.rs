@@ -1,4 +1,4 @@
-//! What a subscription gives, read from the parameters of `eth_subscribe`.
+//! Streams of `eth_subscribe`, parsed from its parameters.
 
 use foreseal_node::Place;
 use foreseal_types::LogFilter;
@@ -9,37 +9,37 @@ use crate::{
     params::{Cursor, Filter, Invalid, Param, Params, Reason, SubscriptionName},
 };
 
-/// What a subscription gives. Those that are written differently and mean the same are equal.
+/// Content of a subscription. Streams with the same meaning are equal, even if requested differently.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Stream {
     /// Headers of sealed blocks.
     NewHeads,
     /// Logs of sealed blocks.
     Logs(LogFilter),
-    /// Transactions as they enter the pool: hashes, or all of them.
+    /// Transactions that enter the pool: hashes, or full transactions.
     NewPendingTransactions { full: bool },
-    /// Whether the node catches up.
+    /// Sync state of the node.
     Syncing,
     /// Logs of steps.
     PendingLogs(LogFilter),
-    /// Transactions of steps: hashes, or all of them with their receipts.
+    /// Transactions of steps: hashes, or full transactions with their receipts.
     NewFlashblockTransactions { full: bool },
-    /// The block being built, at each step.
+    /// The pending block at each step.
     NewFlashblocks,
     /// Each step, and the ticks between them.
     Feed,
 }
 
-/// What one `eth_subscribe` asks for.
+/// Parsed request of `eth_subscribe`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
     pub stream: Stream,
-    /// The last step that the caller has, of a feed that goes on.
+    /// Last step that the caller has received, if it resumes a feed.
     pub cursor: Option<Place>,
 }
 
 impl Request {
-    /// Reads the parameters of `eth_subscribe`; a filter may name `most` addresses and topics.
+    /// Parses the parameters of `eth_subscribe`. A filter may have at most `most` addresses and topics.
     pub fn read(params: &mut Params<'_>, most: u64) -> Result<Self, Error> {
         use SubscriptionName as Name;
         let name = params.required()?;
@@ -70,7 +70,7 @@ impl Request {
     }
 }
 
-/// Without one, every log matches. The range of blocks of a filter means nothing here.
+/// Parses a log filter. The default matches every log; the block range of a filter is ignored.
 fn filter(params: &mut Params<'_>, most: u64) -> Result<LogFilter, Error> {
     let Some(Filter { addresses, topics, .. }) = params.optional()? else { return Ok(LogFilter::default()) };
     let filter = LogFilter::new(addresses, topics);
@@ -78,7 +78,7 @@ fn filter(params: &mut Params<'_>, most: u64) -> Result<LogFilter, Error> {
     Ok(filter)
 }
 
-/// An argument that the stream has no use for.
+/// Argument that the stream does not accept.
 struct Nothing;
 
 impl Param<'_> for Nothing {

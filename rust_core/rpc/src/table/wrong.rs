@@ -1,9 +1,10 @@
-//! Wrong values of each kind and how the error ends: every method that takes the kind is tried with them.
+//! Invalid values of each kind with the end of the error message, for tests of every method that accepts the
+//! kind.
 
 use super::Kind;
 
 impl Kind {
-    /// Every kind.
+    /// All kinds.
     pub const ALL: &[Self] = &[
         Self::Address,
         Self::Amount,
@@ -431,7 +432,7 @@ const TYPED_DATA: &[Case] = &[
 ];
 const NOT_TYPED: &str = "expected typed data: types, primaryType, domain and message (EIP-712)";
 
-/// Values that an argument of this kind refuses, each with the end of its message.
+/// Returns invalid values of this kind, each with the end of its error message.
 pub fn wrong_values(kind: Kind) -> &'static [Case] {
     match kind {
         Kind::Address => ADDRESS,
@@ -442,7 +443,7 @@ pub fn wrong_values(kind: Kind) -> &'static [Case] {
         Kind::Call => CALL,
         Kind::Cursor => CURSOR,
         Kind::Data => DATA,
-        // The right arguments name a subscription to logs.
+        // The valid parameters in the tests subscribe to logs, whose option is a filter.
         Kind::Filter | Kind::SubscriptionOptions => FILTER,
         Kind::Finality => FINALITY,
         Kind::Hash => HASH,

@@ -1,7 +1,7 @@
-//! Every height of a chain that has left memory, against the same blocks executed again and kept in memory; and the same
-//! after its newest blocks were replaced by others, with readers beside it who hold a view of before.
+//! Every height of a chain beyond the in-memory window, compared with the same blocks re-executed in memory.
+//! The comparison runs again after a reorg of the newest blocks, while readers hold a view from before it.
 //!
-//! `FORESEAL_ARCHIVE` says how many blocks (the default takes seconds; `make archive` takes 5,000).
+//! `FORESEAL_ARCHIVE` sets the number of blocks (the default takes seconds; `make archive` runs 5,000).
 
 mod model;
 
@@ -28,11 +28,11 @@ use super::{Bench, settings};
 use crate::{Api, Limits};
 use model::{Model, Question, told};
 
-/// `resource not found`: also a view that is gone, and a proof that is no longer kept.
+/// Code of `resource not found`: also for a view that is gone, and for a pruned proof.
 const NOT_FOUND: i64 = -32001;
-/// Blocks for which proofs are kept.
+/// Number of blocks for which proofs are retained.
 const PROOFS: u64 = 1024;
-/// Blocks that are replaced: more than stay in memory.
+/// Number of replaced blocks: more than remain in memory.
 const DEPTH: u64 = 100;
 
 fn blocks() -> u64 {
@@ -59,7 +59,7 @@ impl Archive {
         self.bench.producer.as_mut().unwrap().tick(self.bench.clock.now(), &mut || true).unwrap();
     }
 
-    /// Seals blocks up to this height, and has each executed again.
+    /// Seals blocks up to this height, and re-executes each in the model.
     fn grow(&mut self, height: u64, workload: &mut Workload) {
         while self.bench.view().latest().number() < height {
             for _ in 0..self.random.random_range(0..5) {
@@ -70,7 +70,7 @@ impl Archive {
         }
     }
 
-    /// The process ends and another one begins: nothing is in memory but what the start reads.
+    /// Restarts the process: memory holds only the data read at startup.
     fn restart(&mut self) {
         self.bench.api.node().drain().unwrap();
         let clock = self.bench.clock.clone();
@@ -81,7 +81,7 @@ impl Archive {
         self.bench = open(datadir, wallets, clock);
     }
 
-    /// Random heights, the first and the last ones among them.
+    /// Returns random heights, including the first and the last.
     fn heights(&mut self, count: usize) -> Vec<u64> {
         let head = self.model.head();
         let random = &mut self.random;
@@ -154,7 +154,7 @@ fn open(datadir: tempfile::TempDir, wallets: Vec<Wallet>, clock: Arc<SteppedCloc
     Bench { api, clock, producer, wallets, _datadir: datadir }
 }
 
-/// What readers came to.
+/// Counts of the readers' results.
 #[derive(Default)]
 struct Tally {
     right: AtomicU64,
@@ -163,7 +163,8 @@ struct Tally {
 }
 
 impl Tally {
-    /// Asks an old view until told to stop, and then once more: the answer of before, or that the view is gone.
+    /// Queries an old view until stopped, and then once more. Each result is unchanged, or reports that the
+    /// view is gone.
     fn ask_old(&self, api: &Api, view: &Arc<View>, questions: &[Question]) {
         let mut last = false;
         while !last {
@@ -185,7 +186,8 @@ impl Tally {
         }
     }
 
-    /// Takes the newest view again and again; heads, and the hash that a height has below each.
+    /// Queries the newest view repeatedly. Returns each head with a height and the hash at that height below
+    /// it.
     fn ask_new(&self, api: &Api, seed: u64) -> Vec<(B256, u64, Value)> {
         let (mut seen, mut random) = (Vec::new(), StdRng::seed_from_u64(seed));
         while !self.stop.load(Ordering::SeqCst) {
@@ -202,13 +204,13 @@ impl Tally {
     }
 }
 
-/// Other transactions for the blocks that replace the newest ones.
+/// Generates the transactions of the blocks that replace the newest ones.
 fn other_blocks(depth: u64, workload: &mut Workload) -> Vec<Vec<Arc<Transaction>>> {
     let mut transaction = || Arc::new(Transaction::decode(&workload.next_transaction()).unwrap());
     (0..depth).map(|at| (0..at % 5).map(|_| transaction()).collect()).collect()
 }
 
-/// All pages of a cursor query: its logs, and the cursor behind them.
+/// Reads all pages of a cursor query. Returns its logs and the last cursor.
 fn pages(bench: &Bench, filter: &Value, mut cursor: Value) -> (Vec<Value>, Value) {
     let mut logs = Vec::new();
     loop {
@@ -246,7 +248,7 @@ fn an_archive_answers_as_a_replay_does_before_and_after_it_goes_another_way() {
     assert!(held.len() > 20 && held.iter().all(|log| log["removed"] == json!(false)));
     let before = replace(&mut archive, depth, &mut other_workload, common);
 
-    // First what was undone, the last one first, then what is there instead.
+    // Removed logs come first, newest first, then the new ones.
     let (news, _) = pages(&archive.bench, &filter, cursor);
     let undone = held.iter().filter(|log| told_number(log) > height - depth).rev();
     let (removed, added): (Vec<_>, Vec<_>) = news.iter().partition(|log| log["removed"] == json!(true));
@@ -271,7 +273,8 @@ fn told_number(log: &Value) -> u64 {
     u64::from_str_radix(number.trim_start_matches("0x"), 16).unwrap()
 }
 
-/// Replaces the newest `depth` blocks while views of before and after are read; the model of before.
+/// Replaces the newest `depth` blocks while readers query views from before and after. Returns the model from
+/// before.
 fn replace(archive: &mut Archive, depth: u64, workload: &mut Workload, common: Model) -> Model {
     let mut questions = Vec::new();
     for height in archive.heights(20) {
@@ -300,7 +303,7 @@ fn replace(archive: &mut Archive, depth: u64, workload: &mut Workload, common: M
     let chains: BTreeMap<B256, &Model> = chains.into();
     assert_eq!(chains.len(), 2, "the head is another");
     for (head, height, hash) in &seen {
-        // Heads on the way to the last one are not shown.
+        // Intermediate heads of the reorg are not visible.
         let model = chains.get(head).expect("a view is of before or of after");
         assert_eq!(*hash, json!(model.hash(*height)), "block {height} below {head}");
     }
@@ -309,7 +312,7 @@ fn replace(archive: &mut Archive, depth: u64, workload: &mut Workload, common: M
 }
 
 impl Archive {
-    /// What stood in blocks that are gone is found where it stands now, if anywhere.
+    /// Checks that transactions of the replaced blocks are found at their new position, or not at all.
     fn assert_moved(&self, before: &Model, common: u64) {
         let mut gone = 0;
         for height in common + 1..=before.head() {

@@ -1,4 +1,4 @@
-//! Every method, every argument, every way to be wrong.
+//! Invalid values for every argument of every method.
 
 use proptest::{prelude::*, test_runner::TestRunner};
 
@@ -6,7 +6,7 @@ use crate::{Argument, Kind, Method, methods, params::tests::json_value, table::w
 
 use super::Bench;
 
-/// A value that an argument of this kind takes.
+/// Returns a valid value for an argument of this kind.
 pub fn right_value(kind: Kind) -> &'static str {
     match kind {
         Kind::Address => "\"0x00000000000000000000000000000000000000aa\"",
@@ -43,7 +43,7 @@ pub fn right_value(kind: Kind) -> &'static str {
     }
 }
 
-/// Methods that need a connection: without one they say so.
+/// Methods that need a connection, and return an error without one.
 const ON_CONNECTIONS: [&str; 2] = ["eth_subscribe", "eth_unsubscribe"];
 
 fn right_values(method: &Method) -> Vec<&'static str> {

@@ -1,4 +1,5 @@
-//! Questions about a block for every method that can be asked one, made from the table: a new method cannot be missed.
+//! Calls about a block for every method that accepts one. They are generated from the table, so that no new
+//! method is missed.
 
 use alloy_primitives::Address;
 use foreseal_testkit::Contract;
@@ -8,23 +9,23 @@ use crate::{Kind, Method, methods};
 
 use super::arguments::right_value;
 
-/// Stands for the block's name in questions.
+/// Placeholder for the block in calls.
 pub const TAG: &str = "TAG";
 
-/// Methods whose answer is not of a block alone, with the reason.
+/// Methods whose result depends on more than the block, with the reason.
 const APART: &[(&str, &str)] = &[
     ("foreseal_transactionStatus", "says whether the block is sealed"),
     ("eth_newFilter", "makes something new each time"),
 ];
 
-/// Whether a question to the method can name a block or a transaction of it.
+/// Returns `true` if a call of the method can refer to a block or to a transaction of it.
 fn names_a_block(method: &Method) -> bool {
     let apart = APART.iter().any(|(name, _)| *name == method.name);
     let named = |kind| matches!(kind, Kind::Block | Kind::Filter | Kind::Hash);
     !apart && method.arguments.iter().any(|argument| named(argument.kind))
 }
 
-/// Every method that can name a block, asked about `block` with every combination of what its arguments may be.
+/// Returns calls of every method that can refer to `block`, with every combination of argument values.
 pub fn about(block: &Block, addresses: &[Address]) -> Vec<(&'static str, String)> {
     let asked = methods().filter(|method| names_a_block(method));
     asked.flat_map(|method| combinations(method, block, addresses)).collect()
@@ -47,7 +48,7 @@ fn combinations(
     lists.into_iter().map(|list| (method.name, format!("[{list}]"))).collect()
 }
 
-/// What an argument may be in a question about the block.
+/// Returns the values of an argument in a call about the block.
 fn values(kind: Kind, block: &Block, addresses: &[Address]) -> Vec<String> {
     let quoted = |value: &dyn std::fmt::Display| format!("\"{value}\"");
     match kind {

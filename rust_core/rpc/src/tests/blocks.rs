@@ -1,4 +1,4 @@
-//! Blocks by their parts, and as the bytes that consensus hashes.
+//! Parts of blocks, and their consensus encodings.
 
 use alloy_eips::eip2718::Decodable2718;
 use alloy_primitives::{Address, B256, Bytes, U256, hex, keccak256};
@@ -12,7 +12,7 @@ use super::Bench;
 
 const UNKNOWN: &str = "\"0x00000000000000000000000000000000000000000000000000000000000000aa\"";
 
-/// A pending block of three transactions: a transfer, one with a log, one that reverts.
+/// Creates a pending block of three transactions: a transfer, one with a log, one that reverts.
 fn bench() -> Bench {
     let mut bench = Bench::new(2);
     let wallet = bench.wallets[0].clone();

@@ -1,4 +1,4 @@
-//! `debug_traceCall`: what a call would do, after a block or inside it.
+//! `debug_traceCall`, after a block and inside it.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ fn to(contract: Contract) -> Value {
     json!({"to": contract.address()})
 }
 
-/// Sends a call in a step of its own.
+/// Sends a call in its own step.
 fn send(bench: &mut Bench, nonce: u64, to: Address, input: Bytes) -> B256 {
     let to = TxKind::Call(to);
     let hash =
@@ -27,7 +27,7 @@ fn send(bench: &mut Bench, nonce: u64, to: Address, input: Bytes) -> B256 {
     hash
 }
 
-/// The first slot of the counter as the call finds it.
+/// Returns the first slot of the counter before the call.
 fn counted(bench: &Bench, block: &str, config: Value) -> Value {
     let mut config = config;
     config["tracer"] = json!("prestateTracer");
@@ -100,7 +100,7 @@ fn a_call_sees_the_state_after_its_block_or_before_one_of_its_transactions() {
     check(&bench, &format!("\"{number:#x}\""));
     assert_eq!(counted(&bench, "\"latest\"", json!({})), word(3));
     assert_eq!(counted(&bench, "null", json!({})), word(3), "no block is the latest");
-    // A block without transactions has one place.
+    // A block without transactions accepts index 0.
     assert_eq!(counted(&bench, "\"pending\"", json!({"txIndex": "0x0"})), word(3));
     let error = bench.error("debug_traceCall", "[{},\"pending\",{\"txIndex\":\"0x1\"}]");
     assert_eq!(error.code, -32000);
@@ -139,7 +139,7 @@ fn a_call_sees_what_it_overrides() {
         .map(|step| &step["stack"][0])
         .collect();
     assert_eq!(stored[..2], [&json!("0x7fffffff"), &json!("0x77")]);
-    // A call that reverts, or that a contract somewhere else answers, is a trace and no error.
+    // A call that reverts, or that a contract at another address answers, is a trace and not an error.
     let code = json!({"stateOverrides": {counter.to_string(): {"code": "0x5f5ffd"}}, "tracer": "callTracer"});
     let traced = trace(&bench, &to(Contract::Counter), "\"latest\"", &code);
     assert_eq!((&traced["error"], &traced["to"]), (&json!("execution reverted"), &json!(counter)));
@@ -182,6 +182,6 @@ fn calls_are_limited_in_time_and_size() {
     assert_eq!(limit(&bench, json!({"timeout": "0s", "tracer": "noopTracer"})), json!("milliseconds"));
     assert_eq!(limit(&bench, json!({"timeout": "0s", "txIndex": "0x0"})), json!("milliseconds"));
     let bench = Bench::with_limits(1, Limits { call_time: Duration::ZERO, ..Limits::default() });
-    // A request may ask for less time, not for more.
+    // A request may shorten the time limit, not extend it.
     assert_eq!(limit(&bench, json!({"timeout": "1h", "tracer": "callTracer"})), json!("milliseconds"));
 }

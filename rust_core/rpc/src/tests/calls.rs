@@ -12,7 +12,7 @@ fn to(contract: Contract) -> String {
     format!("\"to\":\"{}\"", contract.address())
 }
 
-/// What the test contract reverts with: `Error("no")`.
+/// Revert output of the test contract: `Error("no")`.
 const NO: &str = "0x08c379a0000000000000000000000000000000000000000000000000000000000000002000000000000000000000000000000000000000000000000000000000000000026e6f000000000000000000000000000000000000000000000000000000000000";
 
 #[test]

@@ -1,4 +1,4 @@
-//! The helpers of tests, and who may call them.
+//! Development methods, and access to them.
 
 use alloy_primitives::{Address, B256, U256};
 use foreseal_testkit::Fees;
@@ -200,7 +200,7 @@ fn a_dropped_transaction_says_so() {
     assert_eq!((&status["status"], &status["reason"]), (&json!("dropped"), &json!("dropped on request")));
 }
 
-/// `safe`, `finalized` and `earliest`: by their depth, set, and across an unwind.
+/// `safe`, `finalized` and `earliest`: by depth, set explicitly, and across an unwind.
 #[test]
 fn finality_on_the_tags() {
     let mut bench = Bench::developing(1);

@@ -1,4 +1,4 @@
-//! Prices and fee history.
+//! Fees and fee history.
 
 use alloy_primitives::{Bytes, TxKind, U256};
 use foreseal_testkit::{Fees, Kinds, Workload, deploy_code};
@@ -59,7 +59,7 @@ fn a_fee_history_may_be_short_and_without_rewards() {
     assert_eq!((error.code, error.message.as_str()), (-32001, "block not found"));
 }
 
-/// Tips by gas as geth takes them: sorted, summed up, each percentile a whole number of gas.
+/// Returns tips by gas like geth: sorted and accumulated, with each percentile rounded down to whole gas.
 fn percentiles_by_hand(receipts: &[Value], base_fee: u64, percentiles: &[f64]) -> Vec<u64> {
     let mut paid: Vec<(u64, u64)> = receipts
         .iter()

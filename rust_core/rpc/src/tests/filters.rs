@@ -1,4 +1,4 @@
-//! Filters that a client makes and asks again and again.
+//! Filters that a client creates and polls.
 
 use std::time::Duration;
 
@@ -58,7 +58,7 @@ fn a_log_filter_gives_what_came_since_and_takes_back_what_left() {
             assert_eq!(back[field], taken[field]);
         }
     }
-    // The transactions run again at once: up to pending they are new again behind what was taken back.
+    // The transactions execute again at once: up to `pending`, their logs reappear after the removed ones.
     let again = changes(&bench, &pending);
     let kept = again.iter().filter(|log| log["removed"] == json!(false)).count();
     assert_eq!(removed(&again)[..taken.len()], vec![true; taken.len()]);

@@ -1,4 +1,4 @@
-//! Filters through followers: made at one, asked at any, also at once.
+//! Filters through followers: created at one, polled at any of them, also concurrently.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{Api, Limits};
 
-/// A sequencer and some who follow it.
+/// Starts a sequencer and `count` followers.
 fn followed(count: usize) -> (Bench, Vec<Api>) {
     let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(4));
     let feed = datadir.path().join("feed.sock");
@@ -35,7 +35,7 @@ fn key(log: &Value) -> String {
     format!("{} {}", log["transactionHash"], log["logIndex"])
 }
 
-/// A client whose calls come to one or the other: what it holds is what the chain has, over unwinds too.
+/// A client whose calls reach different followers receives exactly the logs of the chain, across unwinds too.
 #[test]
 fn a_client_that_asks_now_here_and_now_there_misses_nothing_and_gets_nothing_twice() {
     let (mut bench, followers) = followed(3);
@@ -61,7 +61,7 @@ fn a_client_that_asks_now_here_and_now_there_misses_nothing_and_gets_nothing_twi
         sealed.extend(changes(api(), &blocks));
         arrived.extend(changes(api(), &arrivals));
     }
-    // The last look may have been at one that was a step behind.
+    // The last poll may have reached a follower that was one step behind.
     wait_for("the rest comes", || {
         let all = followers[0].node().view().unwrap().place() == bench.view().place();
         given.extend(changes(&followers[0], &logs));

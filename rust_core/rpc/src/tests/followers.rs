@@ -1,4 +1,4 @@
-//! A follower answers as its sequencer does, byte for byte, at every step.
+//! A follower returns the same results as its sequencer, byte for byte, at every step.
 
 use std::{
     collections::BTreeSet,
@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use super::{Bench, data, pending::questions, processes::follower, raw_params, settings};
 use crate::{Access, Api, Limits, Reply, RpcError, method};
 
-/// A sequencer whose clock the test owns, and a follower of it.
+/// Sequencer with a clock that the test controls, and its follower.
 struct Pair {
     bench: Bench,
     follower: Api,
@@ -37,7 +37,7 @@ impl Pair {
         Self { bench, follower }
     }
 
-    /// The follower's view, once it is as far as the sequencer's, and so is its pool.
+    /// Returns the follower's view once the view and the pool match those of the sequencer.
     fn caught_up(&self) -> Arc<View> {
         let (wanted, node) = (self.bench.view(), self.follower.node());
         let pooled = |node: &Node| node.pool().all().iter().map(|one| one.hash()).collect::<Vec<_>>();
@@ -50,12 +50,12 @@ impl Pair {
         node.view().unwrap()
     }
 
-    /// Asks both about the block being built or by number; the answers, which must be the same.
+    /// Calls both about the pending block, by tag or number. Returns the results, which must be equal.
     fn compare(&self, tag: &str) -> Vec<String> {
         let theirs = self.caught_up();
         let ours = self.bench.view();
         let mut questions = questions(&self.bench.wallets, &ours);
-        // What a follower refuses whatever the chain.
+        // A follower rejects these methods for any chain.
         questions.retain(|(name, _)| method(name).is_some_and(|row| row.access == Access::Everyone));
         let ask = |api: &Api, view: &Arc<View>, (method, params): &(&str, String)| match api.call(
             Some(view),
@@ -74,7 +74,7 @@ impl Pair {
     }
 }
 
-/// Calls a method that may have to wait, as the core threads do.
+/// Calls a method that may have to wait, like the worker pool.
 fn call(api: &Api, name: &str, params: &str) -> Result<Value, RpcError> {
     let (row, node) = (method(name).unwrap(), api.node());
     let wait = match api.begin(node.view().as_ref(), row, params.as_bytes())? {
@@ -92,8 +92,8 @@ fn call(api: &Api, name: &str, params: &str) -> Result<Value, RpcError> {
     }
 }
 
-/// Invariants 3 and 4 of the view, through a follower: at each step the same answers as the sequencer's, and those of the
-/// last step are those of the sealed block.
+/// Invariants 3 and 4 of the view, through a follower: results at each step equal the sequencer's, and those
+/// of the last step equal those of the sealed block.
 #[test]
 fn pending_equals_sealed_through_a_follower() {
     let mut pair = Pair::new(6, None);
@@ -137,7 +137,7 @@ fn over_unwinds_reorganisations_and_overrides_both_answer_the_same() {
     let mut workload = Workload::new(pair.bench.wallets.clone(), Kinds::WithoutBlobs, 7);
     for round in 0..24_u64 {
         for _ in 0..3 {
-            // After an unwind or an override it may be refused.
+            // After an unwind or an override the pool may reject it.
             let _ = pair.bench.api.node().submit(&workload.next_transaction());
         }
         pair.bench.tick();
@@ -159,7 +159,8 @@ fn over_unwinds_reorganisations_and_overrides_both_answer_the_same() {
     }
 }
 
-/// A submission by way of the follower is answered as one at the sequencer, and the follower knows of it by then.
+/// A submission through a follower has the same result as at the sequencer, and the follower has the
+/// transaction by then.
 #[test]
 fn a_submission_is_answered_once_the_follower_knows_of_it() {
     let mut pair = Pair::new(3, None);
@@ -236,7 +237,7 @@ fn without_the_sequencer_nothing_is_taken_in_and_reads_go_on() {
     assert_eq!((&status["role"], &status["phase"]), (&json!("follower"), &json!("disconnected")));
 }
 
-/// Somebody looks all the time: what was answered is in the follower's pool or in its view.
+/// Concurrent reads: a submitted transaction is always in the follower's pool or view.
 #[test]
 fn a_transaction_is_never_in_neither_pool_nor_view_of_a_follower() {
     let mut pair = Pair::new(4, None);

@@ -1,4 +1,5 @@
-//! Invariant 5: when production stalls or ends, every answer stays what the last step made it, and says how old it is.
+//! Invariant 5: when production stalls or ends, every result stays that of the last step, and the status
+//! reports its age.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +12,7 @@ use serde_json::{Value, json};
 use super::{Bench, raw_params, settings};
 use crate::{Limits, Reply, Wait};
 
-/// Everything that is asked of `pending`, of `latest`, and the step's own number in words.
+/// Read calls whose results must not change while production stalls; only the last one reads the pool.
 const READS: [(&str, &str); 9] = [
     ("eth_getBlockByNumber", r#"["pending",true]"#),
     ("eth_getBlockReceipts", r#"["pending"]"#),
@@ -28,8 +29,8 @@ fn reads(bench: &Bench) -> Vec<Value> {
     READS.iter().map(|(method, params)| bench.ask(method, params)).collect()
 }
 
-/// A chain with a sealed block, and one being built that holds a transaction, on a disk that a test can break; and who
-/// waits for the receipt of that transaction.
+/// Creates a chain with a sealed block, a pending block with one transaction, a disk with fault injection,
+/// and a wait for that transaction's receipt.
 fn building() -> (Bench, SimulatedDisk, Wait) {
     let (datadir, wallets, disk) = (tempfile::tempdir().unwrap(), Wallet::some(2), SimulatedDisk::default());
     let settings = settings(datadir.path(), &wallets);
@@ -45,7 +46,7 @@ fn transfer(bench: &Bench, nonce: u64) -> alloy_primitives::Bytes {
     bench.wallets[0].transfer(nonce, bench.wallets[1].address, 1, Fees::default())
 }
 
-/// The pending block is the one after the latest, at its step 1, with its one transaction.
+/// Checks that the pending block follows the latest one and is at step 1 with its one transaction.
 fn assert_pending_is_the_last_step(bench: &Bench, when: &str) {
     let (pending, latest) = (
         bench.ask("eth_getBlockByNumber", r#"["pending",false]"#),
@@ -69,7 +70,7 @@ fn while_ticks_stop_answers_stay_and_the_age_grows() {
     let before = reads(&bench);
     assert_eq!(bench.ask("foreseal_status", "[]")["age"], json!(0));
     let mut age = 0;
-    // Far beyond the slot's end: who asks seals nothing.
+    // Far beyond the end of the slot: reads never seal a block.
     for more in [1, 199, 4_800, 1, 3_600_000] {
         bench.clock.advance(Duration::from_millis(more));
         age += more;
@@ -78,7 +79,7 @@ fn while_ticks_stop_answers_stay_and_the_age_grows() {
         let status = bench.ask("foreseal_status", "[]");
         assert_eq!((&status["age"], &status["phase"]), (&json!(age), &json!("producing")));
     }
-    // A tick heals all of it: the block whose slot has ended is sealed as it stood.
+    // The next tick recovers: it seals the block whose slot has ended, unchanged.
     bench.tick();
     assert_eq!(bench.ask("foreseal_status", "[]")["age"], json!(0));
     let sealed = bench.ask("eth_getBlockByNumber", r#"["0x2",true]"#);
@@ -103,7 +104,7 @@ fn a_full_disk_ends_production_and_submissions_but_no_reads() {
     bench.clock.advance(Duration::from_secs(1));
 
     assert_pending_is_the_last_step(&bench, "after the failure");
-    // Of the pool alone there is one more.
+    // Only the call that reads the pool differs: one more transaction.
     let (now, pool) = (reads(&bench), READS.len() - 1);
     assert_eq!((&now[..pool], &now[pool]["pending"]), (&before[..pool], &json!("0x1")));
     let status = bench.ask("foreseal_status", "[]");
@@ -119,17 +120,18 @@ fn a_full_disk_ends_production_and_submissions_but_no_reads() {
         let error = bench.error(method, &raw_params(&transfer(&bench, 2)));
         assert_eq!((error.code, &error.message), (-32002, &refused), "{method}");
     }
-    // Who waits is woken and told so before its time: the transaction is in the pool, and will be in no step.
+    // The wait ends with an error before its deadline: the transaction is in the pool, but no step will
+    // include it.
     assert_eq!(bench.api.node().changes().count(), seen + 1);
     assert!(bench.api.node().now().monotonic < waiting.deadline());
     let error = bench.api.poll(method(), &waiting).unwrap_err();
     assert_eq!((error.code, &error.message), (-32002, &refused));
     assert!(bench.api.node().pool().contains(&alloy_primitives::keccak256(&pooled)));
-    // What was executed before has its receipt all the same.
+    // A transaction that was executed before still has its receipt.
     assert!(bench.api.poll(method(), &executed).unwrap().is_some());
 }
 
-/// The wait for the receipt of a transaction that is pooled.
+/// Returns the wait for the receipt of a pooled transaction.
 fn wait(bench: &Bench, raw: &[u8]) -> Wait {
     match bench.api.begin(Some(&bench.view()), method(), raw_params(raw).as_bytes()) {
         Ok(Reply::Later(wait)) => wait,

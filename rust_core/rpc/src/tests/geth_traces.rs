@@ -1,7 +1,8 @@
-//! Transactions that geth traced, with what geth answered: the test data of its own tracers.
+//! Transactions that geth traced, with geth's results: the test data of its own tracers.
 //!
-//! Each file has an allocation, a block, a transaction and the answer. They are not kept beside this repository;
-//! `FORESEAL_GETH_TRACES` names the folder (`eth/tracers/internal/tracetest/testdata` of go-ethereum).
+//! Each file has an allocation, a block, a transaction and the result. The files are not part of this
+//! repository; `FORESEAL_GETH_TRACES` is their folder (`eth/tracers/internal/tracetest/testdata` of
+//! go-ethereum).
 
 use std::{
     fs,
@@ -20,7 +21,7 @@ use crate::{
     params::{Param, TraceConfig},
 };
 
-/// The folders whose tracer is served.
+/// Folders of the supported tracers.
 const TRACERS: [(&str, &str); 5] = [
     ("call_tracer", "callTracer"),
     ("call_tracer_withLog", "callTracer"),
@@ -29,7 +30,7 @@ const TRACERS: [(&str, &str); 5] = [
     ("prestate_tracer_with_diff_mode", "prestateTracer"),
 ];
 
-/// Files with another answer here, with the reason.
+/// Files with a different result here, with the reason.
 const OTHERWISE: &[(&str, &str)] = &[(
     "callcode_precompiled_throw.json",
     "why a precompiled contract fails is not known here: `precompiled failed`",
@@ -43,7 +44,7 @@ impl BlockHashes for NoHashes {
     }
 }
 
-/// A number that geth writes in decimal or hex, with or without quotes.
+/// Parses a number that geth writes in decimal or hex, with or without quotes.
 fn number(value: &Value) -> U256 {
     match value {
         Value::String(text) => text.parse().unwrap(),
@@ -72,7 +73,7 @@ fn header(spec: &ChainSpec, test: &Value) -> Header {
 
 fn trace(test: &Value, tracer: &str) -> Value {
     let mut genesis = test["genesis"].clone();
-    // Go takes names of fields in any case.
+    // Go matches field names without regard to case.
     let config = genesis["config"].as_object_mut().unwrap();
     if let Some(istanbul) = config.remove("IstanbulBlock") {
         config.insert("istanbulBlock".to_owned(), istanbul);
@@ -94,8 +95,8 @@ fn trace(test: &Value, tracer: &str) -> Value {
     serde_json::from_slice(&replay.sink().out).unwrap()
 }
 
-/// The recorded flat traces have fields that geth does not write, and lack the place of the transaction; geth's own test
-/// compares the rest.
+/// Removes the fields of recorded flat traces that geth does not write, and the position of the transaction,
+/// which they lack. Geth's own test compares the rest.
 fn comparable(tracer: &str, mut trace: Value) -> Value {
     if tracer == "callTracer" {
         number_logs(&mut trace);
@@ -128,7 +129,7 @@ fn comparable(tracer: &str, mut trace: Value) -> Value {
     trace
 }
 
-/// The recorded logs that have no index stand for zero.
+/// A recorded log without an index has index zero.
 fn number_logs(frame: &mut Value) {
     for log in frame.get_mut("logs").and_then(Value::as_array_mut).into_iter().flatten() {
         log.as_object_mut().unwrap().entry("index").or_insert(json!("0x0"));

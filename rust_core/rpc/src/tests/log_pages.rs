@@ -1,4 +1,4 @@
-//! `foreseal_getLogs`: page by page what `eth_getLogs` answers at once, through new blocks, unwinds and reorganisations.
+//! `foreseal_getLogs` returns in pages the result of `eth_getLogs`, across new blocks, unwinds and reorgs.
 
 use std::sync::Arc;
 
@@ -21,12 +21,12 @@ pub fn developing(wallets: u64, limits: Limits) -> Bench {
     Bench::open(datadir, settings, wallets, limits)
 }
 
-/// What identifies a log, whichever step of its block it was seen at.
+/// Returns the identity of a log, independent of the step at which it was seen.
 fn key(log: &Value) -> (Value, Value, Value) {
     (log["blockNumber"].clone(), log["transactionHash"].clone(), log["logIndex"].clone())
 }
 
-/// A client that keeps the logs of a filter, and nothing else but the cursor.
+/// Client that stores the logs of a filter and the cursor, and no other state.
 struct Client {
     filter: Value,
     cursor: Value,
@@ -39,7 +39,7 @@ impl Client {
         Self { filter, cursor: Value::Null, held: Vec::new(), removed: 0 }
     }
 
-    /// Reads one page; the number of logs in it.
+    /// Reads one page. Returns the number of logs in it.
     fn read(&mut self, bench: &Bench, limit: u64) -> usize {
         let query = json!([{"filter":self.filter,"cursor":self.cursor,"limit":format!("{limit:#x}")}]);
         let mut page = bench.ask("foreseal_getLogs", &query.to_string());
@@ -58,9 +58,9 @@ impl Client {
         logs.len()
     }
 
-    /// Reads on until a page is empty; what is held must then be what the chain has.
+    /// Reads until a page is empty. The stored logs must then equal those of the chain.
     fn catch_up(&mut self, bench: &Bench, limit: u64) {
-        // Without a cursor the query would begin again.
+        // Without a cursor the query would restart.
         while self.read(bench, limit) > 0 && !self.cursor.is_null() {}
         let mut filter = self.filter.clone();
         let whole = bench.ask("eth_getLogs", &json!([filter.take()]).to_string());
@@ -96,7 +96,7 @@ fn pages_of_any_size_make_up_the_whole_answer() {
             assert!(client.cursor.is_string(), "a range up to a name never ends");
         }
     }
-    // A range up to a number ends with it, and one that lies ahead is waited for.
+    // A range up to a number ends with it; a range ahead of the chain stays open.
     let mut bounded = Client::new(json!({"fromBlock":"0x2","toBlock":"0x3"}));
     bounded.catch_up(&bench, 1000);
     assert!(!bounded.held.is_empty() && bounded.cursor.is_null());
@@ -112,7 +112,7 @@ fn pages_of_any_size_make_up_the_whole_answer() {
     assert!(ahead.cursor.is_null());
 }
 
-/// What may happen to a chain between two pages.
+/// Applies a random change to the chain between two pages.
 fn happen(bench: &mut Bench, workload: &mut Workload, random: &mut StdRng) -> bool {
     let latest = bench.view().latest().number();
     match random.random_range(0..12) {
@@ -161,7 +161,7 @@ fn a_client_that_reads_on_always_holds_what_the_chain_has() {
             went_back += u64::from(happen(&mut bench, &mut workload, &mut random));
             for client in &mut clients {
                 match random.random_range(0..6) {
-                    // In the middle of a page sequence the chain may change again.
+                    // The chain may change again in the middle of a sequence of pages.
                     0..=2 => _ = client.read(&bench, random.random_range(1..5)),
                     3 => client.catch_up(&bench, random.random_range(1..50)),
                     _ => {}
@@ -229,7 +229,7 @@ fn a_cursor_whose_block_is_not_known_names_where_to_begin_again() {
         bench.seal();
         other.seal();
     }
-    // From block 8 on the two go apart.
+    // The two chains diverge from block 8 on.
     bench.submit(&workload.next_transaction());
     bench.seal();
     other.seal();

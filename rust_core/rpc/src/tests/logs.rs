@@ -1,4 +1,4 @@
-//! `eth_getLogs` against a scan of all receipts, its ranges and its limits.
+//! `eth_getLogs` compared with a scan of all receipts; its ranges and limits.
 
 use std::time::Duration;
 
@@ -9,18 +9,18 @@ use serde_json::{Value, json};
 use super::{Bench, data};
 use crate::Limits;
 
-/// A call that makes the test contract log `topic`.
+/// Signs a call that makes the test contract log `topic`.
 fn log(wallet: &Wallet, nonce: u64, topic: u8) -> Bytes {
     let word = Bytes::copy_from_slice(B256::with_last_byte(topic).as_slice());
     wallet.eip1559(nonce, Contract::Logger.address().into(), U256::ZERO, 100_000, word, Fees::default())
 }
 
-/// One logging transaction in each of `blocks` sealed blocks and one in the block being built.
+/// Creates one logging transaction in each of `blocks` sealed blocks and one in the pending block.
 fn bench_with_logs(blocks: u64, limits: Limits) -> Bench {
     bench_with_many_logs(blocks, 1, limits)
 }
 
-/// As [`bench_with_logs`], `each` in every block.
+/// Like [`bench_with_logs`], with `each` transactions per block.
 fn bench_with_many_logs(blocks: u64, each: u64, limits: Limits) -> Bench {
     let mut bench = Bench::with_limits(1, limits);
     let wallet = bench.wallets[0].clone();
@@ -99,7 +99,7 @@ fn the_limits_name_a_range_that_then_works() {
 
 #[test]
 fn a_query_out_of_time_names_the_range_it_came_through() {
-    // More logs in two blocks than are looked at in one go, should the store have them already.
+    // Two blocks have more logs than one search step covers, even if the store has them already.
     let bench = bench_with_many_logs(3, 520, Limits { log_time: Duration::ZERO, ..Limits::default() });
     let error = bench.error("eth_getLogs", r#"[{"fromBlock":"0x1","toBlock":"0x3"}]"#);
     assert_eq!(error.code, -32005);
@@ -122,7 +122,7 @@ fn a_single_block_is_never_refused() {
     assert_eq!(numbers(&bench.ask("eth_getLogs", r#"[{"fromBlock":"0x1","toBlock":"0x1"}]"#)).len(), 5);
 }
 
-/// The answer a filter must give, from the receipts alone and without blooms.
+/// Returns the expected result of a filter, from the receipts alone and without blooms.
 fn scan(bench: &Bench, last: u64, addresses: &[Value], topics: &[Vec<Value>]) -> Vec<Value> {
     let mut found = Vec::new();
     for number in 0..=last {

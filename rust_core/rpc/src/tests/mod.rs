@@ -1,4 +1,4 @@
-//! Methods over a node whose clock the test owns.
+//! Methods over a node with a clock that the test controls.
 
 mod archive;
 mod arguments;
@@ -65,7 +65,7 @@ fn settings(datadir: &Path, wallets: &[Wallet]) -> Settings {
     }
 }
 
-/// A node that steps when told to, and the methods over it.
+/// Node that produces steps on demand, and the methods over it.
 struct Bench {
     api: Api,
     clock: Arc<SteppedClock>,
@@ -79,7 +79,7 @@ impl Bench {
         Self::with_limits(wallets, Limits::default())
     }
 
-    /// A development node that has the wallets' keys, asked through the admin listener.
+    /// Creates a development node with the wallets' keys, called through the admin listener.
     fn developing(wallets: u64) -> Self {
         let datadir = tempfile::tempdir().unwrap();
         let wallets = Wallet::some(wallets);
@@ -121,7 +121,7 @@ impl Bench {
         bench
     }
 
-    /// A node that has no view yet.
+    /// Creates a node that has no view yet.
     fn unstarted(
         disk: Arc<dyn Disk>,
         datadir: tempfile::TempDir,
@@ -151,7 +151,7 @@ impl Bench {
         self.api.node().view().unwrap()
     }
 
-    /// Asks with the newest view; in place as well, where that is a way: it says the same, or nothing.
+    /// Calls a method with the newest view. If the fast path answers as well, its result must be equal.
     fn try_ask(&self, method: &str, params: &str) -> Result<Value, RpcError> {
         let view = self.view();
         let answer = self.api.call(Some(&view), method, params.as_bytes());
@@ -186,7 +186,7 @@ impl Bench {
         self.producer.as_mut().unwrap().tick(self.clock.now(), &mut || true).unwrap();
     }
 
-    /// Ticks until the block being built now is sealed.
+    /// Ticks until the pending block is sealed.
     fn seal(&mut self) {
         let number = self.view().pending().number();
         while self.view().latest().number() < number {
@@ -199,7 +199,7 @@ fn raw_params(raw: &[u8]) -> String {
     format!("[\"0x{}\"]", alloy_primitives::hex::encode(raw))
 }
 
-/// `data` of an error as JSON.
+/// Returns the `data` of an error as JSON.
 fn data(error: &RpcError) -> Value {
     serde_json::from_slice(error.data.as_deref().expect("the error has data")).unwrap()
 }

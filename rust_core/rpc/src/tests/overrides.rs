@@ -1,4 +1,4 @@
-//! State and block overrides of calls, estimates and access lists; the limit of gas.
+//! State and block overrides of calls, estimates and access lists; the gas limit.
 
 use alloy_primitives::hex;
 use foreseal_testkit::{Contract, assemble};
@@ -13,7 +13,7 @@ fn code(source: &str) -> String {
     format!("0x{}", hex::encode(assemble(source)))
 }
 
-/// A call to an account that has this code, and more fields, for the moment.
+/// Returns a state override with this code and additional fields.
 fn with_code(source: &str, more: &str) -> String {
     format!("{{\"{SOMEONE}\":{{\"code\":\"{}\"{more}}}}}", code(source))
 }
@@ -119,7 +119,7 @@ fn a_call_that_needs_more_than_the_gas_limit_is_told_which() {
             assert_eq!(error.message, "execution needs more than the limit of 30000 gas");
         }
     }
-    // Its own limit is no limit of the node.
+    // The gas limit of the request is not that of the node.
     let error = bench.error("eth_call", &format!("[{{\"to\":\"{address}\",\"gas\":\"0x61a8\"}}]"));
     assert_eq!((error.code, error.message.as_str()), (-32000, "out of gas"));
     let error = bench.error("eth_estimateGas", &format!("[{{\"to\":\"{address}\",\"gas\":\"0x61a8\"}}]"));

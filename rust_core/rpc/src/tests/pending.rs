@@ -1,4 +1,4 @@
-//! Pending equals sealed: what is answered at a block's last step is answered for the sealed block, byte for byte.
+//! Pending equals sealed: results at a block's last step equal those for the sealed block, byte for byte.
 
 use alloy_eips::{eip2935, eip4788, eip7002, eip7251};
 use alloy_primitives::{Address, B256};
@@ -8,10 +8,10 @@ use foreseal_types::Block;
 
 use super::{Bench, asked};
 
-/// Blocks over which the gate is held.
+/// Number of blocks in the test.
 const BLOCKS: u64 = 200;
 
-/// Everyone whose account and code are asked about.
+/// Accounts in the calls about balance, nonce and code.
 fn addresses(wallets: &[Wallet]) -> Vec<Address> {
     let system = [
         eip4788::BEACON_ROOTS_ADDRESS,
@@ -26,7 +26,7 @@ fn addresses(wallets: &[Wallet]) -> Vec<Address> {
 
 const CALLS: &str = r#"{"tracer":"callTracer","tracerConfig":{"withLog":true}}"#;
 
-/// Traces of a block with every tracer.
+/// Returns trace calls of a block with every tracer.
 fn traces(hash: &B256) -> Vec<(&'static str, String)> {
     let several = r#"{"flatCallTracer":{},"4byteTracer":{},"prestateTracer":{},"callTracer":{}}"#;
     vec![
@@ -43,7 +43,7 @@ fn traces(hash: &B256) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Questions about the block being built, with `TAG` for its name.
+/// Returns calls about the pending block, with `TAG` as its placeholder.
 pub(super) fn questions(wallets: &[Wallet], view: &View) -> Vec<(&'static str, String)> {
     questions_about(wallets, &view.pending().block)
 }
@@ -105,8 +105,8 @@ pub(super) fn answers(bench: &Bench, questions: &[(&'static str, String)], tag: 
     questions.iter().map(ask).collect()
 }
 
-/// Invariant 3, the gate: random workloads of every kind of transaction, blobs and requests to system contracts
-/// among them; the pool is empty at the last step.
+/// Invariant 3: random workloads with every transaction type, including blobs and requests to system
+/// contracts. The pool is empty at the last step.
 #[test]
 fn answers_at_the_last_step_are_those_of_the_sealed_block() {
     let mut bench = Bench::new(8);

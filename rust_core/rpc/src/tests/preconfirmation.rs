@@ -1,4 +1,4 @@
-//! Receipts of pre-confirmations: whom they are given for, what they hold up to, and what two of them show together.
+//! Pre-confirmation receipts: availability, verification, and contradictions between two of them.
 
 use alloy_primitives::{Address, B256, Bytes};
 use foreseal_node::Settings;
@@ -86,7 +86,7 @@ fn a_block_from_outside_has_no_receipts_and_says_so() {
     assert_eq!(bench.ask("foreseal_status", "[]")["signer"], Value::Null);
 }
 
-/// A chain with several transactions in a step, and the receipts of all of them.
+/// Creates a chain with several transactions in a step. Returns the receipts of all of them.
 fn receipts() -> (Bench, Vec<PreconfirmationReceipt>) {
     let mut bench = Bench::new(4);
     let mut workload = Workload::new(bench.wallets.clone(), Kinds::WithoutBlobs, 7);
@@ -102,7 +102,7 @@ fn receipts() -> (Bench, Vec<PreconfirmationReceipt>) {
     (bench, receipts)
 }
 
-/// The receipt with one bit changed in each of its parts, in every place, and what it is a change of.
+/// Returns copies of the receipt with one bit changed, for each bit of each part, with the name of the part.
 fn changes(receipt: &PreconfirmationReceipt) -> Vec<(Misfit, PreconfirmationReceipt)> {
     let mut changed = Vec::new();
     let mut add = |field, change: &dyn Fn(&mut PreconfirmationReceipt)| {
@@ -204,7 +204,7 @@ fn what_does_not_fit_is_named() {
     assert_eq!(one.verify(None, Some(1)).unwrap_err().field, Misfit::ChainId);
 }
 
-/// The other of the two signatures that hold for the same key would make a second receipt of one promise.
+/// The second valid signature of the same key would make a second receipt of one commitment.
 #[test]
 fn a_signature_with_a_high_s_is_none() {
     let (_, receipts) = receipts();
@@ -248,7 +248,7 @@ fn evidence(one: &Value, other: &Value) -> Option<Contradiction> {
     found.map(|found| found.contradiction)
 }
 
-/// A sequencer that goes back and builds something else in the same place has signed twice.
+/// A sequencer that rewinds and builds a different step at the same position has signed twice.
 #[test]
 fn going_back_on_a_promise_leaves_evidence() {
     let mut bench = Bench::developing(2);
@@ -283,7 +283,8 @@ fn going_back_on_a_promise_leaves_evidence() {
     assert_eq!((which, error.field), (1, Misfit::Transaction));
 }
 
-/// The transaction is built again elsewhere after the chain went back; and another one stands where it stood.
+/// After a rewind the transaction is included at another position, and another transaction at its original
+/// one.
 #[test]
 fn a_transaction_in_two_places_and_two_in_one_are_evidence() {
     let mut bench = Bench::developing(2);

@@ -1,4 +1,4 @@
-//! Several processes that answer for one chain, and clients that ask them.
+//! Several processes that serve one chain, and their clients.
 
 use std::{
     collections::BTreeMap,
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use super::Bench;
 use crate::{Api, Limits, RpcError};
 
-/// A process that follows the sequencer of `bench` by the socket `feed`, started.
+/// Starts a process that follows the sequencer of `bench` through the socket `feed`.
 pub fn follower(bench: &Bench, settings: &Settings, feed: &Path, name: &str) -> Api {
     let role = Role::Follower { feed: feed.to_owned(), name: name.to_owned() };
     let surroundings = Surroundings {
@@ -40,13 +40,13 @@ pub fn ask(api: &Api, method: &str, params: &Value) -> Value {
     try_ask(api, method, params).unwrap()
 }
 
-/// What a filter gives next.
+/// Returns the next changes of a filter.
 pub fn changes(api: &Api, id: &Value) -> Vec<Value> {
     ask(api, "eth_getFilterChanges", &json!([id])).as_array().unwrap().clone()
 }
 
-/// While `work` goes on, four clients read the same two filters by way of two processes: each log and each arrival is given
-/// to one of them, once.
+/// During `work`, four clients poll the same two filters through two processes: each log and each arrival
+/// reaches exactly one of them.
 pub fn read_at_once(bench: &mut Bench, apis: [&Api; 2], work: impl FnOnce(&mut Bench)) {
     let logs = ask(apis[0], "eth_newFilter", &json!([{"fromBlock":"0x0"}]));
     let arrivals = ask(apis[1], "eth_newPendingTransactionFilter", &json!([]));

@@ -1,4 +1,4 @@
-//! Proofs, many slots at once, and the rules of the chain.
+//! Proofs, storage values of several accounts, and the chain's configuration.
 
 use alloy_primitives::{Address, B256, Bytes, KECCAK256_EMPTY, U256, hex, keccak256};
 use alloy_rlp::Encodable;
@@ -24,7 +24,7 @@ fn nodes(value: &Value) -> Vec<Bytes> {
     value.as_array().unwrap().iter().map(bytes).collect()
 }
 
-/// What the state trie holds for an account that is there.
+/// Returns the value of an existing account in the state trie.
 fn leaf(proof: &Value) -> Vec<u8> {
     let fields: [&dyn Encodable; 4] = [
         &word(&proof["nonce"]),
@@ -41,7 +41,7 @@ fn leaf(proof: &Value) -> Vec<u8> {
     out
 }
 
-/// Checks account and slots against the block's state root.
+/// Verifies account and slots against the block's state root.
 fn verify(bench: &Bench, proof: &Value, block: &str, exists: bool) {
     let root = hash(&bench.ask("eth_getBlockByNumber", &format!("[{block},false]"))["stateRoot"]);
     let key = keccak256(bytes(&proof["address"]));
@@ -61,7 +61,7 @@ fn verify(bench: &Bench, proof: &Value, block: &str, exists: bool) {
     }
 }
 
-/// A chain with some storage: counted once in a sealed block, once in the block being built.
+/// Creates a chain with storage: the counter runs once in a sealed block and once in the pending block.
 fn bench() -> Bench {
     let mut bench = Bench::new(2);
     let wallet = bench.wallets[0].clone();

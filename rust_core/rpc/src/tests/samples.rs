@@ -1,4 +1,4 @@
-//! Recorded exchanges of the execution API over its own chain of 54 blocks.
+//! Recorded exchanges of the execution API on its own chain of 54 blocks.
 
 use std::{
     fs,
@@ -14,7 +14,8 @@ use serde_json::{Value, json};
 use super::{Bench, settings};
 use crate::Limits;
 
-/// Folder of the samples: `FORESEAL_EXECUTION_APIS`, or `shared/vectors/execution-apis` beside the repository.
+/// Returns the folder of the samples: `FORESEAL_EXECUTION_APIS`, or `shared/vectors/execution-apis` next to
+/// the repository.
 fn folder() -> Option<PathBuf> {
     if let Some(given) = std::env::var_os("FORESEAL_EXECUTION_APIS") {
         return Some(given.into());
@@ -23,7 +24,7 @@ fn folder() -> Option<PathBuf> {
     here.ancestors().map(|above| above.join("shared/vectors/execution-apis")).find(|found| found.is_dir())
 }
 
-/// A node that only serves the recorded chain.
+/// Starts a node that only serves the recorded chain.
 fn serve(folder: &Path) -> Bench {
     let datadir = tempfile::tempdir().unwrap();
     let genesis = fs::read_to_string(folder.join("genesis.json")).unwrap();
@@ -34,17 +35,17 @@ fn serve(folder: &Path) -> Bench {
     Bench::open(datadir, settings, vec![], Limits::default())
 }
 
-/// Samples that the specification or the conventions answer in another way, with the reason.
+/// Samples whose result differs by specification or convention, with the reason.
 const OTHERWISE: &[(&str, &str)] = &[
     ("get-storage-default-block.io", "the block is required"),
     ("get-nonce-default-block.io", "the block is required"),
     ("filter-error-invalid-blockHash-and-range.io", "blockHash makes the range ignored"),
 ];
 
-/// In a sample that says so the recorded answer stands for its form alone; traces are as recorded in any case.
+/// Marker of samples whose recorded result defines only the schema. Traces are compared in full regardless.
 const FORM_ONLY: &str = "speconly: client response is only checked for schema validity";
 
-/// Requests and responses of a recorded exchange.
+/// Parses the requests and responses of a recorded exchange.
 fn exchanges(text: &str) -> Vec<(Value, Value)> {
     let lines = |mark: &str| -> Vec<Value> {
         let json = text.lines().filter_map(|line| line.strip_prefix(mark));
@@ -67,7 +68,7 @@ fn answer(bench: &Bench, request: &Value) -> Value {
     }
 }
 
-/// The answer as far as it is compared: the message of an error is each node's own.
+/// Returns the compared part of a response: error messages are specific to each node.
 fn comparable(mut answer: Value) -> Value {
     if let Some(error) = answer.get_mut("error").and_then(Value::as_object_mut) {
         error.remove("message");
@@ -107,7 +108,7 @@ fn recorded_exchanges_are_answered_as_recorded() {
     assert!(tried >= 19, "only {tried} exchanges were found");
 }
 
-/// What is in a folder, by name.
+/// Returns the entries of a folder, sorted by name.
 fn sorted(folder: &Path) -> impl Iterator<Item = PathBuf> {
     let mut paths: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     paths.sort();

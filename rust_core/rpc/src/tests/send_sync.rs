@@ -1,4 +1,4 @@
-//! `eth_sendRawTransactionSync`: the receipt, or why there is none.
+//! `eth_sendRawTransactionSync`: the receipt, or the error.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ fn begin(bench: &Bench, params: &str) -> Result<Reply, RpcError> {
     bench.api.begin(Some(&bench.view()), method(), params.as_bytes())
 }
 
-/// The wait of a transaction that was pooled.
+/// Returns the wait of a transaction that was pooled.
 fn wait(bench: &Bench, params: &str) -> Wait {
     match begin(bench, params) {
         Ok(Reply::Later(wait)) => wait,

@@ -1,4 +1,4 @@
-//! Filters that several processes have together.
+//! Filters shared by several processes.
 
 use std::sync::{
     Arc,
@@ -17,10 +17,10 @@ use super::{
 };
 use crate::{Api, FilterKeeper, Limits};
 
-/// What happens once, before the next question that moves a filter on.
+/// Action that runs once, before the next request that advances a filter.
 type Before = Box<dyn FnOnce() + Send>;
 
-/// Asks the process that has the filters.
+/// Client of the process that stores the filters.
 struct Keeper {
     there: Api,
     away: AtomicBool,
@@ -29,7 +29,7 @@ struct Keeper {
 
 impl FilterKeeper for Keeper {
     fn ask(&self, question: Vec<u8>) -> Option<Vec<u8>> {
-        // The third byte is the question's kind.
+        // The kind of the request is the byte after the RLP list header, which has one or two bytes.
         let moves = question.get(1) == Some(&2) || question.get(2) == Some(&2);
         if moves && let Some(before) = self.before_move.lock().take() {
             before();
@@ -41,7 +41,7 @@ impl FilterKeeper for Keeper {
     }
 }
 
-/// Another process that answers for the same chain.
+/// Creates another process that serves the same chain.
 fn worker(bench: &Bench) -> (Arc<Api>, Arc<Keeper>) {
     let limits = Limits::default();
     let keeper = Arc::new(Keeper {
@@ -90,7 +90,7 @@ fn a_filter_is_made_at_one_process_and_read_at_others() {
     }
     let all = ask(&two, "eth_getLogs", &json!([{"fromBlock":"0x0","toBlock":"pending"}]));
     assert!(!found_logs.is_empty());
-    // Of a block that was sealed meanwhile the hash is another one now.
+    // The hash of a block changes when it is sealed.
     let place = |log: &Value| json!([log["blockNumber"], log["logIndex"], log["removed"]]);
     let places = |logs: &[Value]| logs.iter().map(place).collect::<Vec<_>>();
     assert_eq!(places(&found_logs), places(all.as_array().unwrap()));
@@ -103,7 +103,7 @@ fn a_filter_is_made_at_one_process_and_read_at_others() {
     assert_eq!((error.code, error.message.as_str()), (-32000, "filter not found"));
 }
 
-/// One looks, the other one reads and moves the filter on, the first one comes too late.
+/// One process reads the filter, another one advances it first, and the first one's `Move` comes too late.
 #[test]
 fn what_another_process_gave_meanwhile_is_not_given_again() {
     let (mut bench, mut workload) = filled();
@@ -119,7 +119,7 @@ fn what_another_process_gave_meanwhile_is_not_given_again() {
     assert!(keeper.before_move.lock().is_none());
 }
 
-/// The page is of the chain that was; the next one takes back what went.
+/// The page contains the logs of the old chain; the next one removes the reorged ones.
 #[test]
 fn a_reorganisation_while_a_page_is_made_is_told_by_the_next_one() {
     let (mut bench, mut workload) = filled();

@@ -1,4 +1,4 @@
-//! Accounts of a development node: what it signs and sends for them.
+//! Accounts of a development node: signatures and transactions.
 
 use alloy_primitives::{Address, B256, Bytes, Signature, hex, keccak256};
 use foreseal_testkit::Contract;
@@ -167,7 +167,7 @@ fn an_impersonated_account_sends_without_its_key_a_contract_too() {
     bench.ask("anvil_autoImpersonateAccount", "[true]");
     let sender =
         json!({"from": SENTINEL, "to": OTHER, "value": "0x1", "gasPrice": "0x77359400", "gas": "0x5208"});
-    // Known by now; what it has does not pay for the gas.
+    // The account is known now, but its balance does not cover the gas.
     let (code, message) = refused(&bench, &sender);
     assert!(code == -32000 && !message.contains("unknown account"), "{message}");
 }
@@ -175,7 +175,7 @@ fn an_impersonated_account_sends_without_its_key_a_contract_too() {
 #[test]
 fn what_would_revert_is_not_sent_without_a_gas_limit() {
     let mut bench = Bench::developing(1);
-    // Code that reverts with nothing.
+    // Code that reverts with empty output.
     bench.ask("anvil_setCode", &json!([OTHER, "0x60006000fd"]).to_string());
     let error = bench.error("eth_sendTransaction", &json!([{"to": OTHER}]).to_string());
     assert_eq!((error.code, error.message.as_str()), (-32000, "execution reverted"));

@@ -1,4 +1,5 @@
-//! Pending equals sealed equals stored; and views that an unwind overtakes say so, or answer as before.
+//! Pending equals sealed equals stored; and a view that an unwind makes unavailable reports so, or returns
+//! the same results as before.
 
 use std::{
     sync::{
@@ -19,10 +20,10 @@ use super::{
 };
 use crate::{Limits, RpcError};
 
-/// Blocks that stay in memory.
+/// Number of blocks that stay in memory.
 const RECENT: u64 = 3;
 const BLOCKS: u64 = 16;
-/// Methods that take a step by its hash (EIP-1898) and do not ask the pool.
+/// Methods that accept a step by its hash (EIP-1898) and do not read the pool.
 const AT_STEPS: [&str; 7] = [
     "eth_getBalance",
     "eth_getCode",
@@ -35,7 +36,7 @@ const AT_STEPS: [&str; 7] = [
 
 type Questions = Vec<(&'static str, String)>;
 
-/// A node that keeps few blocks in memory.
+/// Starts a node that stores few blocks in memory.
 fn start() -> (Bench, Workload) {
     let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(4));
     let recent = Recent { blocks: usize::try_from(RECENT).unwrap(), transactions: 10_000 };
@@ -48,7 +49,8 @@ fn start() -> (Bench, Workload) {
     (Bench::open(datadir, settings, wallets, Limits::default()), workload)
 }
 
-/// Fills the block being built in several steps, until the pool is empty. Answers its view at the step before the last one.
+/// Fills the pending block in several steps until the pool is empty. Returns the view at the step before the
+/// last one.
 fn fill(bench: &mut Bench, workload: &mut Workload, block: u64) -> Arc<View> {
     for turn in 0..3 {
         for _ in 0..=(block + turn) % 4 {
@@ -68,7 +70,7 @@ fn fill(bench: &mut Bench, workload: &mut Workload, block: u64) -> Arc<View> {
     before
 }
 
-/// Whether a block is read from the store: what is in memory has the states of its steps.
+/// Returns `true` if a block is read from the store. A block in memory has the states of its steps.
 fn is_stored(view: &View, number: u64) -> bool {
     let block = view.sealed(number).unwrap().unwrap();
     !block.steps.is_empty() && block.steps.iter().all(|step| step.state.is_none())
@@ -119,7 +121,7 @@ fn answers_from_the_store_are_those_of_the_pending_block() {
     assert!(compared > 3_000, "{compared} answers");
 }
 
-/// Blocks that are asked about: from the store, from memory, and the one being built.
+/// Returns calls about blocks in the store, in memory, and the pending one.
 fn all_questions(bench: &Bench, view: &View) -> Questions {
     let mut all = Vec::new();
     for number in [2, 9, view.latest().number() - 1, view.pending().number()] {
@@ -143,7 +145,7 @@ fn ask(
     bench.api.call(Some(view), method, params.as_bytes())
 }
 
-/// What a reader finds who holds the view while the chain goes back under it.
+/// Results of a reader that holds a view while the chain is unwound.
 #[derive(Default)]
 struct Found {
     right: AtomicU64,
@@ -169,8 +171,8 @@ impl Found {
     }
 }
 
-/// The same chain twice: what the first answers is what the second's view must answer, or that it is gone, whatever happens
-/// to the second chain meanwhile.
+/// Two copies of a chain: a view of the second returns the results of the first, or reports that it is gone,
+/// during any change of the second.
 #[test]
 fn a_view_that_an_unwind_overtakes_never_mixes() {
     let ((mut first, mut workload), (mut second, mut again)) = (start(), start());
@@ -204,7 +206,7 @@ fn a_view_that_an_unwind_overtakes_never_mixes() {
         }
         for to in [14, 12, 5, 1] {
             second.api.node().control(|writer| writer.unwind(to)).unwrap();
-            // Other blocks in place of those that are gone.
+            // Other blocks replace the unwound ones.
             while second.view().latest().number() < to + 2 {
                 second.clock.advance(Duration::from_millis(200));
                 producer.tick(second.clock.now(), &mut || true).unwrap();
@@ -212,7 +214,7 @@ fn a_view_that_an_unwind_overtakes_never_mixes() {
         }
         done.store(true, Ordering::SeqCst);
     });
-    // Whatever happened meanwhile: all of it once more, now that the store holds another chain.
+    // Repeats all calls once more, now that the store holds another chain.
     let after = Found::default();
     for (question, expected) in questions.iter().zip(&expected) {
         after.see(question, expected, &ask(&second, &old, question));

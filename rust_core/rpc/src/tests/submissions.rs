@@ -1,4 +1,4 @@
-//! Bodies of submissions: in pieces, in order, and with the answers of single calls.
+//! Bodies of submissions: in chunks, in order, with the results of single calls.
 
 use std::sync::Arc;
 
@@ -29,7 +29,8 @@ fn read(api: &Arc<Api>, body: &str) -> Option<Submissions> {
     Submissions::read(api, body.as_bytes(), 8, 100)
 }
 
-/// Works on the pieces from the last to the first; only the one that is read last has the answers.
+/// Decodes the chunks from the last to the first. Only the call for the last remaining chunk returns the
+/// results.
 fn answers(submissions: &Submissions) -> Vec<Answered> {
     let pieces = (0..submissions.pieces()).rev();
     let mut worked: Vec<_> = pieces.map(|piece| submissions.work(piece)).collect();

@@ -1,4 +1,4 @@
-//! The specification's table of submission errors, and the way of a transaction.
+//! Submission errors of the specification, and the life cycle of a transaction.
 
 use alloy_primitives::{Address, B256, Bytes, TxKind, U256};
 use foreseal_node::SubmitError;
@@ -125,7 +125,7 @@ fn a_contract_creation_names_its_contract() {
     assert_eq!(receipt["to"], Value::Null);
 }
 
-/// On a follower whose connection broke before there was an answer.
+/// On a follower whose connection broke before the response.
 #[test]
 fn the_error_of_a_lost_answer_names_the_transaction() {
     let hash = B256::repeat_byte(5);

@@ -1,4 +1,5 @@
-//! `earliest`, `finalized`, `safe` and `latest` on every method that takes a block, as their numbers are.
+//! `earliest`, `finalized`, `safe` and `latest` are equivalent to their block numbers on every method that
+//! accepts a block.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -18,7 +19,7 @@ fn addresses(bench: &Bench) -> Vec<Address> {
     wallets.chain(Contract::ALL.map(Contract::address)).collect()
 }
 
-/// Questions about a block that can name it by a tag.
+/// Returns calls about a block that can refer to it by a tag.
 fn questions(bench: &Bench, number: u64) -> Vec<(&'static str, String)> {
     let found = bench.view().sealed(number).unwrap().expect("the block is sealed");
     let mut questions = asked::about(&found.block, &addresses(bench));
@@ -34,7 +35,7 @@ fn questions(bench: &Bench, number: u64) -> Vec<(&'static str, String)> {
 fn answer(bench: &Bench, view: &Arc<View>, method: &str, params: &str, block: &str) -> String {
     let params = params.replace(asked::TAG, &format!("\"{block}\""));
     match bench.api.call(Some(view), method, params.as_bytes()) {
-        // The cursor names the filter as it was given.
+        // The cursor contains the filter as it was given.
         Ok(json) if method == "foreseal_getLogs" => {
             serde_json::from_slice::<Value>(&json).unwrap()["logs"].to_string()
         }
@@ -43,7 +44,7 @@ fn answer(bench: &Bench, view: &Arc<View>, method: &str, params: &str, block: &s
     }
 }
 
-/// The logs that a filter made with the tag finds.
+/// Returns the logs of a filter that was created with the tag.
 fn filtered(bench: &Bench, block: &str) -> Value {
     let filter = json!([{"fromBlock": block, "toBlock": block}]).to_string();
     let id = bench.ask("eth_newFilter", &filter);
@@ -52,8 +53,8 @@ fn filtered(bench: &Bench, block: &str) -> Value {
     logs
 }
 
-/// Every method answers for each tag what it answers for the number that the tag stands for. How many answers were
-/// compared.
+/// Checks that every method returns for each tag the result for its block number. Returns the number of
+/// comparisons.
 fn agree(bench: &Bench, numbers: [u64; 4]) -> usize {
     let view = bench.view();
     let mut compared = 0;
@@ -128,7 +129,8 @@ fn tags_are_their_numbers_before_and_after_the_depth_when_set_and_across_an_unwi
     compared += agree(&bench, [0, 3, 3, 3]);
     seal(&mut bench, &mut workload, 2);
     compared += agree(&bench, [0, 3, 3, 5]);
-    // Whoever still holds the view from before the unwind is answered as then, or told that it is gone.
+    // A reader that holds the view from before the unwind gets the same results, or an error that the view is
+    // gone.
     for (method, params, tag, answered) in &remembered {
         let now = answer(&bench, &before, method, params, tag);
         assert!(now == *answered || now.contains("-32001"), "{method} {params} {tag}: {now}, was {answered}");

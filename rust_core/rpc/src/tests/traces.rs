@@ -1,4 +1,4 @@
-//! `debug_trace*`: every tracer and option, every documented error, and what traces and receipts have in common.
+//! `debug_trace*`: every tracer and option, every documented error, and agreement of traces with receipts.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::{Bench, data};
 use crate::Limits;
 
-/// Sends a call of a contract and pre-confirms it; its hash.
+/// Sends a call of a contract and pre-confirms it. Returns its hash.
 fn send(bench: &mut Bench, to: impl Into<TxKind>, input: impl Into<Bytes>) -> B256 {
     let wallet = bench.wallets[0].clone();
     let nonce = bench.ask("eth_getTransactionCount", &format!("[\"{}\",\"pending\"]", wallet.address));
@@ -24,7 +24,7 @@ fn send(bench: &mut Bench, to: impl Into<TxKind>, input: impl Into<Bytes>) -> B2
     hash
 }
 
-/// Deploys runtime code; its address.
+/// Deploys runtime code. Returns its address.
 fn deploy(bench: &mut Bench, code: &[u8]) -> Address {
     let hash = send(bench, TxKind::Create, deploy_code(code));
     let receipt = bench.ask("eth_getTransactionReceipt", &format!("[\"{hash}\"]"));
@@ -36,7 +36,8 @@ fn trace(bench: &Bench, hash: B256, config: &Value) -> Value {
     bench.ask("debug_traceTransaction", &format!("[\"{hash}\",{config}]"))
 }
 
-/// `CALL`s each of `targets` in turn with all the gas there is, without value or input, and stops.
+/// Returns code that executes `CALL` for each of `targets` in turn with all remaining gas, without value or
+/// input, and then stops.
 fn caller(targets: &[Address]) -> Vec<u8> {
     let call = |target: &Address| [&hex!("5f5f5f5f5f73")[..], target.as_slice(), &hex!("5af150")].concat();
     let mut code: Vec<u8> = targets.iter().flat_map(call).collect();
@@ -139,7 +140,7 @@ fn failures_are_worded_as_geth_words_them() {
         assert_eq!(steps["structLogs"].as_array().unwrap().last().unwrap()["error"], json!(words));
         assert_eq!((&steps["failed"], &steps["returnValue"]), (&json!(true), &json!("0x")));
     }
-    // A creation that cannot pay for its code: 24,576 bytes at 200 gas each.
+    // A contract creation that cannot pay for its code: 24,576 bytes at 200 gas each.
     let hash = send(&mut bench, TxKind::Create, hex!("6160005ff3").to_vec());
     let call = trace(&bench, hash, &json!({"tracer": "callTracer"}));
     assert_eq!(call["error"], json!("contract creation code storage out of gas"));
@@ -149,7 +150,7 @@ fn failures_are_worded_as_geth_words_them() {
 #[test]
 fn an_empty_reason_is_left_out() {
     let mut bench = Bench::new(1);
-    // Error("").
+    // `Error("")`.
     let code = hex!("6308c379a0 60e0 1b 5f 52 6020 6004 52 6044 5f fd");
     let target = deploy(&mut bench, &code);
     let hash = send(&mut bench, target, Bytes::new());
@@ -159,7 +160,8 @@ fn an_empty_reason_is_left_out() {
     assert!(call.get("revertReason").is_none());
 }
 
-/// A contract that logs, calls a contract that reverts, one that destroys itself and one that logs, and logs again.
+/// Deploys a contract that logs, calls a contract that reverts, one that destroys itself and one that logs,
+/// and then logs again.
 fn family(bench: &mut Bench) -> (Address, [Address; 3]) {
     let inner = [Contract::Reverter, Contract::SelfDestructor, Contract::Logger].map(Contract::address);
     let mut code = hex!("60aa5f5fa1").to_vec();
@@ -218,7 +220,7 @@ fn logs_of_calls_keep_their_place_and_number() {
         [("aa".to_owned(), json!("0x0"), json!("0x1")), ("bb".to_owned(), json!("0x3"), json!("0x3"))]
     );
     assert_eq!(call["calls"][2]["logs"][0]["index"], json!("0x2"));
-    // What a transaction that fails has logged is gone.
+    // The logs of a failed transaction are discarded.
     let code = [&hex!("60aa5f5fa1")[..], &hex!("5f5ffd")].concat();
     let failing = deploy(&mut bench, &code);
     let hash = send(&mut bench, failing, Bytes::new());
@@ -375,7 +377,7 @@ fn time_and_size_are_limited() {
 
     let mut bench = Bench::with_limits(1, Limits { call_time: Duration::ZERO, ..Limits::default() });
     let hash = send(&mut bench, Contract::Counter.address(), Bytes::new());
-    // A request may ask for less time, not for more.
+    // A request may shorten the time limit, not extend it.
     let error = bench.error("debug_traceTransaction", &format!("[\"{hash}\",{{\"timeout\":\"1h\"}}]"));
     assert_eq!((error.code, data(&error)), (-32005, json!({"limit":"milliseconds","max":0})));
 }
@@ -401,7 +403,8 @@ fn logs_of(call: &Value, found: &mut Vec<Value>) {
     }
 }
 
-/// Gas, status and logs of every transaction of a random workload, traced from the latest block and from old ones.
+/// Gas, status and logs of every transaction of a random workload, traced from the latest block and from
+/// older ones.
 #[test]
 fn traces_agree_with_receipts() {
     let mut bench = Bench::new(6);

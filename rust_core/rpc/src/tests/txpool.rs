@@ -1,4 +1,4 @@
-//! The pool as tools see it, and where a transaction stands.
+//! The pool methods, and the status of a transaction.
 
 use alloy_primitives::{Address, B256, TxKind, U256};
 use foreseal_testkit::{Fees, Wallet};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{Bench, data};
 use crate::Limits;
 
-/// Two senders: one with a gap after its first transaction, one with a creation.
+/// Creates two senders: one with a nonce gap after its first transaction, one with a contract creation.
 fn bench() -> (Bench, [Wallet; 2]) {
     let bench = Bench::new(2);
     let [a, b] = [bench.wallets[0].clone(), bench.wallets[1].clone()];

@@ -1,4 +1,5 @@
-//! Traces of blocks in which development helpers wrote between the transactions, and of what nobody signed.
+//! Traces of blocks in which development methods wrote state between the transactions, and of unsigned
+//! transactions.
 
 use alloy_consensus::TxEip1559;
 use alloy_primitives::{Address, B256, Bytes, TxKind, U256, hex};
@@ -12,7 +13,7 @@ fn write(bench: &Bench, address: Address, change: Change) {
     bench.api.node().control(|sequencer| sequencer.write(&Override { address, change })).unwrap();
 }
 
-/// Calls a contract in a step of its own.
+/// Calls a contract in its own step.
 fn call(bench: &mut Bench, nonce: u64, to: Address) -> B256 {
     let raw = bench.wallets[0].eip1559(nonce, to.into(), U256::ZERO, 100_000, Bytes::new(), Fees::default());
     let hash = bench.submit(&raw);
@@ -24,7 +25,7 @@ fn prestate(bench: &Bench, hash: B256) -> Value {
     bench.ask("debug_traceTransaction", &format!("[\"{hash}\",{{\"tracer\":\"prestateTracer\"}}]"))
 }
 
-/// What the receipts say is what the traces show, whatever the block's transactions found that none of them wrote.
+/// Checks that traces agree with receipts, also for state that no transaction of the block wrote.
 fn compare_with_receipts(bench: &Bench, tag: &str) {
     let receipts = bench.ask("eth_getBlockReceipts", &format!("[{tag}]"));
     let traces = bench.ask("debug_traceBlockByNumber", &format!("[{tag},{{\"tracer\":\"callTracer\"}}]"));
@@ -48,7 +49,7 @@ fn traces_find_what_was_written_between_the_transactions() {
     write(&bench, counter, slot(0x77));
     write(&bench, counter, Change::Balance(U256::from(5)));
     let second = call(&mut bench, 1, counter);
-    // Written over what the block's own transactions wrote: a zero slot, then code that is new.
+    // Overwrites state that the block's own transactions wrote: a zero slot, then new code.
     write(&bench, counter, slot(0));
     write(&bench, Address::repeat_byte(0x77), Change::Code(Bytes::from_static(&hex!("5f5f5f5f5f73"))));
     write(&bench, counter, Change::Code(Bytes::from_static(&hex!("5f545ffd"))));

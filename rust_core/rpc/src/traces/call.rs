@@ -1,4 +1,4 @@
-//! A call that nobody sent.
+//! `debug_traceCall`: traces a call that is not on the chain.
 
 use alloy_primitives::B256;
 use foreseal_evm::{CallLimits, CallRequest, Environment, Overlay};
@@ -12,7 +12,8 @@ use crate::{
     question::Question,
 };
 
-/// After the block that is named, as its last transaction; with `txIndex` before the transaction at that place.
+/// Traces a call after the given block, like its last transaction; with `txIndex`, before the transaction at
+/// that index.
 pub fn trace_call(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     let question = Question::read(context, params)?;
     let config: TraceCallConfig = params.optional()?.unwrap_or_default();
@@ -44,7 +45,7 @@ pub fn trace_call(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<
     Ok(writer.out)
 }
 
-/// A block without transactions has the place 0 too, as in geth.
+/// Validates the index. A block without transactions accepts index 0, as in geth.
 fn place(index: u64, transactions: usize, block: B256) -> Result<usize, TraceError> {
     let last = transactions.saturating_sub(1);
     usize::try_from(index).ok().filter(|index| *index <= last).ok_or(TraceError::Index { index, block })

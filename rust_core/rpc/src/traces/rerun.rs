@@ -1,4 +1,4 @@
-//! A block executed again, transaction by transaction.
+//! Re-execution of a block, transaction by transaction.
 
 use foreseal_evm::{Deadline, Replay};
 use foreseal_node::{Executed, Moment, View};
@@ -10,18 +10,18 @@ use crate::{
     params::NamedTracer,
 };
 
-/// The transactions of a block in order, with what development helpers wrote between them.
+/// Transactions of a block in order, with the state that development methods wrote between them.
 pub struct Rerun<'a> {
     block: &'a Executed,
     replay: Replay<'a, TraceWriter>,
-    /// How many of the block's transactions are done.
+    /// Number of executed transactions of the block.
     done: usize,
-    /// How many of its [`Executed::written`] are.
+    /// Number of applied entries of [`Executed::written`].
     written: usize,
 }
 
 impl<'a> Rerun<'a> {
-    /// Before the first transaction of `block`, on the state of its parent.
+    /// Starts before the first transaction of `block`, on the state of its parent.
     pub fn begin(
         context: &Context<'_>,
         view: &'a View,
@@ -35,22 +35,22 @@ impl<'a> Rerun<'a> {
         Ok(Self { block, replay, done: 0, written: 0 })
     }
 
-    /// Where traces are written.
+    /// Returns the output buffer of the traces.
     pub fn out(&mut self) -> &mut Vec<u8> {
         &mut self.replay.sink().out
     }
 
-    /// The traces; none are left.
+    /// Takes the traces out of the buffer.
     pub fn take(&mut self) -> Vec<u8> {
         std::mem::take(self.out())
     }
 
-    /// What the block has changed so far. Given once.
+    /// Takes the state changes of the block so far; a second call does not return them again.
     pub fn take_diff(&mut self) -> StateDiff {
         self.replay.take_diff()
     }
 
-    /// Goes on to the state that the transaction at `index` found, without traces.
+    /// Executes the transactions before `index`, without traces.
     pub fn advance(&mut self, index: usize) -> Result<(), Error> {
         self.write()?;
         while self.done < index
@@ -82,7 +82,7 @@ impl<'a> Rerun<'a> {
         Ok(())
     }
 
-    /// Takes over what was written before the next transaction.
+    /// Applies the state that was written before the next transaction.
     fn write(&mut self) -> Result<(), Error> {
         while let Some(written) = self.block.written.get(self.written)
             && written.transactions <= self.done

@@ -6,7 +6,7 @@ fn pop(queue: &mut FairQueue<u32>) -> Option<(u64, u32)> {
     queue.pop_if(|_| true).map(|taken| (taken.caller, taken.item))
 }
 
-/// Pops all and settles each at `cost`; returns the callers in order.
+/// Pops all items and settles each at `cost`; returns the callers in order.
 fn served(queue: &mut FairQueue<u32>, cost: impl Fn(u64) -> i64) -> Vec<u64> {
     let mut order = Vec::new();
     while let Some(Taken { caller, estimate, .. }) = queue.pop_if(|_| true) {
@@ -172,7 +172,8 @@ fn action() -> impl Strategy<Value = Action> {
 }
 
 proptest! {
-    /// Each item comes out once, a queue that is not empty always serves, and no caller's order changes.
+    /// Each item is popped once, a non-empty queue always serves, and the order of a caller's items never
+    /// changes.
     #[test]
     fn nothing_is_lost_or_served_twice(actions in vec(action(), 0..300)) {
         let mut queue = FairQueue::default();

@@ -1,4 +1,4 @@
-//! A store of states by version, as plain as can be.
+//! A minimal store of versioned states for tests.
 
 use std::{
     collections::BTreeMap,
@@ -13,13 +13,13 @@ use foreseal_trie::{NodeChange, NodePath, NodeWrite};
 use foreseal_types::{Account, StateDiff};
 use revm_bytecode::Bytecode;
 
-/// Versions of values; the newest of at most a block counts.
+/// Versions of values by block. A read at a block returns the newest version that is not above it.
 type Versions<K, V> = BTreeMap<(K, u64), Option<V>>;
 
 #[derive(Default)]
 struct Tables {
     accounts: Versions<Address, Account>,
-    /// How often an account's storage was dropped.
+    /// Number of times that an account's storage was deleted.
     incarnations: Versions<Address, u64>,
     slots: Versions<(Address, u64, U256), U256>,
     codes: BTreeMap<B256, Bytes>,
@@ -27,7 +27,7 @@ struct Tables {
     storage_nodes: Versions<(B256, NodePath), Bytes>,
 }
 
-/// What is written stays; each block is one version.
+/// A test store that never deletes a version; each block writes one.
 #[derive(Default)]
 pub struct Double(Mutex<Tables>);
 
@@ -57,7 +57,7 @@ impl Double {
         });
     }
 
-    /// Where nodes hang that are stored.
+    /// Returns the paths of all stored nodes.
     pub fn places(&self) -> Vec<(TrieName, NodePath)> {
         self.tables(|tables| {
             let accounts = tables.account_nodes.keys().map(|(path, _)| (TrieName::Accounts, path.clone()));
@@ -67,7 +67,7 @@ impl Double {
         })
     }
 
-    /// Changes what is stored at a place, in all versions.
+    /// Changes the node stored at a path, in all versions.
     pub fn spoil(&self, trie: TrieName, path: &NodePath, spoil: impl Fn(&mut Option<Bytes>)) {
         self.tables(|tables| {
             for ((other, _), node) in &mut tables.account_nodes {

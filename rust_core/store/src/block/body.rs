@@ -19,7 +19,8 @@ struct Body {
     withdrawals: Withdrawals,
 }
 
-/// `None` when there is nothing to store: whether withdrawals are absent or empty is in the header.
+/// Encodes the body. Returns `None` if there is nothing to store; the header shows
+/// whether withdrawals are absent or empty.
 pub(super) fn encode(block: &Block) -> Option<Vec<u8>> {
     let none = Withdrawals::default();
     let withdrawals = block.withdrawals.as_ref().unwrap_or(&none);
@@ -30,7 +31,7 @@ pub(super) fn encode(block: &Block) -> Option<Vec<u8>> {
 }
 
 impl Snapshot<'_> {
-    /// The uncles and the withdrawals of a block.
+    /// Returns the uncles and the withdrawals of a block.
     pub fn body(&self, header: &Header) -> Result<(Vec<Header>, Option<Withdrawals>), StoreError> {
         let (table, key) = (&self.tables.bodies, key::number(header.number));
         let body = match table.get(self.txn, &key)? {

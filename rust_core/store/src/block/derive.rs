@@ -4,7 +4,7 @@ use super::{StoredLog, write::Indexes};
 use crate::{Progress, StoreError, key, snapshot::Snapshot};
 
 impl Indexes {
-    /// Adds what finds a stored block and its contents.
+    /// Adds the index entries of a stored block and its contents.
     pub fn add_stored(
         &mut self,
         snapshot: &Snapshot<'_>,

@@ -1,11 +1,11 @@
-//! Logs by ordinal: the position among all logs of the chain.
+//! Logs by ordinal, their position among all logs of the chain.
 
 use alloy_primitives::{Address, B256, Log, LogData};
 use alloy_rlp::{Decodable, Encodable};
 
 use crate::{StoreError, key, snapshot::Snapshot};
 
-/// A log with its place, so that a hit of the index is one read.
+/// A log with its position, so that an index hit costs one read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredLog {
     /// The block's number.
@@ -15,7 +15,7 @@ pub struct StoredLog {
     pub log: Log,
 }
 
-/// Block, transaction, address, number of topics, topics; the rest is the data.
+/// Appends block, transaction, address, number of topics and topics; the rest is the data.
 pub(crate) fn encode(number: u64, transaction: u32, log: &Log, out: &mut Vec<u8>) {
     number.encode(out);
     transaction.encode(out);
@@ -27,7 +27,7 @@ pub(crate) fn encode(number: u64, transaction: u32, log: &Log, out: &mut Vec<u8>
 }
 
 impl StoredLog {
-    /// `None` if the bytes are not a log.
+    /// Decodes a log. Returns `None` if the bytes are not one.
     pub(crate) fn decode(mut bytes: &[u8]) -> Option<Self> {
         let number = u64::decode(&mut bytes).ok()?;
         let transaction = u32::decode(&mut bytes).ok()?;
@@ -45,7 +45,7 @@ impl StoredLog {
 }
 
 impl Snapshot<'_> {
-    /// The log with this ordinal.
+    /// Returns the log with this ordinal.
     pub fn log(&self, ordinal: u64) -> Result<Option<StoredLog>, StoreError> {
         let (table, key) = (&self.tables.logs, key::number(ordinal));
         let Some(bytes) = table.get(self.txn, &key)? else { return Ok(None) };
@@ -53,7 +53,7 @@ impl Snapshot<'_> {
         Ok(Some(StoredLog::decode(bytes).ok_or_else(damaged)?))
     }
 
-    /// `count` logs from an ordinal on; all of them must be there.
+    /// Returns `count` logs, starting with the ordinal `first`; all of them must be stored.
     pub fn logs(&self, first: u64, count: u64) -> Result<Vec<StoredLog>, StoreError> {
         let table = &self.tables.logs;
         let end = first.saturating_add(count);

@@ -1,11 +1,11 @@
-//! A whole block.
+//! Reading a whole block.
 
 use foreseal_types::Block;
 
 use crate::{StoreError, snapshot::Snapshot};
 
 impl Snapshot<'_> {
-    /// A stored block, as it was written.
+    /// Returns a stored block, as it was written.
     pub fn block(&self, number: u64) -> Result<Option<Block>, StoreError> {
         let Some((hash, record)) = self.record(number)? else { return Ok(None) };
         let transactions = self.transactions(number, record.transactions)?;

@@ -10,12 +10,13 @@ use foreseal_types::Receipt;
 use super::{BlockRecord, log::StoredLog};
 use crate::{StoreError, key, snapshot::Snapshot};
 
-/// A bloom with more bits than this is stored whole: two bytes a bit would not be less.
+/// Highest number of set bits of a bloom that is stored as a list. At two bytes
+/// a bit, a longer list would save nothing.
 const LISTED_BITS: usize = 127;
-/// In place of a number of bits: the bloom follows whole.
+/// Marker in place of the number of bits: the whole bloom follows.
 const WHOLE_BLOOM: u8 = u8::MAX;
 
-/// What is stored of a receipt. The logs lie in the table of logs, from its first log on.
+/// The stored fields of a receipt. Its logs are in the `logs` table, from its first log on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct StoredReceipt {
     kind: u8,
@@ -43,7 +44,7 @@ impl StoredReceipt {
         }
     }
 
-    /// The receipt with its logs.
+    /// Returns the receipt with its logs.
     fn with_logs(self, logs: Vec<Log>) -> Receipt {
         Receipt {
             kind: self.kind,
@@ -75,7 +76,7 @@ impl StoredReceipt {
         out
     }
 
-    /// `None` if the bytes are not a receipt.
+    /// Decodes a receipt. Returns `None` if the bytes are not one.
     pub fn decode(mut bytes: &[u8]) -> Option<Self> {
         let bytes = &mut bytes;
         let kind = take::<1>(bytes)?[0];
@@ -113,7 +114,8 @@ fn take<'b, const N: usize>(bytes: &mut &'b [u8]) -> Option<&'b [u8; N]> {
     Some(taken)
 }
 
-/// The bloom of a transfer has a dozen bits: their places take a tenth of what the bloom does.
+/// Encodes a bloom. That of a token transfer has about a dozen bits: a
+/// list of them needs a tenth of the bytes.
 fn encode_bloom(bloom: &Bloom, out: &mut Vec<u8>) {
     let bits = (0..2048_u16).filter(|bit| bloom[usize::from(bit / 8)] & (1 << (bit % 8)) != 0);
     let bits: Vec<u16> = bits.take(LISTED_BITS + 1).collect();
@@ -143,7 +145,7 @@ fn decode_bloom(bytes: &mut &[u8]) -> Option<Bloom> {
 }
 
 impl Snapshot<'_> {
-    /// One receipt of a block.
+    /// Returns one receipt of a block.
     pub fn receipt(&self, number: u64, index: u32) -> Result<Option<Receipt>, StoreError> {
         let Some(stored) = self.stored_receipt(number, index)? else { return Ok(None) };
         let Some((_, record)) = self.record(number)? else { return Ok(None) };
@@ -159,7 +161,7 @@ impl Snapshot<'_> {
         Ok(Some(StoredReceipt::decode(bytes).ok_or_else(damaged)?))
     }
 
-    /// All receipts of a block.
+    /// Returns all receipts of a block.
     pub fn receipts(&self, number: u64, record: &BlockRecord) -> Result<Vec<Arc<Receipt>>, StoreError> {
         let table = &self.tables.receipts;
         let mut logs = self.logs(record.first_log, record.logs)?.into_iter();

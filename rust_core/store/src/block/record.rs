@@ -1,4 +1,4 @@
-//! What the table of headers holds: a block's hash, counts and header.
+//! Entries of the table of headers: a block's hash, counts and header.
 
 use std::ops::Range;
 
@@ -12,21 +12,21 @@ use crate::{StoreError, key, snapshot::Snapshot};
 #[derive(Clone, Debug, PartialEq, Eq, RlpEncodable, RlpDecodable)]
 pub struct BlockRecord {
     pub header: Header,
-    /// How many transactions, and as many receipts, it has.
+    /// Number of transactions, and of receipts.
     pub transactions: u32,
     /// [`foreseal_types::Block::transactions_length`].
     pub transactions_length: u64,
-    /// How many steps its table has.
+    /// Number of steps in the block's step table.
     pub steps: u32,
-    /// Ordinal of its first log; of the next one there will be, when it has none.
+    /// Ordinal of its first log; if it has none, of the chain's next log.
     pub first_log: u64,
-    /// How many logs it has.
+    /// Number of logs.
     pub logs: u64,
     /// Sum of the difficulties up to this block.
     pub total_difficulty: U256,
 }
 
-/// The hash comes first, so that it is read without the rest.
+/// Encodes an entry. The hash comes first, so that it can be read without the rest.
 pub(super) fn encode(hash: &B256, record: &BlockRecord) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(32 + record.length());
     bytes.extend_from_slice(hash.as_slice());
@@ -34,7 +34,7 @@ pub(super) fn encode(hash: &B256, record: &BlockRecord) -> Vec<u8> {
     bytes
 }
 
-/// Ordinals of a record's logs; the fields before and after them are passed by.
+/// Decodes the ordinals of a record's logs and skips the other fields.
 fn decode_logs(mut bytes: &[u8]) -> alloy_rlp::Result<Range<u64>> {
     let mut fields = RlpHeader::decode_bytes(&mut bytes, true)?;
     let header = RlpHeader::decode(&mut fields)?;
@@ -46,12 +46,12 @@ fn decode_logs(mut bytes: &[u8]) -> alloy_rlp::Result<Range<u64>> {
 }
 
 impl Snapshot<'_> {
-    /// The hash of a stored block.
+    /// Returns the hash of a stored block.
     pub fn block_hash(&self, number: u64) -> Result<Option<B256>, StoreError> {
         Ok(self.stored_record(number)?.map(|(hash, _)| hash))
     }
 
-    /// Hash and record of a stored block.
+    /// Returns the hash and the record of a stored block.
     pub fn record(&self, number: u64) -> Result<Option<(B256, BlockRecord)>, StoreError> {
         let Some((hash, mut bytes)) = self.stored_record(number)? else { return Ok(None) };
         let damaged = |why| self.tables.headers.damaged(&key::number(number), why);
@@ -62,13 +62,13 @@ impl Snapshot<'_> {
         Ok(Some((hash, record)))
     }
 
-    /// Hash and record of a block that must be there.
+    /// Returns the hash and the record of a block that must be stored.
     pub fn known_record(&self, number: u64) -> Result<(B256, BlockRecord), StoreError> {
         let missing = || self.tables.headers.damaged(&key::number(number), "it is missing");
         self.record(number)?.ok_or_else(missing)
     }
 
-    /// The ordinals of the logs of a block that must be there; its header is not decoded for them.
+    /// Returns the ordinals of the logs of a block that must be stored, without decoding its header.
     pub fn logs_of(&self, number: u64) -> Result<Range<u64>, StoreError> {
         let (headers, key) = (&self.tables.headers, key::number(number));
         let (_, bytes) = self.stored_record(number)?.ok_or_else(|| headers.damaged(&key, "it is missing"))?;
@@ -85,7 +85,7 @@ impl Snapshot<'_> {
         Ok(Some((B256::new(*hash), rest)))
     }
 
-    /// The number of the block with this hash.
+    /// Returns the number of the block with this hash.
     pub fn number_of(&self, hash: &B256) -> Result<Option<u64>, StoreError> {
         let table = &self.tables.block_hashes;
         let found = table.get(self.txn, hash.as_slice())?;

@@ -9,7 +9,7 @@ use foreseal_types::{StateDiff, StepSignature, read_signature};
 
 use crate::{StoreError, key, snapshot::Snapshot};
 
-/// A step of a sealed block: enough to show the block as it stood then.
+/// A step of a sealed block: enough to restore the block as of this step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredStep {
     pub header: Header,
@@ -19,24 +19,25 @@ pub struct StoredStep {
     pub transactions: u32,
     /// Length in bytes of the RLP of these transactions.
     pub transactions_length: u64,
-    /// When it was made, unix time in milliseconds; 0 if that is not known.
+    /// Build time as Unix time in milliseconds; 0 if unknown.
     pub time: u64,
-    /// The sequencer's signature, if it has signed.
+    /// The sequencer's signature; `None` if the step is unsigned.
     pub signature: Option<StepSignature>,
-    /// What a development helper wrote into the state, if that is what the step is: no transaction gives it.
+    /// State writes of a development helper, if they are what the step
+    /// consists of. No transaction produces them.
     pub written: Option<Arc<StateDiff>>,
 }
 
-/// The hash is computed from the header again.
+/// Encoding of a step. The hash is omitted; decoding computes it from the header.
 #[derive(RlpEncodable)]
 struct StepOut<'a> {
     header: &'a Header,
     transactions: u32,
     transactions_length: u64,
     time: u64,
-    /// Empty if there is none.
+    /// Empty if the step is unsigned.
     signature: &'a [u8],
-    /// None or one.
+    /// Zero or one entry.
     written: Vec<&'a StateDiff>,
 }
 
@@ -47,7 +48,7 @@ struct StepWire {
     transactions_length: u64,
     time: u64,
     signature: Bytes,
-    /// None or one.
+    /// Zero or one entry.
     written: Vec<StateDiff>,
 }
 
@@ -74,14 +75,14 @@ impl StoredStep {
 }
 
 impl Snapshot<'_> {
-    /// Block number and index of the step with this hash.
+    /// Returns the block number and the index of the step with this hash.
     pub fn step_place(&self, hash: &B256) -> Result<Option<(u64, u32)>, StoreError> {
         let table = &self.tables.step_hashes;
         let found = table.get(self.txn, hash.as_slice())?;
         found.map(|bytes| key::read_place(table, hash.as_slice(), bytes)).transpose()
     }
 
-    /// One step of a block.
+    /// Returns one step of a block.
     pub fn step(&self, number: u64, index: u32) -> Result<Option<StoredStep>, StoreError> {
         let (table, key) = (&self.tables.steps, key::place(number, index));
         let Some(bytes) = table.get(self.txn, &key)? else { return Ok(None) };
@@ -89,7 +90,7 @@ impl Snapshot<'_> {
         Ok(Some(step))
     }
 
-    /// The `count` steps that a block has.
+    /// Returns the `count` steps of a block.
     pub fn steps(&self, number: u64, count: u32) -> Result<Vec<StoredStep>, StoreError> {
         let table = &self.tables.steps;
         let decode = |(key, bytes): (&[u8], &[u8])| {

@@ -12,7 +12,7 @@ use crate::{
     table::{Entry, Table},
 };
 
-/// From so many transactions on they are decoded on all cores.
+/// Number of transactions from which on they are decoded on all cores.
 const PARALLEL: usize = 64;
 
 pub(super) fn encode(transaction: &Transaction) -> Vec<u8> {
@@ -28,20 +28,20 @@ fn decode(table: &Table, key: &[u8], bytes: &[u8]) -> Result<Arc<Transaction>, S
 }
 
 impl Snapshot<'_> {
-    /// Block number and index of the transaction with this hash.
+    /// Returns the block number and the index of the transaction with this hash.
     pub fn place_of(&self, hash: &B256) -> Result<Option<(u64, u32)>, StoreError> {
         let table = &self.tables.transaction_hashes;
         let found = table.get(self.txn, hash.as_slice())?;
         found.map(|bytes| key::read_place(table, hash.as_slice(), bytes)).transpose()
     }
 
-    /// One transaction of a block.
+    /// Returns one transaction of a block.
     pub fn transaction(&self, number: u64, index: u32) -> Result<Option<Arc<Transaction>>, StoreError> {
         let (table, key) = (&self.tables.transactions, key::place(number, index));
         table.get(self.txn, &key)?.map(|bytes| decode(table, &key, bytes)).transpose()
     }
 
-    /// The `count` transactions that a block has.
+    /// Returns the `count` transactions of a block.
     pub fn transactions(&self, number: u64, count: u32) -> Result<Vec<Arc<Transaction>>, StoreError> {
         let table = &self.tables.transactions;
         let stored = self.list(table, number, count)?;
@@ -51,9 +51,9 @@ impl Snapshot<'_> {
         stored.into_par_iter().map(|(key, bytes)| decode(table, key, bytes)).collect()
     }
 
-    /// The entries of a block in a table by place; there must be `count` of them.
+    /// Returns a block's entries in a table keyed by block number and index; there must be exactly `count`.
     pub fn list(&self, table: &Table, number: u64, count: u32) -> Result<Vec<Entry<'_>>, StoreError> {
-        // Not sized by the count: a damaged one could ask for any amount of memory.
+        // No capacity is reserved for `count`: a damaged count could request any amount of memory.
         let mut entries = Vec::new();
         for (index, entry) in (0..=count).zip(table.prefix(self.txn, &key::number(number))?) {
             let (key, bytes) = entry?;

@@ -1,4 +1,4 @@
-//! Taking a block back.
+//! Unwinding a block.
 
 use alloy_primitives::Log;
 use foreseal_types::keccak;
@@ -7,7 +7,7 @@ use heed::RwTxn;
 use super::StoredLog;
 use crate::{Progress, StoreError, key, snapshot::Snapshot, table::Tables};
 
-/// Removes the newest block with all that finds it. `progress` still names it as the head: it is the caller's to set.
+/// Removes the newest block and its index entries. `progress.head` still names it: the caller updates that.
 pub(crate) fn unwind_block(
     txn: &mut RwTxn<'_>,
     tables: &Tables,
@@ -38,7 +38,7 @@ pub(crate) fn unwind_block(
     Ok(())
 }
 
-/// Finds steps by hash again whose blocks came back into the window.
+/// Adds the hash index entries of steps whose blocks are in the window again.
 pub(crate) fn remember_steps(
     txn: &mut RwTxn<'_>,
     tables: &Tables,
@@ -60,7 +60,7 @@ pub(crate) fn remember_steps(
 }
 
 impl Snapshot<'_> {
-    /// The hashes of a block's transactions. Nothing is decoded for it.
+    /// Returns the hashes of a block's transactions, without decoding them.
     pub(super) fn transaction_hashes(
         &self,
         number: u64,

@@ -1,4 +1,4 @@
-//! Writing the lists of a block.
+//! Writing a block and its index entries.
 
 use alloy_primitives::U256;
 use foreseal_types::Block;
@@ -9,7 +9,7 @@ use crate::{
     Additions, Head, Progress, SealedBlock, StoreError, key, puts::Puts, snapshot::Snapshot, table::Tables,
 };
 
-/// Entries of the blocks of a write that find a block's things.
+/// Index entries for the blocks of one write.
 #[derive(Default)]
 pub(crate) struct Indexes {
     pub(super) blocks: Puts,
@@ -27,7 +27,7 @@ impl Indexes {
     }
 }
 
-/// Appends a block behind the newest one and moves `progress` on.
+/// Appends a block after the newest one and advances `progress`.
 pub(crate) fn append(
     txn: &mut RwTxn<'_>,
     tables: &Tables,
@@ -107,7 +107,7 @@ fn append_steps(
     Ok(())
 }
 
-/// Forgets the hashes of steps of blocks that left the window.
+/// Removes the step hashes of blocks that left the window.
 pub(crate) fn forget_steps(
     txn: &mut RwTxn<'_>,
     tables: &Tables,

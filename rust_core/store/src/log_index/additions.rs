@@ -1,21 +1,21 @@
-//! Logs of new blocks.
+//! Indexing the logs of new blocks.
 
 use alloy_primitives::Log;
 use heed::RwTxn;
 
 use super::{Criterion, LogIndex, LogIndexError, chunk};
 
-/// Logs to be added to the index, of one block or of several: gathered, sorted, and written chunk by chunk.
+/// Logs of one or several blocks that are added to the index: collected, sorted, and written chunk by chunk.
 #[derive(Debug, Default)]
 pub struct Additions(Vec<(Criterion, u64)>);
 
 impl Additions {
-    /// Notes a log. Ordinals are given in ascending order, above all that the index holds.
+    /// Adds a log. Ordinals must ascend, above all that the index holds.
     pub fn add(&mut self, ordinal: u64, log: &Log) {
         self.0.extend(Criterion::all_of(log).map(|criterion| (criterion, ordinal)));
     }
 
-    /// Writes what was noted.
+    /// Writes the collected logs.
     pub fn write(mut self, index: &LogIndex, txn: &mut RwTxn<'_>) -> Result<(), LogIndexError> {
         self.0.sort_unstable();
         let (mut lows, mut bytes) = (Vec::new(), Vec::new());

@@ -1,18 +1,18 @@
-//! The chunks in which any of several criteria is found.
+//! Search for the chunks that contain any of several criteria.
 
 use heed::RoTxn;
 use roaring::{MultiOps, RoaringBitmap};
 
 use super::{Criterion, LogIndex, LogIndexError, chunk};
 
-/// A criterion and the first of its chunks that has not been passed.
+/// A criterion and the first of its chunks that the search has not passed.
 struct Alternative<'t> {
     criterion: Criterion,
-    /// `None` when it has no more.
+    /// `None` if it has no more chunks.
     next: Option<(u32, &'t [u8])>,
 }
 
-/// Any of several criteria: one list of a filter.
+/// Any of several criteria, from one list of a filter.
 pub(super) struct AnyOf<'t> {
     index: LogIndex,
     txn: &'t RoTxn<'t>,
@@ -22,7 +22,7 @@ pub(super) struct AnyOf<'t> {
 }
 
 impl<'t> AnyOf<'t> {
-    /// Starts at chunk `first`. The chunks of a criterion are looked up one at a time, as they are asked for.
+    /// Starts at chunk `first`. The chunks of a criterion are read lazily, one at a time.
     pub(super) fn new(
         index: LogIndex,
         txn: &'t RoTxn<'t>,
@@ -50,7 +50,7 @@ impl<'t> AnyOf<'t> {
         Ok(chunk.filter(|(number, _)| *number <= self.last))
     }
 
-    /// The first chunk at or after `target` that has any of the criteria.
+    /// Returns the first chunk at or after `target` that contains any of the criteria.
     pub(super) fn seek(&mut self, target: u32, work: &mut u64) -> Result<Option<u32>, LogIndexError> {
         let mut first = None;
         for place in 0..self.alternatives.len() {
@@ -66,12 +66,12 @@ impl<'t> AnyOf<'t> {
         Ok(first)
     }
 
-    /// Bytes of what [`Self::read`] would read: the fewer, the rarer.
+    /// Returns the number of bytes that [`Self::read`] would read: the fewer, the rarer.
     pub(super) fn weight(&self, number: u32) -> usize {
         self.at(number).map(|(_, bytes)| bytes.len()).sum()
     }
 
-    /// The ordinals in chunk `number`, the one that [`Self::seek`] found.
+    /// Returns the ordinals in chunk `number`, which [`Self::seek`] found.
     pub(super) fn read(&self, number: u32, work: &mut u64) -> Result<RoaringBitmap, LogIndexError> {
         let read = |(criterion, bytes)| {
             *work += 1;

@@ -1,4 +1,4 @@
-//! The index against the logs.
+//! Check of the index against the logs.
 
 use alloy_primitives::Log;
 use heed::RoTxn;
@@ -7,8 +7,8 @@ use roaring::RoaringBitmap;
 use super::{Criterion, LogIndex, LogIndexError, chunk};
 
 impl LogIndex {
-    /// Compares the whole index with the logs: `logs` are all of the chain, from ordinal 0 on. `progress` gets the number
-    /// of logs done, chunk by chunk.
+    /// Compares the whole index with `logs`, which are all logs of the chain from ordinal 0 on. After each
+    /// portion, calls `progress` with the number of logs checked.
     pub fn check<E: From<LogIndexError>>(
         &self,
         txn: &RoTxn<'_>,
@@ -34,18 +34,19 @@ impl LogIndex {
         Ok(())
     }
 
-    /// Logs that [`Self::check_portion`] takes at a time.
+    /// Returns the number of logs in a portion for [`Self::check_portion`].
     pub(crate) fn portion(&self) -> u64 {
         self.chunk_size()
     }
 
-    /// How many chunks all criteria have together.
+    /// Returns the number of chunks of all criteria together.
     pub(crate) fn entries(&self, txn: &RoTxn<'_>) -> Result<u64, LogIndexError> {
         Ok(self.table.len(txn)?)
     }
 
-    /// Compares the index with a portion of the logs, or with the last logs, and counts the chunks that they account for.
-    /// `first` is the ordinal of the first of them, a multiple of the portion.
+    /// Compares the index with a portion of the logs, the last of which may be shorter.
+    /// Returns the number of chunks that these logs account for. `first` is the ordinal of
+    /// the first log, a multiple of the portion.
     pub(crate) fn check_portion(
         &self,
         txn: &RoTxn<'_>,
@@ -65,7 +66,7 @@ impl LogIndex {
         Ok(accounted)
     }
 
-    /// `same` is one criterion with all its ordinals in one chunk.
+    /// Compares one chunk. `same` is one criterion with all its ordinals in the chunk.
     fn check_chunk(&self, txn: &RoTxn<'_>, same: &[(Criterion, u64)]) -> Result<(), LogIndexError> {
         let (criterion, first) = same[0];
         let number = self.chunk(first);

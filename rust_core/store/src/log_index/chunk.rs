@@ -1,17 +1,18 @@
-//! The bytes of one chunk: the low bits of the ordinals that have a criterion.
+//! Encoding of one chunk: the low bits of the ordinals that have a criterion.
 //!
-//! Most criteria are rare. A few ordinals are kept as a plain list, two bytes each behind a byte that says so; more of
-//! them as a roaring bitmap in its portable form, runs included. Ordinals only ever come at the end and leave from there.
+//! Most criteria are rare. A few ordinals are stored as a plain list: a tag byte, then two bytes
+//! each. More ordinals are stored as a roaring bitmap in its portable format, including runs.
+//! Ordinals are only added and removed at the end.
 
 use roaring::RoaringBitmap;
 
-/// First byte of the two forms.
+/// Tag byte of the two forms.
 const LIST: u8 = 0;
 const BITMAP: u8 = 1;
-/// Longest plain list; a bitmap has 16 bytes of its own on top of what it holds.
+/// Maximum length of a plain list; a bitmap has an overhead of 16 bytes.
 const MAX_LIST: usize = 32;
 
-/// Bytes that are not a chunk.
+/// Error for bytes that are not a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct NotAChunk;
 
@@ -25,7 +26,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<RoaringBitmap, NotAChunk> {
     if chunk.max().is_some_and(|max| u16::try_from(max).is_ok()) { Ok(chunk) } else { Err(NotAChunk) }
 }
 
-/// Writes a chunk into `out`, in place of what it holds.
+/// Writes a chunk into `out`, replacing its content.
 pub(super) fn write(chunk: &mut RoaringBitmap, out: &mut Vec<u8>) {
     out.clear();
     if usize::try_from(chunk.len()).is_ok_and(|length| length <= MAX_LIST) {
@@ -40,14 +41,15 @@ pub(super) fn write(chunk: &mut RoaringBitmap, out: &mut Vec<u8>) {
     chunk.serialize_into(out).expect("writing into memory does not fail");
 }
 
-/// A chunk that was read, as it is written.
+/// Decodes a chunk and encodes it again. Returns `None` if the bytes are not one.
 pub(crate) fn rewritten(bytes: &[u8]) -> Option<Vec<u8>> {
     let mut out = Vec::new();
     write(&mut read(bytes).ok()?, &mut out);
     Some(out)
 }
 
-/// Writes into `out` the chunk `old` (empty for none) with `lows` added, which are ascending and above all that it holds.
+/// Writes the chunk `old` (empty for none) with `lows` added into `out`.
+/// `lows` ascend, above all that `old` holds.
 pub(super) fn append(old: &[u8], lows: &[u16], out: &mut Vec<u8>) -> Result<(), NotAChunk> {
     let list = match old.split_first() {
         None => Some(&[][..]),

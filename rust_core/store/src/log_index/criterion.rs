@@ -1,20 +1,21 @@
-//! What the index can look up: an address, a topic at a position, the number of topics.
+//! Search criteria of the index: an address, a topic at a position, or the number of topics.
 
 use alloy_primitives::{Address, B256, Log};
 use foreseal_types::LogFilter;
 
-/// Topics that a log can have.
+/// Maximum number of topics of a log.
 pub(super) const MAX_TOPICS: usize = 4;
-/// Bytes of the longest criterion: kind and topic.
+/// Length in bytes of the longest criterion: kind and topic.
 const MAX_LENGTH: usize = 33;
-/// Bytes of a chunk's number.
+/// Length in bytes of a chunk number.
 const CHUNK_LENGTH: usize = 4;
-/// First byte of an address; the topics of the four positions follow it, then the number of topics.
+/// First byte of an address criterion. Those of topics at the four
+/// positions follow, then that of the topic count.
 const ADDRESS: u8 = 0;
 const FIRST_TOPIC: u8 = 1;
 const TOPIC_COUNT: u8 = 5;
 
-/// One thing that logs can have in common: a kind and its bytes, the beginning of keys in the index.
+/// A property that logs can share: a kind and its bytes, which are the prefix of keys in the index.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Criterion {
     bytes: [u8; MAX_LENGTH],
@@ -39,24 +40,24 @@ impl Criterion {
         Self::new(FIRST_TOPIC + position, topic.as_slice())
     }
 
-    /// Logs with exactly this many topics.
+    /// Matches logs with exactly this many topics.
     fn topic_count(count: usize) -> Self {
         Self::new(TOPIC_COUNT, &[u8::try_from(count).expect("a log has at most four topics")])
     }
 
-    /// Everything by which `log` is found.
+    /// Returns all criteria by which `log` is found.
     pub(super) fn all_of(log: &Log) -> impl Iterator<Item = Self> {
         let topics = log.topics();
         let of_topics = topics.iter().enumerate().map(|(position, topic)| Self::topic(position, topic));
         [Self::address(&log.address), Self::topic_count(topics.len())].into_iter().chain(of_topics)
     }
 
-    /// The kind and its bytes.
+    /// Returns the kind and its bytes.
     pub(super) fn as_bytes(&self) -> &[u8] {
         &self.bytes[..usize::from(self.length)]
     }
 
-    /// The key of one of its chunks.
+    /// Returns the key of one of its chunks.
     pub(super) fn key(&self, chunk: u32) -> Key {
         let length = usize::from(self.length);
         let mut bytes = [0; MAX_LENGTH + CHUNK_LENGTH];
@@ -65,7 +66,7 @@ impl Criterion {
         Key { bytes, length: length + CHUNK_LENGTH }
     }
 
-    /// The chunk that a key names; `None` for a key of another criterion.
+    /// Returns the chunk number in a key; `None` for a key of another criterion.
     pub(super) fn chunk_of(&self, key: &[u8]) -> Option<u32> {
         let chunk = key.strip_prefix(self.as_bytes())?;
         chunk.try_into().ok().map(u32::from_be_bytes)
@@ -104,7 +105,7 @@ impl AsRef<[u8]> for Key {
     }
 }
 
-/// The criteria of a filter: a log must have one of each list. None at all: every log matches.
+/// Returns the criteria of a filter: a log must match one of each list. Without any list, every log matches.
 pub(super) fn criteria_of(filter: &LogFilter) -> Vec<Vec<Criterion>> {
     let topics = filter.topics();
     let addresses = filter.addresses().iter().map(Criterion::address).collect();
@@ -114,7 +115,7 @@ pub(super) fn criteria_of(filter: &LogFilter) -> Vec<Vec<Criterion>> {
     let mut lists = vec![addresses];
     lists.extend(topics.iter().take(MAX_TOPICS).enumerate().map(of_position));
     lists.retain(|any: &Vec<_>| !any.is_empty());
-    // Positions at the end that take any topic still ask for one to be there.
+    // Trailing positions that accept any topic still require that a topic exists.
     if topics.last().is_some_and(Vec::is_empty) || topics.len() > MAX_TOPICS {
         lists.push((topics.len()..=MAX_TOPICS).map(Criterion::topic_count).collect());
     }

@@ -1,4 +1,4 @@
-//! The search: ordinals that have all criteria of a filter.
+//! Search for the ordinals that match all criteria of a filter.
 
 use std::ops::Range;
 
@@ -7,27 +7,27 @@ use heed::RoTxn;
 
 use super::{LogIndex, LogIndexError, any_of::AnyOf, criterion::criteria_of};
 
-/// What a search came to.
+/// Result of a search step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// A log matches.
+    /// A log with this ordinal matches.
     Found(u64),
-    /// The work allowed is done; the search can go on, now or from [`Matches::position`] at another time.
+    /// The work limit is reached; the search can continue now, or later from [`Matches::position`].
     Paused,
-    /// There are no more.
+    /// No further log matches.
     End,
 }
 
 /// A search through a range of ordinals, ascending.
 pub struct Matches<'t> {
     index: LogIndex,
-    /// Lists of the filter, the shortest first; none when every log matches.
+    /// Lists of the filter, the shortest first; empty if every log matches.
     lists: Vec<AnyOf<'t>>,
-    /// What is known to match, in the chunk reached.
+    /// Remaining matches in the current chunk.
     found: Found,
-    /// Where the next chunk is looked for, and the end of the search.
+    /// Range in which the next chunk is searched.
     rest: Range<u64>,
-    /// Below it everything has been returned.
+    /// All matches below this ordinal have been returned.
     position: u64,
 }
 
@@ -48,7 +48,7 @@ impl Found {
 }
 
 impl LogIndex {
-    /// Searches `range` for logs that match `filter`. `work` counts look-ups and chunks read.
+    /// Searches `range` for logs that match `filter`. `work` counts lookups and chunks read.
     pub fn search<'t>(
         &self,
         txn: &'t RoTxn<'t>,
@@ -71,7 +71,7 @@ impl LogIndex {
 }
 
 impl Matches<'_> {
-    /// The next match. Gives up, for now, when `work` has been counted up to `limit`.
+    /// Returns the next match, or [`Next::Paused`] once `work` reaches `limit`.
     pub fn next_within(&mut self, work: &mut u64, limit: u64) -> Result<Next, LogIndexError> {
         loop {
             if let Some(ordinal) = self.found.next() {
@@ -89,12 +89,12 @@ impl Matches<'_> {
         }
     }
 
-    /// Every match below it has been returned, so a new search can go on from here.
+    /// Returns the ordinal from which a new search can continue: all matches below it have been returned.
     pub fn position(&self) -> u64 {
         self.position
     }
 
-    /// Leaps to the next chunk that all lists have, and intersects them there; moves `rest` behind it.
+    /// Advances to the next chunk that all lists have, intersects the lists there, and moves `rest` past it.
     fn advance(&mut self, work: &mut u64, limit: u64) -> Result<(), LogIndexError> {
         let mut target = self.index.chunk(self.rest.start);
         let mut agreed = 0;

@@ -1,23 +1,25 @@
-//! Which logs have an address or a topic, without reading them.
+//! Index of logs by address and topic, which is searched without reading logs.
 //!
-//! Every log has an ordinal: its place among all logs of the chain, from 0. For each criterion (an address; a topic at
-//! one of the four positions; a number of topics) the index holds the ordinals that have it, cut into chunks of 2^16
-//! ordinals: key = criterion and number of the chunk, value = bitmap of the ordinals' low bits. A criterion's chunks lie
-//! side by side, and a chunk in which nothing has it does not exist.
+//! Every log has an ordinal: its position among all logs of the chain, from 0. For each criterion
+//! (an address; a topic at one of the four positions; a number of topics) the index stores the
+//! ordinals of matching logs in chunks of 2^16 ordinals. The key is the criterion and the chunk
+//! number; the value is a bitmap of the ordinals' low bits. The chunks of a criterion are
+//! contiguous, and a chunk without matches does not exist.
 //!
-//! A search leaps: it asks each of its criteria for the first chunk at or after the furthest of them, until all are at the
-//! same one, and only then reads bitmaps. Its time follows the chunks of its rarest criterion inside the range, and what
-//! it finds, not the length of the range and not the number of logs in it.
+//! A search skips ahead: it seeks, for each criterion, the first chunk at or after the furthest of them,
+//! until all criteria are at the same chunk. Only then does it read bitmaps. Its time depends on the
+//! chunks of its rarest criterion inside the range and on the number of matches. It does not depend on the
+//! length of the range or its number of logs.
 //!
-//! | file | what |
+//! | file | content |
 //! |---|---|
-//! | `criterion` | keys; what a log and a filter have to do with them |
+//! | `criterion` | keys, and the criteria of a log and a filter |
 //! | `chunk` | values |
-//! | `additions` | logs of new blocks, each chunk touched once |
+//! | `additions` | logs of new blocks; each chunk is written once |
 //! | `removal` | logs of unwound blocks |
 //! | `any_of` | chunks of any of several criteria |
 //! | `matches` | the search |
-//! | `check` | index against logs |
+//! | `check` | comparison of the index with the logs |
 
 mod additions;
 mod any_of;
@@ -35,17 +37,17 @@ pub use additions::Additions;
 pub use criterion::Criterion;
 pub use matches::{Matches, Next};
 
-/// Bits of an ordinal that are inside a chunk: as many as one container of a roaring bitmap holds.
+/// Number of ordinal bits inside a chunk: as many as one container of a roaring bitmap holds.
 const CHUNK_BITS: u32 = 16;
 
-/// The index: one LMDB table. Writes are part of the caller's transaction.
+/// The index, in one LMDB table. Writes are part of the caller's transaction.
 #[derive(Clone, Copy, Debug)]
 pub struct LogIndex {
     table: Database<'static, Bytes, Bytes>,
     chunk_bits: u32,
 }
 
-/// Why the index cannot be read or written.
+/// Reasons for which the index cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum LogIndexError {
     #[error("log index: {0}")]
@@ -59,28 +61,29 @@ pub enum LogIndexError {
 }
 
 impl LogIndex {
-    /// The index in this table.
+    /// Returns the index in this table.
     pub fn new(table: Database<'static, Bytes, Bytes>) -> Self {
         Self { table, chunk_bits: CHUNK_BITS }
     }
 
-    /// The same with smaller chunks, for tests and measurements; `bits` is 1 to 16, the same at every opening of a table.
+    /// Returns the index with smaller chunks, for tests and benchmarks. `bits` is 1 to 16,
+    /// and the same at every opening of a table.
     #[must_use]
     pub fn with_chunk_bits(self, bits: u32) -> Self {
         Self { chunk_bits: bits.clamp(1, CHUNK_BITS), ..self }
     }
 
-    /// Number of the chunk that an ordinal is in.
+    /// Returns the number of the chunk that contains an ordinal.
     fn chunk(self, ordinal: u64) -> u32 {
         u32::try_from(ordinal >> self.chunk_bits).expect("fewer than 2^48 logs")
     }
 
-    /// An ordinal's place in its chunk.
+    /// Returns an ordinal's position in its chunk.
     fn low(self, ordinal: u64) -> u16 {
         u16::try_from(ordinal & (self.chunk_size() - 1)).expect("at most 16 bits")
     }
 
-    /// Ordinals in a chunk.
+    /// Returns the number of ordinals in a chunk.
     fn chunk_size(self) -> u64 {
         1 << self.chunk_bits
     }

@@ -1,4 +1,4 @@
-//! Logs of unwound blocks.
+//! Removing the logs of unwound blocks.
 
 use std::{collections::BTreeSet, ops::Bound};
 
@@ -8,7 +8,8 @@ use heed::RwTxn;
 use super::{Criterion, LogIndex, LogIndexError, chunk};
 
 impl LogIndex {
-    /// Removes every ordinal from `from` on. `logs` are those that have them: only their criteria are looked at.
+    /// Removes every ordinal from `from` on. `logs` are the logs with these
+    /// ordinals: only their criteria are processed.
     pub fn unwind<'l>(
         &self,
         txn: &mut RwTxn<'_>,

@@ -1,4 +1,4 @@
-//! Which nodes a block wrote: for unwinding it, and for what it removed.
+//! Lists of the nodes that each block wrote, used to unwind it and to drop the nodes that it removed.
 
 use alloy_primitives::Bytes;
 use alloy_rlp::{RlpDecodable, RlpEncodable};
@@ -6,24 +6,24 @@ use alloy_rlp::{RlpDecodable, RlpEncodable};
 use super::place::Kind;
 use crate::{StoreError, key, snapshot::Snapshot};
 
-/// How a block left a place.
+/// Effect of a block on a node location.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Change {
     Stored,
-    /// No node there any more.
+    /// No node is at the location any more.
     Gone,
-    /// No node there or below any more.
+    /// No node is at the location or below it any more.
     Cleared,
 }
 
-/// A place that a block wrote.
+/// A node location that a block wrote.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Changed {
     pub place: Vec<u8>,
     pub change: Change,
 }
 
-/// The places that a block wrote, in their order.
+/// The node locations that a block wrote, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct NodeKeys {
     pub accounts: Vec<Changed>,
@@ -36,7 +36,7 @@ struct Wire {
     storages: Bytes,
 }
 
-/// Set in the first byte of an entry: nothing hangs at the place. In the second: nor below.
+/// Flag in the first byte of an entry: no node is at the location. In the second byte: nor below it.
 const FLAG: u8 = 0x80;
 
 impl NodeKeys {
@@ -57,7 +57,8 @@ impl NodeKeys {
     }
 }
 
-/// Places share most of their bytes with the one before: how many, how many more follow, and these.
+/// Encodes locations, each as the number of bytes shared with the previous
+/// one, the number of further bytes, and these.
 fn join(changes: &[Changed]) -> Bytes {
     let (mut out, mut before): (_, &[u8]) = (Vec::new(), &[]);
     let length = |length: usize| u8::try_from(length).expect("a place has at most 96 bytes");
@@ -95,7 +96,7 @@ fn split(mut bytes: &[u8]) -> Option<Vec<Changed>> {
 }
 
 impl Snapshot<'_> {
-    /// The places that a block wrote; none for genesis and blocks that left the window.
+    /// Returns the locations that a block wrote; none for genesis and for blocks that left the window.
     pub fn node_keys(&self, number: u64) -> Result<NodeKeys, StoreError> {
         let table = &self.tables.node_changes;
         let bytes = self.pieces(table, number)?;

@@ -1,14 +1,15 @@
 //! Trie nodes by path and version.
 //!
-//! A *place* is where a node hangs: in the account trie its path, nibble by nibble; in a storage trie the account's hash, then the
-//! path. The key is the place and the inverted number of the block that wrote it; an empty value says that no node hangs there
-//! from then on. A number is below 2^56, so its inverse begins with a byte that is no nibble, and a place is never taken for
-//! the beginning of a longer one.
+//! The location of a node (`place` in the code) is its path in the account trie, one byte per nibble; in a
+//! storage trie it is the account's hash followed by the path. The key is the location and the inverted
+//! number of the block that wrote the node. An empty value means that no node is at the location from that
+//! block on. A block number is below 2^56, so its inverse begins with a byte that is not a nibble. A location
+//! is therefore never mistaken for the prefix of a longer one.
 //!
-//! A version is needed as long as a block in the proof window, or a later one, has it. Those that are not go when their place is
-//! written again, on a page that is written anyway. The lists of changes name the others when their block leaves the window: then
-//! the versions of what was removed go, and of what was replaced all but one, since most places are written again some day. So
-//! at most one version per node is kept that nobody needs.
+//! A version is needed as long as a block in the proof window, or a later block, uses it. Writing a location
+//! deletes its unneeded versions, on a page that is written anyway. When a block leaves the window, its list
+//! of changes names the others: all versions of removed nodes are deleted, and all but one of replaced nodes,
+//! because most locations are written again eventually. So at most one unneeded version per node remains.
 
 pub(crate) mod changes;
 pub(crate) mod place;

@@ -1,13 +1,13 @@
-//! Places of nodes, and keys of their versions.
+//! Node locations, and the keys of node versions.
 
 use alloy_primitives::B256;
 
 use crate::table::{Table, Tables};
 
-/// Bytes of the block's number in a key.
+/// Length in bytes of the block number in a key.
 const VERSION: usize = 8;
 
-/// The trie that a place is in.
+/// Kind of trie that contains a location.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
     Accounts,
@@ -25,27 +25,27 @@ impl Kind {
     }
 }
 
-/// The place of a node in the storage trie of an account.
+/// Returns the location of a node in the storage trie of an account.
 pub(crate) fn in_storage(account: &B256, path: &[u8]) -> Vec<u8> {
     [account.as_slice(), path].concat()
 }
 
-/// The key of the version that a block makes.
+/// Returns the key of the version that a block writes.
 pub(crate) fn key(place: &[u8], number: u64) -> Vec<u8> {
     [place, &(!number).to_be_bytes()].concat()
 }
 
-/// Before the keys of all versions of a place, and behind those of the places below it.
+/// Returns a key before all versions of a location, and after those of the locations below it.
 pub(crate) fn start(place: &[u8]) -> Vec<u8> {
     [place, &[u8::MAX]].concat()
 }
 
-/// Behind the keys of all versions of a place.
+/// Returns a key after all versions of a location.
 pub(crate) fn end(place: &[u8]) -> Vec<u8> {
     [place, &[u8::MAX; VERSION + 1]].concat()
 }
 
-/// Place and block of a key.
+/// Splits a key into location and block number.
 pub(crate) fn split<'k>(table: &Table, key: &'k [u8]) -> Result<(&'k [u8], u64), crate::StoreError> {
     match key.split_last_chunk() {
         Some((place, version)) => Ok((place, !u64::from_be_bytes(*version))),

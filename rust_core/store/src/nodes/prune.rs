@@ -1,4 +1,4 @@
-//! Dropping versions that no proof needs any more.
+//! Deletion of versions that no proof needs any more.
 
 use heed::RwTxn;
 
@@ -12,7 +12,8 @@ use crate::{
     table::{Table, Tables},
 };
 
-/// Drops the versions of a place that no block from `oldest` on has, if there are more than `tolerated` of them.
+/// Deletes the versions of a location that no block from `oldest` on uses, if
+/// there are more than `tolerated` of them.
 pub(super) fn prune(
     txn: &mut RwTxn<'_>,
     table: &Table,
@@ -27,7 +28,7 @@ pub(super) fn prune(
     let versions = table.range(txn, &place::key(place, oldest), &place::end(place))?;
     for (age, version) in versions.enumerate() {
         let (key, value) = version?;
-        // The first is what the oldest block has: a node, or none, and then nothing need say so.
+        // Block `oldest` uses the first version. It stays if it has a node; an absent node needs no version.
         if age > 0 || value.is_empty() {
             dead.push(key.to_vec());
         }
@@ -38,7 +39,8 @@ pub(super) fn prune(
     Ok(())
 }
 
-/// Moves the beginning of the window to `oldest`: drops what the blocks up to it replaced or removed, and their lists.
+/// Moves the start of the window to `oldest`: deletes versions that blocks up to
+/// it replaced or removed, and their lists.
 pub(crate) fn leave_window(
     txn: &mut RwTxn<'_>,
     tables: &Tables,
@@ -63,7 +65,7 @@ pub(crate) fn leave_window(
     Ok(())
 }
 
-/// Drops the versions up to `number` of a place and all places below it.
+/// Deletes the versions up to `number` of a location and of all locations below it.
 fn clear(txn: &mut RwTxn<'_>, table: &Table, place: &[u8], number: u64) -> Result<(), StoreError> {
     let mut dead: Vec<Vec<u8>> = Vec::new();
     for version in table.prefix(txn, place)? {

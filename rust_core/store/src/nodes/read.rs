@@ -1,4 +1,4 @@
-//! Nodes as of a block.
+//! Reading nodes as of a block.
 
 use alloy_primitives::{B256, Bytes};
 
@@ -6,12 +6,12 @@ use super::place::{self, Kind};
 use crate::{Progress, StoreError, snapshot::Snapshot};
 
 impl Snapshot<'_> {
-    /// The node that hangs at a path of the account trie as of a block.
+    /// Returns the node at a path of the account trie as of a block.
     pub fn account_node(&self, path: &[u8], at: u64) -> Result<Option<Bytes>, StoreError> {
         self.node(Kind::Accounts, path, at)
     }
 
-    /// The node that hangs at a path of the storage trie of the account with this hash as of a block.
+    /// Returns the node at a path of the storage trie of the account with this hash as of a block.
     pub fn storage_node(&self, account: &B256, path: &[u8], at: u64) -> Result<Option<Bytes>, StoreError> {
         self.node(Kind::Storages, &place::in_storage(account, path), at)
     }
@@ -20,7 +20,7 @@ impl Snapshot<'_> {
         Ok(self.stored_node(kind, place, at)?.map(|(_, node)| Bytes::copy_from_slice(node)))
     }
 
-    /// The node at a place as of a block, and the block that wrote it.
+    /// Returns the node at a location as of a block, and the block that wrote it.
     pub fn stored_node(&self, kind: Kind, place: &[u8], at: u64) -> Result<Option<(u64, &[u8])>, StoreError> {
         let table = kind.table(self.tables);
         let Some((key, node)) = self.version(table, &place::key(place, at))? else { return Ok(None) };
@@ -30,7 +30,7 @@ impl Snapshot<'_> {
 }
 
 impl Progress {
-    /// Refuses a block whose nodes are kept no longer.
+    /// Rejects a block whose nodes are no longer stored.
     pub(crate) fn check_proofs(&self, at: u64) -> Result<(), StoreError> {
         if at < self.proofs_from {
             return Err(StoreError::OutsideProofWindow { number: at, oldest: self.proofs_from });
@@ -38,7 +38,7 @@ impl Progress {
         Ok(())
     }
 
-    /// The first block that can be proved when `window` blocks can.
+    /// Returns the first block that can be proved with a proof window of `window` blocks.
     pub(crate) fn first_proved(&self, window: u64) -> u64 {
         let next = self.head.map_or(0, |head| head.number + 1);
         self.proofs_from.max(next.saturating_sub(window.max(1)))

@@ -1,7 +1,9 @@
-//! Taking back more blocks than the window has: the versions that the new head needs are no longer kept.
+//! Unwinding more blocks than the proof window has: the node versions that
+//! the new head needs are no longer stored.
 //!
-//! The state of today is whole, and so are the flat values of then. So the values that differ are applied to the tries of today, backwards, which
-//! gives the nodes that differ; all others are as they are today.
+//! The current tries are complete, and so are the flat values as of the new head.
+//! Applying the values that differ to the current tries, in reverse, yields the nodes
+//! that differ; all other nodes are the current ones.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -21,10 +23,10 @@ use crate::{
     table::{Table, Tables},
 };
 
-/// Places whose versions are looked at between writes.
+/// Number of locations whose versions are processed between writes.
 const PORTION: usize = 10_000;
 
-/// The nodes that the state as of `to` has and that of `head` has not, and what is gone.
+/// Returns the node changes that lead from the state as of `head` back to the state as of `to`.
 pub(crate) fn nodes_back(reader: &Reader, to: u64, head: u64) -> Result<StateChanges, StoreError> {
     let (diff, then_root, now_root) = reader.read(|snapshot, _| {
         let root = |number| Ok::<_, StoreError>(snapshot.known_record(number)?.1.header.state_root);
@@ -43,7 +45,7 @@ pub(crate) fn nodes_back(reader: &Reader, to: u64, head: u64) -> Result<StateCha
     then.changes_since(&now).map_err(failed)
 }
 
-/// The diff that makes the state as of `to` of the one as of `head`.
+/// Returns the diff that leads from the state as of `head` back to the state as of `to`.
 fn diff_back(snapshot: &Snapshot<'_>, to: u64, head: u64) -> Result<StateDiff, StoreError> {
     let mut touched: BTreeMap<Address, BTreeSet<U256>> = BTreeMap::new();
     for number in to + 1..=head {
@@ -74,7 +76,7 @@ fn diff_back(snapshot: &Snapshot<'_>, to: u64, head: u64) -> Result<StateDiff, S
     Ok(diff)
 }
 
-/// Leaves one version of each node, that of block `to`, which `back` makes of the newest ones.
+/// Leaves one version of each node, as of block `to`. `back` holds the changes from the newest versions.
 pub(crate) fn rewind(
     txn: &mut RwTxn<'_>,
     tables: &Tables,
@@ -107,8 +109,8 @@ pub(crate) fn rewind(
     tables.node_changes.clear(txn)
 }
 
-/// Keeps the newest version of some places behind a key, as one of block `to` if it is younger. The last of these places;
-/// `None` at the end of the table.
+/// Keeps only the newest version of up to [`PORTION`] locations after the key `behind`, as a version of block
+/// `to` if it is newer. Returns the last of these locations; `None` at the end of the table.
 fn keep_newest(
     txn: &mut RwTxn<'_>,
     table: &Table,

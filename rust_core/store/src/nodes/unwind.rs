@@ -1,11 +1,12 @@
-//! Taking back the nodes of a block in the window.
+//! Unwinding the nodes of a block in the window.
 
 use heed::RwTxn;
 
 use super::place::{self, Kind};
 use crate::{StoreError, pieces, snapshot::Snapshot, table::Tables};
 
-/// Removes the versions that a block made. Blocks behind it are gone already; what it replaced is still there.
+/// Removes the versions that a block wrote. Later blocks are already removed;
+/// the versions that it replaced still exist.
 pub(crate) fn unwind_block(txn: &mut RwTxn<'_>, tables: &Tables, number: u64) -> Result<(), StoreError> {
     let keys = Snapshot::new(txn, tables).node_keys(number)?;
     for kind in Kind::ALL {

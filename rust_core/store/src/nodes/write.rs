@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{StoreError, pieces, puts::Puts, table::Tables};
 
-/// The versions that the blocks of a write make.
+/// Node versions that the blocks of one write create.
 #[derive(Default)]
 pub(crate) struct NodeWrites {
     accounts: Puts,
@@ -38,13 +38,14 @@ impl NodeWrites {
             }
         }
         if number == 0 {
-            // Genesis stays, and comes before all windows; its list may be long.
+            // Genesis is never unwound and precedes all windows; its list may be long.
             return Ok(());
         }
         pieces::append(txn, &tables.node_changes, number, &keys.encode())
     }
 
-    /// Writes what was added, and drops versions at the same places that no block from `oldest` on has.
+    /// Writes the added versions, and deletes versions at the same
+    /// locations that no block from `oldest` on uses.
     pub fn write(self, txn: &mut RwTxn<'_>, tables: &Tables, oldest: u64) -> Result<(), StoreError> {
         for (kind, mut puts) in [(Kind::Accounts, self.accounts), (Kind::Storages, self.storages)] {
             let table = kind.table(tables);

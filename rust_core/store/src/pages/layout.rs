@@ -1,16 +1,16 @@
-//! The bytes of a page.
+//! Layout of pages in bytes.
 
 use std::{fs::File, io, os::unix::fs::FileExt};
 
 use lmdb_master_sys::foreseal_fold;
 
-/// Bytes of a page's header.
+/// Length in bytes of a page's header.
 const HEADER: usize = 16;
-/// Offset at which the part of the header begins that the checksum covers.
+/// Offset of the part of the header that the checksum covers.
 const SUMMED: usize = 12;
-/// Bytes of the checksum at the end of a run of overflow pages.
+/// Length in bytes of the checksum at the end of a run of overflow pages.
 const RUN_SUM: usize = 4;
-/// Seed of the checksums of runs, and the upper half of those of meta pages.
+/// Seed of the checksums of runs, and upper half of the checksums of meta pages.
 const MARK: u32 = 0x5355;
 
 const BRANCH: u16 = 0x01;
@@ -20,41 +20,41 @@ const META: u16 = 0x08;
 const SUM: u16 = 0x80;
 const SUM_BITS: u16 = 0x3f00;
 
-/// A node's value is on pages of its own.
+/// Node flag: the value is on pages of its own.
 const BIG: u16 = 0x01;
-/// A node's value is the root of a table.
+/// Node flag: the value is the root of a table.
 const TABLE: u16 = 0x02;
 
-/// Error of a system call that could not read from a disk, on every Unix.
+/// Error number of a failed disk read, on every Unix.
 const EIO: i32 = 5;
 
-/// Begins the content of a meta page.
+/// First word of the content of a meta page.
 const MAGIC: u32 = 0xbeef_c0de;
 /// Version of LMDB's data format.
 const VERSION: u32 = 1;
 
-/// Root of an empty tree.
+/// Root page number of an empty tree.
 pub(super) const NO_PAGE: u64 = u64::MAX;
 
-/// Bytes of a page, or of a run of overflow pages, that are what was written there.
+/// Checked bytes of a page, or of a run of overflow pages.
 pub(super) struct Page {
     bytes: Vec<u8>,
     flags: u16,
 }
 
-/// A page is not what was written there.
+/// Error for a page whose content is not what was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Bad;
 
-/// Entry of a leaf.
+/// Value of a leaf entry.
 pub(super) enum Value<'p> {
     Here(&'p [u8]),
-    /// On a run of pages, which begins with this one.
+    /// On a run of overflow pages that begins with this page.
     Run {
         page: u64,
         length: usize,
     },
-    /// A table with this root.
+    /// The root page of a table.
     Table {
         root: u64,
     },
@@ -68,11 +68,11 @@ pub(super) struct Meta {
     pub pages: u64,
 }
 
-/// The file that pages are read from.
+/// The file from which pages are read.
 pub(super) struct PageFile {
     pub file: File,
     pub page_size: usize,
-    /// Pages of the snapshot.
+    /// Number of pages in the snapshot.
     pub pages: u64,
 }
 
@@ -88,13 +88,13 @@ impl PageFile {
         match self.file.read_exact_at(&mut bytes, offset) {
             Ok(()) => Ok(Ok(bytes)),
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(Err(Bad)),
-            // The disk cannot read these bytes any more: the others can be read.
+            // The disk can no longer read these bytes; other pages may still be readable.
             Err(error) if error.raw_os_error() == Some(EIO) => Ok(Err(Bad)),
             Err(error) => Err(error),
         }
     }
 
-    /// Reads a page, or the run of overflow pages that begins with it, and checks it.
+    /// Reads and checks a page, or the run of overflow pages that begins with it.
     pub fn page(&self, number: u64) -> io::Result<Result<Page, Bad>> {
         let Ok(bytes) = self.read(number, 1)? else { return Ok(Err(Bad)) };
         let Some(flags) = checked_header(&bytes, number) else { return Ok(Err(Bad)) };
@@ -109,7 +109,7 @@ impl PageFile {
         Ok(if sound { Ok(Page { bytes, flags }) } else { Err(Bad) })
     }
 
-    /// Reads a meta page.
+    /// Reads and checks a meta page.
     pub fn meta(&self, number: u64) -> io::Result<Result<Meta, Bad>> {
         let mut bytes = [0; HEADER + 144];
         self.file.read_exact_at(&mut bytes, number * self.page_size as u64)?;
@@ -126,7 +126,7 @@ impl PageFile {
     }
 }
 
-/// Returns `true` if a page is a meta page as LMDB wrote it, in a file with pages of this size.
+/// Returns `true` if a page is an undamaged LMDB meta page of a file with this page size.
 pub(crate) fn is_sound_meta(bytes: &[u8], page_size: usize) -> bool {
     let word = |at: usize| u64_at(bytes, HEADER + at);
     let (Some(covered), Some(found)) = (bytes.get(HEADER + 16..HEADER + 136), word(136)) else {
@@ -140,7 +140,8 @@ pub(crate) fn is_sound_meta(bytes: &[u8], page_size: usize) -> bool {
         && (found == 0 || found == sum)
 }
 
-/// The flags of a page whose header is as it was written, and the rest as well unless it is a run.
+/// Returns the flags of a page if its header is as written; unless it is a run
+/// of overflow pages, also checks the rest.
 fn checked_header(bytes: &[u8], number: u64) -> Option<u16> {
     let (pad, flags) = (u16_at(bytes, 8)?, u16_at(bytes, 10)?);
     let kind = flags & !(SUM | SUM_BITS);
@@ -148,7 +149,7 @@ fn checked_header(bytes: &[u8], number: u64) -> Option<u16> {
         return None;
     }
     if flags & SUM == 0 {
-        // Written before pages had checksums.
+        // Written by a program without page checksums.
         return (pad == 0 && flags & SUM_BITS == 0).then_some(flags);
     }
     let end = if kind == OVERFLOW { HEADER } else { bytes.len() };
@@ -170,17 +171,17 @@ impl Page {
         self.flags & SUM != 0
     }
 
-    /// Bytes in the file.
+    /// Returns the length in bytes in the file.
     pub fn len(&self) -> u64 {
         self.bytes.len() as u64
     }
 
-    /// How many nodes it has.
+    /// Returns the number of nodes in the page.
     pub fn nodes(&self) -> usize {
         u16_at(&self.bytes, 12).map_or(0, |lower| usize::from(lower).saturating_sub(HEADER) / 2)
     }
 
-    /// The data of a run of overflow pages.
+    /// Returns the data of a run of overflow pages.
     pub fn run(&self, length: usize) -> Option<&[u8]> {
         if self.flags & OVERFLOW == 0 {
             return None;
@@ -198,7 +199,7 @@ impl Page {
         Some((at + 8, [low, high, flags, key]))
     }
 
-    /// Key and page of a branch page's child. The first one's key is empty.
+    /// Returns key and page number of a branch page's child. The key of the first child is empty.
     pub fn child(&self, index: usize) -> Option<(&[u8], u64)> {
         let (at, [low, high, upper, key]) = self.node(index)?;
         let page = u64::from(low) | u64::from(high) << 16 | u64::from(upper) << 32;
@@ -206,7 +207,7 @@ impl Page {
         Some((key, page))
     }
 
-    /// Key and value of a leaf page's entry.
+    /// Returns key and value of a leaf page's entry.
     pub fn entry(&self, index: usize) -> Option<(&[u8], Value<'_>)> {
         let (at, [low, high, flags, key]) = self.node(index)?;
         let length = usize::from(low) | usize::from(high) << 16;
@@ -239,7 +240,7 @@ fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
 mod tests {
     use super::*;
 
-    /// Memory that is not mapped reads as a sector that the disk cannot read.
+    /// Unmapped memory reads like a sector that the disk cannot read.
     #[test]
     fn a_page_that_cannot_be_read_is_bad() {
         let file = File::open("/proc/self/mem").unwrap();

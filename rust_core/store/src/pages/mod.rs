@@ -1,9 +1,11 @@
-//! Pages of the file, read without LMDB: every one that a snapshot uses is checked, and damage is named instead of followed.
+//! Pages of the file, read without LMDB. Every page that a snapshot uses is
+//! checked, and damage is reported, not followed.
 //!
-//! LMDB checks a page whenever it gets one (`vendor/lmdb-master-sys`). This module reads them all, those that nobody asks for
-//! as well, and goes on behind a damaged one.
+//! LMDB checks each page that it reads (`vendor/lmdb-master-sys`). This module reads all pages, also those
+//! that are never requested, and continues after a damaged one.
 //!
-//! The layout is that of LMDB's data format 1 on a 64-bit machine, with the checksums of `vendor/lmdb-master-sys`.
+//! The layout is that of LMDB's data format 1 on a 64-bit machine, with
+//! the checksums of `vendor/lmdb-master-sys`.
 
 mod layout;
 mod scrub;
@@ -18,12 +20,12 @@ use crate::{
     table::Tables,
 };
 
-/// A page that is not what was written there.
+/// A page whose content is not what was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PageFault {
     /// The table that the page belongs to.
     pub table: &'static str,
-    /// The key at which the branch page above leads to it; empty for a root.
+    /// Key at which its parent branch page references it; empty for a root.
     pub key: Vec<u8>,
     /// Number of the page.
     pub page: u64,
@@ -32,12 +34,12 @@ pub struct PageFault {
 }
 
 impl PageFault {
-    /// The table with this name, as another process spells it; empty for none.
+    /// Returns the table name equal to `name`, which another process sent; empty if there is none.
     pub(crate) fn table_named(name: &str) -> &'static str {
         Tables::NAMES.into_iter().chain([ROOTS, FREE]).find(|table| *table == name).unwrap_or_default()
     }
 
-    /// The fault as an error.
+    /// Returns the fault as an error.
     pub fn error(&self) -> crate::StoreError {
         crate::StoreError::DamagedPage { table: self.table, key: self.key.clone(), page: self.page }
     }

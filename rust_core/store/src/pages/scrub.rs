@@ -1,37 +1,37 @@
-//! Reading every page of the store, some at a time.
+//! Reading every page of the store in portions.
 
 use std::ops::ControlFlow;
 
 use super::{Found, PageFault, Walk};
 use crate::{Store, StoreError};
 
-/// Position of a pass of the scrub.
+/// Position of a scrub pass.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ScrubPosition {
-    /// Trees that are done.
+    /// Number of completed trees.
     trees: usize,
-    /// Position of the next portion.
+    /// Key at which the next portion begins.
     from: Vec<u8>,
 }
 
-/// Result of a portion of a pass.
+/// Result of one portion of a pass.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Scrubbed {
-    /// Bytes of the pages that were read.
+    /// Total size in bytes of the pages that were read.
     pub bytes: u64,
-    /// Pages among them that were written before pages had checksums.
+    /// Number of these pages that were written without a checksum.
     pub unchecked: u64,
     pub faults: Vec<PageFault>,
-    /// The pass has come to its end; the next portion begins another one.
+    /// `true` if the pass is complete; the next portion begins another pass.
     pub complete: bool,
 }
 
 impl Store {
-    /// Reads pages from `position` on until `bytes` have been read, in one read transaction, and moves `position`. Damage is
-    /// noted as that which a read finds: see [`Self::damage`].
+    /// Reads pages from `position` on until `bytes` have been read, in one read transaction, and advances
+    /// `position`. Damage is recorded like damage that a read finds: see [`Self::damage`].
     ///
     /// # Errors
-    /// When the file cannot be read, or no snapshot can be begun.
+    /// Returns an error if the file cannot be read, or if no snapshot can be created.
     pub fn scrub(&self, position: &mut ScrubPosition, bytes: u64) -> Result<Scrubbed, StoreError> {
         let scrubbed = self.scrub_pages(position, bytes).inspect_err(|error| self.note_damage(error))?;
         for fault in &scrubbed.faults {
@@ -46,7 +46,7 @@ impl Store {
         let mut scrubbed = Scrubbed::default();
         while let Some(tree) = trees.get(position.trees) {
             let mut after = None;
-            // The keys of the first tree are no bytes in order: it is read at once.
+            // The keys of the first tree are not sorted bytewise, so it is read in one portion.
             let whole = position.trees == 0;
             let ended = walk.tree(*tree, &position.from, &mut |found| match found {
                 Found::Entry { .. } => ControlFlow::Continue(()),

@@ -1,4 +1,4 @@
-//! Every page of a tree, in the order of its keys.
+//! Walk over every page of a tree, in key order.
 
 use std::{io, ops::ControlFlow, path::Path};
 
@@ -15,9 +15,9 @@ use crate::{
     table::Tables,
 };
 
-/// Deeper than any tree of 2^64 pages.
+/// Depth limit: more than any tree of 2^64 pages has.
 const DEEPEST: u32 = 64;
-/// Snapshots that are tried until none is overwritten while it is begun.
+/// Attempts to create a snapshot whose meta page is not overwritten meanwhile.
 const ATTEMPTS: u32 = 100;
 
 /// A tree of the file.
@@ -34,7 +34,7 @@ pub(crate) enum Found<'p> {
         key: &'p [u8],
         value: &'p [u8],
     },
-    /// A page is done; of a leaf with its last key, where a walk may end and another one begin.
+    /// A page is complete. `last` is the last key of a leaf: a walk may end there, and another one begin.
     Page {
         last: Option<&'p [u8]>,
         bytes: u64,
@@ -43,10 +43,10 @@ pub(crate) enum Found<'p> {
     Fault(PageFault),
 }
 
-/// Visitor of what a walk comes upon; it may end the walk.
+/// Visitor of the items of a walk; it may end the walk.
 type Visit<'v> = dyn FnMut(Found<'_>) -> ControlFlow<()> + 'v;
 
-/// The pages of one snapshot. They are not written again while it lives.
+/// The pages of one snapshot. They are not overwritten while it exists.
 pub(crate) struct Walk<'e> {
     pages: PageFile,
     meta: Meta,
@@ -54,7 +54,7 @@ pub(crate) struct Walk<'e> {
 }
 
 impl<'e> Walk<'e> {
-    /// Begins with the newest commit.
+    /// Begins a walk of the newest commit.
     pub fn begin(env: &'e Env<WithoutTls>) -> Result<Self, StoreError> {
         let file = env.try_clone_inner_file()?;
         let page_size = env.unnamed_database_stat().page_size as usize;
@@ -73,7 +73,7 @@ impl<'e> Walk<'e> {
         Err(StoreError::DamagedPage { table: ROOTS, key: Vec::new(), page: 0 })
     }
 
-    /// Returns `true` if a page, or a run of overflow pages, is what was written there.
+    /// Returns `true` if a page, or a run of overflow pages, has the content that was written.
     pub fn is_sound(&self, page: u64) -> Result<bool, StoreError> {
         let read = if page < 2 {
             self.pages.meta(page).map(|meta| meta.is_ok())
@@ -83,8 +83,8 @@ impl<'e> Walk<'e> {
         read.map_err(StoreError::io("read", Path::new(DATA_FILE)))
     }
 
-    /// The trees of LMDB itself, then those of the tables in their order. A table whose root cannot be read is left out: its
-    /// fault is found in the tree of roots.
+    /// Returns LMDB's own trees, then those of the tables in order. A table whose root cannot be read is
+    /// omitted: its fault is found in the tree of roots.
     pub fn trees(&self) -> Result<Vec<Tree>, StoreError> {
         let roots = Tree { table: ROOTS, root: self.meta.main_root };
         let mut trees = vec![Tree { table: FREE, root: self.meta.free_root }, roots];
@@ -105,7 +105,7 @@ impl<'e> Walk<'e> {
         step.run().map(|_| ()).map_err(StoreError::io("read", Path::new(DATA_FILE)))
     }
 
-    /// Visits what a tree has from a key on.
+    /// Visits the items of a tree from a key on.
     pub fn tree(
         &self,
         tree: Tree,
@@ -167,7 +167,7 @@ impl Step<'_, '_> {
         self.page(self.tree.root, &[], DEEPEST)
     }
 
-    /// Visits a page and what is below it. `key` is where the page above says that it begins.
+    /// Visits a page and its subtree. `key` is its first key according to its parent page.
     fn page(&mut self, number: u64, key: &[u8], deepest: u32) -> io::Result<ControlFlow<()>> {
         let page = match self.walk.pages.page(number)? {
             Ok(page) if deepest > 0 && (page.is_leaf() || page.is_branch()) => page,
@@ -206,7 +206,7 @@ impl Step<'_, '_> {
             last = Some(key);
         }
         let (bytes, has_checksum) = (page.len(), page.has_checksum());
-        // A leaf that ends before the walk begins was counted by the one before.
+        // The previous walk counted a leaf that ends before this walk begins.
         match last {
             Some(_) => Ok((self.visit)(Found::Page { last, bytes, has_checksum })),
             None => Ok(ControlFlow::Continue(())),

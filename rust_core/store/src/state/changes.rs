@@ -1,33 +1,34 @@
-//! Which values a block wrote: what an unwind removes.
+//! Lists of the values that each block wrote, which an unwind removes.
 
 use alloy_primitives::{Address, B256, U256};
 use alloy_rlp::{RlpDecodable, RlpEncodable};
 
 use crate::{StoreError, key, snapshot::Snapshot};
 
-/// The keys that a block wrote in the tables of the state.
+/// The keys that a block wrote in the state tables.
 #[derive(Clone, Debug, Default, PartialEq, Eq, RlpEncodable, RlpDecodable)]
 pub(crate) struct StateKeys {
     pub accounts: Vec<AccountKeys>,
     /// Codes that were not stored before.
     pub codes: Vec<B256>,
-    /// CRC-32C of the values of the accounts, each with those of its slots behind it. No root says what old values were.
+    /// CRC-32C of the account values, each followed by the values of its
+    /// slots. No state root covers previous values.
     pub checksum: u32,
 }
 
-/// The keys that a block wrote of one account.
+/// The keys that a block wrote for one account.
 #[derive(Clone, Debug, PartialEq, Eq, RlpEncodable, RlpDecodable)]
 pub(crate) struct AccountKeys {
     pub address: Address,
-    /// The incarnation that the slots belong to.
+    /// The incarnation to which the slots belong.
     pub incarnation: u32,
-    /// Whether it began with this block.
+    /// `true` if the incarnation began with this block.
     pub renewed: bool,
     pub slots: Vec<U256>,
 }
 
 impl Snapshot<'_> {
-    /// The keys that a block wrote.
+    /// Returns the keys that a block wrote.
     pub fn state_keys(&self, number: u64) -> Result<StateKeys, StoreError> {
         let table = &self.tables.state_changes;
         let bytes = self.pieces(table, number)?;

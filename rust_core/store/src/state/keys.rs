@@ -1,13 +1,13 @@
-//! Keys of versions.
+//! Keys of state versions.
 
 use alloy_primitives::{Address, U256};
 
-/// What newer versions come first by.
+/// Returns the inverted block number, which sorts newer versions first.
 fn inverted(number: u64) -> [u8; 8] {
     (!number).to_be_bytes()
 }
 
-/// Address, block.
+/// Returns the key of an account: address, block.
 pub(crate) fn account(address: &Address, number: u64) -> [u8; 28] {
     let mut key = [0; 28];
     key[..20].copy_from_slice(address.as_slice());
@@ -15,7 +15,7 @@ pub(crate) fn account(address: &Address, number: u64) -> [u8; 28] {
     key
 }
 
-/// Address, incarnation: what the keys of a storage begin with.
+/// Returns the key prefix of a storage: address, incarnation.
 pub(crate) fn storage(address: &Address, incarnation: u32) -> [u8; 24] {
     let mut key = [0; 24];
     key[..20].copy_from_slice(address.as_slice());
@@ -23,7 +23,7 @@ pub(crate) fn storage(address: &Address, incarnation: u32) -> [u8; 24] {
     key
 }
 
-/// Address, incarnation, slot, block.
+/// Returns the key of a slot: address, incarnation, slot, block.
 pub(crate) fn slot(address: &Address, incarnation: u32, slot: &U256, number: u64) -> [u8; 64] {
     let mut key = [0; 64];
     key[..24].copy_from_slice(&storage(address, incarnation));
@@ -32,7 +32,7 @@ pub(crate) fn slot(address: &Address, incarnation: u32, slot: &U256, number: u64
     key
 }
 
-/// The block that a version's key ends with.
+/// Returns the block number at the end of a version's key.
 pub(crate) fn version(key: &[u8]) -> Option<u64> {
     key.last_chunk().map(|bytes| !u64::from_be_bytes(*bytes))
 }

@@ -1,10 +1,10 @@
 //! Accounts, slots and code by version.
 //!
-//! The key of a value ends with the inverted number of the block that wrote it, so that newer versions come first: the one
-//! as of block `at` is the first at or after `(…, !at)`, one seek whatever `at` is.
+//! The key of a value ends with the inverted number of the block that wrote it, so that newer versions come
+//! first. The value as of block `at` is the first entry at or after `(…, !at)`: one seek for any `at`.
 //!
-//! The storage of an account that is destroyed, or created over, is not deleted, slot by slot: from then on the account has another
-//! incarnation, which is a part of the slots' keys.
+//! If an account is destroyed, or created over, its storage is not deleted slot by slot. The account gets a
+//! new incarnation instead, which is part of the slots' keys.
 
 mod changes;
 pub(crate) mod keys;

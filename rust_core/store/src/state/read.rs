@@ -1,4 +1,4 @@
-//! Values as of a block.
+//! Reading values as of a block.
 
 use alloy_primitives::{Address, B256, Bytes, U256};
 use foreseal_types::Account;
@@ -10,26 +10,27 @@ use crate::{
     table::{Entry, Table},
 };
 
-/// A value, and the block that wrote it; 0 where none did.
+/// A value and the block that wrote it; 0 if none did.
 pub(crate) struct Version<V> {
     pub value: V,
     pub since: u64,
 }
 
 impl<'s> Snapshot<'s> {
-    /// The newest version that `key` or an older one has; the key without the block's number is what they share.
+    /// Returns the newest version at or before the block in `key`.
+    /// Versions of one value share the rest of the key.
     pub(crate) fn version(&self, table: &Table, key: &[u8]) -> Result<Option<Entry<'s>>, StoreError> {
         let shared = &key[..key.len() - 8];
         let found = table.seek(self.txn, key)?;
         Ok(found.filter(|(found, _)| found.len() == key.len() && found.starts_with(shared)))
     }
 
-    /// The account as of a block.
+    /// Returns the account as of a block.
     pub fn account(&self, address: &Address, at: u64) -> Result<Option<Account>, StoreError> {
         Ok(self.account_version(address, at)?.value)
     }
 
-    /// As [`Self::account`], with the block that made it what it is.
+    /// Same as [`Self::account`], with the block that wrote the value.
     pub fn account_version(
         &self,
         address: &Address,
@@ -38,7 +39,7 @@ impl<'s> Snapshot<'s> {
         self.decoded(&self.tables.accounts, &keys::account(address, at), None, value::decode_account)
     }
 
-    /// How often the account's storage had been dropped, as of a block. Almost always never, and the table is empty.
+    /// Returns how often the account's storage was dropped, as of a block. Usually 0, and the table is empty.
     pub fn incarnation(&self, address: &Address, at: u64) -> Result<u32, StoreError> {
         Ok(self.incarnation_version(address, at)?.value)
     }
@@ -54,12 +55,12 @@ impl<'s> Snapshot<'s> {
         self.decoded(&self.tables.incarnations, &keys::account(address, at), 0, decode)
     }
 
-    /// A slot's value as of a block.
+    /// Returns the value of a slot as of a block.
     pub fn slot(&self, address: &Address, slot: &U256, at: u64) -> Result<U256, StoreError> {
         Ok(self.slot_version(address, slot, at)?.value)
     }
 
-    /// As [`Self::slot`], with the block that made it what it is.
+    /// Same as [`Self::slot`], with the block that wrote the value.
     pub fn slot_version(&self, address: &Address, slot: &U256, at: u64) -> Result<Version<U256>, StoreError> {
         let incarnation = self.incarnation_version(address, at)?;
         let Version { value, since } = self.slot_of(address, incarnation.value, slot, at)?;
@@ -77,7 +78,7 @@ impl<'s> Snapshot<'s> {
         self.decoded(&self.tables.slots, &key, U256::ZERO, value::decode_slot)
     }
 
-    /// The newest version that `key` or an older one has, decoded; `absent` where there is none.
+    /// Returns the newest version at or before the block in `key`, decoded; `absent` if there is none.
     fn decoded<V>(
         &self,
         table: &Table,
@@ -92,13 +93,13 @@ impl<'s> Snapshot<'s> {
         Ok(Version { value, since: keys::version(key).expect("a key is longer than that") })
     }
 
-    /// Whether a slot of the account is not zero as of a block. Looks at its slots until one is.
+    /// Returns `true` if the account has a nonzero slot as of a block. Reads slots until it finds one.
     pub fn has_storage(&self, address: &Address, at: u64) -> Result<bool, StoreError> {
         let incarnation = self.incarnation(address, at)?;
         Ok(self.next_slot(address, incarnation, None, at)?.is_some())
     }
 
-    /// The next slot behind another one, or the first, that is not zero as of a block, and its value.
+    /// Returns the next slot after `behind`, or the first one, that is nonzero as of a block, with its value.
     pub fn next_slot(
         &self,
         address: &Address,
@@ -108,7 +109,7 @@ impl<'s> Snapshot<'s> {
     ) -> Result<Option<(U256, U256)>, StoreError> {
         let table = &self.tables.slots;
         let storage = keys::storage(address, incarnation);
-        // The number 0 is the oldest version there can be.
+        // Block number 0 is the oldest possible version.
         let behind_all = |slot: &U256| table.after(self.txn, &keys::slot(address, incarnation, slot, 0));
         let mut next = match &behind {
             None => table.seek(self.txn, &storage)?,
@@ -127,7 +128,7 @@ impl<'s> Snapshot<'s> {
         Ok(None)
     }
 
-    /// Code by its hash.
+    /// Returns the code with this hash.
     pub fn code(&self, hash: &B256) -> Result<Option<Bytes>, StoreError> {
         let stored = self.tables.codes.get(self.txn, hash.as_slice())?;
         Ok(stored.map(Bytes::copy_from_slice))

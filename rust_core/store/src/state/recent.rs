@@ -1,4 +1,4 @@
-//! Values that were read lately.
+//! Cache of recently read state values.
 
 use std::hash::Hash;
 
@@ -11,14 +11,14 @@ use crate::Progress;
 
 const ACCOUNTS: usize = 16_384;
 const SLOTS: usize = 32_768;
-/// Bytes of code; analysis adds about an eighth.
+/// Capacity for code in bytes; analysis adds about an eighth.
 const CODE: u64 = 64 << 20;
-/// Bytes of a code beside its own: many small ones are bounded as well.
+/// Overhead in bytes that is added to the weight of each code, so that many small ones are bounded as well.
 const CODE_BESIDE: u64 = 256;
-/// Number of codes that is expected.
+/// Expected number of cached codes.
 const CODES: usize = 1_024;
 
-/// What states asked for lately, so that what many ask for is looked up once.
+/// Cache that all states share, so that the store is read once for many readers of a value.
 #[derive(Debug)]
 pub(crate) struct Recent {
     pub accounts: Values<Address, Option<Account>>,
@@ -33,7 +33,7 @@ impl Default for Recent {
 }
 
 impl Recent {
-    /// The analysed code with this hash.
+    /// Returns the analysed code with this hash.
     pub fn code(&self, hash: &B256) -> Option<Bytecode> {
         self.codes.get(hash)
     }
@@ -44,12 +44,12 @@ impl Recent {
     }
 }
 
-/// Values by key, of each the one that was read last.
+/// Values by key, each in the version that was read last.
 #[derive(Debug)]
 pub(crate) struct Values<K, V>(Cache<K, Kept<V>>);
 
-/// A value, and where it is the one to be read: in one generation, from the block that wrote it to the newest one as of which it
-/// was read.
+/// A value and its range of validity: one generation, from the block that wrote it to
+/// the newest block as of which it was read.
 #[derive(Clone, Debug)]
 struct Kept<V> {
     value: V,
@@ -63,15 +63,15 @@ impl<K: Eq + Hash, V: Clone> Values<K, V> {
         Self(Cache::new(number as u64, number))
     }
 
-    /// The value as of block `at` of a generation, if that is known.
+    /// Returns the value as of block `at` of a generation, if it is cached.
     pub fn get(&self, key: &K, generation: u64, at: u64) -> Option<V> {
         let kept = self.0.get(key)?;
         (kept.generation == generation && (kept.since..=kept.until).contains(&at)).then_some(kept.value)
     }
 
-    /// Keeps a value that was read as of block `at`, in a transaction of this progress.
+    /// Caches a value that was read as of block `at`, in a transaction with this progress.
     pub fn keep(&self, key: K, at: u64, progress: &Progress, Version { value, since }: Version<V>) {
-        // As of a block that is still to come the value may be another one.
+        // A value as of a future block may still change.
         if progress.head.is_some_and(|head| at <= head.number) {
             self.0.insert(key, Kept { value, generation: progress.generation, since, until: at }, 1);
         }
@@ -85,7 +85,8 @@ mod tests {
 
     const HEAD: u64 = 9;
 
-    /// Reads `values` where block 4 wrote 40 and block 7 wrote 70, in a generation in which each is `generation` more.
+    /// Reads `values`, where block 4 wrote 40 and block 7 wrote 70, each plus
+    /// `generation`. Returns `true` for a cache miss.
     fn ask(values: &Values<u8, u64>, generation: u64, at: u64) -> (u64, bool) {
         let hash = B256::ZERO;
         let head = Some(Head { number: HEAD, hash });

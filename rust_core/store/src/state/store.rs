@@ -1,4 +1,4 @@
-//! The store as states see it.
+//! The store as the source of states.
 
 use std::hash::Hash;
 
@@ -21,7 +21,7 @@ impl From<StoreError> for StateError {
 }
 
 impl Reader {
-    /// A value as of block `at`: the one that was read lately, or that which `read` finds.
+    /// Returns a value as of block `at`: the cached one, or the result of `read`.
     fn recent<K: Eq + Hash, V: Clone>(
         &self,
         values: &Values<K, V>,

@@ -1,11 +1,11 @@
-//! Taking back what a block wrote.
+//! Unwinding the state changes of a block.
 
 use heed::RwTxn;
 
 use super::{changes::AccountKeys, keys};
 use crate::{StoreError, pieces, snapshot::Snapshot, table::Tables};
 
-/// Removes the versions that a block made. Blocks behind it are gone already.
+/// Removes the versions that a block wrote. Later blocks are already removed.
 pub(crate) fn unwind_block(txn: &mut RwTxn<'_>, tables: &Tables, number: u64) -> Result<(), StoreError> {
     let keys = Snapshot::new(txn, tables).state_keys(number)?;
     for AccountKeys { address, incarnation, renewed, slots } in keys.accounts {

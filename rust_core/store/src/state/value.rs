@@ -1,10 +1,10 @@
-//! Values of versions. An empty one says: gone from here on.
+//! Encoding of version values. An empty value is a deletion.
 
 use alloy_primitives::{B256, KECCAK256_EMPTY, U256};
 use alloy_rlp::{Decodable, Encodable};
 use foreseal_types::Account;
 
-/// Nonce and balance, and the hash of the code for accounts that have any.
+/// Encodes nonce and balance, and the code hash of accounts that have code.
 pub(crate) fn encode_account(account: Option<&Account>) -> Vec<u8> {
     let mut out = Vec::new();
     let Some(account) = account else { return out };
@@ -16,7 +16,7 @@ pub(crate) fn encode_account(account: Option<&Account>) -> Vec<u8> {
     out
 }
 
-/// `Err` if the bytes are not an account.
+/// Decodes an account. Returns an error if the bytes are not one.
 pub(crate) fn decode_account(mut bytes: &[u8]) -> Result<Option<Account>, &'static str> {
     const WRONG: &str = "the account does not decode";
     if bytes.is_empty() {
@@ -31,12 +31,12 @@ pub(crate) fn decode_account(mut bytes: &[u8]) -> Result<Option<Account>, &'stat
     Ok(Some(Account { nonce, balance, code_hash }))
 }
 
-/// Big-endian without leading zeros.
+/// Encodes a value as big-endian bytes without leading zeros.
 pub(crate) fn encode_slot(value: &U256) -> Vec<u8> {
     value.to_be_bytes_trimmed_vec()
 }
 
-/// `Err` if the bytes are not a slot's value.
+/// Decodes a slot's value. Returns an error if the bytes are not one.
 pub(crate) fn decode_slot(bytes: &[u8]) -> Result<U256, &'static str> {
     U256::try_from_be_slice(bytes).ok_or("the value has more than 32 bytes")
 }

@@ -1,4 +1,4 @@
-//! Writing what blocks changed in the state.
+//! Writing the state changes of blocks.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,18 +12,18 @@ use super::{
 };
 use crate::{StoreError, pieces, puts::Puts, snapshot::Snapshot, table::Tables};
 
-/// The versions that the blocks of a write make.
+/// State versions that the blocks of one write create.
 #[derive(Default)]
 pub(crate) struct StateWrites {
     accounts: Puts,
     incarnations: Puts,
     slots: Puts,
     codes: Puts,
-    /// Incarnations that this write began.
+    /// New incarnations of this write.
     renewed: HashMap<Address, u32>,
-    /// Storages that this write wrote to.
+    /// Storages to which this write adds slots.
     written: HashSet<(Address, u32)>,
-    /// Codes that this write stores.
+    /// New codes of this write.
     new_codes: HashSet<B256>,
 }
 
@@ -50,7 +50,7 @@ impl StateWrites {
             }
         }
         if number == 0 {
-            // Genesis stays; its list may be long.
+            // Genesis is never unwound; its list may be long.
             return Ok(());
         }
         pieces::append(txn, &tables.state_changes, number, &alloy_rlp::encode(&keys))
@@ -68,7 +68,8 @@ impl StateWrites {
             Some(incarnation) => *incarnation,
             None => snapshot.incarnation(address, u64::MAX)?,
         };
-        // An account that never had storage goes on with its incarnation: most that are created over have none.
+        // An account that never had storage keeps its incarnation: most
+        // accounts that are created over have none.
         let renewed = emptied && self.has_slots(snapshot, address, incarnation)?;
         if renewed {
             incarnation = incarnation.checked_add(1).expect("a block renews an account once");
@@ -91,7 +92,7 @@ impl StateWrites {
         Ok(AccountKeys { address: *address, incarnation, renewed, slots })
     }
 
-    /// Whether anything was ever written to a storage.
+    /// Returns `true` if any slot of a storage was ever written.
     fn has_slots(
         &self,
         snapshot: &Snapshot<'_>,
@@ -103,7 +104,7 @@ impl StateWrites {
         Ok(self.written.contains(&(*address, incarnation)) || stored()?.is_some())
     }
 
-    /// Writes what was added.
+    /// Writes the added versions.
     pub fn write(self, txn: &mut RwTxn<'_>, tables: &Tables) -> Result<(), StoreError> {
         self.accounts.write(txn, &tables.accounts)?;
         self.incarnations.write(txn, &tables.incarnations)?;

@@ -1,4 +1,4 @@
-//! Blocks, one after the other.
+//! Verification of the blocks, one after the other.
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ use rayon::prelude::*;
 use super::{Fault, Part, Verifier, fault, readable, sound};
 use crate::{BlockRecord, Progress, StoreError, key, snapshot::Snapshot, table::Table};
 
-/// Blocks between two reports.
+/// Number of blocks between two reports.
 const REPORTED: u64 = 64;
 
-/// What the blocks before say about the next one.
+/// Values of the preceding blocks that the next block must continue.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Sums {
     parent: B256,
@@ -43,7 +43,8 @@ impl Verifier<'_> {
                     self.done(Part::Blocks, number, self.head + 1)?;
                 }
             }
-            // A node may have written blocks meanwhile; the counts are those of one moment.
+            // A node may have written blocks meanwhile, but the counts are of one
+            // moment: newer blocks are verified first.
             if self.counts(&sums)? {
                 break;
             }
@@ -53,7 +54,7 @@ impl Verifier<'_> {
     }
 }
 
-/// One block in one transaction.
+/// Check of one block in one transaction.
 struct BlockCheck<'s> {
     snapshot: Snapshot<'s>,
     number: u64,
@@ -88,7 +89,7 @@ impl BlockCheck<'_> {
         })
     }
 
-    /// Notes that something is wrong with the block, if it is.
+    /// Records a fault of the block unless `sound`.
     fn expect(&mut self, sound: bool, why: &str) {
         if !sound {
             let headers = &self.snapshot.tables.headers;
@@ -96,7 +97,7 @@ impl BlockCheck<'_> {
         }
     }
 
-    /// As [`Self::expect`], for an entry of a table by place.
+    /// Same as [`Self::expect`], for an entry of a table keyed by block number and index.
     fn expect_at(&mut self, sound: bool, table: &Table, index: u32, why: &str) {
         if !sound {
             self.faults.push(fault(table, &key::place(self.number, index), why));

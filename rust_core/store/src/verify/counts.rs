@@ -1,11 +1,11 @@
-//! That nothing is stored beside what the blocks account for.
+//! Check that the store has no entries beyond those of its blocks.
 
 use super::{Fault, Verifier, blocks::Sums, fault, readable};
 use crate::{Progress, StoreError, key, snapshot::Snapshot, table::Table};
 
 impl Verifier<'_> {
-    /// Compares the numbers of entries with those that the blocks up to the head account for. If there are more blocks by
-    /// now, nothing is compared: the head is moved, and the answer is `false`.
+    /// Compares the numbers of entries with those that the blocks up to the head account for. If there are
+    /// newer blocks, compares nothing, moves the head to the newest one and returns `false`.
     pub(super) fn counts(&mut self, sums: &Sums) -> Result<bool, StoreError> {
         let reader = self.reader.clone();
         let found = reader.read(|snapshot, progress| match progress.head {
@@ -60,7 +60,7 @@ fn faults(
     Ok(faults)
 }
 
-/// Entries of a table that belong to no block, as far as its keys or values say.
+/// Returns the entries of a table that belong to no block, as far as its keys or values show.
 fn strays(snapshot: &Snapshot<'_>, table: &Table, head: u64) -> Result<Vec<Fault>, StoreError> {
     let tables = snapshot.tables;
     let mut strays = Vec::new();
@@ -82,7 +82,7 @@ fn strays(snapshot: &Snapshot<'_>, table: &Table, head: u64) -> Result<Vec<Fault
     Ok(strays)
 }
 
-/// Whether what a hash points to has that hash.
+/// Returns `true` if the item that an index entry references has the entry's hash.
 fn is_named_by(
     snapshot: &Snapshot<'_>,
     table: &Table,

@@ -1,8 +1,8 @@
-//! The state root from the values alone.
+//! Verification of state roots from the flat values alone.
 //!
-//! A root wants the accounts in the order of their hashes, the table has them in the order of their addresses. They are sorted in
-//! memory, in several passes over the table when they are many. The root is made by `alloy_trie`, not by the crate that made
-//! the one in the header.
+//! The root is computed over the accounts in hash order, but the table has them in address order. They are
+//! sorted in memory, in several passes over the table if they are many. `alloy_trie` computes the root, not
+//! the crate that computed the root in the header.
 
 use std::{cmp::Ordering, iter::Peekable, sync::Arc};
 
@@ -19,10 +19,10 @@ use crate::{
     state::{keys, value},
 };
 
-/// Accounts, or slots of one account, that are sorted in memory: about 250 MB.
+/// Maximum number of accounts, or of slots of one account, that are sorted in memory: about 250 MB.
 const SORTED: u64 = 2_000_000;
 
-/// One of several portions of all hashes.
+/// One of several passes, each over a range of the hashes.
 #[derive(Clone, Copy)]
 struct Pass {
     number: u64,
@@ -40,7 +40,7 @@ impl Pass {
     }
 }
 
-/// An account as the leaf of the state trie has it, with its address.
+/// An account in the form of its leaf in the state trie, with its address.
 #[derive(Clone, Copy)]
 struct Found {
     address: Address,
@@ -51,7 +51,7 @@ struct Found {
 type Slot = (B256, U256, U256);
 
 impl Verifier<'_> {
-    /// At genesis, whose values no list has a checksum of, and at the head.
+    /// Verifies the state roots of genesis, whose values no list has a checksum of, and of the head.
     pub(super) fn state_roots(&mut self) -> Result<(), StoreError> {
         if self.head > 0 {
             self.state_root(0)?;
@@ -86,7 +86,7 @@ impl Verifier<'_> {
         Ok(())
     }
 
-    /// The accounts of a pass at the head, with their storage roots, in the order of their hashes.
+    /// Returns the accounts of a pass as of block `at`, with their storage roots, in hash order.
     fn accounts_of(&mut self, pass: Pass, at: u64) -> Result<Vec<Found>, StoreError> {
         let mut accounts = Vec::new();
         let (table, mut last) = (self.reader.store().tables().accounts, None);
@@ -133,7 +133,8 @@ impl Verifier<'_> {
         Ok(builder.root())
     }
 
-    /// The slots of a pass at the head in the order of their hashes, as far as they can be kept, and how many there are.
+    /// Returns the slots of a pass as of block `at` in hash order, up to
+    /// [`SORTED`] of them, and their total number.
     fn slots_of(&mut self, address: &Address, pass: Pass, at: u64) -> Result<(Vec<Slot>, u64), StoreError> {
         let (mut slots, mut count, mut behind) = (Vec::new(), 0, None);
         loop {
@@ -155,7 +156,7 @@ impl Verifier<'_> {
                 }
                 Ok(false)
             });
-            // What is damaged is among the faults already.
+            // Damaged entries are recorded as faults already.
             if !matches!(read, Err(StoreError::Damaged { .. })) && !read? {
                 continue;
             }
@@ -164,7 +165,7 @@ impl Verifier<'_> {
         }
     }
 
-    /// Names what differs from the trie, as far as that can be read.
+    /// Records the differences from the trie, as far as it can be read.
     fn differences(&mut self, passes: u64, root: B256) -> Result<(), StoreError> {
         let at = self.head;
         let stored = State::stored(Arc::new(self.reader.clone()), self.head, root);
@@ -184,7 +185,8 @@ impl Verifier<'_> {
         self.leaf_of(&mut leaves, None).map(|_| ())
     }
 
-    /// The leaf with this hash. Names those before it, which have no account; and that there is none.
+    /// Returns the leaf with this hash. Records a fault for each leaf before it,
+    /// which has no account, and for a missing leaf.
     fn leaf_of(
         &mut self,
         leaves: &mut Peekable<impl Iterator<Item = Result<HashedAccount, StateError>>>,
@@ -192,7 +194,7 @@ impl Verifier<'_> {
     ) -> Result<Option<HashedAccount>, StoreError> {
         let table = self.reader.store().tables().accounts;
         loop {
-            // Damaged nodes end the comparison; they are faults of their own.
+            // Damaged nodes end the comparison; they are recorded as separate faults.
             let order = match (leaves.peek(), hash) {
                 (Some(Err(StateError::ViewGone)), _) => return Err(StoreError::ViewGone),
                 (Some(Err(_)), _) | (None, None) => return Ok(None),

@@ -1,4 +1,4 @@
-//! The log index with the logs.
+//! Comparison of the log index with the logs.
 
 use alloy_primitives::Log;
 
@@ -19,7 +19,8 @@ impl Verifier<'_> {
                     Ok(logs) => index.check_portion(snapshot.txn, first, &logs.collect::<Vec<Log>>()),
                     Err(error) => return Ok((Err(error), progress.logs)),
                 };
-                // The last portion ends the check; no log may have come behind it then.
+                // The last portion ends the check. Its transaction counts the
+                // chunks, so that no later log is included.
                 let end = (count < index.portion()).then(|| index.entries(snapshot.txn)).transpose()?;
                 Ok((Ok((checked, end)), progress.logs))
             })?;

@@ -1,16 +1,17 @@
-//! Everything that can be computed again from what is stored, compared with what is stored.
+//! Verification: compares the stored data with everything that can be recomputed from it.
 //!
-//! | part | compared |
+//! | module | comparison |
 //! |---|---|
-//! | `pages` | each page with its checksum; damaged ones end the verification, as the rest cannot be read whole |
-//! | `blocks` | hashes, parents, roots of transactions, receipts and withdrawals, blooms, senders, steps; what finds them by hash |
-//! | `counts` | nothing more is stored than the blocks account for |
+//! | `pages` | each page with its checksum; damage ends the verification, as the data is then incomplete |
+//! | `blocks` | hash, parent, roots (transactions, receipts, withdrawals), bloom, senders, steps, indexes |
+//! | `counts` | the numbers of entries with those that the blocks account for |
 //! | `versions` | accounts, slots, incarnations and codes with the lists of what each block wrote |
 //! | `flat` | the state roots of genesis and head, from the values alone |
 //! | `nodes` | each trie node with its parent and its children, up to the state roots of the window |
 //! | `logs` | the log index with the logs |
 //!
-//! It works in short transactions, so it may run beside a node that writes; a view that is unwound under it is an error.
+//! It uses short transactions, so it may run concurrently with a node that writes. An
+//! unwind of the verified view is an error.
 
 mod blocks;
 mod counts;
@@ -25,21 +26,21 @@ use std::ops::ControlFlow;
 
 use crate::{Head, Reader, Store, StoreError, snapshot::Snapshot, table::Table};
 
-/// Faults that are listed; more are counted.
+/// Maximum number of listed faults; further ones are only counted.
 const LISTED: usize = 1_000;
-/// Entries that are looked at in one transaction.
+/// Number of entries that are processed in one transaction.
 const PORTION: usize = 10_000;
 
-/// Something that is not as it should be.
+/// An inconsistency in the store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
     pub table: &'static str,
-    /// The entry; a part of its key if several are meant.
+    /// Key of the entry; a part of the key if the fault covers several entries.
     pub key: Vec<u8>,
     pub why: String,
 }
 
-/// What is being compared.
+/// Part of a verification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     Pages,
@@ -50,42 +51,42 @@ pub enum Part {
     Logs,
 }
 
-/// How far a verification has come.
+/// Progress of a verification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Verifying {
     pub part: Part,
-    /// Blocks, entries or logs done.
+    /// Number of blocks, entries or logs verified.
     pub done: u64,
-    /// How many there are; an estimate beside a node that writes.
+    /// Total number; an estimate while a node writes.
     pub of: u64,
 }
 
-/// What a verification came to.
+/// Result of a verification.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verified {
-    /// The newest block that was looked at; `None` for a store without blocks.
+    /// The newest verified block; `None` for a store without blocks.
     pub head: Option<Head>,
     /// The first thousand faults.
     pub faults: Vec<Fault>,
-    /// How many there are.
+    /// Number of all faults.
     pub fault_count: u64,
     pub transactions: u64,
     pub logs: u64,
-    /// Accounts and slots that are not zero at the head.
+    /// Number of accounts at the head; `slots` is the number of nonzero slots.
     pub accounts: u64,
     pub slots: u64,
-    /// Trie nodes, all versions.
+    /// Number of trie nodes in all versions.
     pub nodes: u64,
 }
 
 impl Verified {
-    /// Whether nothing is wrong.
+    /// Returns `true` if there are no faults.
     pub fn is_clean(&self) -> bool {
         self.fault_count == 0
     }
 }
 
-/// A verification under way.
+/// A verification in progress.
 struct Verifier<'r> {
     reader: Reader,
     head: u64,
@@ -94,10 +95,12 @@ struct Verifier<'r> {
 }
 
 impl Store {
-    /// Compares what is stored with what follows from it. Damage is reported, not an error. `report` may break it off.
+    /// Compares the stored data with everything that can be recomputed from it. Damage is part of the result,
+    /// not an error. `report` may interrupt the verification.
     ///
     /// # Errors
-    /// When the store cannot be read at all, or blocks were unwound meanwhile; [`StoreError::Interrupted`].
+    /// Returns an error if the store cannot be read at all, or if blocks were unwound
+    /// meanwhile, and [`StoreError::Interrupted`].
     pub fn verify(
         &self,
         report: &mut dyn FnMut(Verifying) -> ControlFlow<()>,
@@ -131,7 +134,7 @@ impl Verifier<'_> {
         faults.into_iter().for_each(|fault| self.fault(fault));
     }
 
-    /// Damage becomes a fault, and nothing is returned.
+    /// Records damage as a fault and returns `None` for it.
     fn sound<T>(&mut self, result: Result<T, StoreError>) -> Result<Option<T>, StoreError> {
         let mut faults = Vec::new();
         let value = sound(&mut faults, result)?;
@@ -139,8 +142,8 @@ impl Verifier<'_> {
         Ok(value)
     }
 
-    /// Looks at every entry of a table, so many in one transaction; `done` hears after each how many were looked at and
-    /// how many there are.
+    /// Visits every entry of a table, `portion` of them per transaction. After each transaction, calls `done`
+    /// with the number of visited entries and the total number.
     fn walk(
         &mut self,
         table: &Table,
@@ -179,12 +182,12 @@ impl Verifier<'_> {
     }
 }
 
-/// A fault of a table's entry.
+/// Returns a fault of a table's entry.
 fn fault(table: &Table, key: &[u8], why: impl Into<String>) -> Fault {
     Fault { table: table.name, key: key.to_vec(), why: why.into() }
 }
 
-/// As [`Verifier::sound`], inside a transaction.
+/// Same as [`Verifier::sound`], for use inside a transaction.
 fn sound<T>(faults: &mut Vec<Fault>, result: Result<T, StoreError>) -> Result<Option<T>, StoreError> {
     match result {
         Ok(value) => Ok(Some(value)),
@@ -200,7 +203,7 @@ fn sound<T>(faults: &mut Vec<Fault>, result: Result<T, StoreError>) -> Result<Op
     }
 }
 
-/// Nothing for what is damaged: it is a fault of its own, found where it is looked at for itself.
+/// Returns `None` for damage, which is recorded as a separate fault by the check of the damaged entry.
 fn readable<T>(result: Result<Option<T>, StoreError>) -> Result<Option<T>, StoreError> {
     Ok(sound(&mut Vec::new(), result)?.flatten())
 }

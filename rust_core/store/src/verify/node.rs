@@ -1,21 +1,22 @@
-//! A stored trie node taken apart (yellow paper, appendix D). Independent of the crate that made it.
+//! Decoding of stored trie nodes (yellow paper, appendix D), independent of the crate that encodes them.
 
 use alloy_primitives::B256;
 use alloy_rlp::{Header, PayloadView};
 use foreseal_types::keccak;
 
-/// What a node commits to. Paths go on from where it hangs.
+/// Content of a stored node. Paths are relative to its location.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Node {
-    /// Hash by which its parent names it.
+    /// Hash by which its parent references it.
     pub hash: B256,
-    /// Nodes that are stored by themselves.
+    /// Path and hash of the children that are stored by themselves.
     pub children: Vec<(Vec<u8>, B256)>,
     pub leaves: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
 impl Node {
-    /// `None` if the bytes are no node, or a branch that its extension does not name.
+    /// Decodes a node. Returns `None` if the bytes are not one, or hold a
+    /// branch that its extension does not reference.
     pub fn parse(stored: &[u8]) -> Option<Self> {
         let mut rest = stored;
         let header = Header::decode(&mut rest).ok()?;
@@ -23,7 +24,7 @@ impl Node {
         let mut node = Self { hash: keccak(first), ..Self::default() };
         if below.is_empty() {
             node.add(first, &mut Vec::new())?;
-            // A branch under an extension is stored with it.
+            // A branch under an extension must be stored with it.
             return (!is_extension(first)?).then_some(node);
         }
         let (path, child) = match items(first)?[..] {
@@ -36,7 +37,7 @@ impl Node {
         Some(node)
     }
 
-    /// Adds what the RLP of a node at `path` commits to.
+    /// Adds the content of the RLP of a node at `path`.
     fn add(&mut self, rlp: &[u8], path: &mut Vec<u8>) -> Option<()> {
         let depth = path.len();
         match items(rlp)?[..] {
@@ -68,7 +69,7 @@ impl Node {
         Some(())
     }
 
-    /// A child is named by its hash, or stands in its parent.
+    /// Adds a child, which its parent references by hash or holds inline.
     fn add_child(&mut self, item: &[u8], path: &mut Vec<u8>) -> Option<()> {
         if item.first()? >= &alloy_rlp::EMPTY_LIST_CODE {
             return self.add(item, path);
@@ -78,7 +79,7 @@ impl Node {
     }
 }
 
-/// Whether a node is an extension of a branch that is stored by itself.
+/// Returns `true` if a node is an extension of a branch that it references by hash.
 fn is_extension(rlp: &[u8]) -> Option<bool> {
     match items(rlp)?[..] {
         [path, child] => {
@@ -100,7 +101,7 @@ fn string(mut item: &[u8]) -> Option<&[u8]> {
     item.is_empty().then_some(bytes)
 }
 
-/// Whether a compact path is a leaf's, and its nibbles.
+/// Decodes a compact path: `true` if it belongs to a leaf, and its nibbles.
 fn nibbles(path: &[u8]) -> Option<(bool, Vec<u8>)> {
     let (flags, rest) = path.split_first()?;
     let odd = (flags & 0x10 != 0).then_some(flags & 0x0f);

@@ -1,8 +1,9 @@
-//! Trie nodes, all versions that the proof window needs.
+//! Verification of the trie nodes, in all versions that the proof window needs.
 //!
-//! Of each: that the children it names are there with these hashes as of its block, and that its parent names it. A node that is
-//! newer than the window must have a parent that was written with it, so no block in between sees another node. With the roots,
-//! which are compared with the headers, that is every state of the window.
+//! For each node: its children exist with the referenced hashes as of its block, and its parent
+//! references it. A node written inside the window must have a parent written by the same block, so
+//! no block in between sees another node. Together with the roots, which are compared with the
+//! headers, this covers every state of the window.
 
 use alloy_primitives::{B256, hex};
 use alloy_rlp::Decodable;
@@ -19,7 +20,7 @@ use crate::{
     table::Table,
 };
 
-/// Nibbles of a key.
+/// Number of nibbles in a key.
 const KEY: usize = 64;
 
 impl Verifier<'_> {
@@ -45,7 +46,8 @@ impl Verifier<'_> {
         Ok(())
     }
 
-    /// Looks at the blocks of the proof window, from so many after its first one, each in a transaction of its own.
+    /// Calls `look` for the blocks of the proof window, from `after` blocks after
+    /// its first one, each in its own transaction.
     fn window(
         &mut self,
         after: u64,
@@ -66,12 +68,13 @@ impl Verifier<'_> {
         Ok(())
     }
 
-    /// What the blocks of the window wrote, with their lists. Its first one only is what they build on.
+    /// Verifies the nodes that the blocks of the window wrote, with their lists. The
+    /// first block is only the base of the rest.
     fn node_lists(&mut self) -> Result<(), StoreError> {
         self.window(1, list_faults)
     }
 
-    /// The root of every block of the window.
+    /// Verifies the root of every block of the window.
     fn roots(&mut self) -> Result<(), StoreError> {
         self.window(0, |snapshot, number, faults| {
             let Some((_, record)) = readable(snapshot.record(number))? else { return Ok(()) };
@@ -85,7 +88,7 @@ impl Verifier<'_> {
     }
 }
 
-/// The root of the trie at a place as of a block; `None` if its node is none.
+/// Returns the root of the trie at a location as of a block; `None` if the stored bytes are not a node.
 fn root_of(snapshot: &Snapshot<'_>, kind: Kind, place: &[u8], at: u64) -> Result<Option<B256>, StoreError> {
     Ok(match snapshot.stored_node(kind, place, at)? {
         None => Some(EMPTY_ROOT),
@@ -93,7 +96,7 @@ fn root_of(snapshot: &Snapshot<'_>, kind: Kind, place: &[u8], at: u64) -> Result
     })
 }
 
-/// What is wrong with the list of a block.
+/// Records the faults of a block's list.
 fn list_faults(snapshot: &Snapshot<'_>, number: u64, faults: &mut Vec<Fault>) -> Result<(), StoreError> {
     let lists = &snapshot.tables.node_changes;
     let Some(keys) = sound(faults, snapshot.node_keys(number))? else { return Ok(()) };
@@ -114,12 +117,12 @@ fn list_faults(snapshot: &Snapshot<'_>, number: u64, faults: &mut Vec<Fault>) ->
     Ok(())
 }
 
-/// What a portion of a table came to.
+/// Result for a portion of a table.
 #[derive(Default)]
 struct Portion {
     faults: Vec<Fault>,
     done: u64,
-    /// Where the next one begins.
+    /// Key at which the next portion begins.
     next: Option<Vec<u8>>,
 }
 
@@ -171,7 +174,7 @@ impl NodeCheck<'_> {
             faults.push(fault(self.table(), key, "the key is not a place of a node"));
             return Ok(());
         };
-        // A node from before the window is needed as of its beginning: what hangs below may be younger.
+        // A node from before the window is needed as of the start of the window: nodes below it may be newer.
         let at = number.max(self.oldest);
         if stored.is_empty() {
             let named = match self.parent(trie, path, at)? {
@@ -217,7 +220,7 @@ impl NodeCheck<'_> {
         Ok(())
     }
 
-    /// The trie and the path of a place; `None` if it is neither.
+    /// Splits a location into trie and path; returns `None` if it is not a valid location.
     fn parts<'p>(&self, place: &'p [u8]) -> Option<(&'p [u8], &'p [u8])> {
         let (trie, path) = match self.kind {
             Kind::Accounts => (&place[..0], place),
@@ -226,7 +229,7 @@ impl NodeCheck<'_> {
         (path.len() <= KEY && path.iter().all(|nibble| *nibble < 16)).then_some((trie, path))
     }
 
-    /// What is wrong with the storage that an account's leaf names.
+    /// Returns the fault of the storage that an account's leaf references, if any.
     fn storage_fault(
         &self,
         key: &[u8],
@@ -245,7 +248,8 @@ impl NodeCheck<'_> {
         }))
     }
 
-    /// The nearest node above a path, the block that wrote it, and the rest of the path; `None` also if it is no node.
+    /// Returns the nearest node above a path, the block that wrote it, and the rest of the path. Returns
+    /// `None` if there is none, or if it does not decode.
     fn parent(&self, trie: &[u8], path: &[u8], at: u64) -> Result<Option<(u64, Node, Vec<u8>)>, StoreError> {
         for length in (0..path.len()).rev() {
             let place = [trie, &path[..length]].concat();
@@ -256,7 +260,8 @@ impl NodeCheck<'_> {
         Ok(None)
     }
 
-    /// Whether the nearest node above names this one. One from the window was written by the same block.
+    /// Returns `true` if the nearest node above references this one. In the
+    /// window, the same block must have written both.
     fn is_named_node(
         &self,
         trie: &[u8],
@@ -270,7 +275,7 @@ impl NodeCheck<'_> {
         Ok(names && (number <= self.oldest || written == number))
     }
 
-    /// Whether a header, or an account's leaf, has this root.
+    /// Returns `true` if a header, or an account's leaf, has this root.
     fn is_named_root(&self, trie: &[u8], node: &Node, number: u64, at: u64) -> Result<bool, StoreError> {
         if self.kind == Kind::Accounts {
             let record = readable(self.snapshot.record(at))?;
@@ -292,7 +297,7 @@ impl NodeCheck<'_> {
     }
 }
 
-/// The storage root in the RLP of an account.
+/// Returns the storage root in the RLP of an account.
 fn storage_root(mut value: &[u8]) -> Option<B256> {
     let [_, _, root, _]: [alloy_primitives::Bytes; 4] =
         Vec::<alloy_primitives::Bytes>::decode(&mut value).ok()?.try_into().ok()?;

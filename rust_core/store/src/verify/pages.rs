@@ -1,14 +1,14 @@
-//! Every page with its checksum.
+//! Verification of the checksum of every page.
 
 use std::ops::ControlFlow;
 
 use super::{Fault, LISTED, Part, Verified, Verifying};
 use crate::{PageFault, ScrubPosition, Store, StoreError};
 
-/// Bytes that are read in one transaction.
+/// Number of bytes that are read in one transaction.
 const PORTION: u64 = 8 << 20;
 
-/// The faults of the pages of a store.
+/// Returns the faults of the pages of a store.
 pub(super) fn verify(
     store: &Store,
     report: &mut dyn FnMut(Verifying) -> ControlFlow<()>,
@@ -30,7 +30,7 @@ pub(super) fn verify(
         }
     }
     if unchecked > 0 {
-        // Every page of this schema was written with one.
+        // Every page of this schema is written with a checksum.
         let why = format!("{unchecked} pages have no checksum, so nothing proves what they hold");
         verified.fault_count += 1;
         verified.faults.push(Fault { table: "", key: Vec::new(), why });

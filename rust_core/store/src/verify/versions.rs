@@ -1,4 +1,4 @@
-//! Versions of the state with the lists of what each block wrote.
+//! Verification of the state versions with the lists of what each block wrote.
 
 use std::collections::{BTreeSet, HashMap, hash_map::Entry};
 
@@ -13,10 +13,10 @@ use crate::{
     table::Table,
 };
 
-/// Lists that are kept while entries are looked up in them.
+/// Maximum number of cached lists in which entries are searched.
 const LISTS: usize = 64;
 
-/// What the lists of a chain name, beside genesis.
+/// Number of entries in the lists of a chain, without genesis.
 #[derive(Clone, Copy, Default)]
 struct Listed {
     accounts: u64,
@@ -44,7 +44,7 @@ impl Verifier<'_> {
         self.codes()
     }
 
-    /// Looks up what the lists name, and counts it.
+    /// Verifies and counts the entries that the lists name.
     fn lists(&mut self) -> Result<Listed, StoreError> {
         let mut listed = Listed::default();
         for number in 1..=self.head {
@@ -55,7 +55,7 @@ impl Verifier<'_> {
         Ok(listed)
     }
 
-    /// Reads every entry of a table of versions; how many are of blocks behind genesis.
+    /// Verifies every entry of a table of versions. Returns the number of entries of blocks after genesis.
     fn scan(&mut self, table: &Table, key_length: usize) -> Result<u64, StoreError> {
         let (mut found, head) = (0, self.head);
         self.walk(
@@ -76,7 +76,7 @@ impl Verifier<'_> {
         Ok(found)
     }
 
-    /// Names the entries of a table that no list names.
+    /// Records the entries of a table that no list names.
     fn unlisted(&mut self, table: &Table) -> Result<(), StoreError> {
         let mut lists: HashMap<u64, BTreeSet<Vec<u8>>> = HashMap::new();
         let head = self.head;
@@ -112,7 +112,8 @@ impl Verifier<'_> {
     }
 }
 
-/// What a list names and is not there; counts what it names.
+/// Returns the faults of a block's list, such as named entries that
+/// are missing, and counts the named entries.
 fn list_faults(snapshot: &Snapshot<'_>, number: u64, listed: &mut Listed) -> Result<Vec<Fault>, StoreError> {
     let mut faults = Vec::new();
     let Some(list) = sound(&mut faults, snapshot.state_keys(number))? else { return Ok(faults) };
@@ -162,7 +163,7 @@ fn list_faults(snapshot: &Snapshot<'_>, number: u64, listed: &mut Listed) -> Res
     Ok(faults)
 }
 
-/// The keys of a table that a block's list names.
+/// Returns the keys of a table that a block's list names.
 fn list_of(snapshot: &Snapshot<'_>, table: &Table, number: u64) -> Result<BTreeSet<Vec<u8>>, StoreError> {
     let tables = snapshot.tables;
     let mut list = BTreeSet::new();
@@ -179,7 +180,7 @@ fn list_of(snapshot: &Snapshot<'_>, table: &Table, number: u64) -> Result<BTreeS
     Ok(list)
 }
 
-/// What is wrong with a value, by itself.
+/// Returns the fault of a single value, if any.
 fn value_fault(
     snapshot: &Snapshot<'_>,
     table: &Table,

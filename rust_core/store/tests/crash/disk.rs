@@ -1,7 +1,8 @@
-//! A recording disk: what LMDB writes to one file, and when it syncs.
+//! A recording disk: LMDB's writes to one file, and its syncs.
 //!
-//! LMDB is linked into this program and calls the C library for every write; the functions below stand in front of the C
-//! library's and pass each call on. So what is recorded is what is done, whatever LMDB's manual says.
+//! LMDB is linked into this program and calls the C library for every write. The functions below
+//! replace those of the C library and forward each call. The recording therefore shows the
+//! actual calls, independently of LMDB's manual.
 
 use std::{
     ffi::{c_int, c_void},
@@ -12,21 +13,21 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-/// Bytes that a disk writes whole or not at all.
+/// Sector size in bytes: a disk writes a sector completely or not at all.
 const SECTOR: usize = 512;
 
 enum Event {
     Write {
         offset: usize,
         bytes: Vec<u8>,
-        /// Durable when the call returns.
+        /// The data is durable when the call returns.
         synced: bool,
     },
     Sync,
     Mark,
 }
 
-/// All that was done to a file.
+/// All recorded operations on a file.
 pub struct Recording {
     file: (u64, u64),
     before: Vec<u8>,
@@ -34,7 +35,7 @@ pub struct Recording {
 }
 
 static RECORDING: Mutex<Option<Recording>> = Mutex::new(None);
-/// Held from `record` to `stop` by one test at a time.
+/// Held by one test at a time, from `record` to `stop`.
 static TURN: Mutex<bool> = Mutex::new(false);
 static FREE: std::sync::Condvar = std::sync::Condvar::new();
 
@@ -42,7 +43,7 @@ fn recording() -> MutexGuard<'static, Option<Recording>> {
     RECORDING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Records what is done to this file, when no other is recorded any more.
+/// Records the operations on this file, as soon as no other recording is active.
 pub fn record(file: &Path) {
     let turn = TURN.lock().unwrap();
     *FREE.wait_while(turn, |taken| *taken).unwrap() = true;
@@ -51,7 +52,7 @@ pub fn record(file: &Path) {
     *recording() = Some(Recording { file, before, events: Vec::new() });
 }
 
-/// Notes that something has returned.
+/// Records that an operation of the store has returned.
 pub fn mark() {
     add(Event::Mark);
 }
@@ -82,13 +83,13 @@ impl Recording {
         self.events[..at].iter().filter(|event| matches!(event, Event::Sync)).count()
     }
 
-    /// How many marks were made before this event.
+    /// Returns the number of marks before this event.
     pub fn marks(&self, at: usize) -> usize {
         self.events[..at].iter().filter(|event| matches!(event, Event::Mark)).count()
     }
 
-    /// The file as a disk may have it that stops in the middle of an event (or after the last): all that was synced, and
-    /// of the rest those sectors that `kept` says.
+    /// Returns the file as a disk may hold it after stopping in the middle of an event (or after the last
+    /// one): all synced data, and of the rest the sectors that `kept` selects.
     pub fn crash(&self, at: usize, mut kept: impl FnMut(usize) -> bool) -> Vec<u8> {
         let mut image = self.before.clone();
         let last_sync = self.events[..at].iter().rposition(|event| matches!(event, Event::Sync));
@@ -113,10 +114,10 @@ impl Recording {
     }
 }
 
-/// Whether the file that is recorded is behind a descriptor.
+/// Returns `true` if a descriptor refers to the recorded file.
 fn is_recorded(recording: Option<&Recording>, fd: c_int) -> bool {
     let Some(recording) = recording else { return false };
-    // SAFETY: a struct of integers may be zero, and fstat fills it.
+    // SAFETY: a struct of integers may be zero, and `fstat` fills it.
     let stat = unsafe {
         let mut stat: libc::stat = std::mem::zeroed();
         if libc::fstat(fd, &raw mut stat) != 0 {
@@ -132,7 +133,7 @@ fn written(fd: c_int, offset: i64, bytes: Vec<u8>) {
     if !is_recorded(recording.as_ref(), fd) {
         return;
     }
-    // SAFETY: only reads the flags of a descriptor.
+    // SAFETY: the call only reads the flags of a descriptor.
     let synced = unsafe { libc::fcntl(fd, libc::F_GETFL) } & libc::O_DSYNC != 0;
     let event = Event::Write { offset: usize::try_from(offset).unwrap(), bytes, synced };
     recording.as_mut().unwrap().events.push(event);
@@ -146,10 +147,10 @@ fn synced(fd: c_int) {
 }
 
 /// # Safety
-/// As pwrite(2).
+/// The requirements of pwrite(2).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pwrite(fd: c_int, bytes: *const c_void, count: usize, offset: i64) -> isize {
-    // SAFETY: the caller's promise; so many bytes were written of what it gave.
+    // SAFETY: guaranteed by the caller; `length` bytes of its buffer were written.
     unsafe {
         let done = libc::syscall(libc::SYS_pwrite64, fd, bytes, count, offset);
         if let Ok(length) = usize::try_from(done) {
@@ -160,10 +161,10 @@ pub unsafe extern "C" fn pwrite(fd: c_int, bytes: *const c_void, count: usize, o
 }
 
 /// # Safety
-/// As writev(2).
+/// The requirements of writev(2).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn writev(fd: c_int, parts: *const libc::iovec, count: c_int) -> isize {
-    // SAFETY: the caller's promise; the parts are read, and so many of their bytes were written.
+    // SAFETY: guaranteed by the caller; the parts are only read, and `length` of their bytes were written.
     unsafe {
         let offset = libc::syscall(libc::SYS_lseek, fd, 0, libc::SEEK_CUR);
         let done = libc::syscall(libc::SYS_writev, fd, parts, count);
@@ -177,21 +178,21 @@ pub unsafe extern "C" fn writev(fd: c_int, parts: *const libc::iovec, count: c_i
 }
 
 /// # Safety
-/// As fdatasync(2).
+/// The requirements of fdatasync(2).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fdatasync(fd: c_int) -> c_int {
     sync_by(libc::SYS_fdatasync, fd)
 }
 
 /// # Safety
-/// As fsync(2).
+/// The requirements of fsync(2).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fsync(fd: c_int) -> c_int {
     sync_by(libc::SYS_fsync, fd)
 }
 
 fn sync_by(call: libc::c_long, fd: c_int) -> c_int {
-    // SAFETY: takes no pointer.
+    // SAFETY: the call has no pointer argument.
     let done = unsafe { libc::syscall(call, fd) };
     if done == 0 {
         synced(fd);

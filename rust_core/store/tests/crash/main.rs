@@ -1,7 +1,7 @@
-//! Crashes: the power goes, or the process is killed, while the store is written. What is found afterwards is what stood
-//! after one of the writes, all of it, and no write that returned is lost.
+//! Crash tests: the power fails, or the process is killed, while the store is written. Afterwards the store
+//! holds the complete result of one of the writes, and no write that returned is lost.
 //!
-//! `FORESEAL_CRASHES` says how many crashes (the default takes seconds).
+//! `FORESEAL_CRASHES` sets the number of crashes (the default takes seconds).
 
 #![cfg(test)]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
@@ -29,7 +29,8 @@ fn crashes(default: usize) -> usize {
     std::env::var("FORESEAL_CRASHES").map_or(default, |number| number.parse().expect("a number of crashes"))
 }
 
-/// How many writes the store holds; it is clean, and holds exactly what they wrote.
+/// Asserts that the store is clean and holds exactly the result of
+/// `least` to `most` writes. Returns their number.
 fn assert_prefix(folder: &Path, script: &Script, least: usize, most: usize) -> usize {
     let store = Store::open(folder, script.options).unwrap();
     let verified = store.verify(&mut |_| ControlFlow::Continue(())).unwrap();
@@ -41,7 +42,7 @@ fn assert_prefix(folder: &Path, script: &Script, least: usize, most: usize) -> u
     done
 }
 
-/// A disk on which what is not synced may be there or not, sector by sector.
+/// Simulates a disk on which unsynced data may be present or not, sector by sector.
 #[test]
 fn power_loss() {
     let mut random = StdRng::seed_from_u64(1);
@@ -65,7 +66,7 @@ fn power_loss() {
         assert!(recording.syncs() >= script.len(), "every write is synced");
         for _ in 0..crashes(60) / usize::try_from(rounds).unwrap() {
             let at = random.random_range(0..=recording.len());
-            // Now and then everything is there, or nothing.
+            // Sometimes all unsynced data is present, or none.
             let share = [0.0, 0.5, 0.9, 1.0][random.random_range(0..4)];
             let image = recording.crash(at, |_| random.random_bool(share));
             let after = tempdir().unwrap();
@@ -78,7 +79,7 @@ fn power_loss() {
     assert!(lost > 0 && kept > 0, "{lost} writes under way were lost, {kept} were not");
 }
 
-/// Before the store is made nothing was promised: it is made again, or refused with a clear error.
+/// Nothing is promised before the store is created: it is created again, or rejected with a clear error.
 #[test]
 fn power_loss_while_the_store_is_made() {
     let script = Script::new(9, 1);
@@ -110,7 +111,7 @@ fn power_loss_while_the_store_is_made() {
     assert!(made > 0);
 }
 
-/// A process that writes is killed with SIGKILL at a random moment, again and again in one folder.
+/// Kills a writing process with SIGKILL at random moments, repeatedly in one folder.
 #[test]
 fn killed_while_writing() {
     let (mut random, mut kills, mut seed) = (StdRng::seed_from_u64(3), 0, 100);
@@ -127,7 +128,7 @@ fn killed_while_writing() {
     }
 }
 
-/// Starts a writer and kills it; the last write that it told of.
+/// Starts a writer and kills it. Returns the last write that it reported.
 fn kill_at_random(folder: &Path, seed: u64, left: usize, random: &mut StdRng) -> Option<usize> {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "a_writer", "--ignored", "--nocapture"])
@@ -149,7 +150,7 @@ fn kill_at_random(folder: &Path, seed: u64, left: usize, random: &mut StdRng) ->
         std::hint::spin_loop();
     }
     child.kill().unwrap();
-    // What it told before it was killed, and nobody had read.
+    // Writes that it reported before it was killed, but that were not read yet.
     last = lines.filter_map(|line| told(&line)).last().or(last);
     child.wait().unwrap();
     last

@@ -1,4 +1,5 @@
-//! What is written: a chain that goes on, is unwound, and goes on another way. The same for the same seed.
+//! The sequence of writes: a chain that grows, is unwound, and continues on
+//! another branch. Equal seeds yield equal chains.
 
 use std::{path::Path, sync::OnceLock};
 
@@ -19,11 +20,11 @@ enum Write {
 pub struct Script {
     pub options: Options,
     writes: Vec<Write>,
-    /// What a store holds after so many writes, none of them disturbed.
+    /// Content of a store after each number of undisturbed writes.
     after: OnceLock<Vec<Dump>>,
 }
 
-/// How many writes a store holds: each leaves its number as the note.
+/// Returns the number of writes that a store holds: each one stores its number as the note.
 pub fn done(store: &Store) -> usize {
     if store.head().unwrap().is_none() {
         return 0;
@@ -42,7 +43,7 @@ impl Script {
         while writes.len() < length.max(1) {
             let back = maker.random.random_range(0..9);
             if chain.len() > 2 && back < 3 {
-                // Far enough now and then for nodes to be made anew.
+                // Sometimes far enough that nodes must be recomputed.
                 let to = (chain.len() - 1).saturating_sub(1 + back * 3);
                 chain.truncate(to + 1);
                 writes.push(Write::Unwind(to as u64));
@@ -60,7 +61,7 @@ impl Script {
         self.writes.len()
     }
 
-    /// Does one of the writes, in a store that holds those before it.
+    /// Runs one of the writes, in a store that holds those before it.
     pub fn run(&self, store: &Store, at: usize) {
         let note = (at + 1).to_be_bytes();
         match &self.writes[at] {
@@ -73,7 +74,7 @@ impl Script {
         }
     }
 
-    /// Asserts that the store in a folder holds so many writes and nothing else.
+    /// Asserts that the store in a folder holds the first `writes` writes and nothing else.
     pub fn assert_holds(&self, folder: &Path, writes: usize) {
         let (found, expected) = (dump(folder), &self.after()[writes]);
         assert!(found.keys().eq(expected.keys()));

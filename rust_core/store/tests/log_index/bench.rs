@@ -1,4 +1,4 @@
-//! An index in a folder of its own, with the logs that it should know.
+//! An index in a folder of its own, with the logs that it must contain.
 
 use std::ops::Range;
 
@@ -22,7 +22,7 @@ impl Bench {
         let folder = tempfile::tempdir().unwrap();
         let mut options = EnvOpenOptions::new();
         options.map_size(1 << 32).max_dbs(1);
-        // SAFETY: the folder is new and nothing else opens it.
+        // SAFETY: the folder is new, and no other code opens it.
         let env = unsafe { options.open(folder.path()) }.unwrap();
         let txn = env.write_txn().unwrap();
         let table: Table = env
@@ -35,7 +35,7 @@ impl Bench {
         Self { env, table, index, logs: Vec::new(), _folder: folder }
     }
 
-    /// Adds logs as one transaction does, several blocks at once.
+    /// Adds the logs of several blocks in one transaction.
     pub fn append(&mut self, blocks: impl IntoIterator<Item = Vec<Log>>) {
         let mut additions = Additions::default();
         for log in blocks.into_iter().flatten() {
@@ -54,14 +54,14 @@ impl Bench {
         self.logs.truncate(from);
     }
 
-    /// What the index finds, begun again from the position reached whenever `portion` of work is done.
+    /// Searches the index, and starts again at the reached position after each `portion` of work.
     pub fn search(&self, filter: &LogFilter, range: Range<u64>, portion: u64) -> Vec<u64> {
         let txn = self.env.read_txn().unwrap();
         let (mut found, mut at, end) = (Vec::new(), range.start, range.end);
         loop {
             let mut work = 0;
             let mut matches = self.index.search(&txn, filter, at..end, &mut work).unwrap();
-            // What opening a search costs is not what it may do.
+            // The cost of opening a search does not count.
             let limit = work + portion;
             loop {
                 match matches.next_within(&mut work, limit).unwrap() {
@@ -75,7 +75,7 @@ impl Bench {
         }
     }
 
-    /// What every single log says for itself.
+    /// Returns the ordinals of the matching logs, found by matching every log.
     pub fn scan(&self, filter: &LogFilter, range: Range<u64>) -> Vec<u64> {
         let matching = (0..).zip(&self.logs).filter(|(_, log)| filter.matches(log));
         matching.map(|(ordinal, _)| ordinal).filter(|ordinal| range.contains(ordinal)).collect()

@@ -1,4 +1,4 @@
-//! The log index against a plain scan of all logs.
+//! Compares the log index with a plain scan of all logs.
 #![cfg(test)]
 
 mod bench;
@@ -10,7 +10,7 @@ use proptest::{collection::vec, prelude::*, sample::Index, test_runner::TestCase
 
 use bench::{Bench, address, log, topic};
 
-/// Mostly of a few addresses and topics, sometimes of many: common and rare criteria.
+/// Generates mostly a few values, sometimes any: common and rare criteria.
 fn number() -> impl Strategy<Value = u8> {
     prop_oneof![4 => 0..3_u8, 1 => any::<u8>()]
 }
@@ -78,7 +78,7 @@ fn a_filter_of_nothing_but_wildcards_asks_for_topics_to_be_there() {
     assert_eq!(found(vec![vec![]; 5]), Vec::<u64>::new(), "no log has five topics");
 }
 
-/// Work for a whole search, and how many it finds.
+/// Returns the work for a whole search, and the number of matches.
 fn work(bench: &Bench, filter: &LogFilter) -> (u64, usize) {
     let txn = bench.env.read_txn().unwrap();
     let (mut work, mut found) = (0, 0);
@@ -92,7 +92,7 @@ fn work(bench: &Bench, filter: &LogFilter) -> (u64, usize) {
 #[test]
 fn work_follows_the_rarest_criterion_and_the_chunks_not_the_logs() {
     let mut bench = Bench::new(6);
-    // Address 1 and topic 1 are everywhere, together only once; address 7 and topic 8 are in two places.
+    // Address 1 and topic 1 are common, but together only once; address 7 and topic 8 are at two ordinals.
     let logs = (0..6400).map(|n| match n {
         3000 => log(1, &[1]),
         100 | 6000 => log(7, &[8]),
@@ -112,7 +112,8 @@ fn work_follows_the_rarest_criterion_and_the_chunks_not_the_logs() {
     assert!(rare_and_common <= 15, "two chunks of the rarer: {rare_and_common}");
 }
 
-/// A hundred logs of three addresses, and the error of a check once the first value in the table was changed.
+/// Indexes a hundred logs of three addresses and changes the first value in
+/// the table. Returns the error of a check.
 fn tampered(change: impl FnOnce(&mut Vec<u8>)) -> (Bench, String) {
     let mut bench = Bench::new(4);
     bench.append([(0..100).map(|n| log(n % 3, &[n % 5])).collect()]);

@@ -1,11 +1,11 @@
-//! Changes to the file of a store that is closed.
+//! Changes to the file of a closed store.
 
 use std::{fs, path::Path};
 
-/// Bytes of a page.
+/// Page size in bytes.
 pub const PAGE: usize = 4_096;
 
-/// Takes the checksums out of every page, as programs before schema 3 wrote them.
+/// Removes the checksum of every page, which yields the form of programs before schema 3.
 pub fn without_checksums(folder: &Path) {
     let data = folder.join("data.mdb");
     let mut bytes = fs::read(&data).unwrap();
@@ -29,7 +29,7 @@ pub fn flip(folder: &Path, byte: usize, bit: u8) {
     fs::write(data, bytes).unwrap();
 }
 
-/// Length of the file in bytes.
+/// Returns the length of the file in bytes.
 pub fn length(folder: &Path) -> usize {
     usize::try_from(fs::metadata(folder.join("data.mdb")).unwrap().len()).unwrap()
 }

@@ -1,4 +1,4 @@
-//! All entries of a closed store, read past the crate.
+//! All entries of a closed store, read without the crate.
 
 use std::{collections::BTreeMap, path::Path};
 

@@ -1,4 +1,4 @@
-//! Random chains whose blocks have true roots, without execution.
+//! Random chains whose blocks have correct roots, without execution.
 
 #![allow(dead_code, clippy::unwrap_used, reason = "each test uses a part of this, and may panic")]
 
@@ -25,7 +25,7 @@ use rand::{Rng, SeedableRng, rngs::StdRng};
 
 pub const CHAIN_ID: u64 = 31_337;
 
-/// How large the random blocks are.
+/// Maximum sizes of the random blocks.
 #[derive(Clone, Copy, Debug)]
 pub struct Size {
     pub transactions: usize,
@@ -54,7 +54,7 @@ impl Made {
     }
 }
 
-/// Makes chains; the same for the same seed.
+/// Generator of chains; equal seeds yield equal chains.
 pub struct Maker {
     pub random: StdRng,
     wallets: Vec<Wallet>,
@@ -67,7 +67,7 @@ impl Maker {
         Self { random: StdRng::seed_from_u64(seed), wallets: Wallet::some(4), sent: 0, size }
     }
 
-    /// The options of a store for a chain that begins with `genesis`.
+    /// Returns the options of a store for a chain that begins with `genesis`.
     pub fn options(genesis: &Made) -> Options {
         Options { map_size: 1 << 30, ..Options::new(CHAIN_ID, genesis.hash()) }
     }
@@ -100,7 +100,7 @@ impl Maker {
         Made { sealed, state }
     }
 
-    /// A chain of `count` blocks behind `parent`.
+    /// Returns a chain of `count` blocks after `parent`.
     pub fn chain(&mut self, parent: &Made, count: usize) -> Vec<Made> {
         let mut made: Vec<Made> = Vec::with_capacity(count);
         for _ in 0..count {
@@ -110,7 +110,7 @@ impl Maker {
         made
     }
 
-    /// A random block behind `parent`.
+    /// Returns a random block after `parent`.
     pub fn next(&mut self, parent: &Made) -> Made {
         let diff = self.diff();
         let state = parent.state.apply(&diff).unwrap();
@@ -233,7 +233,7 @@ impl Maker {
         receipts
     }
 
-    /// Now and then with so much in it that its bloom is stored whole.
+    /// Returns a random log with up to four topics, most of them from a few values.
     fn log(&mut self) -> Log {
         let topics = (0..self.random.random_range(0..5)).map(|_| {
             let few = self.random.random_range(0..6_u8);
@@ -261,7 +261,8 @@ impl Maker {
         Withdrawals::new((0..count).map(|_| withdrawal(&mut self.random)).collect())
     }
 
-    /// Changes of few accounts with few slots, so that blocks meet; destroyed and created over now and then.
+    /// Returns changes of few accounts with few slots, so that blocks overlap.
+    /// Some accounts are destroyed or created over.
     pub fn diff(&mut self) -> StateDiff {
         let count = self.random.random_range(0..=self.size.accounts);
         let mut diff = StateDiff::default();
@@ -305,7 +306,7 @@ impl Maker {
     }
 }
 
-/// The block as it stands with its first `count` transactions.
+/// Returns the block after its first `count` transactions.
 fn cut(block: &Block, count: usize) -> Block {
     let transactions = block.transactions.take(count);
     let receipts = block.receipts.take(count);
@@ -332,7 +333,7 @@ fn cut(block: &Block, count: usize) -> Block {
     }
 }
 
-/// The part that is written.
+/// Returns the parts that are written to the store.
 pub fn sealed(made: &[Made]) -> Vec<SealedBlock> {
     made.iter().map(|made| made.sealed.clone()).collect()
 }

@@ -1,4 +1,4 @@
-//! The root of a trie of hashed keys, as alloy-trie computes it.
+//! Root of a trie of hashed keys, computed by alloy-trie.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! The trie as the yellow paper's appendix D writes it down: recursive, rebuilt each time, any keys.
+//! The trie as defined in the yellow paper's appendix D: recursive, rebuilt each time, with any keys.
 
 use std::collections::BTreeMap;
 
@@ -61,7 +61,8 @@ fn list(items: &[Vec<u8>]) -> Vec<u8> {
     out
 }
 
-/// Follows a proof from the root: the value that it proves for the key, if any. Panics on a proof that does not hold.
+/// Follows a proof from the root and returns the value that it proves for the
+/// key, if any. Panics on an invalid proof.
 #[allow(dead_code, reason = "not every test has proofs")]
 pub fn proved(root: B256, key: &[u8], proof: &[alloy_primitives::Bytes]) -> Option<Vec<u8>> {
     let path: Vec<u8> = key.iter().flat_map(|byte| [byte >> 4, byte & 15]).collect();
@@ -109,7 +110,7 @@ pub fn proved(root: B256, key: &[u8], proof: &[alloy_primitives::Bytes]) -> Opti
     None
 }
 
-/// The items of a list, each with its header.
+/// Returns the items of a list, each with its header.
 fn items(rlp: &[u8]) -> Vec<Vec<u8>> {
     let mut buf = rlp;
     let header = alloy_rlp::Header::decode(&mut buf).expect("a node is RLP");

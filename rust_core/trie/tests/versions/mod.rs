@@ -1,4 +1,4 @@
-//! A source of nodes by path and version, as plain as can be.
+//! A minimal source of nodes by path and version.
 
 use std::{
     collections::BTreeMap,
@@ -10,12 +10,12 @@ use alloy_primitives::Bytes;
 use foreseal_trie::{NodeChange, NodePath, NodeSource, NodeWrite, Trie, Whole};
 use proptest::sample::Index;
 
-/// Nodes of all versions; `None` says that there is none from that version on.
+/// Nodes of all versions; `None` means that the path has no node from that version on.
 #[derive(Default)]
 pub struct Nodes(BTreeMap<(NodePath, u64), Option<Bytes>>);
 
 impl Nodes {
-    /// The nodes of a trie that is in memory, as version 1.
+    /// Returns the nodes of a trie that is in memory, as version 1.
     pub fn of(trie: &Trie<Vec<u8>>) -> Self {
         let changes = trie.changes(&Whole, &Trie::default(), &Whole, false).expect("nothing is loaded");
         let mut nodes = Self::default();
@@ -58,7 +58,7 @@ impl Nodes {
         paths.filter_map(|path| Some((path.clone(), self.newest(path, version)?.clone()))).collect()
     }
 
-    /// Whether a version holds the nodes of a trie and not one more.
+    /// Asserts that a version holds exactly the nodes of a trie.
     pub fn assert_holds(&self, version: u64, trie: &Trie<Vec<u8>>) {
         assert_eq!(self.live(version), Self::of(trie).live(1));
     }
@@ -67,7 +67,7 @@ impl Nodes {
         self.0.is_empty()
     }
 
-    /// Changes the bytes of one of the nodes of version 1.
+    /// Changes the bytes of one node of version 1 and returns its path.
     pub fn damage(&mut self, which: Index, change: impl FnOnce(&mut Vec<u8>)) -> NodePath {
         let at = which.index(self.0.len());
         let ((path, _), node) = self.0.iter_mut().nth(at).expect("the index is below the length");
@@ -90,7 +90,7 @@ pub struct Version<'n> {
 }
 
 impl Version<'_> {
-    /// How many nodes were asked for.
+    /// Returns the number of nodes that were requested.
     pub fn reads(&self) -> usize {
         self.reads.load(Ordering::Relaxed)
     }

@@ -1,14 +1,15 @@
-//! Hashes of keys that were asked for lately.
+//! Cache of key hashes.
 
 use std::cell::Cell;
 
 use alloy_primitives::{B256, keccak256};
 
-/// One for each value of a key's last byte, which is as good as random in addresses and in the slots of mappings.
+/// One slot per value of a key's last byte, which is almost random in addresses and in mapping slots.
 const PLACES: usize = 256;
 
-/// keccak-256 of keys of `LENGTH` bytes. Each has one place, which it takes from whoever had it: accounts and slots that
-/// many transactions or calls use are hashed once, and nobody can make it cost more than it does without.
+/// Cache of keccak-256 hashes of keys of `LENGTH` bytes. Each key has one slot and evicts its
+/// previous entry. Accounts and slots that many transactions or calls use are hashed once; no input
+/// makes hashing slower than without the cache.
 pub(super) struct Memo<const LENGTH: usize> {
     places: [Cell<Option<Place<LENGTH>>>; PLACES],
 }

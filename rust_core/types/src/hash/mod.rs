@@ -9,7 +9,7 @@ use alloy_primitives::{Address, B256, Bloom, BloomInput, Log, U256, keccak256};
 
 use memo::Memo;
 
-/// keccak-256 of `bytes`.
+/// Returns the keccak-256 of `bytes`.
 pub fn keccak(bytes: &[u8]) -> B256 {
     keccak256(bytes)
 }
@@ -19,17 +19,18 @@ thread_local! {
     static SLOTS: Memo<32> = const { Memo::new() };
 }
 
-/// Hash of an address: its key in the state trie.
+/// Returns the hash of an address: its key in the state trie.
 pub fn hash_address(address: &Address) -> B256 {
     ADDRESSES.with(|memo| memo.hash(&address.0))
 }
 
-/// Hash of a slot: its key in the storage trie of an account.
+/// Returns the hash of a slot: its key in the storage trie of an account.
 pub fn hash_slot(slot: &U256) -> B256 {
     SLOTS.with(|memo| memo.hash(&slot.to_be_bytes()))
 }
 
-/// The bloom of a list of logs (yellow paper, section 4.3.1): every address and topic sets three bits.
+/// Returns the bloom of a list of logs (yellow paper, section 4.3.1):
+/// every address and topic sets three bits.
 pub fn logs_bloom<'a>(logs: impl IntoIterator<Item = &'a Log>) -> Bloom {
     let inputs = logs.into_iter().flat_map(|log| {
         std::iter::once(log.address.as_slice()).chain(log.topics().iter().map(B256::as_slice))

@@ -1,4 +1,4 @@
-//! The entry points against alloy's own.
+//! Compares the entry points with alloy's own.
 
 use alloy_primitives::{Address, B256, Bloom, Bytes, Log};
 use proptest::{collection::vec, prelude::*};

@@ -1,7 +1,7 @@
-// Compiles the payment contracts: `node compile.mjs SOURCES OUT` writes one JSON file for each contract that can be deployed.
+// Compiles the payment contracts: `node compile.mjs SOURCES OUT` writes one JSON file per deployable contract.
 //
-// `make contracts` does it for the package, tests/payments/contracts/test_compiled.py to see that the bytes are the same.
-// Nothing but the sources and the settings below goes into them: there is no metadata hash.
+// `make contracts` runs it for the package, tests/payments/contracts/test_compiled.py to check for equal bytes.
+// The output depends only on the sources and the settings below: there is no metadata hash.
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
@@ -19,7 +19,7 @@ const WANTED = ['abi', 'evm.bytecode.object', 'evm.deployedBytecode', 'storageLa
 const read = (path) => readFileSync(path, 'utf8')
 const sha256 = (text) => createHash('sha256').update(text).digest('hex')
 
-/** Every source below a folder, by its path within it. */
+/** Returns every source below a folder, by its path within it. */
 function ownSources(folder) {
   const names = readdirSync(folder, { recursive: true }).filter((name) => name.endsWith('.sol'))
   return Object.fromEntries(names.sort().map((name) => [name, { content: read(join(folder, name)) }]))
@@ -31,14 +31,14 @@ function compile(folder) {
   const imported = (path) =>
     existsSync(join(PACKAGES, path)) ? { contents: read(join(PACKAGES, path)) } : { error: `${path} is not installed` }
   const output = JSON.parse(solc.compile(JSON.stringify(input), { import: imported }))
-  // Of OpenZeppelin's sources warnings are theirs to heed.
+  // Warnings in OpenZeppelin's sources are ignored.
   const found = (output.errors ?? []).filter(({ severity, sourceLocation }) =>
     severity === 'error' || !sourceLocation?.file.startsWith('@'))
   if (found.length) throw new Error(found.map((error) => error.formattedMessage).join('\n'))
   return output
 }
 
-/** Every node of the syntax trees, by its id. */
+/** Returns every node of the syntax trees, by its ID. */
 function nodesById(sources) {
   const nodes = new Map()
   const visit = (node) => {
@@ -50,7 +50,7 @@ function nodesById(sources) {
   return nodes
 }
 
-/** The sources that a contract is made of: its own file and all that it imports. */
+/** Returns the sources of a contract: its own file and all of its imports. */
 function closure(file, sources, seen = new Set()) {
   if (seen.has(file)) return seen
   seen.add(file)
@@ -60,7 +60,7 @@ function closure(file, sources, seen = new Set()) {
   return seen
 }
 
-/** Where the runtime code has each immutable, by the variable's name: 32 bytes each. */
+/** Returns the offsets of each immutable in the runtime code, by the variable's name: 32 bytes each. */
 function immutables(references, nodes) {
   const named = Object.entries(references ?? {}).map(([id, places]) => [
     nodes.get(Number(id)).name,
@@ -69,11 +69,11 @@ function immutables(references, nodes) {
   return Object.fromEntries(named.sort())
 }
 
-/** Whether a name is that of a contract, a library or an interface. */
+/** Returns the kind of a name: contract, library or interface. */
 const kind = (ast, name) =>
   ast.nodes.find((node) => node.nodeType === 'ContractDefinition' && node.name === name).contractKind
 
-/** The variables in storage, with the names of their types instead of the compiler's ids of them. */
+/** Returns the storage variables, with the names of their types instead of the compiler's type IDs. */
 const storage = ({ storage: variables, types }) =>
   (variables ?? []).map(({ label, slot, offset, type }) =>
     ({ label, slot: Number(slot), offset, type: types[type].label, bytes: Number(types[type].numberOfBytes) }))
@@ -102,7 +102,7 @@ mkdirSync(out, { recursive: true })
 for (const [file, contracts] of Object.entries(output.contracts)) {
   if (file.startsWith('@')) continue
   for (const [name, { evm }] of Object.entries(contracts)) {
-    // Interfaces and abstract contracts have no code, libraries are part of who uses them.
+    // Interfaces and abstract contracts have no code, libraries are part of the contracts that use them.
     if (!evm.bytecode.object || kind(output.sources[file].ast, name) !== 'contract') continue
     const path = join(out, `${name}.json`)
     writeFileSync(path, `${JSON.stringify(artifact(file, name, output, folder, nodes), null, 1)}\n`)

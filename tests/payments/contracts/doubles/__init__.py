@@ -1,4 +1,4 @@
-"""Contracts that the tests put beside those of the package: wallets, and tokens that misbehave."""
+"""Test contracts in addition to those of the package: wallets, and tokens that misbehave."""
 
 from functools import cache
 from pathlib import Path
@@ -11,5 +11,5 @@ FOLDER = Path(__file__).parent
 
 @cache
 def double(contract: str) -> Artifact:
-    """A compiled contract of this folder, by its name."""
+    """Return a compiled contract of this folder, by its name."""
     return parse((FOLDER / "compiled" / f"{contract}.json").read_bytes())

@@ -33,20 +33,20 @@ from payments.x402.world import NETWORK
 
 @dataclass(frozen=True)
 class Answer:
-    """What a buyer got for a URL."""
+    """A buyer's response for a URL."""
 
     status: int
     text: str
     settled: Mapping[str, Any] | None
-    """PAYMENT-RESPONSE."""
+    """Header PAYMENT-RESPONSE."""
 
 
 Buying = Callable[[LocalAccount, Sequence[str], Path], list[Answer]]
-"""An account's answers for URLs, asked for in turn, with a folder for what it keeps."""
+"""Returns an account's responses for URLs, requested in order, with a folder for its data."""
 
 
 def stock_httpx(key: LocalAccount, urls: Sequence[str], _: Path) -> list[Answer]:
-    """The package's client over httpx."""
+    """Use the package's client over httpx."""
 
     async def run() -> list[Answer]:
         async with x402HttpxClient(_schemes(x402Client(), key), timeout=30) as client:
@@ -56,13 +56,13 @@ def stock_httpx(key: LocalAccount, urls: Sequence[str], _: Path) -> list[Answer]
 
 
 def stock_requests(key: LocalAccount, urls: Sequence[str], _: Path) -> list[Answer]:
-    """The package's client over requests."""
+    """Use the package's client over requests."""
     with x402_requests(_schemes(x402ClientSync(), key)) as session:
         return [_answer(session.get(url, timeout=30)) for url in urls]
 
 
 def typescript(key: LocalAccount, urls: Sequence[str], _: Path) -> list[Answer]:
-    """@x402/fetch."""
+    """Use @x402/fetch."""
     node = find_node()
     install(HERE)
     environment = {**os.environ, "KEY": "0x" + bytes(key.key).hex(), "URLS": json.dumps(list(urls))}
@@ -74,13 +74,13 @@ def typescript(key: LocalAccount, urls: Sequence[str], _: Path) -> list[Answer]:
 
 
 def our_httpx(key: LocalAccount, urls: Sequence[str], folder: Path) -> list[Answer]:
-    """Ours over httpx."""
+    """Use ours over httpx."""
     with _ours(key, folder) as buyer, httpx.Client(transport=PayingTransport(buyer), timeout=30) as client:
         return [_answer(client.get(url)) for url in urls]
 
 
 def our_async_httpx(key: LocalAccount, urls: Sequence[str], folder: Path) -> list[Answer]:
-    """Ours over httpx on an event loop."""
+    """Use ours over httpx on an event loop."""
 
     async def run(buyer: Buyer) -> list[Answer]:
         async with httpx.AsyncClient(transport=AsyncPayingTransport(buyer), timeout=30) as client:
@@ -91,7 +91,7 @@ def our_async_httpx(key: LocalAccount, urls: Sequence[str], folder: Path) -> lis
 
 
 def our_requests(key: LocalAccount, urls: Sequence[str], folder: Path) -> list[Answer]:
-    """Ours over requests."""
+    """Use ours over requests."""
     with _ours(key, folder) as buyer, requests.Session() as session:
         session.mount("http://", PayingAdapter(buyer))
         return [_answer(session.get(url, timeout=30)) for url in urls]
@@ -99,7 +99,7 @@ def our_requests(key: LocalAccount, urls: Sequence[str], folder: Path) -> list[A
 
 @contextlib.contextmanager
 def _ours(key: LocalAccount, folder: Path) -> Iterator[Buyer]:
-    """A buyer whose caps are what the prices come to, and which knows afterwards that all is spent."""
+    """Provide a buyer whose caps equal the sum of the prices; check at the end that all of it is spent."""
     database = Database(f"sqlite:///{folder}/buyer.db")
     highest, deposit = max(price.amount for price in PRICES), 5 * CHANNEL.amount
     whole = sum(price.amount for price in PRICES) + deposit

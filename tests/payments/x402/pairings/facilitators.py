@@ -1,4 +1,4 @@
-"""Facilitators by name: that of the package x402 in a small application, and ours."""
+"""Facilitators by name: the package x402's in a small application, and ours."""
 
 import contextlib
 import time
@@ -31,12 +31,12 @@ from payments.x402.pairings.serving import serving
 from payments.x402.world import CHAIN_ID, FACILITATOR, NETWORK, OTHER_FACILITATOR, World
 
 Facilitating = Callable[[World, Path], AbstractContextManager[str]]
-"""The URL of a facilitator for a node, with a folder for what it keeps."""
+"""Provides the URL of a facilitator for a node, with a folder for its data."""
 
 
 @contextlib.contextmanager
 def stock(world: World, _: Path) -> Iterator[str]:
-    """The package's."""
+    """Run the package's facilitator."""
     signer = FacilitatorWeb3Signer("0x" + bytes(OTHER_FACILITATOR.key).hex(), world.url)
     schemes = (
         ExactEvmFacilitatorScheme(signer),
@@ -69,7 +69,7 @@ def stock(world: World, _: Path) -> Iterator[str]:
 
 @contextlib.contextmanager
 def ours(world: World, folder: Path) -> Iterator[str]:
-    """That of `foreseal pay facilitator`."""
+    """Run the facilitator of `foreseal pay facilitator`."""
     with contextlib.ExitStack() as opened:
         database = Database(f"sqlite:///{folder}/facilitator.db")
         opened.callback(database.close)

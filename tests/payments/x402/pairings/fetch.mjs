@@ -1,4 +1,4 @@
-// Pays with @x402/fetch, unmodified, for each URL in turn; prints a line of JSON for each answer.
+// Pays with @x402/fetch, unmodified, for one URL after the other; prints a line of JSON per response.
 import { ExactEvmScheme } from "@x402/evm/exact/client";
 import { UptoEvmScheme } from "@x402/evm/upto/client";
 import { BatchSettlementEvmScheme } from "@x402/evm/batch-settlement/client";

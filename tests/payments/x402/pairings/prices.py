@@ -1,4 +1,4 @@
-"""What each resource of a seller costs, and how: the same for sellers in Python and in TypeScript (prices.json)."""
+"""Price and scheme of each resource of a seller: the same for sellers in Python and in TypeScript (prices.json)."""
 
 import json
 from dataclasses import dataclass
@@ -17,15 +17,15 @@ class Price:
     amount: int
     method: str = "eip3009"
     charged: int | None = None
-    """What `upto` takes of its maximum."""
+    """Amount that `upto` charges of its maximum."""
 
     @property
     def taken(self) -> int:
-        """What the payee has more, afterwards; what is in a channel it has to claim."""
+        """Increase of the payee's balance; the payee has to claim the amount in a channel."""
         return 0 if self.scheme == "batch-settlement" else self.amount if self.charged is None else self.charged
 
     def accepts(self, **more: Any) -> dict[str, Any]:
-        """As stock servers take it."""
+        """Return the form of stock servers."""
         extra = {"name": "USDC", "version": "2"} | (
             {} if self.method == "eip3009" else {"assetTransferMethod": self.method}
         )
@@ -38,16 +38,16 @@ PRICES = (
     Price("/permit2", "exact", 1100, "permit2"),
     Price("/upto", "upto", 1200, "permit2", charged=700),
 )
-"""Of what every party can do."""
+"""Prices that every party supports."""
 CHANNEL = Price("/channel", "batch-settlement", 100)
-"""Asked for twice: a deposit, then a voucher."""
+"""Requested twice: a deposit, then a voucher."""
 BROKEN = Price("/broken", "exact", 900)
-"""Its handler answers 500, for which nobody charges."""
+"""Its handler responds 500, for which no seller charges."""
 ALL = (*PRICES, CHANNEL, BROKEN)
 
 
 def as_json() -> str:
-    """For the programs in JavaScript."""
+    """Return the prices for the programs in JavaScript."""
     return json.dumps([{"path": each.path, "accepts": each.accepts(), "charged": each.charged} for each in ALL])
 
 

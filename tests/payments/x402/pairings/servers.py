@@ -35,12 +35,12 @@ from payments.x402.pairings.serving import serving
 from payments.x402.world import AUTHORIZER, DOMAIN, NETWORK, SHOP, World
 
 Selling = Callable[[World, str, Path], AbstractContextManager[str]]
-"""The URL of a seller that settles with the facilitator at a URL, with a folder for what it keeps."""
+"""Provides the URL of a seller that settles with the facilitator at a URL, with a folder for its data."""
 
 
 @contextlib.contextmanager
 def stock(world: World, facilitator: str, _: Path) -> Iterator[str]:
-    """The package's, in Python."""
+    """Run the package's seller in Python."""
     config = BatchSettlementEvmSchemeServerConfig(receiver_authorizer_signer=LocalAuthorizerSigner(AUTHORIZER))
     settles = HTTPFacilitatorClient(FacilitatorConfig(url=facilitator))
     resources = x402ResourceServer(settles)
@@ -70,7 +70,7 @@ def stock(world: World, facilitator: str, _: Path) -> Iterator[str]:
 
 @contextlib.contextmanager
 def typescript(world: World, facilitator: str, _: Path) -> Iterator[str]:
-    """@x402/express."""
+    """Run @x402/express."""
     node = find_node()
     install(HERE)
     key = "0x" + bytes(AUTHORIZER.key).hex()
@@ -89,7 +89,7 @@ def typescript(world: World, facilitator: str, _: Path) -> Iterator[str]:
 
 @contextlib.contextmanager
 def ours(world: World, facilitator: str, folder: Path) -> Iterator[str]:
-    """`PaidRoutes`."""
+    """Run `PaidRoutes`."""
     with contextlib.ExitStack() as opened:
         database = Database(f"sqlite:///{folder}/seller.db")
         opened.callback(database.close)

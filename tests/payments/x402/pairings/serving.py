@@ -1,4 +1,4 @@
-"""ASGI applications on a port of their own, in a thread of the tests' process."""
+"""ASGI applications on separate ports, in a thread of the tests' process."""
 
 import contextlib
 import threading
@@ -13,14 +13,16 @@ from payments.x402.world import World
 
 
 def sealed(world: World) -> None:
-    """Wait until what is pre-confirmed is in a block: stock software looks at `latest`. The chain's clock must not be
-    moved for it, as payments are signed by that of the machine."""
+    """Wait until pre-confirmed transactions are in a block: stock software reads `latest`.
+
+    The chain's clock must not be advanced for it, because payments are signed by the machine's clock.
+    """
     wait_for_block(world.live.rpc, world.pending)
 
 
 @contextlib.contextmanager
 def serving(app: Any) -> Iterator[str]:
-    """The URL of an application while the context lasts."""
+    """Serve an application for the context and yield its URL."""
     config = uvicorn.Config(
         app, host="127.0.0.1", port=0, loop="asyncio", ws="none", log_level="error", timeout_graceful_shutdown=1
     )

@@ -1,4 +1,4 @@
-"""Our buyer and payment channels, with the package's seller: deposits are the spending, vouchers are within it."""
+"""Our buyer and payment channels, with the package's seller: deposits count as spending, vouchers do not."""
 
 from collections.abc import Callable, Iterator
 
@@ -20,7 +20,7 @@ from payments.x402.world import BUYERS, NETWORK, World
 
 RULES = policy(per_request=CHANNEL.amount, per_session=1500, per_day=1500, deposit=500)
 Ask = Callable[..., httpx.Response]
-# The other database is tried where the tables are.
+# The table tests run on the other database.
 pytestmark = pytest.mark.on_sqlite
 
 
@@ -32,7 +32,7 @@ def shop(node_of_x402: World, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 
 class Losing(httpx.BaseTransport):
-    """Loses the answer to what is paid, once it is told to."""
+    """A transport that loses the response to a payment on command."""
 
     def __init__(self) -> None:
         self.within = httpx.HTTPTransport()
@@ -62,7 +62,7 @@ def ask(buyers: Buyers, line: Losing, url: str, key: object, rules: object = RUL
 
 
 def reading(key: LocalAccount, world: World) -> EthAccountSignerWithRPC:
-    """A signer that can look at the channel."""
+    """Return a signer that can read the channel."""
     return EthAccountSignerWithRPC(key, world.url)
 
 
@@ -96,16 +96,16 @@ def test_a_deposit_has_a_cap_of_its_own(
 def test_a_voucher_whose_answer_was_lost_is_in_nobodys_way(
     shop: str, buyers: Buyers, line: Losing, world: World
 ) -> None:
-    """The seller has charged it, and says so: the next one is signed for both."""
+    """The seller charged it and reports so: the next voucher is signed for both."""
     signer = reading(BUYERS[12], world)
     assert ask(buyers, line, shop, signer).status_code == 200
-    sealed(world)  # the package's signer would see no money there, and deposit again
+    sealed(world)  # otherwise the package's signer would see an empty channel and deposit again
     line.loses = True
     with pytest.raises(httpx.ReadError):
         ask(buyers, line, shop, signer)
     line.loses = False
     assert [ask(buyers, line, shop, signer).status_code for _ in range(3)] == [200] * 3
-    # The one that was corrected was refused, and replaced by another.
+    # The seller rejected the outdated voucher, and a new one replaced it.
     assert buyers.states() == [PurchaseState.PRESENTED, PurchaseState.RETURNED] + [PurchaseState.SPENT] * 4
     assert buyers.day() == 500
 
@@ -131,7 +131,7 @@ def test_a_deposit_whose_answer_was_lost_is_not_made_twice(
 
 
 def test_nothing_is_deposited_while_a_deposit_is_open(shop: str, buyers: Buyers, line: Losing) -> None:
-    """A signer that sees no chain does not know whether the channel has money."""
+    """Without access to the chain, the signer cannot determine the channel's balance."""
     line.loses = True
     with pytest.raises(httpx.ReadError):
         ask(buyers, line, shop, BUYERS[14])

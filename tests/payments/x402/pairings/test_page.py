@@ -1,4 +1,4 @@
-"""The examples of docs/buying.md, as they stand there but for places and keys."""
+"""The examples of docs/buying.md, unchanged except for URLs, paths and keys."""
 
 import contextlib
 import io

@@ -1,7 +1,7 @@
-"""Every buyer with every seller with every facilitator, stock and ours, on a node: each scheme is paid, once.
+"""Every buyer with every seller with every facilitator, stock and ours, on a node: each scheme is paid once.
 
-What is stock on all three sides is tried, like the other forms of our buyer, with FORESEAL_PAIRINGS=all (`make
-pairings`): it shows what others do, which is worth knowing where one of the others fails.
+All-stock combinations, like the other forms of our buyer, run with FORESEAL_PAIRINGS=all (`make pairings`): they show
+the behaviour of the others if one of the mixed combinations fails.
 """
 
 import json
@@ -27,7 +27,7 @@ from payments.x402.pairings.serving import sealed
 from payments.x402.world import BUYERS, SHOP, STRANGER, World, account
 
 ALL = os.environ.get("FORESEAL_PAIRINGS") == "all"
-# The other database is tried where the tables are.
+# The table tests run on the other database.
 pytestmark = pytest.mark.on_sqlite
 PAIRS = [(seller, facilitator) for facilitator in FACILITATORS for seller in SERVERS]
 
@@ -43,7 +43,7 @@ class Shop:
 
     @property
     def stock(self) -> bool:
-        """Whether both are."""
+        """True if both are stock."""
         return "ours" not in (self.name, self.facilitator)
 
 
@@ -88,9 +88,9 @@ def test_every_scheme_is_paid_once(shop: Shop, buyer: str, tmp_path: Path) -> No
 
 
 def test_what_a_seller_refuses_is_given_back(shop: Shop, buyers: Buyers) -> None:
-    """A buyer without tokens, and without an allowance for Permit2."""
+    """A buyer without tokens, and one without an allowance for Permit2."""
     answers = [_get(buyers, STRANGER, shop.url + price.path) for price in PRICES]
-    # @x402/express has a status of its own for the allowance.
+    # @x402/express uses a separate status for the allowance.
     allowance = 412 if shop.name == "typescript" else 402
     assert [answer.status_code for answer in answers] == [402, allowance, allowance]
     assert [(row.state, row.step) for row in buyers.rows()] == [(PurchaseState.RETURNED, Step.PROVISIONAL)] * len(
@@ -100,7 +100,7 @@ def test_what_a_seller_refuses_is_given_back(shop: Shop, buyers: Buyers) -> None
 
 
 def test_what_a_seller_does_not_answer_stays_reserved(shop: Shop, buyers: Buyers) -> None:
-    """It charges nothing for an error, but does not say so."""
+    """It charges nothing for an error, but does not report it."""
     answer = _get(buyers, BUYERS[7], shop.url + BROKEN.path)
     assert (answer.status_code, answer.json()) == (500, {"from": BROKEN.path})
     assert buyers.states() == [PurchaseState.PRESENTED]

@@ -1,8 +1,8 @@
-"""The routes of the service, by what they are about."""
+"""Routes of the service, by topic."""
 
 from foreseal.payments.service.routes import books, hooks, orders, payouts, refunds
 
 ROUTES = (*orders.ROUTES, *refunds.ROUTES, *payouts.ROUTES, *books.ROUTES, *hooks.ROUTES)
-"""All that need an API key."""
+"""Routes that need an API key."""
 
 __all__ = ["ROUTES"]

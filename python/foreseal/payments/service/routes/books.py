@@ -1,4 +1,4 @@
-"""The books: transfers that are nobody's payment, the export, and whether all adds up."""
+"""The books: unmatched transfers, the export, and the balance check."""
 
 import csv
 import io
@@ -35,7 +35,7 @@ HEADS = (
 """Columns of the export."""
 
 _ROWS = 500
-# Entries that say where a transfer is.
+# Timeline triggers whose details contain the log position of a transfer.
 _LANDED = (Trigger.LANDED, Trigger.CONFIRM, Trigger.DEMOTE, Trigger.FINALIZE)
 _SAME = and_(*(suspense.c[name] == transfers.c[name] for name in ("chain_id", "transaction_hash", "position")))
 _NAMES = (suspense.c.reason, suspense.c.order_id.label("suspended_order"))
@@ -89,7 +89,7 @@ def _resolve(call: Call) -> Reply:
                 tx.execute(insert(resolutions).values(**key, **told, time=int(call.backend.clock())))
         except IntegrityError as error:
             before = tx.execute(select(resolutions).filter_by(**key)).one()
-            # Found again by the execution after one that died.
+            # An earlier execution of this request may have inserted it before a crash.
             if not (call.mine.again and (before.note, before.resolved_by) == (told["note"], told["resolved_by"])):
                 raise Duplicate(f"suspense: {key['transaction_hash']} is resolved already") from error
         return Reply(call.views.suspended(tx, [row])[0], 201)
@@ -107,7 +107,7 @@ def _export(call: Call) -> Lines:
 
 
 def _lines(call: Call) -> Iterator[str]:
-    """The export as CSV, from one moment's view of the database."""
+    """Yield the export as CSV from one snapshot of the database."""
     text = io.StringIO()
     writer = csv.writer(text)
     writer.writerow(HEADS)
@@ -123,7 +123,7 @@ def _lines(call: Call) -> Iterator[str]:
 
 
 def _rows(tx: Connection) -> Iterator[dict[str, Any]]:
-    """Captured and suspended transfers in the order of the chain, then refunds and payouts that were paid."""
+    """Yield captured and unmatched transfers in chain order, then completed refunds and payouts."""
     everything = select(transfers, *_NAMES).outerjoin(suspense, _SAME)
     for row in tx.execute(everything.order_by(transfers.c.block_number, transfers.c.log_index)):
         yield {
@@ -141,7 +141,7 @@ def _rows(tx: Connection) -> Iterator[dict[str, Any]]:
 
 
 def _sent(tx: Connection) -> Iterator[dict[str, Any]]:
-    """Transfers of refunds and of payouts, as the receipts said at last where they are."""
+    """Yield the transfers of refunds and payouts, at the positions in their latest receipts."""
     landed = timeline.c.subject.in_((refunds.name, payouts.name)) & timeline.c.trigger.in_(_LANDED)
     places: dict[tuple[str, str], dict[str, Any]] = {}
     for row in tx.execute(select(timeline).where(landed).order_by(timeline.c.id)):
@@ -173,7 +173,7 @@ def _finality(row: Row[Any]) -> str:
 
 
 def _safe(text: str) -> str:
-    """What a spreadsheet does not take for a formula."""
+    """Escape text that a spreadsheet would read as a formula."""
     return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text
 
 

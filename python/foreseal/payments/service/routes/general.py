@@ -1,4 +1,4 @@
-"""What is not about money: how the service is, and its own description."""
+"""Service health and API description."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -10,7 +10,7 @@ Health = Callable[[], dict[str, Any]]
 
 
 def general_routes(health: Health, others: Sequence[Route]) -> tuple[Route, ...]:
-    """The routes that need no API key. `others` are those that the document describes beside these."""
+    """Return the routes that need no API key. The document describes `others` as well."""
 
     def healthz(_: Call) -> Reply:
         found = health()

@@ -1,4 +1,4 @@
-"""Webhooks: who is told, and what could not be."""
+"""Webhooks: targets and failed deliveries."""
 
 import re
 
@@ -22,7 +22,7 @@ def _register(call: Call) -> Reply:
         raise ApiError(400, "wrong_value", f"url: {url!r} is no URL of http or https", "url")
     with call.backend.database.transaction() as tx:
         row = tx.execute(select(targets).where(targets.c.id == id)).one_or_none()
-        # Made by the execution before this one, if it is there.
+        # It exists if an earlier execution of this request created it.
         secret = hooks.register(tx, id, url, now) if row is None else row.secret
         row = tx.execute(select(targets).where(targets.c.id == id)).one()
     return Reply({"hook": views.hook(row), "secret": secret}, 201)

@@ -1,4 +1,4 @@
-"""Orders: create, sign, capture, void, cancel; look at them."""
+"""Orders: create, sign, capture, void, cancel and query."""
 
 from sqlalchemy import select
 
@@ -57,7 +57,7 @@ def _create(call: Call) -> Reply:
 
 
 def _check_terms(call: Call) -> None:
-    """What excludes each other."""
+    """Reject fields that exclude each other."""
     asked = call.body
     for one, other in (("valid_seconds", "valid_before"), ("maximum", "amount"), ("valid_after", "maximum")):
         if asked[one] is not None and asked[other] is not None:
@@ -69,7 +69,7 @@ def _check_terms(call: Call) -> None:
 
 
 def _made_before(call: Call, id: str) -> Reply | None:
-    """The order, if the execution before this one made it."""
+    """Return the order if an earlier execution of this request created it."""
     with call.backend.database.reading() as tx:
         if not call.mine.happened(tx, orders.name, id, Trigger.SET_TERMS):
             return None
@@ -99,7 +99,7 @@ def _sign(call: Call) -> Reply:
     order = backend.orders.get(id)
     if order.state is OrderState.DRAFTED:
         backend.orders.accept(id, signature)
-    elif order.signature != signature:  # the same one again changes nothing
+    elif order.signature != signature:  # repeating the stored signature changes nothing
         raise NotAllowed(order.state, Trigger.SIGN)
     elif order.state is OrderState.SIGNED:
         backend.orders.store(id)
@@ -180,7 +180,7 @@ def _timeline(call: Call) -> Reply:
 
 
 def _named(error: ValueError) -> ApiError:
-    """A refusal of terms, by the argument that its words begin with."""
+    """Return the error response for invalid terms. The error's text begins with the argument at fault."""
     argument = str(error).partition(":")[0]
     return ApiError(400, "wrong_value", str(error), argument)
 

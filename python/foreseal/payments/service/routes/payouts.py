@@ -41,7 +41,7 @@ def _send(call: Call, legs: Sequence[tuple[str, int]]) -> Reply:
         id = call.backend.payouts.prepare(reference, contract, legs)
     except ValueError as error:
         raise ApiError(400, "wrong_value", str(error), str(error).partition(":")[0]) from error
-    # Asked again with the same reference it is the same batch.
+    # The same reference means the same batch, so a repeat is safe.
     call.backend.payouts.advance(id)
     return Reply(_detail(call, id), 201)
 

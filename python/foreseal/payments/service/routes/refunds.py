@@ -1,4 +1,4 @@
-"""Refunds: back to whom the capture came from."""
+"""Refunds: paid to the sender of the capture's transfer."""
 
 from foreseal.payments.ledger import DisbursementState, read
 from foreseal.payments.ledger.tables import Purpose, refunds
@@ -16,7 +16,7 @@ _REFUND_ID = Field("id", ID, "The refund.", required=True)
 
 def _refund(call: Call) -> Reply:
     id = call.body["id"] or call.mine.id("ref")
-    # Asked again with the same id it is the same refund.
+    # The same id means the same refund, so a repeat is safe.
     call.backend.refunds.refund(id, call.path["id"], call.body["amount"])
     return Reply(_detail(call, id), 201)
 

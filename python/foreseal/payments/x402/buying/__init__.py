@@ -1,4 +1,4 @@
-"""Buying: paying for requests within a policy."""
+"""Buyer side of x402: payment for requests within a policy."""
 
 from foreseal.payments.x402.buying.buyer import Buyer, Payment, Wanted
 from foreseal.payments.x402.buying.errors import (

@@ -1,9 +1,9 @@
-"""An adapter of requests that pays.
+"""A `requests` adapter that pays.
 
     session = requests.Session()
     session.mount("https://", PayingAdapter(buyer))
 
-Bodies and redirects are as with the httpx transports.
+Bodies and redirects are handled as in the httpx transports.
 """
 
 from collections.abc import Iterable
@@ -18,20 +18,20 @@ from foreseal.payments.x402.buying.buyer import Buyer, Payment, Wanted
 
 
 class PayingAdapter(BaseAdapter):
-    """Pays for what is answered with 402, within a buyer's policy.
+    """An adapter that pays 402 responses within a buyer's policy.
 
-    Raises `PaymentRefused`, `OutcomeUnknown` and `Unreadable` where it does not, beside what requests raises.
+    If it does not pay, it raises `PaymentRefused`, `OutcomeUnknown` or `Unreadable`. Errors of requests pass through.
     """
 
     def __init__(self, buyer: Buyer, adapter: BaseAdapter | None = None) -> None:
-        """`adapter` sends the requests; the usual one, which tries nothing twice, where there is none."""
+        """Set up the adapter. `adapter` sends the requests; the default is an HTTPAdapter without retries."""
         super().__init__()
         self._buyer = buyer
         self._adapter = adapter or HTTPAdapter()
 
     def send(self, request: requests.PreparedRequest, *args: Any, **kwargs: Any) -> requests.Response:
-        """The answer, paid for if need be."""
-        whole = request.copy()  # requests rewinds the body of its own where it follows a redirect
+        """Send a request and return the response, paying if required."""
+        whole = request.copy()  # on a redirect, requests rewinds its own body
         body = _whole(request)
         whole.body = None if request.body is None else body
         wanted = _wanted(request, body)
@@ -54,17 +54,17 @@ class PayingAdapter(BaseAdapter):
             payment = self._buyer.answered(payment, response.status_code, response.headers.get)
             if payment is not None:
                 _drain(response)
-        # The payment is nobody's to log or to send again.
+        # The response must not expose the payment, which could then be logged or sent again.
         response.request = request
         return response
 
     def close(self) -> None:
-        """Close the adapter that sends."""
+        """Close the sending adapter."""
         self._adapter.close()
 
 
 class _Origin:
-    """A hook that does nothing: requests gives the hooks of a request to those that it is redirected to."""
+    """A hook without effect that records the first URL: requests copies hooks to redirected requests."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -77,7 +77,7 @@ def _wanted(request: requests.PreparedRequest, body: bytes) -> Wanted:
     hooks: list[Any] = request.hooks.setdefault("response", [])
     origin = next((each.url for each in hooks if isinstance(each, _Origin)), None)
     if origin is None:
-        # Not into the list that is there: it belongs to the session.
+        # A new list, since the existing one belongs to the session.
         request.hooks["response"] = [*hooks, _Origin(str(request.url))]
     key = request.headers.get("Idempotency-Key")
     return Wanted(
@@ -90,7 +90,7 @@ def _wanted(request: requests.PreparedRequest, body: bytes) -> Wanted:
 
 
 def _whole(request: requests.PreparedRequest) -> bytes:
-    """The body, in memory if it was a stream."""
+    """Return the body, read into memory if it is a stream."""
     body: Any = request.body
     if hasattr(body, "read"):
         body = body.read()
@@ -99,7 +99,7 @@ def _whole(request: requests.PreparedRequest) -> bytes:
 
 
 def _drain(response: requests.Response) -> None:
-    """Read a short body to its end, and close."""
+    """Read a short body to its end, and close the response."""
     try:
         response.raw.read(SMALL)
     finally:
@@ -107,7 +107,7 @@ def _drain(response: requests.Response) -> None:
 
 
 def _unsent(error: requests.exceptions.ConnectionError) -> bool:
-    """Whether there was no connection to send anything over."""
+    """Return True if no connection existed, so nothing was sent."""
     if isinstance(error, requests.exceptions.ConnectTimeout):
         return True
     cause = error.args[0] if error.args else None

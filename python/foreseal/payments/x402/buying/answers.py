@@ -1,4 +1,4 @@
-"""What the answer to a paid request says of its payment."""
+"""Evidence about a payment in the response to a paid request."""
 
 import re
 from collections.abc import Callable
@@ -16,30 +16,30 @@ from foreseal.payments.x402.wire import HASH
 REQUIRED = "PAYMENT-REQUIRED"
 RESPONSE = "PAYMENT-RESPONSE"
 PAYMENT_REQUIRED = 402
-"""The status."""
+"""HTTP status of an unpaid request."""
 SMALL = 1 << 16
-"""Bytes of a 402 that are read so that its connection can be used again."""
-# @x402/express answers 412 where Permit2 has no allowance.
+"""Maximum bytes to read of a 402 response so that its connection can be reused."""
+# @x402/express responds with 412 if Permit2 has no allowance.
 _REFUSALS = (PAYMENT_REQUIRED, 412)
 
 Headers = Callable[[str], str | None]
-"""Gives a header of an answer by its name, whatever its case."""
+"""Function that returns a response header by its case-insensitive name."""
 
-# Of one header, in characters: more than any seller has offers for.
+# Maximum characters of one header, more than any real list of offers needs.
 _LONGEST = 1 << 17
-# Python reads past what is no base64: of a header that is there twice it would take the first.
+# Python's decoder skips characters outside of base64. For a repeated header it would decode the first value.
 _BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}")
 
 
 def read_required(header: str) -> PaymentRequired:
-    """What a seller asks for. Raises `Unreadable`."""
+    """Return the seller's demand. Raises `Unreadable`."""
     if len(header) > _LONGEST:
         raise Unreadable(f"{REQUIRED} has {len(header)} characters, at most {_LONGEST} are read")
     if not _BASE64.fullmatch(header):
         raise Unreadable(f"{REQUIRED} is no base64, or is there twice")
     try:
         found = decode_payment_required_header(header)
-    except (ValueError, TypeError, AttributeError, RecursionError) as error:  # base64, JSON, and what is in it
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:  # errors in base64, JSON or its content
         raise Unreadable(f"{REQUIRED} is not what x402 says: {error}") from error
     if not isinstance(found, PaymentRequired) or found.x402_version != 2:
         raise Unreadable(f"{REQUIRED} is of x402 version {found.x402_version}; 2 is understood")
@@ -47,20 +47,21 @@ def read_required(header: str) -> PaymentRequired:
 
 
 def read_settlement(header: str | None) -> SettleResponse | None:
-    """What a seller says of the settlement; None where it says nothing, or nothing that can be understood."""
+    """Return the seller's settlement report; None if it is missing or invalid."""
     if not header or len(header) > _LONGEST or not _BASE64.fullmatch(header):
         return None
     try:
         return decode_payment_response_header(header)
-    except (ValueError, TypeError, RecursionError):  # the answer is the application's whatever is said of the payment
+    except (ValueError, TypeError, RecursionError):  # an invalid report must not withhold the application's response
         return None
 
 
 def read_outcome(amount: int, varies: bool, status: int, get_header: Headers, word: Word) -> Outcome | None:
-    """What became of a payment of `amount` units, or of up to so many where it `varies`; None is not known.
+    """Return the outcome of a payment of `amount` units, or None if it is unknown.
 
-    A refusal that says nothing of a settlement came before one was tried. Where one was tried and failed, it
-    may still land: a facilitator that ran out of time has sent its transaction already.
+    If the price `varies`, `amount` is a maximum. A rejection without a settlement report happened before any settlement
+    attempt. After a failed attempt the payment may still be settled: a facilitator that timed out may have sent its
+    transaction.
     """
     told = get_header(RESPONSE)
     if told is None:
@@ -77,9 +78,9 @@ def read_outcome(amount: int, varies: bool, status: int, get_header: Headers, wo
 
 
 def read_status(body: bytes, amount: int) -> Outcome | None:
-    """What a seller's or a facilitator's status says of a payment of at most `amount` units; None is not known yet.
+    """Return the outcome from a status of a seller or facilitator, for at most `amount` units. None if unknown.
 
-    The form is that of `Status.as_json`.
+    The format is that of `Status.as_json`.
     """
     try:
         told = orjson.loads(body)

@@ -1,20 +1,20 @@
-"""A buyer: pays for requests that are answered with 402, within its policy.
+"""Buyer: payment of 402 responses within a policy.
 
 ```text
 402 with PAYMENT-REQUIRED
   |   host, scheme, network, asset, payee, amount, validity      PaymentRefused: nothing was reserved
   v
-reserve     one database transaction: caps of session and day, and that nothing is open for the same request
-  |         it counts from here on, whatever happens
+reserve     one database transaction: caps of session and day, and no open payment for the same request
+  |         the amount counts from here on
   v
-sign        with the package x402; fails: given back
+sign        with the package x402; on failure: returned
   |
-store       what the chain will know the payment by
+store       the key that identifies the payment on the chain
   |
-send        the same request with PAYMENT-SIGNATURE; no connection: given back, nothing else is
+send        the same request with PAYMENT-SIGNATURE; returned only if no connection existed
   v
-answer  --- PAYMENT-RESPONSE of success: spent          402 without one: refused, given back
-        '-- anything else, or none: unknown             it counts until the seller's status or the chain says
+response --- PAYMENT-RESPONSE of success: spent         402 without one: rejected, returned
+        '-- any other, or none: unknown                 counts until the seller's status or the chain decides
 ```
 """
 
@@ -48,51 +48,51 @@ _CAPS = (Rule.PER_SESSION, Rule.PER_DAY, Rule.PER_DEPOSIT)
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A request as the application made it."""
+    """A request by the application."""
 
     method: str
     url: str
     body: bytes = b""
     idempotency_key: str | None = None
-    """Its header Idempotency-Key: what makes two equal requests two."""
+    """Header Idempotency-Key of the request, which distinguishes two equal requests."""
     origin: str | None = None
-    """The URL that led here by redirects, if another."""
+    """First URL of the redirects that led here, if different."""
 
     @property
     def subject(self) -> str:
-        """For people: without query and password, which may be secret."""
+        """Description for people, without query and password, which may be secret."""
         parts = urlsplit(self.url)
         return f"{self.method} {parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
 
 @dataclass(frozen=True, slots=True)
 class Payment:
-    """What was signed for a request."""
+    """A signed payment for a request."""
 
     id: str
-    """Of the purchase."""
+    """Id of the purchase."""
     wanted: Wanted
     required: PaymentRequired
     offer: Offer
     amount: int
-    """Units that count for it: a deposit into a channel may be more than the price, a voucher on it counts nothing."""
+    """Units that count against the caps. A channel deposit may exceed the price; a voucher on it counts nothing."""
     signature: Signature
     again: bool = False
-    """Whether it is the second one, made with what the seller said of the first."""
+    """True for the second attempt, made with the seller's correction of the first."""
 
     @property
     def headers(self) -> dict[str, str]:
-        """To be added to the request."""
+        """Headers to add to the request."""
         return self.signature.headers
 
 
 class Buyer:
-    """An account that spends within a policy. May be used from any thread; others may share its database."""
+    """An account that spends within a policy. Safe for use from any thread; buyers may share a database."""
 
     def __init__(self, key: Any, policy: Policy, purchases: Purchases, session: str = "default") -> None:
-        """`key` is an account of eth-account, or what else the package `x402` signs with.
+        """Set up the buyer. `key` is an eth-account account, or another signer that the package `x402` accepts.
 
-        A session goes on under its name when the process is started again. Raises ValueError that names the argument.
+        A session with the same name continues after a restart. Raises ValueError with the argument's name.
         """
         self.policy = policy
         self.purchases = purchases
@@ -101,9 +101,9 @@ class Buyer:
         self._signer = Signer(key, Channels(purchases.ledger.database, self.payer))
 
     def pay(self, wanted: Wanted, header: str) -> Payment:
-        """Reserve, sign and store what the first offer that the policy allows asks for.
+        """Reserve, sign and store a payment for the first offer that the policy allows.
 
-        `header` is PAYMENT-REQUIRED of the answer. Raises `PaymentRefused`, `OutcomeUnknown` and `Unreadable`; nothing
+        `header` is the response's PAYMENT-REQUIRED. Raises `PaymentRefused`, `OutcomeUnknown` and `Unreadable`; nothing
         is reserved then.
         """
         self.policy.check_host(wanted.url, wanted.origin)
@@ -115,16 +115,16 @@ class Buyer:
                 continue
             try:
                 return self._sign(wanted, offer, required, again=False)
-            except PaymentRefused as error:  # another asset may have something left
+            except PaymentRefused as error:  # another asset may have budget left
                 refusals.extend(error.refusals)
-        # What a person can change comes first.
+        # Caps come first, since the user can change them.
         refusals.sort(key=lambda each: each.rule not in _CAPS)
         raise PaymentRefused(tuple(refusals) or (Refusal(Rule.SCHEME, "the seller offers no way to pay"),))
 
     def answered(self, payment: Payment, status: int, get_header: Headers) -> Payment | None:
-        """Take in an answer; None is that it is the application's.
+        """Process a response. Return None if it is for the application.
 
-        Otherwise the seller told where the channel really is: the payment that is given is to be presented once more.
+        Otherwise the seller corrected the state of the channel: the returned payment must be sent once more.
         """
         varies = payment.offer.terms.scheme == UPTO
         outcome = read_outcome(payment.amount, varies, status, get_header, self.policy.word)
@@ -135,13 +135,13 @@ class Buyer:
                 self.purchases.point(payment.id, url)
             if payment.offer.terms.scheme != BATCH or not self._learn(payment, status, get_header):
                 return None
-        except (LedgerError, SQLAlchemyError):  # the answer is paid for: it must reach the application
+        except (LedgerError, SQLAlchemyError):  # a paid response must reach the application despite errors here
             _log.warning("purchase is left with an unknown outcome", extra={"purchase": payment.id}, exc_info=True)
             return None
         return None if payment.again else self._sign(payment.wanted, payment.offer, payment.required, again=True)
 
     def unsent(self, payment: Payment) -> None:
-        """Give back what was never sent: there was no connection."""
+        """Return an amount that was never sent because no connection existed."""
         self.purchases.conclude(payment.id, Outcome(Trigger.UNSENT))
 
     def _sign(self, wanted: Wanted, offer: Offer, required: PaymentRequired, again: bool) -> Payment:
@@ -157,36 +157,36 @@ class Buyer:
 
         try:
             signature = self._signer.sign(required, offer, reserve)
-            if not reserved:  # a voucher asks for nothing that does not count already, however often it is signed
+            if not reserved:  # repeated signatures of a voucher never claim more than the deposit that already counts
                 intent = Intent(self.payer, self.session, None, wanted.subject, 0)
                 reserved.append((self.purchases.reserve(offer, intent), 0))
             [(id, amount)] = reserved
             self.purchases.present(id, signature.signed)
-        except BaseException:  # also where a thread is told to end: nothing has left
+        except BaseException:  # also on interrupts: nothing was sent yet
             for id, _ in reserved:
                 self.purchases.conclude(id, Outcome(Trigger.UNSENT), unless_presented=True)
             raise
         return Payment(id, wanted, required, offer, amount, signature, again)
 
     def _learn(self, payment: Payment, status: int, get_header: Headers) -> bool:
-        """Take in what the seller says of a channel; whether it corrected what was known of it."""
+        """Process the seller's report on a channel. Return True if it corrected the cached state."""
         try:
             return payment.signature.http.process_payment_result(
                 payment.signature.payload, get_header, status
             ).recovered
-        except ValueError as error:  # what the seller says makes no sense: the channel stays as it was known
+        except ValueError as error:  # an invalid report leaves the cached state unchanged
             _log.warning("what the seller says of the channel is not understood: %s", error)
             return False
 
 
 def _status_url(wanted: Wanted, status: int, get_header: Headers) -> str | None:
-    """Where the seller will say what became of a payment, as a Foreseal seller tells it with 409; at its own origin."""
+    """Return the payment's status URL from a 409 response of a Foreseal seller, if it has the request's origin."""
     if status != _CONFLICT or (place := get_header("Location")) is None:
         return None
     try:
         url = urljoin(wanted.url, place)
         return url if urlsplit(url)[:2] == urlsplit(wanted.url)[:2] and len(url) <= _LONGEST_URL else None
-    except ValueError:  # no URL
+    except ValueError:  # invalid URL
         return None
 
 

@@ -1,4 +1,4 @@
-"""What a buyer knows of its payment channels, kept across restarts."""
+"""A buyer's state of its payment channels, persisted across restarts."""
 
 import json
 
@@ -10,29 +10,29 @@ from foreseal.payments.x402.buying.tables import channels
 
 
 class Channels:
-    """The `ClientChannelStorage` of the package `x402`, in a database."""
+    """Implementation of the package's `ClientChannelStorage` in a database."""
 
     def __init__(self, database: Database, payer: str) -> None:
         self._database = database
         self._payer = payer
 
     def get(self, key: str) -> BatchSettlementClientContext | None:
-        """What is known of a channel, by its id."""
+        """Return the stored state of a channel by its id."""
         with self._database.reading() as tx:
             found = tx.execute(select(channels.c.record).where(self._same(key))).scalar_one_or_none()
         return None if found is None else BatchSettlementClientContext.from_dict(json.loads(found))
 
     def set(self, key: str, context: BatchSettlementClientContext) -> None:
-        """Keep what is known of a channel."""
+        """Store the state of a channel."""
         record = json.dumps(context.to_dict(), sort_keys=True)
         with self._database.transaction() as tx:
             kept = update(channels).where(self._same(key)).values(record=record)
             known = tx.execute(kept).rowcount
             if not known and not ensure(tx, channels, payer=self._payer, channel=key.lower(), record=record):
-                tx.execute(kept)  # another process learned of the channel just now
+                tx.execute(kept)  # another process inserted the channel in between
 
     def delete(self, key: str) -> None:
-        """Forget a channel."""
+        """Delete a channel."""
         with self._database.transaction() as tx:
             tx.execute(delete(channels).where(self._same(key)))
 

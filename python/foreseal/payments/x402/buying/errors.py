@@ -1,9 +1,11 @@
-"""Why nothing is paid.
+"""Errors of a buyer that does not pay.
 
+```text
 BuyingError
-├── PaymentRefused   the policy refuses each offer of the seller; `refusals` has the rule and the figures of each
-├── OutcomeUnknown   a payment for the same request was presented, and what became of it is not known
-└── Unreadable       the seller asks for payment in a way that cannot be understood
+├── PaymentRefused   the policy rejects every offer of the seller; `refusals` has the rule and amounts of each
+├── OutcomeUnknown   an earlier payment for the same request was sent, and its outcome is unknown
+└── Unreadable       the seller's payment request is invalid
+```
 """
 
 from dataclasses import dataclass
@@ -11,7 +13,7 @@ from enum import StrEnum
 
 
 class Rule(StrEnum):
-    """What a policy looks at, in this order."""
+    """Rules of a policy, in the order of their checks."""
 
     HOST = "host"
     REDIRECT = "redirect"
@@ -29,17 +31,17 @@ class Rule(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """One rule that refused one offer, or all of them."""
+    """A rule that rejected one offer or all offers."""
 
     rule: Rule
     reason: str
-    """For people: what was asked for, and what is allowed."""
+    """Explanation for people: the requested value and the allowed one."""
     asked: int | None = None
-    """Smallest units, where the rule is a cap."""
+    """Requested amount in smallest units, if the rule is a cap."""
     committed: int | None = None
-    """Smallest units that are spent or reserved already, where the cap is one of a session or a day."""
+    """Smallest units already spent or reserved, if the rule is a cap of a session or a day."""
     cap: int | None = None
-    """Smallest units."""
+    """The cap in smallest units."""
 
     def __str__(self) -> str:
         return f"{self.rule}: {self.reason}"
@@ -50,7 +52,7 @@ class BuyingError(Exception):
 
 
 class PaymentRefused(BuyingError):
-    """The policy refuses every offer: each with the rule that did. Nothing is reserved."""
+    """The policy rejects every offer, each by the named rule. Nothing is reserved."""
 
     def __init__(self, refusals: tuple[Refusal, ...]) -> None:
         super().__init__(refusals)
@@ -61,18 +63,18 @@ class PaymentRefused(BuyingError):
 
 
 class OutcomeUnknown(BuyingError):
-    """What became of an earlier payment for the same is not known: nothing is signed for it until it is."""
+    """An earlier payment for the same subject has an unknown outcome. Nothing is signed until the outcome is known."""
 
     def __init__(self, purchase: str, subject: str) -> None:
         super().__init__(purchase, subject)
         self.purchase = purchase
-        """Its id."""
+        """Id of the earlier purchase."""
         self.subject = subject
-        """What it was for: a request or a payment channel."""
+        """Subject of the payment: a request or a payment channel."""
 
     def __str__(self) -> str:
         return f"payment {self.purchase} for {self.subject} was presented, and its outcome is not known"
 
 
 class Unreadable(BuyingError):
-    """The header PAYMENT-REQUIRED is not what x402 v2 says."""
+    """The header PAYMENT-REQUIRED does not conform to x402 v2."""

@@ -1,4 +1,4 @@
-"""What a buyer may spend, on what, and where."""
+"""Spending policy of a buyer: caps, assets, payees and hosts."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,21 +14,21 @@ from foreseal.payments.x402.buying.errors import PaymentRefused, Refusal, Rule
 from foreseal.payments.x402.identities import BATCH, EXACT, UPTO
 
 SCHEMES = (EXACT, UPTO, BATCH)
-"""The schemes of x402 v2 that can be paid."""
+"""Schemes of x402 v2 that the buyer supports."""
 
-# As the scheme `eip155` of CAIP-2 has it: other kinds of networks are not understood.
+# Networks with the CAIP-2 namespace `eip155`; others are not supported.
 _NETWORK = re.compile(r"eip155:[1-9][0-9]{0,18}")
 AMOUNT = re.compile(r"[0-9]{1,78}")
 _PORTS = {"http": 80, "https": 443}
 
 
 class Word(StrEnum):
-    """Whose word lowers what counts as spent. What raises it is always believed."""
+    """Source whose reports may lower the spent amount. Reports that raise it always count."""
 
     SELLER = "seller"
-    """The seller's answer: a refusal before settlement, a settled amount below the maximum, a status."""
+    """The seller's response: a rejection before settlement, a settled amount below the maximum, a status."""
     CHAIN = "chain"
-    """The chain alone: a seller that lies cannot make a buyer pay more than its caps."""
+    """The chain alone: a dishonest seller cannot make a buyer exceed its caps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +36,9 @@ class Asset:
     """A token on a network."""
 
     network: str
-    """As in CAIP-2: `eip155:` and the chain's number."""
+    """CAIP-2 id: `eip155:` and the chain id."""
     token: str
-    """The contract's address."""
+    """Address of the contract."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.network, str) or not _NETWORK.fullmatch(self.network):
@@ -51,15 +51,15 @@ class Asset:
 
 @dataclass(frozen=True, slots=True)
 class Caps:
-    """The most that may be spent of one asset, in its smallest units. What is reserved counts as spent."""
+    """Spending limits for one asset, in its smallest units. Reserved amounts count as spent."""
 
     per_request: int
-    """For one answer: its price, or the maximum where the price is known afterwards."""
+    """Limit for one response: its price, or the maximum of a variable price."""
     per_session: int
     per_day: int
-    """Over all sessions of the buyer's account, in one day of UTC."""
+    """Limit over all sessions of the buyer's account in one UTC day."""
     per_deposit: int = 0
-    """For one deposit into a payment channel, which counts as spent whole; 0 is no channels."""
+    """Limit for one deposit into a payment channel, which counts as spent in full. 0 disables channels."""
 
     def __post_init__(self) -> None:
         for name in ("per_request", "per_session", "per_day", "per_deposit"):
@@ -68,16 +68,16 @@ class Caps:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """Caps by asset, which is the list of networks and assets that are allowed; and lists of payees and hosts."""
+    """Caps by asset, which define the allowed networks and assets, and lists of payees and hosts."""
 
     caps: Mapping[Asset, Caps]
     payees: frozenset[str] | None = None
-    """Addresses that may be paid; None is any."""
+    """Addresses that may be paid; None allows any."""
     hosts: frozenset[str] | None = None
-    """Hosts whose resources may be paid for, each as `name`, any port, or `name:port`; None is any."""
+    """Hosts whose resources may be paid for, each as `name` for any port or `name:port`; None allows any."""
     schemes: frozenset[str] = frozenset(SCHEMES)
     longest_validity: int = 3600
-    """Seconds that a signature may be good for: so long an amount can stay reserved."""
+    """Maximum validity of a signature in seconds. An amount can stay reserved this long."""
     word: Word = Word.SELLER
     _networks: frozenset[str] = field(init=False, repr=False, compare=False)
 
@@ -96,9 +96,9 @@ class Policy:
         object.__setattr__(self, "_networks", frozenset(asset.network for asset in self.caps))
 
     def check_host(self, url: str, origin: str | None) -> None:
-        """Whether what is at a URL may be paid for; `origin` is the URL that led there by redirects, if another.
+        """Check that the resource at a URL may be paid for. Raises `PaymentRefused`.
 
-        Raises `PaymentRefused`.
+        `origin` is the first URL of the redirects that led there, if different.
         """
         here, name = _host(url)
         if self.hosts is not None and not {name, here} & self.hosts:
@@ -113,12 +113,12 @@ class Policy:
             raise PaymentRefused((Refusal(Rule.REDIRECT, text),))
 
     def offers(self, accepts: Iterable[PaymentRequirements]) -> Iterator["Offer | Refusal"]:
-        """Each offer of a seller, in the seller's order, or the rule that refuses it."""
+        """Yield each offer of a seller in its order, or the rule that rejects it."""
         for each in accepts:
             yield self._refusal(each) or self.offer(each)
 
     def offer(self, offered: PaymentRequirements) -> "Offer":
-        """An offer as this policy's caps see it. Raises KeyError for an asset that has none."""
+        """Combine a seller's offer with this policy's caps. Raises KeyError if the asset has none."""
         asset = Asset(offered.network, _address(offered.asset))
         return Offer(offered, asset, _address(offered.pay_to), int(offered.amount), self.caps[asset])
 
@@ -151,13 +151,13 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """Terms that a policy has nothing against, but for what is spent already."""
+    """An offer that passes every rule of a policy except the budgets of session and day."""
 
     terms: PaymentRequirements
     asset: Asset
     payee: str
     amount: int
-    """Smallest units; a maximum with `upto` and `batch-settlement`."""
+    """Smallest units; a maximum for `upto` and `batch-settlement`."""
     caps: Caps
 
 
@@ -165,7 +165,7 @@ _NOBODY = "0x" + 40 * "0"
 
 
 def _address(value: str) -> str:
-    """With its checksum; empty for what is no address. The checksum that a seller writes is not looked at."""
+    """Return the address with its checksum, or an empty string if invalid. The seller's own checksum is ignored."""
     try:
         return address(value.lower(), "address")
     except ValueError:
@@ -173,7 +173,7 @@ def _address(value: str) -> str:
 
 
 def _host(url: str) -> tuple[str, str]:
-    """Host with port, and host alone, of a URL."""
+    """Return host with port, and host alone, of a URL."""
     parts = urlsplit(url)
     name = (parts.hostname or "").rstrip(".")
     return f"{name}:{parts.port or _PORTS.get(parts.scheme, 0)}", name
@@ -184,7 +184,7 @@ def _origin(url: str) -> str:
 
 
 def _encrypted(url: str) -> str | None:
-    """Where a URL without encryption usually leads to first."""
+    """Return the HTTPS origin to which an unencrypted URL usually redirects."""
     _, name = _host(url)
     return f"https://{name}:443" if _origin(url) == f"http://{name}:80" else None
 

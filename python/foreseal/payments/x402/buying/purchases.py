@@ -1,4 +1,4 @@
-"""Purchases and what they count for: each step is one database transaction that nobody else's can come between."""
+"""Purchases and budgets. Each step is one serialized database transaction."""
 
 import uuid
 from collections.abc import Callable
@@ -17,49 +17,51 @@ from foreseal.payments.x402.identities import Payment
 
 
 def random_id() -> str:
-    """An id that nothing else has."""
+    """Return a unique id."""
     return uuid.uuid4().hex
 
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """What is about to be signed, and for whom."""
+    """A payment before it is signed."""
 
     payer: str
     session: str
     open_key: str | None
-    """Of what is not to be signed for again before the outcome is known; None where a second signature asks for
-    nothing more."""
+    """Key that blocks a second signature until the outcome is known.
+
+    None if a second signature cannot claim more.
+    """
     subject: str
-    """What is paid for, for people."""
+    """Description of the paid subject, for people."""
     amount: int
-    """The most that can be taken, in smallest units."""
+    """Maximum amount that can be charged, in smallest units."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a purchase, and how that is known."""
+    """Outcome of a purchase, with its source."""
 
     trigger: Trigger
-    """UNSENT; PAID or REFUSED by the seller's word; SPENT or UNSPENT by a final block."""
+    """UNSENT; PAID or REFUSED by the seller's report; SPENT or UNSPENT by a final block."""
     settled: int | None = None
-    """Smallest units that were taken; None where nothing was and nothing can be any more."""
+    """Charged amount in smallest units. None if nothing was charged and nothing can be."""
     transaction: str | None = None
 
 
 class Purchases:
-    """The purchases of any number of buyers in one database. May be used by any number of threads and processes."""
+    """Purchases of any number of buyers in one database. Safe for use from any number of threads and processes."""
 
     def __init__(self, ledger: Ledger, new_id: Callable[[], str] = random_id) -> None:
-        """The ledger's clock says for which day (UTC) a purchase counts."""
+        """Set up the purchases. The ledger's clock determines the UTC day of a purchase."""
         self.ledger = ledger
         self._new_id = new_id
 
     def reserve(self, offer: Offer, intent: Intent) -> str:
-        """Let the amount of an intent count, before anything is signed; the id of the purchase.
+        """Reserve an intent's amount before it is signed. Return the id of the purchase.
 
-        Raises `PaymentRefused` where a cap would be passed, `OutcomeUnknown` where the outcome of an earlier one for
-        the same is; nothing is changed then.
+        Raises `PaymentRefused` if a cap would be exceeded, and `OutcomeUnknown` if an earlier purchase with the same
+        key has an unknown outcome. In both cases nothing changes.
         """
         now = self.ledger.clock()
         today = datetime.fromtimestamp(now, UTC).date().isoformat()
@@ -79,15 +81,15 @@ class Purchases:
             try:
                 with tx.begin_nested():
                     self.ledger.create(tx, purchases, Trigger.RESERVE, **values)
-            except Duplicate:  # somebody else was between the look and the insertion
+            except Duplicate:  # another process inserted one between check and insert
                 self._refuse_a_second(tx, intent)
                 raise
         return id
 
     def present(self, id: str, signed: Payment) -> None:
-        """Store what was signed, before it leaves.
+        """Store the signed payment before it is sent.
 
-        Raises `NotAllowed` or `Overtaken` if the purchase was given back meanwhile.
+        Raises `NotAllowed` or `Overtaken` if the purchase was returned in the meantime.
         """
         values = {"contract": signed.key.contract, "nonce": signed.key.nonce, "valid_before": signed.deadline}
         with self.ledger.database.transaction() as tx:
@@ -96,15 +98,15 @@ class Purchases:
             self.ledger.move(tx, purchases, row, Trigger.PRESENT)
 
     def point(self, id: str, status_url: str) -> None:
-        """Keep where the seller says what became of a purchase."""
+        """Store the seller's status URL of a purchase."""
         with self.ledger.database.transaction() as tx:
             tx.execute(update(purchases).where(purchases.c.id == id).values(status_url=status_url))
 
     def conclude(self, id: str, outcome: Outcome, unless_presented: bool = False) -> bool:
-        """Let an outcome count; whether it is news.
+        """Apply an outcome. Return True if it changed the purchase.
 
-        What the chain said is never changed again, and what the seller said only by the chain. Raises ValueError for
-        more than was signed, `Overtaken` where another outcome came first: read again.
+        An outcome from the chain is final; one from the seller can only be changed by the chain. Raises ValueError if
+        it exceeds the signed amount, `Overtaken` if another outcome came first: read again.
         """
         with self.ledger.database.transaction() as tx:
             row = read(tx, purchases, id)
@@ -114,7 +116,7 @@ class Purchases:
             settled = outcome.settled or 0
             if not 0 <= settled <= row.amount:
                 raise ValueError(f"settled: {outcome.settled} units of {id}, which is of {row.amount}")
-            # Budgets before purchases, as in `reserve`: nobody waits in a circle.
+            # Lock budgets before purchases, as `reserve` does, to avoid deadlocks.
             difference = settled - counted(row)
             for period in (f"session {row.session}", f"day {row.day}"):
                 key = (row.payer, row.network, row.asset, period)
@@ -128,19 +130,19 @@ class Purchases:
             return True
 
     def get(self, id: str) -> Row[Any]:
-        """A purchase. Raises `Unknown`."""
+        """Return a purchase. Raises `Unknown`."""
         with self.ledger.database.reading() as tx:
             return read(tx, purchases, id)
 
     def payers(self) -> list[str]:
-        """The accounts that bought something."""
+        """Return the accounts that have purchases."""
         with self.ledger.database.reading() as tx:
             return sorted(tx.execute(select(purchases.c.payer).distinct()).scalars())
 
     def unsettled(self, payer: str) -> list[Row[Any]]:
-        """The purchases of an account whose outcome no final block has said yet, oldest first.
+        """Return an account's purchases without a final outcome, oldest first.
 
-        Vouchers are not among them: they move nothing, and the chain does not know of them.
+        Vouchers are excluded: they transfer nothing, and the chain has no record of them.
         """
         open = purchases.c.step != Step.FINAL
         open &= purchases.c.contract.is_(None) | (purchases.c.contract != BATCH_SETTLEMENT)
@@ -149,7 +151,7 @@ class Purchases:
             return list(tx.execute(wanted))
 
     def shares_transaction(self, row: Row[Any]) -> bool:
-        """Whether another purchase is said to be paid by the same transaction."""
+        """Return True if another purchase names the same transaction."""
         same = (purchases.c.network == row.network) & (purchases.c.transaction_hash == row.transaction_hash)
         with self.ledger.database.reading() as tx:
             return tx.execute(select(purchases.c.id).where(same & (purchases.c.id != row.id))).first() is not None
@@ -162,7 +164,7 @@ class Purchases:
 
 
 def counted(row: Row[Any]) -> int:
-    """Smallest units by which a purchase counts against the caps."""
+    """Return the smallest units that a purchase counts against the caps."""
     match row.state:
         case PurchaseState.RESERVED | PurchaseState.PRESENTED:
             return int(row.amount)
@@ -200,7 +202,7 @@ def _find(tx: Connection, key: _Key) -> int | None:
 
 
 def _locked(tx: Connection, payer: str, offer: Offer, period: str) -> int:
-    """What counts for a period; nobody else changes it before this transaction ends."""
+    """Return the committed amount of a period, and lock it until the transaction ends."""
     key = (payer, offer.asset.network, offer.asset.token, period)
     found = _find(tx, key)
     if found is None:

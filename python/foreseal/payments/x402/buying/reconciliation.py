@@ -1,10 +1,10 @@
-"""What became of purchases, asked of sellers and of the chain; and what was spent, by session and day.
+"""Reconciliation of purchases with sellers and the chain, and totals by session and day.
 
 ```text
-Reserved, and its process is gone      given back: what was signed, if anything, never left
-status of the seller                   settled: spent; proven that it never will be: given back
-final block past the end, nonce unused given back, whatever the seller said
-nonce used in a final block            spent, with the amount of the transfer where the chain tells it
+Reserved, and its process is gone      returned: a signature, if any, was never sent
+status of the seller                   settled: spent; proven never to be settled: returned
+final block past the end, nonce unused returned, despite any report of the seller
+nonce used in a final block            spent, with the transferred amount if the chain shows it
 ```
 """
 
@@ -26,25 +26,25 @@ from foreseal.payments.x402.identities import UPTO, PaymentKey
 from foreseal.payments.x402.proof import Fate, Status, look
 
 _LARGEST = 1 << 16
-"""Bytes of a seller's status that are read."""
+"""Maximum bytes of a seller's status."""
 _ABANDONED = 300
-"""Seconds after which a purchase that was reserved and not presented is nobody's: signing takes milliseconds."""
+"""Seconds after which a reserved, unsent purchase counts as abandoned. Signing takes milliseconds."""
 
 
 @dataclass
 class Found:
-    """What a look at open purchases brought."""
+    """Result of a reconciliation."""
 
     concluded: int = 0
-    """Purchases of which something new is known."""
+    """Purchases with a new outcome."""
     open: int = 0
-    """Purchases whose outcome no final block says yet."""
+    """Purchases without a final outcome."""
     errors: dict[str, str] = field(default_factory=dict)
-    """By the id of the purchase: why nobody could be asked about it."""
+    """Errors by the id of the purchase, if its status could not be read."""
 
 
 class Reconciliation:
-    """Asks what became of purchases. May run at any time, beside buyers, and as often as one likes."""
+    """Reconciliation of open purchases. Safe to run at any time, concurrently with buyers."""
 
     def __init__(
         self,
@@ -52,16 +52,19 @@ class Reconciliation:
         nodes: Mapping[str, Node],
         sellers: httpx.Client | None = None,
     ) -> None:
-        """`nodes` by network, as in CAIP-2.
+        """Set up the reconciliation. `nodes` are by CAIP-2 network id.
 
-        `sellers` asks those that named a place for it what became of a payment; without it no seller's word counts.
+        `sellers` requests the status URLs that sellers gave. Without it, only the chain decides.
         """
         self._purchases = purchases
         self._nodes = nodes
         self._sellers = sellers
 
     def run(self, payer: str, progress: Callable[[int, int], None] = lambda done, of: None) -> Found:
-        """Look at every purchase of an account whose outcome is not final; `progress` is told how many of how many."""
+        """Check every purchase of an account without a final outcome.
+
+        `progress` receives the number of checked purchases and the total.
+        """
         found, rows = Found(), self._purchases.unsettled(payer)
         for done, row in enumerate(rows):
             progress(done, len(rows))
@@ -69,7 +72,7 @@ class Reconciliation:
                 outcome, reserved = self._outcome(row), row.state is PurchaseState.RESERVED
                 if outcome is not None and self._purchases.conclude(row.id, outcome, unless_presented=reserved):
                     found.concluded += 1
-            except Overtaken:  # its buyer was quicker
+            except Overtaken:  # its buyer recorded an outcome first
                 outcome = None
             except (ChainError, httpx.HTTPError) as error:
                 found.errors[row.id] = str(error)
@@ -92,7 +95,7 @@ class Reconciliation:
         return self._told(row) if row.state is PurchaseState.PRESENTED else None
 
     def _told(self, row: Row[Any]) -> Outcome | None:
-        """What the seller says at the place that it named."""
+        """Return the outcome from the seller's status URL."""
         if self._sellers is None or row.status_url is None:
             return None
         with self._sellers.stream("GET", row.status_url, follow_redirects=False) as response:
@@ -104,14 +107,14 @@ class Reconciliation:
         return read_status(body, int(row.amount)) if response.status_code == httpx.codes.OK else None
 
     def _settled(self, node: Node, row: Row[Any], status: Status) -> int:
-        """Units that moved. Where the chain does not tell, all that was signed for."""
+        """Return the transferred units, or the full signed amount if the chain does not show them."""
         if status.fate is Fate.SETTLED and status.amount is not None:
             return min(status.amount, int(row.amount))
         most, final = int(row.amount), status.final_block
         if row.scheme != UPTO or row.transaction_hash is None or self._purchases.shares_transaction(row):
             return most
-        # Permit2 has no log of a nonce: the seller named the transaction, and the chain says what it moved. Each may be
-        # named once, so a seller that mixes them up does not change the sum.
+        # Permit2 logs no nonce. The seller names the transaction, and the chain shows its transfers. Each transaction
+        # counts only once, so a mix-up by the seller does not change the sum.
         receipt = node.receipt(row.transaction_hash)
         if receipt is None or final is None or receipt.block_number > final.number:
             return most
@@ -121,7 +124,7 @@ class Reconciliation:
 
 
 def payment_key(row: Row[Any]) -> PaymentKey:
-    """By which the chain, and a facilitator's status, know a purchase that was presented."""
+    """Return the key that identifies a sent payment on the chain and in a facilitator's status."""
     return PaymentKey(int(row.network.removeprefix("eip155:")), row.contract, row.payer, row.nonce)
 
 
@@ -135,14 +138,14 @@ class Totals:
     asset: Asset
     spent: int = 0
     reserved: int = 0
-    """Of an unknown outcome: it may be taken."""
+    """Amounts with an unknown outcome, which may still be charged."""
     returned: int = 0
-    """Signed or reserved, and not taken: the rest of maxima among it."""
+    """Amounts that were signed or reserved and not charged, including the rest of a maximum."""
     purchases: int = 0
 
 
 def totals(database: Database, payer: str | None = None) -> list[Totals]:
-    """What was spent, reserved and given back, by account, day, session and asset in this order."""
+    """Return spent, reserved and returned sums, sorted by account, day, session and asset."""
     found: dict[tuple[str, ...], Totals] = {}
     wanted = select(purchases) if payer is None else select(purchases).where(purchases.c.payer == payer)
     with database.reading() as tx:

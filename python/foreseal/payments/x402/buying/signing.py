@@ -1,4 +1,4 @@
-"""Signs an offer with the schemes of the package `x402`, each after the amount was reserved."""
+"""Signatures for offers by the schemes of the package `x402`, after the amount is reserved."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,43 +22,43 @@ from foreseal.payments.x402.identities import BATCH, EXACT, UPTO, granted, settl
 from foreseal.payments.x402.identities import Payment as SignedPayment
 
 Reserve = Callable[[int, str | None], None]
-"""Is told the units that are about to be signed for, and the id of the channel that they go into, if any."""
+"""Callback before signing, with the amount in units and the id of the channel for a deposit, else None."""
 
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """A payment as the seller gets it."""
+    """A payment in the form that the seller receives."""
 
     payload: PaymentPayload
     signed: SignedPayment
     http: x402HTTPClientSync
-    """Knows what the scheme has to learn from the answer."""
+    """Client that processes the response for the scheme."""
 
     @property
     def headers(self) -> dict[str, str]:
-        """PAYMENT-SIGNATURE."""
+        """Return the header PAYMENT-SIGNATURE."""
         return self.http.encode_payment_signature_header(self.payload)
 
 
 class Signer:
-    """A key, and the channels it has paid into."""
+    """A key with the state of its payment channels."""
 
     def __init__(self, key: Any, channels: ClientChannelStorage) -> None:
-        """`key` is what the package `x402` takes: an account of eth-account, or a `ClientEvmSigner`."""
+        """Set up the signer. `key` is an eth-account account or a `ClientEvmSigner` of the package `x402`."""
         self._key = key
         self._channels = channels
         self.address = str(key.address)
 
     def sign(self, required: PaymentRequired, offer: Offer, reserve: Reserve) -> Signature:
-        """Reserve what an offer asks for, then sign it.
+        """Reserve the amount of an offer, then sign it.
 
-        Raises what `reserve` raises, `PaymentRefused` for a deposit beyond its cap, and `Unreadable` for terms that
-        the scheme cannot make sense of.
+        Raises the errors of `reserve`, `PaymentRefused` for a deposit beyond its cap, and `Unreadable` for terms that
+        the scheme rejects.
         """
         client = x402ClientSync()
         client.set_spend_controls(False)  # the policy controls the spending
         client.register(offer.terms.network, self._scheme(offer, reserve))
-        # Only this offer: the package would choose by itself.
+        # Only this offer, since the package would choose among several.
         single = required.model_copy(update={"accepts": [offer.terms]})
         if offer.terms.scheme != BATCH:
             reserve(offer.amount, None)
@@ -85,7 +85,7 @@ class Signer:
 
 
 def _deposit(offer: Offer, context: BatchSettlementDepositStrategyContext) -> int:
-    """What goes into a channel: what the package or the seller proposes, but no more than the cap."""
+    """Return the deposit into a channel: the amount that the package or the seller proposes, limited by the cap."""
     least, cap = int(context.minimum_deposit_amount), offer.caps.per_deposit
     if least > cap:
         text = f"a deposit of {least} units of {offer.asset} is needed, at most {cap} are allowed"
@@ -94,7 +94,7 @@ def _deposit(offer: Offer, context: BatchSettlementDepositStrategyContext) -> in
 
 
 def _signed(payload: PaymentPayload) -> SignedPayment:
-    """What the chain will know the payment by. A voucher is known by the seller alone."""
+    """Return the payment with the key that the chain records. For a voucher, only the seller has such a key."""
     if payload.accepted.scheme == BATCH and payload.payload.get("type") == "voucher":
         return granted(payload)
     return settled(payload, payload.accepted)

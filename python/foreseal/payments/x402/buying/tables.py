@@ -1,4 +1,4 @@
-"""The buyer's tables, in the same database as the ledger's; columns as there."""
+"""The buyer's tables, in the ledger's database. Columns have the same units as in `ledger.tables`."""
 
 from sqlalchemy import BigInteger, Column, Index, LargeBinary, String, Table, Text
 
@@ -15,7 +15,7 @@ purchases = Table(
     Column("session", String(200), nullable=False),
     Column("day", String(10), nullable=False),
     Column("reserved_at", BigInteger, nullable=False),
-    # Of what must not be signed for again until the outcome is known; null as soon as it is.
+    # Blocks a second signature for the same subject; null once the outcome is known.
     Column("open_key", String(64), unique=True),
     Column("subject", Text, nullable=False),
     Column("scheme", String(40), nullable=False),
@@ -24,7 +24,7 @@ purchases = Table(
     Column("payee", String(42), nullable=False),
     Column("amount", Units, nullable=False),
     Column("settled", Units),
-    # By which the chain knows the payment (`identities.PaymentKey`), and its end.
+    # Key of the payment on the chain (`identities.PaymentKey`), and its expiry.
     Column("contract", String(42)),
     Column("nonce", LargeBinary(32)),
     Column("valid_before", BigInteger),
@@ -43,9 +43,9 @@ budgets = Table(
     Column("payer", String(42), primary_key=True),
     Column("network", String(60), primary_key=True),
     Column("asset", String(42), primary_key=True),
-    # "session" and its name, or "day" and its date in UTC.
+    # "session" and its name, or "day" and its UTC date.
     Column("period", String(220), primary_key=True),
-    # Reserved, presented and spent: what the sum over the purchases of the period is.
+    # Sum of reserved, presented and spent amounts of the period's purchases.
     Column("committed", Units, nullable=False),
 )
 

@@ -1,11 +1,11 @@
-"""httpx transports that pay: an application's client asks as ever, and gets the answer that was paid for.
+"""httpx transports that pay: an unchanged client application receives the paid response.
 
     httpx.Client(transport=PayingTransport(buyer))
     httpx.AsyncClient(transport=AsyncPayingTransport(buyer))
 
-The body of a request is read into memory before it is sent, as it may have to be sent twice. Redirects are followed by
-the client, without the payment; what they lead to is another request, which is paid for at another host only if the
-policy names it.
+The body of a request is read into memory first, since the request may be sent twice. The client follows redirects
+without the payment. A redirect target is a separate request. If it has another host, it is paid only if the policy
+names that host.
 """
 
 import httpx
@@ -15,26 +15,26 @@ from foreseal.payments.x402.buying.answers import PAYMENT_REQUIRED, REQUIRED, SM
 from foreseal.payments.x402.buying.buyer import Buyer, Payment, Wanted
 
 PURCHASE = "foreseal.purchase"
-"""Name among a response's `extensions` of the id of the purchase that it was paid with."""
+"""Key in a response's `extensions` for the id of the purchase that paid it."""
 
 _ORIGIN = "foreseal.origin"
-# Nothing was sent: the connection was not there yet.
+# Errors before a connection exists, so nothing was sent.
 _UNSENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.UnsupportedProtocol)
 
 
 class PayingTransport(httpx.BaseTransport):
-    """Pays for what is answered with 402, within a buyer's policy.
+    """A transport that pays 402 responses within a buyer's policy.
 
-    Raises `PaymentRefused`, `OutcomeUnknown` and `Unreadable` where it does not, beside what httpx raises.
+    If it does not pay, it raises `PaymentRefused`, `OutcomeUnknown` or `Unreadable`. Errors of httpx pass through.
     """
 
     def __init__(self, buyer: Buyer, transport: httpx.BaseTransport | None = None) -> None:
-        """`transport` sends the requests; the usual one where there is none."""
+        """Set up the transport. `transport` sends the requests; the default is `httpx.HTTPTransport`."""
         self._buyer = buyer
         self._transport = transport or httpx.HTTPTransport()
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        """The answer, paid for if need be."""
+        """Send a request and return the response, paying if required."""
         request.read()
         wanted = _wanted(request)
         response = self._transport.handle_request(request)
@@ -56,20 +56,20 @@ class PayingTransport(httpx.BaseTransport):
         return response
 
     def close(self) -> None:
-        """Close the transport that sends."""
+        """Close the sending transport."""
         self._transport.close()
 
 
 class AsyncPayingTransport(httpx.AsyncBaseTransport):
-    """As `PayingTransport`, for asyncio and trio. The database is asked in a thread."""
+    """`PayingTransport` for asyncio and trio. Database access runs in a worker thread."""
 
     def __init__(self, buyer: Buyer, transport: httpx.AsyncBaseTransport | None = None) -> None:
-        """`transport` sends the requests; the usual one where there is none."""
+        """Set up the transport. `transport` sends the requests; the default is `httpx.AsyncHTTPTransport`."""
         self._buyer = buyer
         self._transport = transport or httpx.AsyncHTTPTransport()
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """The answer, paid for if need be."""
+        """Send a request and return the response, paying if required."""
         await request.aread()
         wanted = _wanted(request)
         response = await self._transport.handle_async_request(request)
@@ -92,12 +92,12 @@ class AsyncPayingTransport(httpx.AsyncBaseTransport):
         return response
 
     async def aclose(self) -> None:
-        """Close the transport that sends."""
+        """Close the sending transport."""
         await self._transport.aclose()
 
 
 def _wanted(request: httpx.Request) -> Wanted:
-    # The client makes the request of a redirect with the extensions of the one before: so they tell where it began.
+    # The client copies a request's extensions to its redirects, so this records the first URL.
     origin = request.extensions.setdefault(_ORIGIN, str(request.url))
     return Wanted(
         request.method,
@@ -113,7 +113,10 @@ def _asked(response: httpx.Response) -> str | None:
 
 
 def _paid(request: httpx.Request, payment: Payment) -> httpx.Request:
-    """The same request with the payment. The application's own is left as it is: a redirect would copy its headers."""
+    """Return a copy of the request with the payment.
+
+    The original stays unchanged, since a redirect copies its headers.
+    """
     headers = httpx.Headers(request.headers)
     headers.update(payment.headers)
     return httpx.Request(
@@ -122,7 +125,7 @@ def _paid(request: httpx.Request, payment: Payment) -> httpx.Request:
 
 
 def _drain(response: httpx.Response) -> None:
-    """Read a short body to its end, and close."""
+    """Read a short body to its end, and close the response."""
     stream = response.stream
     assert isinstance(stream, httpx.SyncByteStream), "a transport for sync clients answers with one"
     try:

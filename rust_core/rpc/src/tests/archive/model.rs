@@ -1,4 +1,5 @@
-//! The slow replay: every block executed again from its bytes, every state in memory, and what methods must answer then.
+//! Reference model: every block re-executed from its bytes, every state in memory, and the expected results
+//! of the methods.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -15,11 +16,11 @@ pub struct Model {
     chain: Chain,
     blocks: Vec<Arc<Executed>>,
     wallets: Vec<Address>,
-    /// Everyone who was ever named: wallets, contracts, and what was created.
+    /// All accounts in use: wallets, contracts, and created contracts.
     accounts: BTreeSet<Address>,
 }
 
-/// What is asked, and the answer in the form of [`told`].
+/// Call, and its expected result in the form of [`told`].
 #[derive(Debug)]
 pub struct Question {
     pub method: &'static str,
@@ -27,7 +28,7 @@ pub struct Question {
     pub answer: Value,
 }
 
-/// The part of an answer that is compared.
+/// Returns the part of a result that is compared.
 pub fn told(method: &str, answer: &Value) -> Value {
     match method {
         "eth_getBlockByNumber" => json!([answer["hash"], answer["stateRoot"], answer["transactions"]]),
@@ -66,7 +67,7 @@ impl Model {
         Self { blocks: vec![chain.latest().clone()], chain, wallets, accounts }
     }
 
-    /// Executes what a view has more of sealed blocks.
+    /// Executes the sealed blocks of the view that the model lacks.
     pub fn follow(&mut self, view: &View) {
         while self.head() < view.latest().number() {
             let sealed = view.sealed(self.head() + 1).unwrap().unwrap();
@@ -97,7 +98,7 @@ impl Model {
         self.block(height).block.transactions.iter().map(|transaction| transaction.hash()).collect()
     }
 
-    /// Accounts with slots that may hold something.
+    /// Returns accounts with slots that may have values.
     fn some_accounts(&self, random: &mut StdRng) -> Vec<(Address, Vec<U256>)> {
         let balances = self.wallets.iter().map(|owner| erc20_balance_slot(*owner).into());
         let fixed = [
@@ -150,7 +151,8 @@ impl Model {
         questions
     }
 
-    /// Parameters of `eth_getProof`, and storage root, nodes of the account, values and nodes of the slots.
+    /// Returns parameters of `eth_getProof`, with the expected storage root, account nodes, and values and
+    /// nodes of the slots.
     pub fn proofs(&self, height: u64, random: &mut StdRng) -> Vec<(String, Value)> {
         let proof = |(address, slots): (Address, Vec<U256>)| {
             let proof = self.block(height).state.prove_account(&address, &slots).unwrap();
@@ -163,7 +165,7 @@ impl Model {
         self.some_accounts(random).into_iter().map(proof).collect()
     }
 
-    /// The logs of a block that are wanted, as [`told`] has them.
+    /// Returns the matching logs of a block in the form of [`told`].
     fn logs(&self, height: u64, wanted: impl Fn(&[Value; 6]) -> bool) -> Vec<Value> {
         let block = &self.block(height).block;
         let of_receipt = block.transactions.iter().zip(&block.receipts).flat_map(|(transaction, receipt)| {
@@ -176,7 +178,7 @@ impl Model {
         of_receipt.filter(wanted).map(|log| json!(log)).collect()
     }
 
-    /// A random filter for `eth_getLogs`, and what it finds.
+    /// Returns a random filter for `eth_getLogs` and its expected result.
     pub fn log_query(&self, random: &mut StdRng) -> (String, Value) {
         let from = random.random_range(0..=self.head());
         let to = random.random_range(from..=self.head());

@@ -1,4 +1,4 @@
-//! `foreseal_getFlashblocks`: what the feed told, again.
+//! `foreseal_getFlashblocks`: replays the feed.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::{
     tests::{Bench, data, log_pages::developing, settings},
 };
 
-/// A page with its flashblocks unparsed.
+/// Reads a page with its flashblocks unparsed.
 fn page(bench: &Bench, cursor: &Value, limit: u64) -> (Vec<String>, Value, bool) {
     #[derive(serde::Deserialize)]
     struct Page {
@@ -26,7 +26,7 @@ fn page(bench: &Bench, cursor: &Value, limit: u64) -> (Vec<String>, Value, bool)
     (flashblocks.iter().map(|text| text.get().to_owned()).collect(), cursor, complete)
 }
 
-/// All pages behind a cursor.
+/// Reads all pages after a cursor.
 fn replay(bench: &Bench, mut cursor: Value, limit: u64) -> (Vec<String>, Value) {
     let mut all = Vec::new();
     loop {
@@ -56,7 +56,7 @@ fn replayed_equals_live(bench: &mut Bench, blocks: u64) {
     while bench.view().latest().number() < blocks {
         step(bench, &mut streams, &mut workload, 2);
     }
-    // What is stored may leave memory with the next block.
+    // Stored blocks may leave memory with the next block.
     bench.api.node().drain().unwrap();
     let sealed = bench.view().latest().number();
     while bench.view().latest().number() == sealed {
@@ -66,7 +66,7 @@ fn replayed_equals_live(bench: &mut Bench, blocks: u64) {
     assert!(live.len() as u64 > 5 * blocks);
     for limit in [1, 7, 1_000] {
         let (again, cursor) = replay(bench, genesis(bench), limit);
-        // The first step was there before the subscription.
+        // The first step existed before the subscription.
         assert!(again[1..] == live, "byte for byte, {limit} a page");
         assert_eq!(cursor, page(bench, &Value::Null, 1).1);
     }
@@ -81,7 +81,7 @@ fn a_replay_from_genesis_is_what_was_told_live() {
     replayed_equals_live(&mut Bench::new(4), 4);
 }
 
-/// A node with two blocks in memory.
+/// Creates a node with two blocks in memory.
 fn forgetful() -> Bench {
     let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(4));
     let recent = Recent { blocks: 2, transactions: 10_000 };

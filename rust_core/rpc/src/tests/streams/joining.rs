@@ -1,4 +1,4 @@
-//! Where a subscription begins, and what becomes of it when something goes wrong.
+//! Start of a subscription, and its end after a failure.
 
 use std::{panic::AssertUnwindSafe, time::Duration};
 
@@ -62,7 +62,7 @@ fn what_is_on_its_way_to_others_is_not_told_to_whoever_joins_behind_it() {
     }
 }
 
-/// The feed keeps some hundreds of views for a pump that does not take them, then it joins them.
+/// The feed queues some hundreds of views for a pump that takes none, then merges them.
 #[test]
 fn views_that_the_feed_passed_over_are_told_and_not_to_whoever_joined_at_them() {
     let mut bench = Bench::new(2);
@@ -92,7 +92,7 @@ fn views_that_the_feed_passed_over_are_told_and_not_to_whoever_joined_at_them() 
     assert!(before < 10);
 }
 
-/// The feed joins what waits there. What the pump has taken is joined with nothing any more, so it takes little.
+/// The feed merges waiting views. Taken views can no longer be merged, so the pump takes few.
 #[test]
 fn a_pump_that_is_slower_than_the_chain_does_not_pile_up_views() {
     let mut bench = Bench::new(2);
@@ -116,7 +116,7 @@ fn a_pump_that_is_slower_than_the_chain_does_not_pile_up_views() {
     assert!(page["complete"] == json!(true) && page["flashblocks"] == json!(steps(&streams, &joined)));
 }
 
-/// Two who begin at one place, with a way there and back between them.
+/// Two subscribers start at the same position; between them the chain leaves it and returns.
 #[test]
 fn whoever_joins_at_a_place_that_the_chain_came_back_to_is_not_told_the_way_back() {
     let mut bench = Bench::developing(2);
@@ -131,7 +131,7 @@ fn whoever_joins_at_a_place_that_the_chain_came_back_to_is_not_told_the_way_back
     assert_eq!(bench.ask("evm_revert", &json!([snapshot]).to_string()), json!(true));
     assert_eq!(place(&bench), begun);
     let second = streams.subscribe(&json!(["foreseal_feed"]));
-    // More than the feed keeps: the view at which the second began is joined with those after it.
+    // More than the feed queues: the view at which the second one started is merged with later ones.
     for _ in 0..300 {
         bench.submit(&workload.next_transaction());
         bench.tick();
@@ -143,7 +143,7 @@ fn whoever_joins_at_a_place_that_the_chain_came_back_to_is_not_told_the_way_back
     assert!(of_second == of_first[2..]);
 }
 
-/// The node's first views may come before the pump takes for the first time.
+/// The node may publish its first views before the pump takes for the first time.
 #[test]
 fn a_subscription_made_before_the_pump_runs_begins_where_it_was_made() {
     let mut bench = Bench::new(2);

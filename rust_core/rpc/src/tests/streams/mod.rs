@@ -1,4 +1,4 @@
-//! Subscriptions: what they are told is what the methods answer.
+//! Subscriptions: their messages equal the results of the methods.
 
 mod flashblocks;
 mod joining;
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use super::Bench;
 use crate::{Limits, Notice, Pump, RpcError, Subscribed, Subscriptions};
 
-/// The pump of a bench, and everything that it ever said.
+/// Pump of a bench, and all notices that it has delivered.
 struct Streams {
     subscriptions: Arc<Subscriptions>,
     pump: Pump,
@@ -25,12 +25,12 @@ struct Streams {
 impl Streams {
     fn new(bench: &Bench) -> Self {
         let mut streams = Self::asleep(bench);
-        // From here on the feed keeps what happens.
+        // From here on the feed records changes.
         streams.tell();
         streams
     }
 
-    /// With a pump that has not run yet.
+    /// Creates streams with a pump that has not run yet.
     fn asleep(bench: &Bench) -> Self {
         Self::with_terms(bench, Limits::default().terms)
     }
@@ -52,7 +52,7 @@ impl Streams {
         subscribed.unwrap_or_else(|| panic!("{params}: the cursor is not the newest step"))
     }
 
-    /// Has the pump tell everything that happened.
+    /// Delivers all pending entries.
     fn tell(&mut self) {
         while self.pump.take(Duration::ZERO) {
             let said = &mut self.said;
@@ -60,7 +60,7 @@ impl Streams {
         }
     }
 
-    /// What a subscription was told so far, unparsed.
+    /// Returns the messages of a subscription so far, unparsed.
     fn texts(&self, subscribed: &Subscribed) -> Vec<String> {
         let mine =
             self.said.iter().filter(|n| n.channel == subscribed.channel && n.sequence >= subscribed.start);
@@ -71,7 +71,7 @@ impl Streams {
         self.texts(subscribed).iter().map(|text| serde_json::from_str(text).unwrap()).collect()
     }
 
-    /// Whether a subscription was told that it lost something.
+    /// Returns `true` if a notice reported lost messages to a subscription.
     fn lost(&self, subscribed: &Subscribed) -> bool {
         let mine =
             self.said.iter().filter(|n| n.channel == subscribed.channel && n.sequence >= subscribed.start);
@@ -79,7 +79,7 @@ impl Streams {
     }
 }
 
-/// Submits `count` transactions, takes the step, and has it told.
+/// Submits `count` transactions, produces a step, and delivers it.
 fn step(bench: &mut Bench, streams: &mut Streams, workload: &mut Workload, count: usize) {
     for _ in 0..count {
         bench.submit(&workload.next_transaction());
@@ -96,7 +96,7 @@ fn bytes(value: &Value) -> String {
     value.as_str().unwrap().to_owned()
 }
 
-/// The step that a message of the feed or a heartbeat names, as a cursor.
+/// Returns the step of a feed message or heartbeat as a cursor.
 fn cursor(message: &Value) -> Value {
     json!({"block": message["number"], "index": message["index"], "hash": message["hash"]})
 }

@@ -1,4 +1,4 @@
-//! Transactions as they enter the pool.
+//! Transactions that enter the pool.
 
 use foreseal_pool::PoolConfig;
 use foreseal_testkit::Fees;
@@ -29,7 +29,7 @@ fn each_transaction_is_told_once_as_it_enters_whatever_becomes_of_it() {
         let hash = transfer(&bench, nonce);
         expected.push(pooled(&bench, &hash));
     }
-    // One is replaced and all are executed before the pump looks.
+    // One is replaced and all are executed before the pump reads the pool.
     let wallet = bench.wallets[0].clone();
     let fees = Fees { max_fee: 4 * Fees::default().max_fee, tip: 4 * Fees::default().tip };
     let replacing = json!(bench.submit(&wallet.transfer(3, wallet.address, 2, fees)));

@@ -1,5 +1,6 @@
-//! Subscriptions that are made while blocks are sealed and undone: producer, pump, event loop and clients in many orders of
-//! their atomic actions. Every subscriber must see every step from its start on once and in order.
+//! Subscriptions that start while blocks are sealed and unwound. The atomic actions of producer, pump, event
+//! loop and clients run in many orders. Every subscriber must see every step from its start on exactly once
+//! and in order.
 
 use std::{collections::HashSet, path::Path, time::Duration};
 
@@ -16,36 +17,36 @@ use crate::{
     tests::{Bench, settings},
 };
 
-/// What one actor does at once.
+/// Atomic action of one actor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Act {
-    /// A transaction enters the pool, and a step has it.
+    /// A transaction enters the pool and is included in a step.
     Step,
-    /// The block being built is sealed.
+    /// Seals the pending block.
     Seal,
-    /// The newest sealed block is undone, and with it the one being built.
+    /// Unwinds the newest sealed block, and the pending one with it.
     Unwind,
-    /// The newest sealed block makes way for an empty one.
+    /// Replaces the newest sealed block by an empty one.
     Reorg,
-    /// The pump takes what the feed has.
+    /// The pump takes the entries of the feed.
     Take,
-    /// The pump tells the channels about one entry.
+    /// The pump delivers one entry to the channels.
     Deliver,
-    /// The event loop hands to the clients what the pump has pushed.
+    /// The event loop sends the pump's notices to the clients.
     Drain,
-    /// The client with this number reads a page.
+    /// The client with this index reads a page.
     Page(usize),
-    /// The client goes a step on with its subscription.
+    /// The client with this index runs the next step of its subscription.
     Join(usize),
-    /// The client unsubscribes.
+    /// The client with this index unsubscribes.
     Leave(usize),
 }
 
-/// What a client subscribes to.
+/// Subscription of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wants {
     Feed,
-    /// The feed, from the step that was the newest at first.
+    /// The feed, from the step that was the newest at the start.
     FeedFromCursor,
     Heads,
 }
@@ -56,9 +57,9 @@ struct Client {
     joining: Option<Joining>,
     subscribed: Option<Subscribed>,
     left: bool,
-    /// Everything it was told, pages included.
+    /// Received messages, pages included.
     told: Vec<Value>,
-    /// How many steps and heads there had been when it was answered.
+    /// Number of steps and heads when the subscription was confirmed.
     answered: (usize, usize),
 }
 
@@ -66,21 +67,21 @@ struct Client {
 struct World<'b> {
     bench: &'b mut Bench,
     streams: Streams,
-    /// Pushed by the pump, not yet drained.
+    /// Notices from the pump that the event loop has not sent yet.
     pushed: Vec<Notice>,
     clients: Vec<Client>,
     first: u64,
-    /// The steps that there were at first.
+    /// Steps that existed at the start.
     begun: Vec<B256>,
     chain: Vec<Place>,
     sealed: Vec<B256>,
-    /// What a reader of the chain saw happen: each step as it came and as it went.
+    /// Changes seen by a reader of the chain: each step, and whether it was removed.
     steps: Vec<(B256, bool)>,
-    /// Each sealed block as it came.
+    /// Each sealed block when it appeared.
     heads: Vec<B256>,
 }
 
-/// The steps from block `first` on, and the sealed blocks.
+/// Returns the steps from block `first` on, and the sealed blocks.
 fn chain(bench: &Bench, first: u64) -> (Vec<Place>, Vec<B256>) {
     let view = bench.view();
     let (mut steps, mut sealed) = (Vec::new(), Vec::new());
@@ -164,7 +165,7 @@ impl<'b> World<'b> {
         self.look();
     }
 
-    /// Notes what happened to the chain.
+    /// Records the changes of the chain.
     fn look(&mut self) {
         let (chain, sealed) = chain(self.bench, self.first);
         let kept = common(&self.chain, &chain);
@@ -229,7 +230,7 @@ impl<'b> World<'b> {
         }
     }
 
-    /// Lets everybody come to an end, with another block after all have joined.
+    /// Completes all clients, with one more block after all have joined.
     fn finish(&mut self) {
         while let Some(client) = self.clients.iter().position(|client| client.subscribed.is_none()) {
             self.page(client);
@@ -262,7 +263,8 @@ impl<'b> World<'b> {
         }
     }
 
-    /// What it holds in the end is the chain, and each step that it was told of fitted what it held.
+    /// Checks that the client's steps equal the chain in the end, and that each step it received followed the
+    /// ones it had.
     fn check_reader(&self, client: &Client) {
         let mut held = self.begun.clone();
         for message in client.told.iter().filter(|message| message["heartbeat"].is_null()) {
@@ -284,18 +286,18 @@ fn hash(message: &Value, field: &str) -> B256 {
     message[field].as_str().unwrap().parse().unwrap()
 }
 
-/// Steps, each with whether it was undone.
+/// Returns the steps, each with its `removed` flag.
 fn steps(messages: &[Value]) -> Vec<(B256, bool)> {
     let steps = messages.iter().filter(|message| message["heartbeat"].is_null());
     steps.map(|message| (hash(message, "hash"), message["removed"] == json!(true))).collect()
 }
 
-/// Whoever left was told the beginning.
+/// Compares the received messages. A client that left has received a prefix.
 fn is_told<T: PartialEq>(told: &[T], expected: &[T], left: bool) -> bool {
     if left { expected.starts_with(told) } else { told == expected }
 }
 
-/// Actors with what each does in order, and the clients among them.
+/// Actors, each with its actions in order, and the subscriptions of the clients.
 struct Scenario {
     scripts: Vec<Vec<Act>>,
     clients: Vec<Wants>,
@@ -314,7 +316,7 @@ impl Scenario {
         world.check();
     }
 
-    /// Runs every order, depth first. How many there were.
+    /// Runs every order, depth first. Returns the number of orders.
     fn run_all(&self, bench: &mut Bench, schedule: &mut Vec<usize>, left: &mut [usize]) -> usize {
         if left.iter().all(|left| *left == 0) {
             self.run(bench, schedule);
@@ -355,7 +357,8 @@ impl Scenario {
     }
 }
 
-/// A development node with some blocks, in memory where the system has a file system for that: it syncs every step.
+/// Creates a development node with some blocks. Its data is in memory where `/dev/shm` exists, because it
+/// syncs every step.
 fn bench() -> Bench {
     let memory = Path::new("/dev/shm");
     let datadir = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.unwrap();

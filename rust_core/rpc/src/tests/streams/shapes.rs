@@ -1,4 +1,4 @@
-//! Each kind of message beside the method that answers the same.
+//! Compares each kind of message with the result of the corresponding method.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::{
 
 type Turn<'a> = &'a mut dyn FnMut(&mut Bench, &mut Streams);
 
-/// Steps of a block, with transactions of every kind, each step told as it came.
+/// Produces steps of a block with transactions of every type, and calls `test` for each.
 fn each_step(test: &mut dyn FnMut(&mut Bench, &mut Streams, Turn<'_>)) {
     let mut bench = Bench::new(4);
     let mut streams = Streams::new(&bench);
@@ -66,7 +66,7 @@ fn logs_are_those_of_eth_get_logs_and_pending_logs_those_up_to_their_block_hash(
             turn(bench, streams);
             let block = bench.ask("eth_getBlockByNumber", r#"["pending",false]"#);
             for log in &streams.messages(&subscribed[0].1)[before..] {
-                // At a seal the last step of the block before may have some, too.
+                // At a seal, the last step of the previous block may have some, too.
                 if log["blockNumber"] == block["number"] {
                     assert_eq!(log["blockHash"], block["hash"], "logs carry the hash of their step");
                 }

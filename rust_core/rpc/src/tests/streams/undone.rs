@@ -1,4 +1,4 @@
-//! What was told and then undone is told again with `removed`, the newest first.
+//! Messages of reorged steps are sent again with `removed`, newest first.
 
 use foreseal_node::{Development, Recent, Settings, StoreSettings};
 use foreseal_testkit::Wallet;
@@ -10,7 +10,7 @@ use crate::{
     tests::{Bench, log_pages::developing, settings},
 };
 
-/// `messages` as they are taken back.
+/// Returns `messages` in the form in which they are removed.
 fn taken_back(messages: &[Value]) -> Vec<Value> {
     let remove = |message: &Value| {
         if message.is_string() {
@@ -60,7 +60,7 @@ fn an_unwind_takes_back_steps_and_sealed_blocks_the_newest_first() {
     };
     let before = told(&streams);
     assert!(before.iter().all(|messages| messages.len() > 1));
-    // Blocks 2 and 3 go. What was told of block 2 before the subscription began is taken back as well.
+    // Blocks 2 and 3 are unwound. Steps of block 2 from before the subscription are removed as well.
     bench.api.node().control(|writer| writer.unwind(1)).unwrap();
     streams.tell();
     let after = told(&streams);
@@ -84,7 +84,7 @@ fn an_unwind_takes_back_steps_and_sealed_blocks_the_newest_first() {
     );
     assert!(removed.len() as u64 > begun.index, "also the steps before the subscription");
 
-    // The next blocks are told as ever.
+    // The next blocks are delivered as usual.
     let heads = streams.messages(&subscribed[6]).len();
     bench.seal();
     streams.tell();
@@ -93,7 +93,7 @@ fn an_unwind_takes_back_steps_and_sealed_blocks_the_newest_first() {
     assert_eq!((messages.len(), &messages[heads]["hash"]), (heads + 1, &sealed["hash"]));
 }
 
-/// The pump may look at a view that an unwind has overtaken by then: its blocks are no longer in the store.
+/// The pump may read a view that an unwind has made unavailable: its blocks are no longer in the store.
 #[test]
 fn a_pump_that_is_far_behind_tells_what_came_of_it_all() {
     let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(3));

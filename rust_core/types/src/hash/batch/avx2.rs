@@ -1,4 +1,4 @@
-//! Four states at a time with AVX2.
+//! Four Keccak states at a time with AVX2.
 
 use std::arch::x86_64::{
     __m256i, _mm256_andnot_si256, _mm256_loadu_si256, _mm256_or_si256, _mm256_set1_epi64x,

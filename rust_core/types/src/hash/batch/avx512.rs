@@ -1,4 +1,4 @@
-//! Eight states at a time with AVX-512F.
+//! Eight Keccak states at a time with AVX-512F.
 
 use std::arch::x86_64::{
     __m512i, _mm512_loadu_epi64, _mm512_rol_epi64, _mm512_set_epi64, _mm512_set1_epi64, _mm512_setzero_si512,
@@ -16,9 +16,9 @@ const XOR3: i32 = 0x96;
 /// Truth table of `a ^ (!b & c)`.
 const CHI: i32 = 0xd2;
 
-/// Of two vectors the quarters 0 and 2.
+/// Shuffle mask that selects quarters 0 and 2 of each of two vectors.
 const EVEN: i32 = 0x88;
-/// Of two vectors the quarters 1 and 3.
+/// Shuffle mask that selects quarters 1 and 3 of each of two vectors.
 const ODD: i32 = 0xdd;
 
 /// Absorbs one block into each state.
@@ -48,7 +48,7 @@ pub(super) fn absorb(states: &mut States<8>, blocks: &[&Block; 8]) {
     }
 }
 
-/// Eight words of each block from byte `FROM` on, the same word of all the blocks in one vector.
+/// Returns eight words of each block starting at byte `FROM`; each vector holds the same word of all blocks.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn words_of<const FROM: usize>(blocks: &[&Block; 8]) -> [__m512i; 8] {
@@ -72,7 +72,7 @@ fn last_words(blocks: &[&Block; 8]) -> __m512i {
     _mm512_set_epi64(word(7), word(6), word(5), word(4), word(3), word(2), word(1), word(0))
 }
 
-/// Rows to columns: first pairs of words, then pairs of those, then halves.
+/// Transposes rows to columns: first pairs of words, then pairs of those pairs, then halves.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn transpose(rows: &[__m512i; 8]) -> [__m512i; 8] {

@@ -1,6 +1,6 @@
-//! Keccak-f[1600] (FIPS 202, section 3.3), written once over the vector operations of each instruction set.
+//! Keccak-f[1600] (FIPS 202, section 3.3), written once for the vector operations of every instruction set.
 
-/// Constants of the iota step.
+/// Round constants of the iota step.
 pub(super) const ROUND_CONSTANTS: [i64; 24] = [
     0x0000_0000_0000_0001,
     0x0000_0000_0000_8082,
@@ -28,8 +28,8 @@ pub(super) const ROUND_CONSTANTS: [i64; 24] = [
     0x8000_0000_8000_8008_u64.cast_signed(),
 ];
 
-/// All rounds over `$a`, an array of 25 vectors. `xor`, `xor5`, `chi`, `splat` are functions and `rotate` is a macro of
-/// the place where this is used.
+/// Runs all rounds over `$a`, an array of 25 vectors. The calling module provides the functions `xor`,
+/// `xor5`, `chi_row` and `splat` and the macro `rotate`.
 macro_rules! permute {
     ($a:ident) => {
         for constant in ROUND_CONSTANTS {

@@ -1,17 +1,17 @@
-//! The sponge over N states side by side.
+//! The sponge over N states in parallel.
 
 use alloy_primitives::{B256, keccak256};
 
-/// Bytes absorbed per permutation by keccak-256.
+/// Bytes that keccak-256 absorbs per permutation.
 pub(super) const RATE: usize = 136;
 
 pub(super) type Block = [u8; RATE];
 
-/// N states: the same word of all of them lies together, as one vector.
+/// N states, interleaved: the same word of all states forms one vector.
 #[repr(align(64))]
 pub(super) struct States<const N: usize>(pub [[u64; N]; 25]);
 
-/// Hashes N inputs at a time, those with as many blocks together.
+/// Hashes N inputs at a time, grouping those with an equal number of blocks.
 pub(super) fn hash_groups<const N: usize>(
     inputs: &[&[u8]],
     outputs: &mut [B256],
@@ -53,7 +53,7 @@ fn hash_group<const N: usize>(
     for turn in 0..=longest {
         let blocks: [&Block; N] = std::array::from_fn(|lane| whole[lane].get(turn).unwrap_or(&last[lane]));
         absorb(&mut states, &blocks);
-        // A lane that is done goes on with whatever there is: nobody looks at it again.
+        // A finished lane absorbs its last block again; its state is not read any more.
         for (lane, &at) in group.iter().enumerate().filter(|(lane, _)| whole[*lane].len() == turn) {
             outputs[at] = digest(&states, lane);
         }

@@ -1,4 +1,4 @@
-//! Every path against alloy's keccak-256.
+//! Compares every code path with alloy's keccak-256.
 
 use alloy_primitives::{B256, keccak256};
 use proptest::{collection::vec, prelude::*};
@@ -7,7 +7,7 @@ use super::{keccak_batch, one_by_one};
 
 type Path = (&'static str, fn(&[&[u8]], &mut [B256]));
 
-/// What this processor can run.
+/// Returns the code paths that this processor can run.
 fn paths() -> Vec<Path> {
     let mut paths: Vec<Path> = vec![("chosen", keccak_batch), ("scalar", one_by_one)];
     #[cfg(target_arch = "x86_64")]

@@ -1,0 +1,1 @@
+"""Check of the language of comments, docstrings and documentation pages."""

@@ -1,0 +1,84 @@
+"""Comments and docstrings of Rust and Python sources, and the prose of Markdown."""
+
+import ast
+import io
+import re
+import tokenize
+from collections.abc import Iterator
+from typing import NamedTuple
+
+_RUST = re.compile(
+    r"""(?P<comment>//[^\n]*)|(?P<block>/\*)
+    |(?P<raw>\bb?r(?P<hashes>\#*)"(?:.*?)"(?P=hashes))
+    |(?P<string>"(?:\\.|[^"\\])*")
+    |(?P<character>'(?:\\u\{[^}]*\}|\\x..|\\.|[^\\'\n])')""",
+    re.DOTALL | re.VERBOSE,
+)
+_MARKER = re.compile(r"^(?://[/!]?|/\*[*!]?|\*/?)\s?")
+
+
+class Line(NamedTuple):
+    """A line of prose."""
+
+    number: int
+    text: str
+    is_first: bool
+    """`True` for the first line of a comment, docstring or paragraph."""
+
+
+def rust_prose(source: str) -> Iterator[Line]:
+    """Yield the lines of comments and doc comments."""
+    position, last = 0, 0
+    while found := _RUST.search(source, position):
+        position = found.end()
+        if found["block"]:
+            position = _block_end(source, found.end())
+        elif not found["comment"]:
+            continue
+        number = source.count("\n", 0, found.start()) + 1
+        before = source[source.rfind("\n", 0, found.start()) + 1 : found.start()]
+        continues = bool(found["comment"]) and last == number - 1 and not before.strip()
+        for offset, text in enumerate(source[found.start() : position].splitlines()):
+            yield Line(number + offset, _MARKER.sub("", text.strip()), not continues and not offset)
+        last = number if not before.strip() else 0
+
+
+def _block_end(source: str, position: int) -> int:
+    """Return the end of a block comment, which may contain others, from behind its opening on."""
+    depth = 1
+    while depth and (found := re.compile(r"/\*|\*/").search(source, position)):
+        depth += 1 if found[0] == "/*" else -1
+        position = found.end()
+    return position if depth == 0 else len(source)
+
+
+def python_prose(source: str) -> Iterator[Line]:
+    """Yield the lines of docstrings, those of attributes included, and of comments."""
+    for node in ast.walk(ast.parse(source)):
+        for statement in getattr(node, "body", None) or () if not isinstance(node, ast.Lambda | ast.IfExp) else ():
+            if not isinstance(statement, ast.Expr) or not isinstance(statement.value, ast.Constant):
+                continue
+            if isinstance(text := statement.value.value, str):
+                for offset, line in enumerate(text.splitlines()):
+                    yield Line(statement.lineno + offset, line.strip(), not offset)
+    last = 0
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            number, stands_alone = token.start[0], not token.line[: token.start[1]].strip()
+            yield Line(number, token.string.lstrip("#: "), not (stands_alone and last == number - 1))
+            last = number if stands_alone else 0
+
+
+def markdown_prose(source: str) -> Iterator[Line]:
+    """Yield the lines outside code blocks and generated parts."""
+    is_code = is_generated = False
+    before = ""
+    for number, line in enumerate(source.splitlines(), 1):
+        text = line.strip()
+        if text.startswith("```"):
+            is_code = not is_code
+        elif text.startswith("<!--"):
+            is_generated = text != "<!-- end -->"
+        elif not (is_code or is_generated):
+            yield Line(number, text, not before)
+        before = text
