@@ -22,8 +22,7 @@ class Origins:
     """Origins of pages that may read responses (CORS) and open WebSockets."""
 
     def __init__(self, names: frozenset[str], *, loopback: bool) -> None:
-        """Accept pages of `names`. With `loopback`, also accept loopback origins and reject pages of all other origins.
-        """
+        """Accept pages of `names`. With `loopback`, also accept loopback origins and reject pages of all other origins."""
         self.is_open = bool(names) or loopback
         """True if pages of any origin may call."""
         self.is_strict = loopback

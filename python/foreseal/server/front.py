@@ -1,5 +1,4 @@
-"""Runs one application in this process until a signal ends it: alone, as one of several workers, or without endpoint.
-"""
+"""Runs one application in this process until a signal ends it: alone, as one of several workers, or without endpoint."""
 
 import asyncio
 import signal
