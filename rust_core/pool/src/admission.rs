@@ -51,7 +51,7 @@ impl Contents {
     ///
     /// # Errors
     ///
-    /// Returns the first check that fails. The contents are then unchanged.
+    /// Returns the error of the first check that fails. The contents are then unchanged.
     pub(crate) fn admit<H: PendingHead + ?Sized>(
         &mut self,
         submission: Submission,

@@ -46,8 +46,7 @@ impl Fees {
         let pairs = [
             (self.max_fee, pooled.max_fee),
             (self.tip, pooled.tip),
-            // Without blobs the blob fee counts as zero: only another blob transaction replaces a blob
-            // transaction.
+            // Without blobs it counts as zero: only another blob transaction outbids a nonzero blob fee.
             (self.blob_fee.unwrap_or(0), pooled.blob_fee.unwrap_or(0)),
         ];
         pairs.iter().all(|&(new, old)| raised_by_a_tenth(new, old) || mutant!("skip-price-bump"))

@@ -85,7 +85,7 @@ impl Pool {
     ///
     /// # Errors
     ///
-    /// Returns the first check that fails. The pool is then unchanged.
+    /// Returns the error of the first check that fails. The pool is then unchanged.
     pub fn add<H>(&self, submission: Submission, head: impl FnOnce() -> H) -> Result<Added, PoolError>
     where
         H: Deref,
@@ -145,8 +145,7 @@ impl Pool {
     /// Applies a published step, or any other change of the pending state.
     ///
     /// The `included` transactions leave, and senders whose account changed are checked again. A transaction
-    /// whose sender can no longer pay waits. A transaction whose nonce was used otherwise is dropped and
-    /// returned.
+    /// whose sender can no longer pay waits. If something else used its nonce, it is dropped and returned.
     pub fn on_step(&self, included: &[Arc<Transaction>], diff: &StateDiff) -> Vec<Dropped> {
         let included: B256HashSet = included.iter().map(|transaction| transaction.hash()).collect();
         let mut dropped = Vec::new();
@@ -248,8 +247,8 @@ impl Pool {
         self.lock().arrived.whole_since(from)
     }
 
-    /// Returns the sender's next nonce: the first one at or above `state_nonce` that no pooled transaction
-    /// uses.
+    /// Returns the sender's next nonce: the first one at or above `state_nonce` that no transaction in
+    /// the pool uses.
     pub fn next_nonce(&self, sender: &Address, state_nonce: u64) -> u64 {
         let contents = self.lock();
         contents.senders.get(sender).map_or(state_nonce, |queue| queue.next_nonce(state_nonce))

@@ -24,7 +24,7 @@ type PooledEnvelope = EthereumTxEnvelope<TxEip4844WithSidecar<Sidecar>>;
 ///
 /// # Errors
 ///
-/// Returns the first check that fails.
+/// Returns the error of the first check that fails.
 pub fn decode_submission(raw: &[u8], rules: &Rules) -> Result<Submission, PoolError> {
     decode(raw, rules, Origin::Submitted)
 }
@@ -35,7 +35,7 @@ pub fn decode_submission(raw: &[u8], rules: &Rules) -> Result<Submission, PoolEr
 ///
 /// # Errors
 ///
-/// Returns the first check that fails.
+/// Returns the error of the first check that fails.
 pub fn impersonated_submission(transaction: Transaction, rules: &Rules) -> Result<Submission, PoolError> {
     let (size, limit) = (transaction.encoded().len(), rules.max_bytes(transaction.kind()));
     if size > limit {
