@@ -178,7 +178,7 @@ class TierFilters:
             made.set_result(outcome)
 
     def _room_for(self, caller: Meter | None) -> int | RpcError | None:
-        """Return the filter to evict for a new one of a caller, None if there is room, or the error of a reached limit."""
+        """Return the filter to evict for a new one of a caller, None if there is room, or the error of a limit."""
         table, most = self.table, self._caller_most
         own = table.count(caller, self._tier)
         if most is not None and own >= most:

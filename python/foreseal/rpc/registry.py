@@ -44,7 +44,7 @@ class Registry:
         return register
 
     def call(self, name: str, params: bytes) -> Outcome | asyncio.Future[Outcome]:
-        """Run a registered method. The outcome is -32602 for wrong params, -32603 for any exception except `RpcError`."""
+        """Run a registered method. The outcome is -32602 for wrong params, -32603 for an exception but `RpcError`."""
         function, signature = self.methods[name]
         arguments = orjson.loads(params)
         try:

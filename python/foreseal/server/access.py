@@ -22,9 +22,9 @@ class Origins:
     """Origins of pages that may read responses (CORS) and open WebSockets."""
 
     def __init__(self, names: frozenset[str], *, loopback: bool) -> None:
-        """Accept pages of `names`. With `loopback`, also accept loopback origins and reject pages of all other origins."""
+        """Accept pages of `names`. With `loopback`, accept loopback origins too and reject pages of all others."""
         self.is_open = bool(names) or loopback
-        """True if pages of any origin may call."""
+        """True if pages of some origin may call."""
         self.is_strict = loopback
         """True if requests of pages of other origins are rejected, instead of answered without CORS headers."""
         self._any = "*" in names

@@ -38,7 +38,7 @@ def parse_admin_address(text: str) -> tuple[str, int] | Path:
 
 
 def is_loopback(host: str) -> bool:
-    """Return True if only this machine can connect to `host`; a name other than localhost may resolve to any address."""
+    """Return True if only this machine can connect to `host`; names but localhost may resolve to any address."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

@@ -1,4 +1,4 @@
-"""Runs one application in this process until a signal ends it: alone, as one of several workers, or without endpoint."""
+"""Run one application in this process until a signal ends it: alone, as a worker, or without endpoint."""
 
 import asyncio
 import signal

@@ -70,7 +70,7 @@ class Listener:
         return not self.serving.done()
 
     async def stop(self, seconds: float = STOP_TIME) -> None:
-        """Accept no more connections and wait for the end, at most `seconds`. Raises the error that ended the server."""
+        """Accept no more connections and wait for the end, at most `seconds`. Raises the error of the server."""
         if self.serving is None:
             return
         if not self.serving.done():

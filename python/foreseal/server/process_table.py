@@ -1,4 +1,4 @@
-"""Metrics of the processes of a node, written by the supervisor, read by the others. Needs only the standard library."""
+"""Metrics of the processes of a node, written by the supervisor, read by the others. Standard library only."""
 
 import fcntl
 import mmap

@@ -95,7 +95,7 @@ class AddressAccount:
         self.work = work
 
     def spend(self, units: int, now: float) -> float:
-        """Spend protocol work; return the seconds until the bucket is no longer overdrawn, 0 for an unlimited address."""
+        """Spend protocol work; return the seconds until the bucket is even again, 0 for an unlimited address."""
         return self.work.spend(units, now) if self.is_limited else 0.0
 
 
@@ -128,7 +128,7 @@ class ConnectionTable:
         return WorkBucket(self.limits.address_work / _PART, now)
 
     def has_room(self, account: AddressAccount) -> bool:
-        """Return True if an address may open another connection; an idle or slow one of its own may be evicted for it."""
+        """Return True if an address may open another connection; an idle or slow one of its own may be evicted."""
         if account.is_limited and len(account.connections) + account.handshakes >= self.limits.address_connections:
             candidates = [one for one in account.connections if one.rank()]
             if not candidates:

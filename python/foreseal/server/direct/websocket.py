@@ -264,7 +264,7 @@ class DirectWebSocket(asyncio.Protocol):
         return True
 
     def notify_now(self, prefix: bytes, messages: Messages) -> bool:
-        """Send each message after a prefix unless the client is behind or they are long; return True if they were sent."""
+        """Send each message after a prefix unless the client is behind or they are long; return True if sent."""
         if self._blocked or self.server is not Side.OPEN or messages.size > _COPIED or self._transport.is_closing():
             return False
         pieces = messages.pieces.get(len(prefix))

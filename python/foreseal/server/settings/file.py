@@ -20,7 +20,7 @@ class File:
     """Settings in a file. `given` has the valid ones, `problems` one line for each error."""
 
     def __init__(self, path: Path, command: Command | None) -> None:
-        """Read it for `command`; None accepts settings of any command. Raises `SettingsError` if it is not a TOML file."""
+        """Read it for `command`; None accepts settings of any command. Raises `SettingsError` if it is no TOML."""
         self.given: dict[str, Given] = {}
         self.problems: list[str] = []
         self._path = path

@@ -54,7 +54,7 @@ class Gathered:
             raise SettingsError(f"{error}{self._named(error.keys)}", *error.keys) from None
 
     def _has_dev_chain(self) -> bool:
-        """Return True if the chain is the development genesis. Raises `SettingsError` if its settings have no effect."""
+        """Return True if the chain is the development genesis. Raises `SettingsError` for settings without effect."""
         if self.command == "run":
             return False
         shaping, genesis = self.given("dev"), self.values["node.genesis"]
@@ -109,7 +109,7 @@ def from_environment(environment: Mapping[str, str]) -> Settings:
 
 
 def _of_environment(command: Command, environment: Mapping[str, str]) -> dict[str, Given]:
-    """Read settings from FORESEAL_* variables; empty ones are unset. Raises `SettingsError`, also for an unknown one."""
+    """Read settings from FORESEAL_* variables; empty ones are unset. Raises `SettingsError`, also for unknown ones."""
     settings = {setting.variable: setting for setting in TABLE.values()}
     given = {}
     for variable in sorted(environment):
