@@ -35,8 +35,7 @@ def check(path: str, source: str) -> Iterator[Finding]:
     """Yield what breaks the rules in a file."""
     suffix = PurePosixPath(path).suffix
     for line in READERS[suffix](source):
-        # A heading, an item or a cell of Markdown may open with any word.
-        opening = find_opening(line.text) if line.is_first and suffix != ".md" else None
+        opening = find_opening(line.text) if line.is_first else None
         if opening is not None:
             yield Finding(path, line.number, f'opens with "{opening}": begin with a verb or a noun phrase')
         for word in find_words(line.text):

@@ -14,6 +14,7 @@ _RUST = re.compile(
     |(?P<character>'(?:\\u\{[^}]*\}|\\x..|\\.|[^\\'\n])')""",
     re.DOTALL | re.VERBOSE,
 )
+_ITEM = re.compile(r"^(?:[*-]|\d+\.|#+) ")
 _MARKER = re.compile(r"^(?://[/!]?|/\*[*!]?|\*/?)\s?")
 
 
@@ -80,5 +81,6 @@ def markdown_prose(source: str) -> Iterator[Line]:
         elif text.startswith("<!--"):
             is_generated = text != "<!-- end -->"
         elif not (is_code or is_generated):
-            yield Line(number, text, not before)
+            begun = _ITEM.sub("", text)
+            yield Line(number, begun, not before or begun != text)
         before = text

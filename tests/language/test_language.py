@@ -33,6 +33,10 @@ def size() -> int:
 
 MARKDOWN = f"""# What it is
 
+* Such an item, and
+  what continues it.
+1. Of a list.
+
 The node answers lately, and `whoever` is code.
 
 ```sh
@@ -71,7 +75,13 @@ def test_planted_examples_in_python_are_found() -> None:
 
 
 def test_planted_examples_in_markdown_are_found() -> None:
-    assert found("a.md", MARKDOWN) == [(3, '"lately"'), (13, "longer than 120 columns")]
+    assert found("a.md", MARKDOWN) == [
+        (1, 'opens with "What"'),
+        (3, 'opens with "Such"'),
+        (5, 'opens with "Of"'),
+        (7, '"lately"'),
+        (17, "longer than 120 columns"),
+    ]
 
 
 def test_a_finding_names_its_file_and_the_remedy() -> None:

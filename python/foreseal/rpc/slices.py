@@ -1,10 +1,8 @@
 """Time slices for long work on the event loop: one slice in each iteration, round-robin by caller."""
 
 import asyncio
-from collections import deque
 
-Turns = dict[object, deque[asyncio.Future[None]]]
-"""Waiting slices by caller; the first caller is the next one."""
+from foreseal.rpc.round_robin import RoundRobin
 
 
 class Slices:
@@ -16,8 +14,8 @@ class Slices:
 
     def __init__(self) -> None:
         self._is_taken = False
-        self._dedicated: Turns = {}
-        self._public: Turns = {}
+        self._dedicated: RoundRobin[asyncio.Future[None]] = RoundRobin()
+        self._public: RoundRobin[asyncio.Future[None]] = RoundRobin()
 
     async def begin(self, caller: object = None, *, is_public: bool = False) -> None:
         """Wait for a slice of `caller`; `end` must follow in the same iteration of the loop."""
@@ -25,8 +23,8 @@ class Slices:
             self._is_taken = True
             return
         turn = asyncio.get_running_loop().create_future()
-        turns = self._public if is_public else self._dedicated
-        turns.setdefault(caller, deque()).append(turn)
+        waiting = self._public if is_public else self._dedicated
+        waiting.push(caller, turn)
         try:
             await turn
         except asyncio.CancelledError:
@@ -40,14 +38,8 @@ class Slices:
         asyncio.get_running_loop().call_soon(self._next)
 
     def _next(self) -> None:
-        for turns in (self._dedicated, self._public):
-            while turns:
-                caller = next(iter(turns))
-                waiting = turns.pop(caller)
-                turn = waiting.popleft()
-                if waiting:
-                    # The caller goes to the end of the queue.
-                    turns[caller] = waiting
+        for waiting in (self._dedicated, self._public):
+            while (turn := waiting.pop()) is not None:
                 if not turn.done():
                     turn.set_result(None)
                     return

@@ -1,9 +1,9 @@
 """Deferred input of connections: limits the time of each iteration of the event loop."""
 
 import asyncio
-from collections import deque
 from collections.abc import Callable
 
+from foreseal.rpc.round_robin import RoundRobin
 from foreseal.server.direct.table import AddressAccount
 
 # Seconds that one iteration may spend on the input of limited addresses.
@@ -25,12 +25,12 @@ class Backlog:
         # Time at which this iteration exceeds its limit.
         self._end = 0.0
         self._is_scheduled = False
-        # By address; the first address is served next.
-        self._turns: dict[AddressAccount, deque[Pause]] = {}
+        # By address.
+        self._waiting: RoundRobin[Pause] = RoundRobin()
 
     def is_late(self) -> bool:
         """Return True if input must wait: this iteration has exceeded its limit, or other input waits."""
-        if self._turns:
+        if self._waiting:
             return True
         now = self._clock()
         if not self._is_scheduled:
@@ -40,7 +40,7 @@ class Backlog:
 
     def add(self, address: AddressAccount, pause: "Pause") -> None:
         """End this pause when the address is next."""
-        self._turns.setdefault(address, deque()).append(pause)
+        self._waiting.push(address, pause)
         self._schedule()
 
     def _schedule(self) -> None:
@@ -51,17 +51,11 @@ class Backlog:
     def _begin_iteration(self) -> None:
         self._is_scheduled = False
         end = self._clock() + _MAX_ITERATION
-        while self._turns:
-            address = next(iter(self._turns))
-            pauses = self._turns.pop(address)
-            pause = pauses.popleft()
-            if pauses:
-                # The address goes to the end of the queue.
-                self._turns[address] = pauses
+        while (pause := self._waiting.pop()) is not None:
             pause.end_turn()
             if self._clock() > end:
                 break
-        if self._turns:
+        if self._waiting:
             self._schedule()
 
 
