@@ -8,10 +8,13 @@ from language.check import READERS, check, is_checked
 
 ROOT = Path(__file__).resolve().parents[2]
 
+# Tracked files, and new ones that are not ignored.
+_LIST_FILES = ("git", "ls-files", "--cached", "--others", "--exclude-standard")
+
 
 def main() -> int:
-    """Check all files that git tracks."""
-    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    """Check all files of the repository."""
+    listed = subprocess.run(_LIST_FILES, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     paths = [path for path in listed.splitlines() if is_checked(path) and (ROOT / path).exists()]
     if not {Path(path).suffix for path in paths} >= READERS.keys():
         sys.exit("no files to check: is this a clone of the repository?")
