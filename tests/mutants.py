@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TypeVar
 
 ROOT = Path(__file__).resolve().parent.parent
-FEATURE = "foreseal-types/mutants"
+FEATURE = "foreseal-primitives/mutants"
 SWITCH = re.compile(r'\bmutant!\(\s*"([^"]+)"\s*\)')
 SECONDS_PER_TEST = 300
 
@@ -63,7 +63,7 @@ def load() -> list[Mutant]:
 def build(packages: set[str]) -> dict[tuple[str, str], str]:
     """Build the tests of the packages once; return the executables by package and target."""
     # Dependencies are selected too, so that the feature can be named.
-    selected = [argument for package in sorted(packages | {"foreseal-types"}) for argument in ("-p", package)]
+    selected = [argument for package in sorted(packages | {"foreseal-primitives"}) for argument in ("-p", package)]
     command = ["cargo", "test", "--release", "--no-run", "--features", FEATURE, *selected]
     done = subprocess.run(
         [*command, "--message-format=json-render-diagnostics"], cwd=ROOT, stdout=subprocess.PIPE, check=False

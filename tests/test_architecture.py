@@ -10,21 +10,23 @@ ROOT = Path(__file__).resolve().parent.parent
 
 # Crates by layer; a crate may depend on lower layers only.
 CRATES = {
-    "buckets": 0,
-    "load": 0,
+    "cache": 0,
+    "keccak": 0,
+    "loadgen": 0,
+    "rate-limit": 0,
     "scheduler": 0,
-    "types": 0,
-    "trie": 1,
-    "state": 2,
-    "evm": 3,
-    "pool": 3,
-    "store": 3,
-    "journal": 3,
-    "builder": 4,
-    "conformance": 4,
-    "node": 5,
-    "rpc": 6,
-    "py": 7,
+    "primitives": 1,
+    "trie": 2,
+    "state": 3,
+    "evm": 4,
+    "pool": 4,
+    "store": 4,
+    "journal": 4,
+    "builder": 5,
+    "conformance": 5,
+    "node": 6,
+    "rpc": 7,
+    "py": 8,
 }
 # Crates that only tests and benchmarks may use.
 TEST_CRATES = {"testkit", "simulation", "benches", "fuzz"}

@@ -10,12 +10,12 @@ use alloy_primitives::{Address, B256, Bytes, Signature, TxKind, U256, keccak256}
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use foreseal_benches::sized;
 use foreseal_evm::{BlockGas, Executor};
-use foreseal_state::{BlockHashes, State, StateError};
-use foreseal_testkit::{Contract, erc20_balance_slot, erc20_transfer};
-use foreseal_types::{
+use foreseal_primitives::{
     Account, AccountDiff, ChainSpec, ChangedAccount, DEV_CHAIN_ID, DevGenesis, NewCode, StateDiff,
     Transaction, dev_genesis,
 };
+use foreseal_state::{BlockHashes, State, StateError};
+use foreseal_testkit::{Contract, erc20_balance_slot, erc20_transfer};
 use revm::{
     Context, ExecuteCommitEvm, MainBuilder, MainContext,
     bytecode::Bytecode,

@@ -4,7 +4,7 @@ use std::{hint::black_box, time::Duration};
 
 use alloy_primitives::{Address, B256, Bytes, Log, keccak256};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use foreseal_types::{keccak_batch, logs_bloom};
+use foreseal_keccak::{keccak_batch, logs_bloom};
 
 const BATCH: usize = 256;
 

@@ -5,10 +5,10 @@ use std::{hint::black_box, ops::ControlFlow, slice::from_ref, sync::Arc};
 use alloy_primitives::{B256, Bytes, Log};
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use foreseal_benches::sized;
+use foreseal_primitives::{FoundLog, LogFilter, LogPosition, LogSink, StateDiff};
 use foreseal_state::StateChanges;
 use foreseal_store::{Options, Reader, SealedBlock, Store};
 use foreseal_testkit::{LogChain, numbered_contract, numbered_topic, skewed_log};
-use foreseal_types::{FoundLog, LogFilter, LogPosition, LogSink, StateDiff};
 use rand::{SeedableRng, rngs::StdRng};
 use tempfile::{TempDir, tempdir};
 

@@ -10,11 +10,11 @@ use alloy_eips::eip2718::Encodable2718;
 use alloy_primitives::{Address, B256, TxKind, U256, keccak256};
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use foreseal_pool::{PendingHead, Pool, PoolConfig, Rules, Submission, decode_many};
-use foreseal_state::{NoStorage, StateError, StateReader, StorageReader};
-use foreseal_types::{
+use foreseal_primitives::{
     Account, AccountDiff, ChainSpec, ChangedAccount, DEV_CHAIN_ID, DEV_GAS_LIMIT, DevGenesis, StateDiff,
     dev_genesis,
 };
+use foreseal_state::{NoStorage, StateError, StateReader, StorageReader};
 use revm_bytecode::Bytecode;
 
 const POOLED: u64 = 100_000;

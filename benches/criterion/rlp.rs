@@ -7,7 +7,7 @@ use alloy_eips::eip2930::AccessList;
 use alloy_primitives::{Address, Signature, TxKind, U256};
 use alloy_rlp::{Decodable, Encodable};
 use criterion::{Criterion, criterion_group, criterion_main};
-use foreseal_types::Envelope;
+use foreseal_primitives::Envelope;
 
 fn transaction() -> Envelope {
     let unsigned = TxEip1559 {

@@ -7,8 +7,8 @@ use alloy_primitives::B256;
 use criterion::{Criterion, criterion_group, criterion_main};
 use foreseal_journal::{Identity, Journal, Options, RealDisk, Record};
 use foreseal_node::StepSigner;
+use foreseal_primitives::{Flashblock, Promise, PromiseDomain, Transaction};
 use foreseal_testkit::{Fees, Wallet};
-use foreseal_types::{Flashblock, Promise, PromiseDomain, Transaction};
 
 const CHAIN: u64 = 31_337;
 /// Transactions of a step.

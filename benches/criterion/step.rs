@@ -12,9 +12,9 @@ use foreseal_benches::sized;
 use foreseal_builder::{OpenBlock, Opening, Parent};
 use foreseal_journal::{Identity, Journal, Options, RealDisk, Record};
 use foreseal_pool::{PendingHead, Pool, PoolConfig, decode_submission};
+use foreseal_primitives::ChainSpec;
 use foreseal_state::{BlockHashes, State, StateError, StateReader};
 use foreseal_testkit::{Contract, Fees, Wallet, erc20_balance_slot, erc20_transfer, test_genesis};
-use foreseal_types::ChainSpec;
 
 const SENDERS: u64 = 5_000;
 

@@ -6,9 +6,9 @@ use alloy_primitives::{Address, B256, Bytes, U256, keccak256};
 use alloy_trie::{HashBuilder, Nibbles, root::ordered_trie_root_encoded};
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use foreseal_benches::sized;
+use foreseal_primitives::{Account, AccountDiff, ChangedAccount, StateDiff};
 use foreseal_state::State;
 use foreseal_trie::{Change, ListTrie, Trie};
-use foreseal_types::{Account, AccountDiff, ChangedAccount, StateDiff};
 
 fn accounts() -> u64 {
     sized(1_000_000, 20_000)

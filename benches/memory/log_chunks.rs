@@ -4,9 +4,9 @@
 use std::{fs, hint::black_box, time::Instant};
 
 use alloy_primitives::{Bytes, Log};
+use foreseal_primitives::LogFilter;
 use foreseal_store::{Additions, LogIndex, Next};
 use foreseal_testkit::{numbered_contract, numbered_topic, skewed_log};
-use foreseal_types::LogFilter;
 use heed::{CommitOrAbort, Database, Env, EnvFlags, EnvOpenOptions, types};
 use rand::{SeedableRng, rngs::StdRng};
 

@@ -2,8 +2,8 @@
 //! trie_memory`.
 
 use alloy_primitives::{Address, U256, keccak256};
+use foreseal_primitives::{Account, AccountDiff, ChangedAccount, StateDiff};
 use foreseal_state::State;
-use foreseal_types::{Account, AccountDiff, ChangedAccount, StateDiff};
 
 const ACCOUNTS: u64 = 1_000_000;
 /// Accounts inserted per batch, few enough that the batch itself hardly counts.

@@ -4,6 +4,7 @@ use std::{path::Path, sync::Arc, time::Duration};
 
 use alloy_primitives::{B256, Bytes};
 use foreseal_journal::RealDisk;
+use foreseal_keccak::keccak;
 use foreseal_node::{
     Clock, Development, FinalityDepth, Node, Producer, Production, Settings, SteppedClock, StoreSettings,
     Surroundings, View,
@@ -11,7 +12,6 @@ use foreseal_node::{
 use foreseal_pool::PoolConfig;
 use foreseal_rpc::{Api, Key, Limits};
 use foreseal_testkit::{Kinds, Wallet, Workload, counting, test_genesis};
-use foreseal_types::keccak;
 
 /// Accounts that the genesis funds and that send transactions.
 const WALLETS: u64 = 3;

@@ -17,9 +17,9 @@ use foreseal_node::{
 use foreseal_pool::{
     Admission, Pool, PoolConfig, PoolError, PoolEvent, PoolSink, Rules, Waiting, decode_submission,
 };
+use foreseal_primitives::{Change, Flashblock, Override};
 use foreseal_rpc::{Kind, methods};
 use foreseal_testkit::{Fees, Wallet, test_genesis};
-use foreseal_types::{Change, Flashblock, Override};
 use serde_json::json;
 
 use crate::{TestChain, corpus};
@@ -169,7 +169,7 @@ fn blocks(chain: &TestChain, inputs: &mut Inputs) {
         (early.withdrawals, early.uncles) = (None, vec![early.header.clone()]);
         early.transactions = early.transactions.take(early.transactions.len().min(1));
         early.transactions_length =
-            early.transactions.iter().map(|t| foreseal_types::length_in_block(t)).sum();
+            early.transactions.iter().map(|t| foreseal_primitives::length_in_block(t)).sum();
         early.encode(&mut file);
         inputs.entry("imports").or_default().push((format!("blocks-{number}"), file.clone()));
     }

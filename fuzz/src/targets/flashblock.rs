@@ -1,6 +1,6 @@
 //! Steps, as encoded in the journal and the feed.
 
-use foreseal_types::Flashblock;
+use foreseal_primitives::Flashblock;
 
 use super::nothing;
 use crate::{Memory, Target};

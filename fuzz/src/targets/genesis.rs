@@ -1,7 +1,7 @@
 //! Genesis files in geth's format.
 
 use alloy_primitives::B256;
-use foreseal_types::{ChainSpec, ForkPoint, parse_genesis};
+use foreseal_primitives::{ChainSpec, ForkPoint, parse_genesis};
 
 use super::nothing;
 use crate::{Memory, Target};

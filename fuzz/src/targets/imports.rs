@@ -2,7 +2,7 @@
 
 use alloy_rlp::{Decodable, Encodable};
 use foreseal_node::BlockReader;
-use foreseal_types::BlockBytes;
+use foreseal_primitives::BlockBytes;
 
 use super::nothing;
 use crate::{Memory, Target};

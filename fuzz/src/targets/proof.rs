@@ -7,8 +7,8 @@ use std::{
 
 use alloy_primitives::Bytes;
 use alloy_rlp::{Header, PayloadView};
+use foreseal_keccak::keccak;
 use foreseal_trie::{Key, Lookup, NodeSource, Trie, Want, verify_proof};
-use foreseal_types::keccak;
 
 use super::nothing;
 use crate::{Memory, Target};

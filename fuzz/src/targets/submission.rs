@@ -2,10 +2,11 @@
 
 use std::sync::LazyLock;
 
+use foreseal_keccak::keccak;
 use foreseal_pool::{PoolConfig, Rules, decode_submission};
+use foreseal_primitives::{ChainSpec, Transaction};
 use foreseal_rpc::RpcError;
 use foreseal_testkit::test_genesis;
-use foreseal_types::{ChainSpec, Transaction, keccak};
 
 use super::{methods::check_error, nothing};
 use crate::{Memory, Target};

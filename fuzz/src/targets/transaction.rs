@@ -2,7 +2,8 @@
 
 use alloy_consensus::Transaction as _;
 use alloy_eips::eip2718::Encodable2718;
-use foreseal_types::{Transaction, keccak};
+use foreseal_keccak::keccak;
+use foreseal_primitives::Transaction;
 
 use super::nothing;
 use crate::{Memory, Target};

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use alloy_primitives::{B256, Bloom, Bytes};
+use foreseal_primitives::{Receipt, Transaction, length_in_block};
 use foreseal_trie::ListTrie;
-use foreseal_types::{Receipt, Transaction, length_in_block};
 use imbl::Vector;
 
 /// Transactions and receipts so far. A clone shares its structure; appending costs only the appended items.

@@ -6,8 +6,8 @@ use alloy_consensus::Header;
 use alloy_eips::eip4895::Withdrawals;
 use alloy_primitives::B256;
 use foreseal_evm::{BlockBody, EndOfBlock, ExecutionError, Executor, end_block};
+use foreseal_primitives::{Block, ChainSpec, Flashblock, Receipt, SpecId, StateDiff, Transaction, mutant};
 use foreseal_state::{BlockHashes, State};
-use foreseal_types::{Block, ChainSpec, Flashblock, Receipt, SpecId, StateDiff, Transaction, mutant};
 
 use crate::{Body, BuildError, Opening};
 

@@ -6,7 +6,7 @@ use alloy_consensus::{
 };
 use alloy_primitives::{Address, B256, Bytes, U256};
 use foreseal_evm::difficulty_after;
-use foreseal_types::{ChainSpec, ForkPoint, SpecId};
+use foreseal_primitives::{ChainSpec, ForkPoint, SpecId};
 
 use crate::BuildError;
 

@@ -7,8 +7,10 @@ use alloy_consensus::Transaction as _;
 use alloy_primitives::{Address, B256};
 use foreseal_evm::{BlockGas, ExecutionError, Executor, Rejected};
 use foreseal_pool::Best;
+use foreseal_primitives::{
+    Flashblock, MAX_BLOCK_BYTES, Receipt, SpecId, StateDiff, Transaction, length_in_block,
+};
 use foreseal_state::BlockHashes;
-use foreseal_types::{Flashblock, MAX_BLOCK_BYTES, Receipt, SpecId, StateDiff, Transaction, length_in_block};
 
 use crate::{BuildError, OpenBlock, body::blob_gas};
 

@@ -7,9 +7,9 @@ use std::{cell::Cell, sync::Arc, time::Duration};
 use alloy_primitives::{Address, B256, Bytes, U256};
 use foreseal_builder::{BuildError, OpenBlock, Opening, Parent, StepTimes};
 use foreseal_pool::{PendingHead, Pool, PoolConfig, decode_submission};
+use foreseal_primitives::{Account, AccountDiff, ChainSpec, ChangedAccount, Flashblock, StateDiff};
 use foreseal_state::{BlockHashes, State, StateError, StateReader};
 use foreseal_testkit::{Fees, Wallet, test_genesis};
-use foreseal_types::{Account, AccountDiff, ChainSpec, ChangedAccount, Flashblock, StateDiff};
 
 struct NoHashes;
 

@@ -4,12 +4,12 @@ use std::{fmt::Display, sync::Arc};
 
 use alloy_consensus::{Eip658Value, Header, Transaction as _};
 use alloy_primitives::Bloom;
-use foreseal_state::{BlockHashes, State};
-use foreseal_trie::ordered_trie_root;
-use foreseal_types::{
+use foreseal_primitives::{
     Block, BlockBytes, ChainSpec, Receipt, SpecId, StateDiff, Transaction, TransactionError, length_in_block,
     recover_all,
 };
+use foreseal_state::{BlockHashes, State};
+use foreseal_trie::ordered_trie_root;
 
 use crate::{
     error::ExecutionError,

@@ -6,9 +6,9 @@ use alloy_primitives::{
     Address, B256, U256,
     map::{AddressMap, B256Map},
 };
+use foreseal_primitives::{Account, AccountDiff, ChangedAccount, NewCode, StateDiff};
 use foreseal_scheduler::Stopped;
 use foreseal_state::{BlockHashes, StateError, StateReader, StorageReader, analysed};
-use foreseal_types::{Account, AccountDiff, ChangedAccount, NewCode, StateDiff};
 use revm::{
     Database,
     bytecode::Bytecode,

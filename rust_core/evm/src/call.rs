@@ -2,7 +2,7 @@
 
 use alloy_eips::{eip2930::AccessList, eip7702::SignedAuthorization};
 use alloy_primitives::{Address, B256, Bytes, Log, TxKind, U256};
-use foreseal_types::{Account, SpecId};
+use foreseal_primitives::{Account, SpecId};
 use revm::{
     Inspector,
     context::{BlockEnv, TxEnv},

@@ -2,7 +2,7 @@
 
 use alloy_consensus::{Header, constants::EMPTY_OMMER_ROOT_HASH};
 use alloy_primitives::U256;
-use foreseal_types::ChainSpec;
+use foreseal_primitives::ChainSpec;
 
 /// Minimum difficulty.
 const MINIMUM: U256 = U256::from_limbs([131_072, 0, 0, 0]);

@@ -3,8 +3,8 @@
 use alloy_consensus::{Header, Transaction as _};
 use alloy_eips::eip7702::{RecoveredAuthority, RecoveredAuthorization};
 use alloy_primitives::U256;
+use foreseal_primitives::{ChainSpec, SpecId, Transaction};
 use foreseal_state::{BlockHashes, StateReader};
-use foreseal_types::{ChainSpec, SpecId, Transaction};
 use revm::{
     context::{BlockEnv, CfgEnv, TxEnv},
     context_interface::{block::BlobExcessGasAndPrice, either::Either},

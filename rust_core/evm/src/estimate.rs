@@ -1,7 +1,7 @@
 //! Estimate of the lowest gas limit with which a request succeeds.
 
 use alloy_primitives::{Bytes, U256};
-use foreseal_types::{SpecId, TRANSACTION_GAS_CAP};
+use foreseal_primitives::{SpecId, TRANSACTION_GAS_CAP};
 use revm::context_interface::result::{ExecutionResult, HaltReason};
 
 use crate::{

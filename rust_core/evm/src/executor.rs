@@ -2,8 +2,9 @@
 
 use alloy_consensus::{Eip658Value, Header, Transaction as _};
 use alloy_primitives::{Address, U256};
+use foreseal_keccak::logs_bloom;
+use foreseal_primitives::{Account, ChainSpec, Envelope, Receipt, SpecId, StateDiff, Transaction};
 use foreseal_state::{BlockHashes, StateError, StateReader};
-use foreseal_types::{Account, ChainSpec, Envelope, Receipt, SpecId, StateDiff, Transaction, logs_bloom};
 use revm::context_interface::result::ExecutionResult;
 
 use crate::{

@@ -6,8 +6,8 @@ use alloy_consensus::{
 };
 use alloy_eips::eip4844::DATA_GAS_PER_BLOB;
 use alloy_primitives::{B64, B256, U256, hex};
-use foreseal_types::keccak;
-use foreseal_types::{BlockBytes, ChainSpec, MAX_BLOCK_BYTES, SpecId};
+use foreseal_keccak::keccak;
+use foreseal_primitives::{BlockBytes, ChainSpec, MAX_BLOCK_BYTES, SpecId};
 
 use crate::{BlockError, block::expect, difficulty::difficulty_after};
 

@@ -4,7 +4,7 @@
 //! (EIP-7610).
 
 use alloy_primitives::{Address, Bytes};
-use foreseal_types::SpecId;
+use foreseal_primitives::SpecId;
 use revm::{
     Context,
     bytecode::opcode::JUMPDEST,

@@ -1,7 +1,7 @@
 //! Names of the precompiled contracts of a fork.
 
 use alloy_primitives::Address;
-use foreseal_types::SpecId;
+use foreseal_primitives::SpecId;
 use revm::precompile::{PrecompileSpecId, Precompiles};
 
 /// Returns the precompiled contracts under the rules of `fork`: their names in EIP-7910 and their addresses,

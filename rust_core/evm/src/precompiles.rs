@@ -6,7 +6,7 @@ use alloy_primitives::{
     Address,
     map::{AddressMap, AddressSet},
 };
-use foreseal_types::SpecId;
+use foreseal_primitives::SpecId;
 use revm::{
     context::Cfg,
     context_interface::ContextTr,

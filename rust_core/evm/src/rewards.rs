@@ -2,7 +2,7 @@
 
 use alloy_consensus::Header;
 use alloy_primitives::{Address, U256};
-use foreseal_types::SpecId;
+use foreseal_primitives::SpecId;
 
 const ETHER: u128 = 1_000_000_000_000_000_000;
 

@@ -12,8 +12,8 @@ use alloy_eips::{
 };
 use alloy_evm::eth::dao_fork::{DAO_HARDFORK_ACCOUNTS, DAO_HARDFORK_BENEFICIARY};
 use alloy_primitives::{Address, B256, Bytes, KECCAK256_EMPTY, Log, U256};
+use foreseal_primitives::{ChainSpec, SpecId, StateDiff};
 use foreseal_state::{BlockHashes, StateError, StateReader};
-use foreseal_types::{ChainSpec, SpecId, StateDiff};
 use revm::context_interface::result::ExecutionResult;
 
 use crate::{

@@ -2,7 +2,7 @@
 
 use alloy_consensus::{TxEip1559, TxEip2930, TxEip4844, TxEip7702, TxLegacy, TxType};
 use alloy_primitives::{Address, TxKind};
-use foreseal_types::Unsigned;
+use foreseal_primitives::Unsigned;
 
 use crate::CallRequest;
 

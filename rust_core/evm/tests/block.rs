@@ -7,11 +7,10 @@ use alloy_consensus::{Header, SignableTransaction, TxEip1559};
 use alloy_eips::eip4895::Withdrawals;
 use alloy_primitives::{Address, B64, B256, Bloom, Bytes, TxKind, U256};
 use foreseal_evm::{BlockBody, BlockError, BlockGas, ExecutionError, Executor, Rejected, execute_block};
+use foreseal_keccak::logs_bloom;
+use foreseal_primitives::{BlockBytes, ChainSpec, DevGenesis, Envelope, Receipt, Transaction, dev_genesis};
 use foreseal_state::State;
 use foreseal_trie::ordered_trie_root;
-use foreseal_types::{
-    BlockBytes, ChainSpec, DevGenesis, Envelope, Receipt, Transaction, dev_genesis, logs_bloom,
-};
 use memory::{MINER, MemoryState, transaction};
 
 const SECRET: B256 = B256::repeat_byte(0x22);

@@ -12,10 +12,10 @@ use alloy_genesis::{ChainConfig, Genesis};
 use alloy_primitives::{Address, B256, Bytes, TxKind, U256, hex, keccak256};
 use alloy_trie::{TrieAccount, root};
 use foreseal_evm::{BlockGas, ExecutionError, Executor};
-use foreseal_state::{State, StateReader};
-use foreseal_types::{
+use foreseal_primitives::{
     Account, AccountDiff, ChainSpec, ChangedAccount, NewCode, SpecId, StateDiff, Transaction,
 };
+use foreseal_state::{State, StateReader};
 use memory::{ALICE, BOB, MINER, MemoryState, sign};
 use proptest::prelude::*;
 use revm::{

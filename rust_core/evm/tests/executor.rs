@@ -8,15 +8,15 @@ use alloy_consensus::{Eip658Value, Transaction as _, TxEip4844, TxEip7702, TxLeg
 use alloy_eips::eip7702::Authorization;
 use alloy_primitives::{Address, B256, Bytes, TxKind, U256, hex, keccak256};
 use foreseal_evm::{BlockGas, ExecutionError, Executor, Rejected};
+use foreseal_primitives::{StateDiff, Transaction};
 use foreseal_state::StateError;
-use foreseal_types::{StateDiff, Transaction};
 use memory::{ALICE, BOB, MINER, MemoryState, dev_spec, header, sign, transaction};
 
 const COUNTER: Address = Address::repeat_byte(0xc0);
 /// Adds one to slot 0 and logs with topic 7.
 const COUNTER_CODE: &[u8] = &hex!("5f54600101805f555f5260075f5fa100");
 
-fn run(state: &MemoryState, transactions: &[Transaction]) -> (Vec<foreseal_types::Receipt>, StateDiff) {
+fn run(state: &MemoryState, transactions: &[Transaction]) -> (Vec<foreseal_primitives::Receipt>, StateDiff) {
     let (spec, header) = (dev_spec(), header());
     let mut executor = Executor::new(&spec, state, state, &header);
     let mut gas = BlockGas::default();
@@ -76,7 +76,7 @@ fn receipts_count_gas_and_logs_through_the_block() {
     assert_eq!(receipts[1].cumulative_gas_used, receipts[0].gas_used + receipts[1].gas_used);
     assert_eq!(receipts.iter().map(|r| r.first_log_index).collect::<Vec<_>>(), [0, 1, 2]);
     assert_eq!(receipts[1].logs[0].topics(), [B256::with_last_byte(7)]);
-    assert_eq!(receipts[1].bloom, foreseal_types::logs_bloom(&receipts[1].logs));
+    assert_eq!(receipts[1].bloom, foreseal_keccak::logs_bloom(&receipts[1].logs));
     assert_eq!(receipts[2].contract_address, Some(ALICE.create(2)));
     let counter = diff.accounts.iter().find(|c| c.address == COUNTER).unwrap();
     assert_eq!(counter.diff.storage, [(U256::ZERO, U256::from(2))]);
@@ -279,7 +279,7 @@ fn a_contract_destroyed_where_it_was_made_leaves_nothing() {
 fn creation_over_a_funded_address_keeps_the_funds() {
     let mut state = MemoryState::funded();
     let created = ALICE.create(0);
-    let funds = foreseal_types::Account { balance: U256::from(9), ..Default::default() };
+    let funds = foreseal_primitives::Account { balance: U256::from(9), ..Default::default() };
     state.accounts.insert(created, funds);
     let (_, diff) =
         run(&state, &[sign(transaction(0, TxKind::Create, 1, hex!("6001600155 00").to_vec()), ALICE)]);
@@ -293,7 +293,7 @@ fn creation_over_a_funded_address_keeps_the_funds() {
 fn nothing_is_created_where_storage_is() {
     let mut state = MemoryState::funded();
     let created = ALICE.create(0);
-    let funds = foreseal_types::Account { balance: U256::from(9), ..Default::default() };
+    let funds = foreseal_primitives::Account { balance: U256::from(9), ..Default::default() };
     state.accounts.insert(created, funds);
     state.storage.insert((created, U256::from(5)), U256::from(6));
     let base = state.clone();

@@ -10,8 +10,8 @@ use foreseal_evm::{
     AccountOverride, BlockOverrides, CallLimits, CallOutcome, CallRequest, Deadline, Environment, Overlay,
     OverrideError, StateOverrides, StorageOverride, call,
 };
+use foreseal_primitives::{Account, AccountDiff, ChangedAccount, NewCode, StateDiff};
 use foreseal_state::StateReader;
-use foreseal_types::{Account, AccountDiff, ChangedAccount, NewCode, StateDiff};
 use memory::{ALICE, BOB, MemoryState, dev_spec, header};
 use proptest::prelude::*;
 

@@ -11,7 +11,7 @@ use alloy_evm::eth::dao_fork::{DAO_HARDFORK_ACCOUNTS, DAO_HARDFORK_BENEFICIARY};
 use alloy_genesis::{ChainConfig, Genesis};
 use alloy_primitives::{Address, B256, TxKind, U256};
 use foreseal_evm::{BlockBody, BlockGas, ExecutionError, Executor, end_block};
-use foreseal_types::{Account, ChainSpec};
+use foreseal_primitives::{Account, ChainSpec};
 use memory::{ALICE, BOB, MemoryState, dev_spec, header, sign, transaction};
 
 #[test]

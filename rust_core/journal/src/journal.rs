@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use foreseal_types::mutant;
+use foreseal_primitives::mutant;
 
 use crate::{
     Identity, JournalError, Past, Place, Record, Recovery, Replay, Whole,

@@ -3,7 +3,7 @@
 use std::{fmt, path::PathBuf};
 
 use alloy_primitives::B256;
-use foreseal_types::mutant;
+use foreseal_primitives::mutant;
 use serde::Serialize;
 
 /// Alignment of everything on disk: a device writes a sector whole or not at all.

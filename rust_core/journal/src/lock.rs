@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use foreseal_types::mutant;
+use foreseal_primitives::mutant;
 
 const LOCK_FILE: &str = "LOCK";
 

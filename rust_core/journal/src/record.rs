@@ -5,7 +5,7 @@ use std::sync::Arc;
 use alloy_consensus::Header;
 use alloy_primitives::{B256, Bytes};
 use alloy_rlp::{Decodable, Encodable, RlpDecodable, RlpEncodable};
-use foreseal_types::{Flashblock, Override};
+use foreseal_primitives::{Flashblock, Override};
 
 /// One change of the chain. The records together contain everything that replay needs.
 #[derive(Clone, Debug)]
@@ -250,7 +250,7 @@ mod tests {
             signature: None,
         });
         let address = alloy_primitives::Address::ZERO;
-        let change = Override { address, change: foreseal_types::Change::Nonce(1) };
+        let change = Override { address, change: foreseal_primitives::Change::Nonce(1) };
         let records = [
             Record::Open { header: Box::new(header) },
             Record::Step(step.clone()),

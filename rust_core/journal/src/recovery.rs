@@ -3,7 +3,7 @@
 use std::{path::Path, sync::Arc};
 
 use alloy_primitives::B256;
-use foreseal_types::mutant;
+use foreseal_primitives::mutant;
 use serde::Serialize;
 
 use crate::{

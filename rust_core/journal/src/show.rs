@@ -3,7 +3,7 @@
 use std::{ops::ControlFlow, path::Path, sync::Arc};
 
 use alloy_primitives::{B256, Bytes};
-use foreseal_types::{BlockBytes, Flashblock};
+use foreseal_primitives::{BlockBytes, Flashblock};
 use serde::Serialize;
 
 use crate::{Append, JournalError, Record, Replay, disk::Disk, walk::Walk};

@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use foreseal_types::mutant;
+use foreseal_primitives::mutant;
 
 use crate::{
     Identity, JournalError, Place, Record,

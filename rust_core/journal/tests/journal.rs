@@ -10,7 +10,7 @@ use foreseal_journal::{
     DirLock, Identity, Journal, JournalError, LockError, OfflineError, OfflineJournal, Options, Outline,
     RealDisk, Record,
 };
-use foreseal_types::{
+use foreseal_primitives::{
     Account, AccountDiff, Change, ChangedAccount, Flashblock, Override, StateDiff, Transaction,
 };
 

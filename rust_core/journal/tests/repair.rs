@@ -12,7 +12,7 @@ use foreseal_journal::{
     Journal, JournalError, Place, Record, Report, check, plan_repair,
     simulated::{Fault, SimulatedDisk},
 };
-use foreseal_types::{BlockBytes, Flashblock};
+use foreseal_primitives::{BlockBytes, Flashblock};
 use plan::{Blocks, damage, dir, noise, open, path, read, records, written};
 
 fn report(disk: &SimulatedDisk) -> Report {

@@ -17,7 +17,7 @@ use foreseal_journal::{
     Disk, Identity, Journal, JournalError, OfflineError, Options, RealDisk, Record, ShownAppend,
     journal_folder, show,
 };
-use foreseal_types::{BlockBytes, Flashblock};
+use foreseal_primitives::{BlockBytes, Flashblock};
 use serde_json::{Value, json};
 
 const IDENTITY: Identity = Identity { chain_id: 31_337, genesis: B256::repeat_byte(7) };

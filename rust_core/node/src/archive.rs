@@ -3,9 +3,10 @@
 use std::{ops::Range, sync::Arc};
 
 use alloy_primitives::B256;
+use foreseal_cache::Cache;
 use foreseal_evm::{BlockBody, BlockGas, ExecutionError, Executor};
+use foreseal_primitives::{ChainSpec, LogFilter, LogPosition, LogSink};
 use foreseal_state::{BlockHashes, State, StateError, StateStore};
-use foreseal_types::{Cache, ChainSpec, LogFilter, LogPosition, LogSink};
 
 use crate::{Executed, History, Moment, Notes, Position, Step};
 

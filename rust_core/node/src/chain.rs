@@ -9,8 +9,8 @@ use alloy_consensus::Header;
 use alloy_primitives::{B256, Bytes, U256};
 use foreseal_builder::{BuildError, OpenBlock, Opening, Parent};
 use foreseal_evm::{BlockError, execute_block};
+use foreseal_primitives::{Block, BlockBytes, ChainSpec, Flashblock, Override, StateDiff, mutant};
 use foreseal_state::{BlockHashes, State, StateError, genesis_diff};
-use foreseal_types::{Block, BlockBytes, ChainSpec, Flashblock, Override, StateDiff, mutant};
 use imbl::Vector;
 
 use crate::{

@@ -13,7 +13,7 @@ use std::{
 };
 
 use alloy_primitives::{B256, hex};
-use foreseal_types::mutant;
+use foreseal_primitives::mutant;
 use serde::{Deserialize, Serialize};
 
 /// Layout of a trailer: fixed text with checksums at fixed offsets. `.` stands for a digit.

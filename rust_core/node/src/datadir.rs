@@ -10,8 +10,8 @@ use std::{
 
 use alloy_genesis::Genesis;
 use foreseal_journal::{DirLock, Disk, RealDisk};
+use foreseal_primitives::{ChainSpec, parse_genesis};
 use foreseal_store::{Options, Store, StoreError, Upgrading};
-use foreseal_types::{ChainSpec, parse_genesis};
 
 use crate::{
     DamagedFile, DirIdentity, NodeError, STEP_WINDOW, StoreSettings, checked_file, start::genesis_hash,
@@ -114,7 +114,8 @@ impl DataDir {
             (None, Some(given)) => {
                 let spec = Arc::new(ChainSpec::new(given.clone())?);
                 check(&spec)?;
-                let text = serde_json::to_vec_pretty(given).map_err(foreseal_types::GenesisError::from)?;
+                let text =
+                    serde_json::to_vec_pretty(given).map_err(foreseal_primitives::GenesisError::from)?;
                 checked_file::replace(&path, &text).map_err(|e| NodeError::io("write", &path, &e))?;
                 Ok(spec)
             }
@@ -228,7 +229,8 @@ fn stored_genesis(datadir: &Path) -> Result<Option<Genesis>, NodeError> {
 
 /// Returns `true` if two genesis files define the same chain: the same rules and the same allocation.
 fn same(a: &Genesis, b: &Genesis) -> Result<bool, NodeError> {
-    let text = |genesis: &Genesis| serde_json::to_value(genesis).map_err(foreseal_types::GenesisError::from);
+    let text =
+        |genesis: &Genesis| serde_json::to_value(genesis).map_err(foreseal_primitives::GenesisError::from);
     Ok(text(a)? == text(b)?)
 }
 

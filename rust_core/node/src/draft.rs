@@ -6,11 +6,12 @@ use alloy_primitives::B256;
 use foreseal_builder::{BuildError, OpenBlock, Opening};
 use foreseal_evm::Rejected;
 use foreseal_journal::Record;
-use foreseal_state::{State, StateError, StateReader};
-use foreseal_types::{
+use foreseal_keccak::keccak;
+use foreseal_primitives::{
     Account, AccountDiff, Change, ChangedAccount, Flashblock, NewCode, Override, StateDiff, Transaction,
-    keccak, mutant,
+    mutant,
 };
+use foreseal_state::{State, StateError, StateReader};
 
 use imbl::Vector;
 

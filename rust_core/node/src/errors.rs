@@ -9,9 +9,9 @@ use alloy_primitives::B256;
 use foreseal_builder::BuildError;
 use foreseal_journal::{JournalError, LockError};
 use foreseal_pool::PoolError;
+use foreseal_primitives::GenesisError;
 use foreseal_state::StateError;
 use foreseal_store::StoreError;
-use foreseal_types::GenesisError;
 
 use crate::{
     ChainError, DamagedFile, KeyError, ProductionError, ReplayError, SettingsError, StartError, StoreFailed,

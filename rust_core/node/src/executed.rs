@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use alloy_consensus::Header;
 use alloy_primitives::B256;
+use foreseal_primitives::{Block, StateDiff, StepSignature};
 use foreseal_state::State;
-use foreseal_types::{Block, StateDiff, StepSignature};
 use imbl::Vector;
 
 /// A block at one of its steps, with all that is needed to serve it again.
@@ -16,7 +16,7 @@ pub struct Step {
     pub hash: B256,
     /// Number of the block's transactions up to and including this step.
     pub transactions: usize,
-    /// Time of creation: see [`Flashblock::time`](foreseal_types::Flashblock::time).
+    /// Time of creation: see [`Flashblock::time`](foreseal_primitives::Flashblock::time).
     pub time: u64,
     /// Signature of the sequencer; `None` if the step is unsigned.
     pub signature: Option<StepSignature>,

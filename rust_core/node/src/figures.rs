@@ -10,8 +10,8 @@ use std::{
 
 use foreseal_journal::{Journal, Record};
 use foreseal_pool::PoolFigures;
+use foreseal_primitives::Flashblock;
 use foreseal_store::StoreSize;
-use foreseal_types::Flashblock;
 
 use crate::Clock;
 

@@ -4,8 +4,8 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use alloy_primitives::B256;
+use foreseal_primitives::{LogFilter, LogPosition, LogSink};
 use foreseal_state::{StateError, StateStore};
-use foreseal_types::{LogFilter, LogPosition, LogSink};
 
 use crate::{Executed, Moment, Position};
 

@@ -63,7 +63,7 @@ impl DirIdentity {
     /// Writes the identity durably.
     pub(crate) fn write(&self, datadir: &Path) -> Result<(), NodeError> {
         let path = datadir.join(IDENTITY);
-        let text = serde_json::to_vec_pretty(self).map_err(foreseal_types::GenesisError::from)?;
+        let text = serde_json::to_vec_pretty(self).map_err(foreseal_primitives::GenesisError::from)?;
         checked_file::replace(&path, &checked_file::seal_json(&text))
             .map_err(|error| NodeError::io("write", &path, &error))
     }

@@ -2,8 +2,8 @@
 
 use std::{cmp::Ordering, ops::ControlFlow, sync::Arc};
 
+use foreseal_primitives::{Block, FoundLog, LogFilter, LogPosition, LogSink, Receipt};
 use foreseal_state::StateError;
-use foreseal_types::{Block, FoundLog, LogFilter, LogPosition, LogSink, Receipt};
 
 use crate::View;
 

@@ -10,8 +10,8 @@ use std::{
 
 use foreseal_journal::Disk;
 use foreseal_pool::Pool;
+use foreseal_primitives::ChainSpec;
 use foreseal_store::Store;
-use foreseal_types::ChainSpec;
 use parking_lot::Mutex;
 
 use crate::{

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use alloy_primitives::Log;
-use foreseal_types::Cache;
+use foreseal_cache::Cache;
 
 /// Maximum size of the cache, in bytes.
 const BYTES: u64 = 8 << 20;

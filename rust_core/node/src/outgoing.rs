@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use alloy_primitives::Bytes;
 use alloy_rlp::{RlpDecodable, RlpEncodable};
+use foreseal_primitives::StateDiff;
 use foreseal_state::State;
 use foreseal_store::{SealedBlock, StoredStep};
-use foreseal_types::StateDiff;
 
 use crate::{Executed, Finality, Step, backlog::Job};
 

@@ -16,8 +16,8 @@ use foreseal_builder::{BuildError, Opening};
 use foreseal_evm::Rejected;
 use foreseal_journal::{Journal, JournalError, Record, Whole};
 use foreseal_pool::{DropReason, PoolSnapshot};
+use foreseal_primitives::mutant;
 use foreseal_state::StateError;
-use foreseal_types::mutant;
 
 use crate::{
     Chain, ChainError, ControlError, Mining, Now, Phase, Point, Settings, Slot, StepPart, StepSigner,

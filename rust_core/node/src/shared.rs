@@ -9,8 +9,8 @@ use std::{
 };
 
 use foreseal_pool::Pool;
+use foreseal_primitives::mutant;
 use foreseal_store::{DamageReport, Store};
-use foreseal_types::mutant;
 use parking_lot::{Condvar, Mutex};
 
 use crate::{

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use alloy_primitives::{Address, B256};
 use foreseal_journal::{Disk, Identity, Past, Record};
+use foreseal_primitives::{ChainSpec, Flashblock, Promise, PromiseDomain, StepSignature, mutant};
 use foreseal_store::Store;
-use foreseal_types::{ChainSpec, Flashblock, Promise, PromiseDomain, StepSignature, mutant};
 
 use crate::{KeyError, NodeError, Settings, SignerSince, StepSigner, Surroundings, datadir::DataDir};
 

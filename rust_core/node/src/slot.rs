@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use foreseal_types::mutant;
+use foreseal_primitives::mutant;
 
 use crate::Now;
 

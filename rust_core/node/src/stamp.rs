@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use foreseal_types::{Flashblock, Promise};
+use foreseal_primitives::{Flashblock, Promise};
 
 use crate::{Now, StepSigner};
 

@@ -16,9 +16,9 @@ use alloy_primitives::B256;
 use alloy_rlp::Decodable;
 use foreseal_builder::Opening;
 use foreseal_journal::{Disk, Identity, Journal, Options, Past, Place, Record, Recovery};
+use foreseal_primitives::{ChainSpec, mutant};
 use foreseal_state::State;
 use foreseal_store::{Head, Store};
-use foreseal_types::{ChainSpec, mutant};
 
 use crate::{
     Chain, NodeError, Now, Settings, Slot,

@@ -1,9 +1,9 @@
 //! States of stored blocks that stay readable after an unwind.
 
 use alloy_primitives::{Address, B256, Bytes, U256};
+use foreseal_primitives::Account;
 use foreseal_state::{StateError, StateStore};
 use foreseal_store::{Reader, Store};
-use foreseal_types::Account;
 use revm_bytecode::Bytecode;
 
 /// Reader of states from one generation of the store, which ends with the next unwind.

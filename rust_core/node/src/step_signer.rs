@@ -10,7 +10,8 @@ use std::{
 
 use alloy_consensus::crypto::secp256k1::{recover_signer, sign_message};
 use alloy_primitives::{Address, B256, hex};
-use foreseal_types::{Promise, PromiseDomain, StepSignature, keccak};
+use foreseal_keccak::keccak;
+use foreseal_primitives::{Promise, PromiseDomain, StepSignature};
 
 /// Permission bits of the key file that grant access to group and others.
 const OTHERS: u32 = 0o077;

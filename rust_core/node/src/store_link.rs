@@ -10,8 +10,8 @@ use std::{
 };
 
 use foreseal_journal::Journal;
+use foreseal_primitives::mutant;
 use foreseal_store::{Store, StoreError};
-use foreseal_types::mutant;
 
 use crate::{
     Chain, Clock, Figures, History, Point, ScrubStatus, StoreFailed, StoreSettings, StoreStatus, Watcher,

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use alloy_primitives::B256;
+use foreseal_primitives::{LogFilter, LogPosition, LogSink};
 use foreseal_state::{State, StateError, StateStore};
 use foreseal_store::{Reader, StoredStep};
-use foreseal_types::{LogFilter, LogPosition, LogSink};
 use imbl::Vector;
 
 use crate::{Executed, History, Moment, Position, Step, Written, states::States, store_link::Confirmed};

@@ -6,7 +6,7 @@ use alloy_primitives::{B256, KECCAK256_EMPTY};
 use foreseal_pool::{
     Admission, PendingHead, PoolError, Rules, Submission, decode_submission, impersonated_submission,
 };
-use foreseal_types::Transaction;
+use foreseal_primitives::Transaction;
 
 use crate::{Node, SubmitError, Underway, View, node::Part, shared::Shared};
 

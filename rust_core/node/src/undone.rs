@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use alloy_primitives::{B256, Log};
-use foreseal_types::{Block, FoundLog, LogFilter, Receipt, Transaction};
+use foreseal_primitives::{Block, FoundLog, LogFilter, Receipt, Transaction};
 use imbl::Vector;
 
 use crate::{

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use alloy_primitives::B256;
 use foreseal_pool::PendingHead;
+use foreseal_primitives::{ChainSpec, mutant};
 use foreseal_state::{BlockHashes, StateError, StateReader};
-use foreseal_types::{ChainSpec, mutant};
 use imbl::Vector;
 
 use crate::{

@@ -8,8 +8,8 @@ use std::{
 };
 
 use foreseal_journal::{Identity, Past};
+use foreseal_primitives::ChainSpec;
 use foreseal_store::Store;
-use foreseal_types::ChainSpec;
 use parking_lot::Mutex;
 
 use crate::{

@@ -10,9 +10,9 @@ use alloy_consensus::TxEip1559;
 use alloy_primitives::{Address, Bytes, U256};
 use foreseal_journal::RealDisk;
 use foreseal_node::{BlockId, ControlError, Development, FinalityDepth, Mining, Sequencer, Settings, View};
+use foreseal_primitives::{Change, Override, Transaction};
 use foreseal_state::StateReader;
 use foreseal_testkit::{Contract, Fees, Wallet};
-use foreseal_types::{Change, Override, Transaction};
 use support::{Bench, SOMEBODY, balance, fingerprint, restart, settings, start};
 
 fn balance_in(view: &View) -> U256 {

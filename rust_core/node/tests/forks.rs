@@ -11,8 +11,8 @@ use alloy_genesis::{ChainConfig, Genesis};
 use alloy_primitives::{Address, Bytes, U256};
 use foreseal_journal::RealDisk;
 use foreseal_node::{Chain, FinalityDepth, Settings};
+use foreseal_primitives::system_contracts;
 use foreseal_testkit::{Fees, Kinds, Wallet, Workload, test_genesis};
-use foreseal_types::system_contracts;
 use support::{Bench, open_node, settings};
 
 /// Timestamp of the first block of a test chain; each later block is two seconds later.

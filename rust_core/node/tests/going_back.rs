@@ -51,7 +51,7 @@ fn a_reorg_replaces_blocks_in_one_change() {
     bench.seal();
     let before = bench.view();
     let given = wallets[1].transfer(0, SOMEBODY, 9, Fees::default());
-    let given = Arc::new(foreseal_types::Transaction::decode(&given).unwrap());
+    let given = Arc::new(foreseal_primitives::Transaction::decode(&given).unwrap());
     let blocks = [Vec::new(), vec![given.clone()]];
     bench.node.control(|writer| writer.reorg(&blocks)).unwrap();
     let after = bench.view();

@@ -12,9 +12,9 @@ use foreseal_journal::{Identity, Journal, Options, RealDisk, Record};
 use foreseal_node::{
     BlockId, Chain, Executed, FinalityDepth, History, Moment, Recent, ResolveError, View, replay,
 };
+use foreseal_primitives::{ChainSpec, FoundLog, LogFilter, LogPosition, LogSink};
 use foreseal_state::{BlockHashes, StateError, StateReader};
 use foreseal_testkit::{Kinds, Wallet, Workload, test_genesis};
-use foreseal_types::{ChainSpec, FoundLog, LogFilter, LogPosition, LogSink};
 use support::{Bench, balance, memory_history::MemoryHistory};
 
 const WINDOW: Recent = Recent { blocks: 3, transactions: 12 };

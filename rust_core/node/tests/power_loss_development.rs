@@ -14,8 +14,8 @@ use foreseal_journal::{
 use foreseal_node::{
     Chain, ControlError, Development, FinalityDepth, Sequencer, Settings, SteppedClock, View, replay,
 };
+use foreseal_primitives::Transaction;
 use foreseal_testkit::{Fees, Wallet};
-use foreseal_types::Transaction;
 use support::{Bench, SOMEBODY, balance, fingerprint, settings};
 
 /// Everything that identifies the content of a view.
@@ -82,7 +82,7 @@ fn run(datadir: &Path, wallets: &[Wallet], clock: &Arc<SteppedClock>, disk: &Sim
 /// Returns the state of the chain after each append of a run without faults.
 fn every_state(datadir: &Path, wallets: &[Wallet], disk: &SimulatedDisk) -> Vec<Shown> {
     let settings = settings(datadir, wallets);
-    let spec = Arc::new(foreseal_types::ChainSpec::new(settings.genesis.unwrap()).unwrap());
+    let spec = Arc::new(foreseal_primitives::ChainSpec::new(settings.genesis.unwrap()).unwrap());
     let mut chain = Chain::new(spec, FinalityDepth::default());
     let identity = Identity { chain_id: chain.spec().chain_id(), genesis: chain.latest().block.hash };
     let options = Options { identity, segment_bytes: 1 << 20, entropy: [0; 32] };

@@ -11,8 +11,8 @@ use foreseal_journal::RealDisk;
 use foreseal_node::{
     Clock, ControlError, Development, KeyError, NodeError, Sequencer, Settings, StepSigner, View,
 };
+use foreseal_primitives::{Promise, PromiseDomain, StepSignature};
 use foreseal_testkit::{Fees, Kinds, Wallet, Workload};
-use foreseal_types::{Promise, PromiseDomain, StepSignature};
 use support::{Bench, balance, open_node, settings, start};
 
 /// Number, index, hash, time and signature of a step.

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use alloy_primitives::{B256, KECCAK256_EMPTY};
+use foreseal_primitives::Account;
 use foreseal_state::StateReader;
-use foreseal_types::Account;
 
 use crate::{Dropped, PoolError, PooledTransaction, Submission, Waiting, contents::Contents};
 

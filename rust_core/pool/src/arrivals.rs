@@ -3,7 +3,7 @@
 use std::{collections::VecDeque, sync::Arc};
 
 use alloy_primitives::B256;
-use foreseal_types::Transaction;
+use foreseal_primitives::Transaction;
 
 use crate::PoolConfig;
 

@@ -6,8 +6,8 @@ use alloy_primitives::{
     Address, B256,
     map::{AddressMap, B256HashMap},
 };
+use foreseal_primitives::Account;
 use foreseal_state::{StateError, StateReader};
-use foreseal_types::Account;
 
 use crate::{
     DropReason, Dropped, Fees, PoolConfig, PoolError, PoolFigures, PooledTransaction, Status, Submission,

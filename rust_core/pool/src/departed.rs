@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use alloy_primitives::{B256, map::B256HashMap};
-use foreseal_types::mutant;
+use foreseal_primitives::mutant;
 
 use crate::Status;
 

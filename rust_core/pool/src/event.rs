@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use alloy_primitives::{Address, B256, Bytes, U256};
 use alloy_rlp::{Error, Result};
-use foreseal_types::{Account, Transaction, mutant};
+use foreseal_primitives::{Account, Transaction, mutant};
 use rayon::prelude::*;
 
 use crate::{

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use foreseal_types::{Account, mutant};
+use foreseal_primitives::{Account, mutant};
 
 use crate::{
     DropReason, Dropped, PoolError, PooledTransaction, Submission,

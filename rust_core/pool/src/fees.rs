@@ -2,7 +2,7 @@
 
 use alloy_consensus::Transaction as _;
 use alloy_primitives::U256;
-use foreseal_types::{Envelope, mutant};
+use foreseal_primitives::{Envelope, mutant};
 
 /// Fees that a transaction offers (wei per gas). `gasPrice` of a legacy or EIP-2930 transaction is both
 /// `max_fee` and `tip`.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use alloy_primitives::{Address, Bytes};
 use alloy_rlp::{Error, Result};
-use foreseal_types::Transaction;
+use foreseal_primitives::Transaction;
 
 use crate::{
     Submission,

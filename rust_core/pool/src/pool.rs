@@ -4,8 +4,8 @@ use std::{collections::BTreeMap, ops::Deref, sync::Arc};
 
 use alloy_consensus::Header;
 use alloy_primitives::{Address, B256, map::B256HashSet};
+use foreseal_primitives::{ChainSpec, StateDiff, Transaction};
 use foreseal_state::StateError;
-use foreseal_types::{ChainSpec, StateDiff, Transaction};
 use parking_lot::Mutex;
 
 use crate::{

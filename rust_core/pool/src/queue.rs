@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use alloy_primitives::U256;
-use foreseal_types::Account;
+use foreseal_primitives::Account;
 
 use crate::{PooledTransaction, Waiting};
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use alloy_primitives::{Address, map::AddressMap};
-use foreseal_types::Account;
+use foreseal_primitives::Account;
 
 use crate::{
     Pool, PoolConfig, PoolEvent, PoolSink, PooledTransaction,

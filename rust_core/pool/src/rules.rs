@@ -1,7 +1,7 @@
 //! Stateless checks of a transaction against the block that is being built.
 
 use alloy_consensus::{Header, Transaction as _};
-use foreseal_types::{ChainSpec, Envelope, SpecId, TRANSACTION_GAS_CAP};
+use foreseal_primitives::{ChainSpec, Envelope, SpecId, TRANSACTION_GAS_CAP};
 use revm::{context_interface::cfg::GasParams, primitives::eip3860::MAX_INITCODE_SIZE};
 
 use crate::{Fees, PoolConfig, PoolError};

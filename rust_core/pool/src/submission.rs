@@ -9,7 +9,7 @@ use alloy_eips::{
     eip2718::{Decodable2718, Encodable2718},
     eip4844::c_kzg::{KzgSettings, ethereum_kzg_settings},
 };
-use foreseal_types::{Envelope, Transaction, TransactionError, mutant};
+use foreseal_primitives::{Envelope, Transaction, TransactionError, mutant};
 use rayon::prelude::*;
 
 use crate::{PoolError, Rules, Sidecar, Submission, admission::Origin, rules::BLOB};

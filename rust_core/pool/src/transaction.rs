@@ -5,7 +5,7 @@ use std::sync::Arc;
 use alloy_consensus::{Signed, Transaction as _};
 use alloy_eips::{eip2718::Encodable2718, eip7594::BlobTransactionSidecarVariant};
 use alloy_primitives::{Address, B256, Bytes, U256};
-use foreseal_types::{Envelope, Transaction};
+use foreseal_primitives::{Envelope, Transaction};
 
 use crate::Fees;
 

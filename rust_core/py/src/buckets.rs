@@ -5,7 +5,7 @@ use std::mem::ManuallyDrop;
 use std::os::fd::{FromRawFd, RawFd};
 use std::sync::Arc;
 
-use foreseal_buckets::{Quota, Table, TableError};
+use foreseal_rate_limit::{Quota, Table, TableError};
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 

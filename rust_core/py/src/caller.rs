@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use foreseal_buckets::{CpuQuota, Table};
+use foreseal_rate_limit::{CpuQuota, Table};
 use foreseal_scheduler::{Budget, Caller, Exhausted, Priority};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;

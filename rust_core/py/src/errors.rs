@@ -4,7 +4,7 @@ use std::io;
 
 use foreseal_conformance::RunError;
 use foreseal_journal::{JournalError, LockError, OfflineError};
-use foreseal_load::{LoadError, SigningError, TargetError};
+use foreseal_loadgen::{LoadError, SigningError, TargetError};
 use foreseal_node::{
     BackupError, ControlError, JournalRepairError, NodeError, SourceError, StartError, StoreRepairError,
 };

@@ -1,7 +1,7 @@
 //! A genesis for a new chain.
 
 use alloy_primitives::U256;
-use foreseal_types::{DEV_GAS_LIMIT, DevGenesis, dev_genesis};
+use foreseal_primitives::{DEV_GAS_LIMIT, DevGenesis, dev_genesis};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 

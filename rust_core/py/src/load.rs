@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use alloy_primitives::{Address, B256, Bytes, U256};
-use foreseal_load::{
+use foreseal_loadgen::{
     AnswerReader, Figures, LoadError, Order, Pace, Plan, Responder, Signer, Subscribers, Target, Transport,
     Wrong, run,
 };

@@ -1,8 +1,8 @@
 //! Offline verification of pre-confirmation receipts.
 
 use alloy_primitives::{Address, B256};
+use foreseal_primitives::{Promise, PromiseDomain, StepSignature};
 use foreseal_rpc::{Misfit, MisfitError, PreconfirmationReceipt, contradiction};
-use foreseal_types::{Promise, PromiseDomain, StepSignature};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;

@@ -12,8 +12,8 @@ use foreseal_node::{
     Clock, Development, FastClock, FinalityDepth, Production, Recent, Role, ScrubSettings, Settings,
     StoreSettings, SystemClock,
 };
+use foreseal_primitives::{DEV_GAS_LIMIT, DevGenesis, GenesisError, dev_genesis, parse_genesis};
 use foreseal_rpc::{Key, Limits};
-use foreseal_types::{DEV_GAS_LIMIT, DevGenesis, GenesisError, dev_genesis, parse_genesis};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;

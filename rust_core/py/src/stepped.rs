@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use alloy_primitives::{Address, B256, U256};
 use foreseal_journal::RealDisk;
+use foreseal_keccak::keccak;
 use foreseal_node::{ControlError, Mining, Node, NodeError, Producer, Sequencer, SteppedClock, Surroundings};
+use foreseal_primitives::{Change, Override};
 use foreseal_rpc::Api;
-use foreseal_types::{Change, Override, keccak};
 use parking_lot::Mutex;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;

@@ -10,7 +10,7 @@ use alloy_primitives::B256;
 use bytes::Bytes;
 use foreseal_evm::{CallLimits, Deadline};
 use foreseal_node::{Answering as _, Node, View};
-use foreseal_types::mutant;
+use foreseal_primitives::mutant;
 
 use crate::{
     Access, Attempt, Cost, Development, Error, Key, Method, RpcError, Wait, attempt,

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use foreseal_node::{BlockId, Executed, ResolveError, View};
-use foreseal_types::Transaction;
+use foreseal_primitives::Transaction;
 
 use crate::{
     Argument, Context, Error, Kind, Method,

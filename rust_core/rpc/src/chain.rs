@@ -3,8 +3,8 @@
 #![allow(clippy::unnecessary_wraps, reason = "methods have the signature of the table")]
 
 use alloy_primitives::Bytes;
+use foreseal_keccak::keccak;
 use foreseal_node::{CatchingUp, Head, Phase, PoolStart, Status, StoreStatus};
-use foreseal_types::keccak;
 use serde_json::Value;
 
 use crate::{

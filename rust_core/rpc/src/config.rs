@@ -3,8 +3,8 @@
 use alloy_eips::{eip2935, eip4788, eip7002, eip7251};
 use alloy_primitives::{Address, B256};
 use foreseal_evm::named_precompiles;
+use foreseal_primitives::{ChainSpec, ForkPoint, SpecId};
 use foreseal_state::BlockHashes as _;
-use foreseal_types::{ChainSpec, ForkPoint, SpecId};
 
 use crate::{Context, Error, Method, json::Object, params::Params};
 

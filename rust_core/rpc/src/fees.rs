@@ -2,8 +2,8 @@
 
 use alloy_consensus::{Header, Transaction as _};
 use foreseal_node::{BlockId, View};
+use foreseal_primitives::{Block, ChainSpec};
 use foreseal_scheduler::checkpoint;
-use foreseal_types::{Block, ChainSpec};
 
 use crate::{
     Argument, Context, Error, Kind, Method,

@@ -2,8 +2,8 @@
 
 use alloy_primitives::{Address, Bytes, KECCAK256_EMPTY, U256};
 use foreseal_node::BlockId;
+use foreseal_primitives::Account;
 use foreseal_state::{AccountProof, SlotProof};
-use foreseal_types::Account;
 
 use crate::{
     Argument, Context, Error, Kind, Limit, Method,

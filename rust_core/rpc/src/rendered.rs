@@ -5,7 +5,7 @@
 
 use alloy_primitives::B256;
 use bytes::Bytes;
-use foreseal_types::Cache;
+use foreseal_cache::Cache;
 
 /// Maximum total size of the entries in bytes.
 const BYTES: u64 = 24 << 20;

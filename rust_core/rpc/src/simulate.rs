@@ -4,7 +4,7 @@ use foreseal_evm::{
     Deadline, Ending, SimulateBase, SimulateError, SimulateOptions, SimulatedBlock, SimulatedResult, simulate,
 };
 use foreseal_node::BlockId;
-use foreseal_types::FoundLog;
+use foreseal_primitives::FoundLog;
 
 use crate::{
     Argument, Context, Error, Kind, Method,

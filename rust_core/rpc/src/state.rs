@@ -2,8 +2,8 @@
 
 use alloy_primitives::{Address, U256};
 use foreseal_node::{BlockId, Moment, View};
+use foreseal_primitives::{Account, mutant};
 use foreseal_state::{State, StateReader};
-use foreseal_types::{Account, mutant};
 
 use crate::{
     Argument, Context, Error, Kind, Method,

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use alloy_primitives::B256;
 use foreseal_node::{Executed, View};
 use foreseal_pool::PooledTransaction;
+use foreseal_primitives::{Block, Transaction, mutant};
 use foreseal_state::StateError;
-use foreseal_types::{Block, Transaction, mutant};
 
 use crate::{
     Argument, Context, Error, Kind, Method,

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use alloy_primitives::{B256, KECCAK256_EMPTY, U256};
 use alloy_rlp::{Decodable, Encodable, Header};
+use foreseal_primitives::Account;
 use foreseal_trie::{EMPTY_ROOT, Trie, Value};
-use foreseal_types::Account;
 
 /// Value of a storage slot; never zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

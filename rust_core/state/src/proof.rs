@@ -1,8 +1,9 @@
 //! Proofs of accounts and slots (EIP-1186).
 
 use alloy_primitives::{Address, B256, Bytes, U256};
+use foreseal_keccak::{hash_address, hash_slot};
+use foreseal_primitives::Account;
 use foreseal_trie::{EMPTY_ROOT, Trie, Want};
-use foreseal_types::{Account, hash_address, hash_slot};
 
 use crate::{
     State, StateError, TrieName,

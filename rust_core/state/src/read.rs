@@ -1,8 +1,9 @@
 //! Reads of a state: from memory, and below a stub from the store.
 
 use alloy_primitives::{Address, B256, KECCAK256_EMPTY, U256};
+use foreseal_keccak::{hash_address, hash_slot, keccak_batch};
+use foreseal_primitives::Account;
 use foreseal_trie::{Lookup, Trie};
-use foreseal_types::{Account, hash_address, hash_slot, keccak_batch};
 use revm_bytecode::Bytecode;
 
 use crate::{

@@ -1,8 +1,8 @@
 //! Read interfaces that execution uses.
 
 use alloy_primitives::{Address, B256, U256};
+use foreseal_primitives::Account;
 use foreseal_trie::NodePath;
-use foreseal_types::Account;
 use revm_bytecode::Bytecode;
 
 use crate::TrieName;

@@ -2,10 +2,9 @@
 
 use alloy_genesis::{Genesis, GenesisAccount};
 use alloy_primitives::{Address, B256, KECCAK256_EMPTY, U256};
+use foreseal_keccak::{hash_address, keccak, keccak_batch};
+use foreseal_primitives::{Account, AccountDiff, ChangedAccount, NewCode, StateDiff};
 use foreseal_trie::{Change, Lookup, Trie, Want};
-use foreseal_types::{
-    Account, AccountDiff, ChangedAccount, NewCode, StateDiff, hash_address, keccak, keccak_batch,
-};
 use rayon::prelude::*;
 use revm_bytecode::Bytecode;
 

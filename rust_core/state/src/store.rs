@@ -3,8 +3,8 @@
 use std::{fmt, sync::Arc};
 
 use alloy_primitives::{Address, B256, Bytes, U256};
+use foreseal_primitives::Account;
 use foreseal_trie::{LoadError, NodeSource};
-use foreseal_types::Account;
 use revm_bytecode::Bytecode;
 
 use crate::StateError;

@@ -3,8 +3,8 @@
 use std::{cmp::Ordering, sync::Arc};
 
 use alloy_primitives::{B256, U256};
+use foreseal_primitives::Account;
 use foreseal_trie::{Changes, NodeChange, NodePath, NodeWrite, Trie, Want};
-use foreseal_types::Account;
 
 use crate::{
     State, StateError, StateStore,

@@ -2,8 +2,8 @@
 
 use alloy_primitives::{Address, B256, KECCAK256_EMPTY, U256, keccak256};
 use alloy_trie::{EMPTY_ROOT_HASH, Nibbles, TrieAccount, proof::verify_proof};
+use foreseal_primitives::{Account, AccountDiff, ChangedAccount, StateDiff};
 use foreseal_state::{AccountProof, State};
-use foreseal_types::{Account, AccountDiff, ChangedAccount, StateDiff};
 
 fn address(seed: u64) -> Address {
     Address::left_padding_from(&seed.to_be_bytes())

@@ -8,8 +8,8 @@ use alloy_trie::{
     TrieAccount,
     root::{state_root_unhashed, storage_root_unhashed},
 };
+use foreseal_primitives::{Account, AccountDiff, ChangedAccount, NewCode, StateDiff};
 use foreseal_state::{State, StateError, StateReader};
-use foreseal_types::{Account, AccountDiff, ChangedAccount, NewCode, StateDiff};
 use proptest::{
     collection::{btree_map, vec},
     option,

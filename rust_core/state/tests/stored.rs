@@ -8,9 +8,9 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use alloy_primitives::{Address, B256, Bytes, KECCAK256_EMPTY, U256, keccak256};
 use double::Double;
+use foreseal_primitives::{Account, AccountDiff, ChangedAccount, NewCode, StateDiff};
 use foreseal_state::{State, StateError, StateReader, StateStore, TrieName};
 use foreseal_trie::NodePath;
-use foreseal_types::{Account, AccountDiff, ChangedAccount, NewCode, StateDiff};
 use proptest::{
     collection::{btree_map, vec},
     option,

@@ -3,7 +3,7 @@
 use std::ops::{ControlFlow, Range};
 
 use alloy_primitives::{B256, keccak256};
-use foreseal_types::{FoundLog, LogFilter, LogPosition, LogSink};
+use foreseal_primitives::{FoundLog, LogFilter, LogPosition, LogSink};
 
 use crate::{Next, Reader, StoreError, StoredLog, key, snapshot::Snapshot};
 

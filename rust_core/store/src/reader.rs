@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use alloy_primitives::{B256, Bytes};
-use foreseal_types::{Block, Receipt, Transaction};
+use foreseal_primitives::{Block, Receipt, Transaction};
 
 use crate::{BlockRecord, Progress, Store, StoreError, StoredLog, StoredStep, snapshot::Snapshot};
 

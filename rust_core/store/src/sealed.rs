@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use alloy_primitives::Bytes;
+use foreseal_primitives::{Block, StateDiff};
 use foreseal_state::StateChanges;
-use foreseal_types::{Block, StateDiff};
 
 use crate::{Options, Progress, StoreError, StoredStep};
 

@@ -7,8 +7,8 @@ mod support;
 use std::slice::from_ref;
 
 use alloy_primitives::Bytes;
+use foreseal_primitives::Block;
 use foreseal_store::{Options, Reader, Store, StoreError};
-use foreseal_types::Block;
 use support::{Made, Maker, Size, sealed};
 use tempfile::tempdir;
 

@@ -7,8 +7,8 @@ mod support;
 use std::{ops::ControlFlow, slice::from_ref};
 
 use alloy_primitives::{Address, B256, Log};
+use foreseal_primitives::{FoundLog, LogFilter, LogPosition, LogSink};
 use foreseal_store::{Reader, Store, StoreError};
-use foreseal_types::{FoundLog, LogFilter, LogPosition, LogSink};
 use rand::{Rng, SeedableRng, rngs::StdRng};
 use support::{Made, Maker, Size, sealed};
 use tempfile::tempdir;

@@ -9,10 +9,10 @@ use std::{
 };
 
 use alloy_primitives::{Address, B256, Bytes, Log};
+use foreseal_primitives::{FoundLog, LogFilter, LogPosition, LogSink};
 use foreseal_state::StateChanges;
 use foreseal_store::{Options, Reader, SealedBlock, Store};
 use foreseal_testkit::{LogChain, numbered_contract, numbered_topic, skewed_log};
-use foreseal_types::{FoundLog, LogFilter, LogPosition, LogSink};
 use proptest::{collection::vec, prelude::*, sample::Index};
 use rand::{Rng, SeedableRng, rngs::StdRng};
 use tempfile::{TempDir, tempdir};

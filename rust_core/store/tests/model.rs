@@ -9,10 +9,10 @@ use std::ops::ControlFlow;
 use std::{collections::BTreeMap, path::Path, slice::from_ref, sync::Arc};
 
 use alloy_primitives::{Address, B256, Bytes, U256};
+use foreseal_primitives::{Account, StateDiff};
 use foreseal_state::{State, StateError, StateStore};
 use foreseal_store::{Options, Reader, Store, StoreError};
 use foreseal_trie::EMPTY_ROOT;
-use foreseal_types::{Account, StateDiff};
 use proptest::{collection::vec, prelude::*};
 use support::{
     Made, Maker, Size,

@@ -2,7 +2,7 @@
 
 use alloy_primitives::B256;
 use alloy_rlp::{Header, PayloadView};
-use foreseal_types::keccak;
+use foreseal_keccak::keccak;
 use triomphe::Arc;
 
 use crate::{

@@ -9,7 +9,7 @@
 //! ```
 
 use alloy_primitives::{B256, Bytes};
-use foreseal_types::keccak_batch;
+use foreseal_keccak::keccak_batch;
 
 use crate::{
     Key, LoadError, NodePath, NodeSource, Value,

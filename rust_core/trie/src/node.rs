@@ -61,7 +61,7 @@ impl Reference {
 
     /// Returns the reference to the node with this RLP.
     pub fn of(rlp: &[u8]) -> Self {
-        Self::inline(rlp).unwrap_or_else(|| Self::hash(foreseal_types::keccak(rlp)))
+        Self::inline(rlp).unwrap_or_else(|| Self::hash(foreseal_keccak::keccak(rlp)))
     }
 
     #[inline]

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use alloy_primitives::B256;
-use foreseal_types::keccak_batch;
+use foreseal_keccak::keccak_batch;
 
 use crate::{
     Value,

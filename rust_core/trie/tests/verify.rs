@@ -51,7 +51,7 @@ proptest! {
 
     #[test]
     fn any_bytes_are_safe(nodes in vec(vec(any::<u8>(), 0..40), 0..4), key in key()) {
-        let root = nodes.first().map_or(B256::ZERO, |node| foreseal_types::keccak(node));
+        let root = nodes.first().map_or(B256::ZERO, |node| foreseal_keccak::keccak(node));
         let _ = verify_proof(root, &key, &nodes);
     }
 }
@@ -81,7 +81,7 @@ fn what_is_not_a_node_is_named() {
     for node in
         [&[0x80][..], &[0xc0], &[0xc1, 0x80], &[0xc2, 0x80, 0x01], &[0xc2, 0x41, 0x01], &[0xc2, 0x00, 0x01]]
     {
-        let root = foreseal_types::keccak(node);
+        let root = foreseal_keccak::keccak(node);
         if root != EMPTY_ROOT {
             assert_eq!(
                 verify_proof(root, &[], &[node]),

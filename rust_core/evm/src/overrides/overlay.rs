@@ -4,8 +4,8 @@ use alloy_primitives::{
     Address, B256, U256,
     map::{AddressMap, B256Map},
 };
+use foreseal_primitives::{Account, StateDiff};
 use foreseal_state::{NoStorage, StateError, StateReader, StorageReader, analysed};
-use foreseal_types::{Account, StateDiff};
 use revm::{bytecode::Bytecode, primitives::U256Map};
 
 /// An account of the overlay.

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use alloy_primitives::{Address, B256, Bytes, KECCAK256_EMPTY, U256};
+use foreseal_keccak::keccak;
+use foreseal_primitives::{AccountDiff, ChangedAccount, NewCode, SpecId, StateDiff};
 use foreseal_state::{StateError, StateReader};
-use foreseal_types::{AccountDiff, ChangedAccount, NewCode, SpecId, StateDiff, keccak};
 
 use crate::precompiles::{MovedPrecompiles, is_precompile};
 

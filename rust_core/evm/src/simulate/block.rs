@@ -5,9 +5,10 @@ use std::{cmp::Ordering, sync::Arc};
 use alloy_consensus::{Eip658Value, Header, Transaction as _, constants::EMPTY_OMMER_ROOT_HASH};
 use alloy_eips::eip4895::Withdrawals;
 use alloy_primitives::{B256, Bloom, Bytes, Log};
+use foreseal_keccak::logs_bloom;
+use foreseal_primitives::{Block, ForkPoint, Receipt, SpecId, Transaction, length_in_block};
 use foreseal_state::{BlockHashes, State, StateError};
 use foreseal_trie::ordered_trie_root;
-use foreseal_types::{Block, ForkPoint, Receipt, SpecId, Transaction, length_in_block, logs_bloom};
 use revm::context_interface::result::ExecutionResult;
 
 use super::{
@@ -141,7 +142,7 @@ impl<'a> Simulator<'a> {
         &mut self,
         environment: &Environment<'_>,
         calls: &[SimulatedCall],
-    ) -> Result<(Made, foreseal_types::StateDiff), SimulateError> {
+    ) -> Result<(Made, foreseal_primitives::StateDiff), SimulateError> {
         let mut rules = environment::rules(environment.spec, environment.header);
         rules.disable_eip3607 = true;
         rules.disable_nonce_check = !self.options.validation;

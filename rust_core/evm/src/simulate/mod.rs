@@ -12,8 +12,8 @@ mod transfers;
 
 use alloy_consensus::Header;
 use alloy_primitives::{Address, B256, Bytes, Log};
+use foreseal_primitives::{Block, ChainSpec};
 use foreseal_state::{BlockHashes, State, StateError};
-use foreseal_types::{Block, ChainSpec};
 use revm::context_interface::result::HaltReason;
 
 use crate::{BlockOverrides, CallRequest, Deadline, ExecutionError, OverrideError, Rejected, StateOverrides};

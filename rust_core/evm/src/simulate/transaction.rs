@@ -2,7 +2,7 @@
 
 use alloy_consensus::{SignableTransaction, TxType};
 use alloy_primitives::{Signature, U256};
-use foreseal_types::Transaction;
+use foreseal_primitives::Transaction;
 
 use crate::{CallRequest, Rejected};
 

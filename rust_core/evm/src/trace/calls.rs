@@ -1,7 +1,7 @@
 //! The call tree: recorded by revm-inspectors, with the additional fields that geth shows.
 
 use alloy_primitives::{Address, Bytes, Log, U256};
-use foreseal_types::SpecId;
+use foreseal_primitives::SpecId;
 use revm::{
     bytecode::opcode,
     context_interface::{ContextTr, JournalTr},

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use alloy_primitives::{Address, B256, Bytes, U256, keccak256};
-use foreseal_types::SpecId;
+use foreseal_primitives::SpecId;
 use revm::{
     Database,
     bytecode::{Bytecode, opcode},

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use alloy_primitives::Log;
-use foreseal_types::SpecId;
+use foreseal_primitives::SpecId;
 use revm::{
     context::TxEnv,
     context_interface::{

@@ -1,8 +1,8 @@
 //! Re-execution of a block in which some transactions are traced.
 
 use alloy_consensus::Header;
+use foreseal_primitives::{ChainSpec, StateDiff, Transaction};
 use foreseal_state::{BlockHashes, StateReader};
-use foreseal_types::{ChainSpec, StateDiff, Transaction};
 
 use super::{
     StepSink, Trace, Tracer,

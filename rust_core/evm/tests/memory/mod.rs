@@ -6,8 +6,10 @@ use std::collections::BTreeMap;
 use alloy_consensus::{Header, SignableTransaction, TxEip1559};
 use alloy_eips::eip2930::AccessList;
 use alloy_primitives::{Address, B256, Bytes, Signature, TxKind, U256, address, keccak256};
+use foreseal_primitives::{
+    Account, ChainSpec, DevGenesis, StateDiff, Transaction, dev_genesis, system_contracts,
+};
 use foreseal_state::{BlockHashes, StateError, StateReader, StorageReader};
-use foreseal_types::{Account, ChainSpec, DevGenesis, StateDiff, Transaction, dev_genesis, system_contracts};
 use revm::bytecode::Bytecode;
 
 pub const ALICE: Address = address!("0xa11ce00000000000000000000000000000000001");
@@ -157,7 +159,7 @@ pub fn transaction(nonce: u64, to: TxKind, value: u64, input: impl Into<Bytes>) 
 /// Signs with a dummy signature; the sender is given.
 pub fn sign<T: SignableTransaction<Signature>>(transaction: T, sender: Address) -> Transaction
 where
-    foreseal_types::Envelope: From<alloy_consensus::Signed<T>>,
+    foreseal_primitives::Envelope: From<alloy_consensus::Signed<T>>,
 {
     let signed = transaction.into_signed(Signature::new(U256::from(1), U256::from(1), false));
     Transaction::new(signed.into(), sender)

@@ -8,8 +8,8 @@ use std::{
 };
 
 use foreseal_journal::{Extent, Held, Identity, journal_folder};
+use foreseal_primitives::ChainSpec;
 use foreseal_store::{Copying, Options, Store, StoreError};
-use foreseal_types::ChainSpec;
 
 use super::{
     BackupError, Copied, CopiedPart, GENESIS, IDENTITY, KEY, Manifest, ManifestFile, STORE, STORE_LOCK,

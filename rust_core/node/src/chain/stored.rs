@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use alloy_primitives::U256;
+use foreseal_primitives::ChainSpec;
 use foreseal_state::State;
-use foreseal_types::ChainSpec;
 use imbl::Vector;
 
 use super::{Chain, ChainError};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use alloy_primitives::B256;
-use foreseal_types::{Transaction, mutant};
+use foreseal_primitives::{Transaction, mutant};
 
 use super::{Chain, ChainError};
 

@@ -1,6 +1,6 @@
 //! State overrides: writes to the state without a transaction.
 
-use foreseal_types::Override;
+use foreseal_primitives::Override;
 
 use crate::{ControlError, Mining, sequencer::Sequencer};
 

@@ -1,7 +1,7 @@
 //! Rebuilding of the block being built under another header.
 
 use foreseal_builder::Opening;
-use foreseal_types::mutant;
+use foreseal_primitives::mutant;
 
 use crate::{ControlError, Slot, draft::Draft, sequencer::Sequencer};
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use foreseal_types::Transaction;
+use foreseal_primitives::Transaction;
 
 use crate::{ControlError, draft::Draft, sequencer::Sequencer};
 

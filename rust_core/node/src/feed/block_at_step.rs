@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use alloy_primitives::B256;
-use foreseal_types::{Block, StepSignature};
+use foreseal_primitives::{Block, StepSignature};
 use imbl::Vector;
 
 use super::Place;
@@ -19,7 +19,7 @@ pub struct BlockAtStep {
     pub first: usize,
     /// Hash of the previous step; at index 0, hash of the parent block.
     pub previous: B256,
-    /// Time at which the step was made; see [`Flashblock::time`](foreseal_types::Flashblock::time).
+    /// Time at which the step was made; see [`Flashblock::time`](foreseal_primitives::Flashblock::time).
     pub time: u64,
     /// The sequencer's signature; `None` if the step is unsigned.
     pub signature: Option<StepSignature>,

@@ -10,7 +10,7 @@ use std::{
 };
 
 use arc_swap::ArcSwapOption;
-use foreseal_types::mutant;
+use foreseal_primitives::mutant;
 use parking_lot::{Condvar, Mutex};
 
 use crate::View;

@@ -9,7 +9,7 @@ use std::{
 
 use alloy_primitives::Bytes;
 use foreseal_journal::JournalError;
-use foreseal_types::mutant;
+use foreseal_primitives::mutant;
 
 use super::{
     Source,

@@ -9,7 +9,7 @@ use std::{
     },
 };
 
-use foreseal_types::mutant;
+use foreseal_primitives::mutant;
 
 use super::{Source, answers::Answers, connection::Attached, peers::Peer};
 use crate::wire::{Down, GREATEST_UP, Outcome, Up, read_frame};

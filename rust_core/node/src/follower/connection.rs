@@ -14,7 +14,7 @@ use std::{
 use foreseal_builder::BuildError;
 use foreseal_journal::Identity;
 use foreseal_pool::PoolEvent;
-use foreseal_types::mutant;
+use foreseal_primitives::mutant;
 
 use super::{
     Following,

@@ -4,8 +4,8 @@ use std::{path::PathBuf, sync::Arc};
 
 use alloy_primitives::B256;
 use foreseal_journal::{Disk, Identity, Past, Record, Whole};
+use foreseal_primitives::ChainSpec;
 use foreseal_store::{Progress, Store};
-use foreseal_types::ChainSpec;
 
 use crate::{
     Chain, Recent, ReplayError, View,

@@ -22,8 +22,8 @@ use std::{
 
 use alloy_primitives::B256;
 use foreseal_journal::{Identity, JournalError, OfflineError, RealDisk, journal_folder};
+use foreseal_primitives::ChainSpec;
 use foreseal_store::{Fault, MetaFault, Options, Store, StoreError, Verifying};
-use foreseal_types::ChainSpec;
 
 use crate::{
     BackupError, Copied, Manifest, NodeError, Settings, StoreSettings,

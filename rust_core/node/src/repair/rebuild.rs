@@ -2,8 +2,8 @@
 
 use std::{ops::ControlFlow, path::Path, sync::Arc};
 
+use foreseal_primitives::ChainSpec;
 use foreseal_store::{Store, StoreError};
-use foreseal_types::ChainSpec;
 
 use super::{
     RepairMethod, Repairing, StoreRepairError, Watch,

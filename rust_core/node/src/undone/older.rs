@@ -7,7 +7,7 @@ use std::{
 
 use alloy_eips::eip4895::Withdrawals;
 use foreseal_journal::{JournalError, Outline, Past, Record};
-use foreseal_types::{Block, Flashblock, length_in_block};
+use foreseal_primitives::{Block, Flashblock, length_in_block};
 use imbl::Vector;
 
 use super::{BLOCKS, BYTES, Undone, UndoneBlock};

@@ -2,7 +2,7 @@
 
 use std::io::{self, Read, Write};
 
-use foreseal_types::mutant;
+use foreseal_primitives::mutant;
 
 use super::WireError;
 

@@ -11,8 +11,8 @@ use std::{
 
 use alloy_primitives::B256;
 use foreseal_node::{Executed, History, Moment, Position, Step, search_block};
+use foreseal_primitives::{LogFilter, LogPosition, LogSink};
 use foreseal_state::{StateError, StateStore};
-use foreseal_types::{LogFilter, LogPosition, LogSink};
 use parking_lot::RwLock;
 
 #[derive(Debug, Default)]

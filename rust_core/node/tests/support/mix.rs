@@ -8,8 +8,8 @@ use foreseal_node::{
     Clock, ControlError, Development, FinalityDepth, Mining, Recent, Role, Sequencer, Settings, SteppedClock,
     StoreSettings, View,
 };
+use foreseal_primitives::{Change, Override, Transaction};
 use foreseal_testkit::{Contract, Kinds, Wallet, Workload};
-use foreseal_types::{Change, Override, Transaction};
 use proptest::prelude::*;
 
 use super::{Bench, fingerprint, pair::socket, settings};

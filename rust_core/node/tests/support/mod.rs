@@ -15,8 +15,8 @@ use foreseal_node::{
     Settings, SteppedClock, StoreSettings, Surroundings, SystemClock, View,
 };
 use foreseal_pool::PoolConfig;
+use foreseal_primitives::{Change, Override};
 use foreseal_testkit::{Wallet, test_genesis};
-use foreseal_types::{Change, Override};
 
 /// A node, its clock and its producer.
 pub struct Bench {

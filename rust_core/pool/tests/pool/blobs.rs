@@ -14,7 +14,7 @@ use alloy_eips::{
 };
 use alloy_primitives::{Address, U256};
 use foreseal_pool::{PoolError, Status, Waiting};
-use foreseal_types::{ChainSpec, DEV_CHAIN_ID};
+use foreseal_primitives::{ChainSpec, DEV_CHAIN_ID};
 
 use crate::chain::{Chain, GWEI, Key, pool, rich};
 

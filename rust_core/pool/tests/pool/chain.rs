@@ -11,11 +11,11 @@ use alloy_primitives::{Address, B256, Bytes, KECCAK256_EMPTY, Signature, TxKind,
 use foreseal_pool::{
     Added, PendingHead, Pool, PoolConfig, PoolError, PooledTransaction, Submission, decode_submission,
 };
-use foreseal_state::{NoStorage, StateError, StateReader, StorageReader};
-use foreseal_types::{
+use foreseal_primitives::{
     Account, AccountDiff, ChainSpec, ChangedAccount, DEV_CHAIN_ID, DEV_GAS_LIMIT, DevGenesis, StateDiff,
     Transaction, dev_genesis,
 };
+use foreseal_state::{NoStorage, StateError, StateReader, StorageReader};
 use revm_bytecode::Bytecode;
 
 /// 1 gwei in wei.

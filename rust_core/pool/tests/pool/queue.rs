@@ -5,7 +5,7 @@ use std::sync::Arc;
 use alloy_consensus::TxEip1559;
 use alloy_primitives::{Address, B256, U256};
 use foreseal_pool::{DropReason, Pool, PoolConfig, PoolCounts, PoolError, Status, Waiting};
-use foreseal_types::Transaction;
+use foreseal_primitives::Transaction;
 
 use crate::chain::{GWEI, Key, nonces, pool, rich, transfer};
 

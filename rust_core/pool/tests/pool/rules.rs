@@ -6,7 +6,7 @@ use alloy_consensus::{TxEip1559, TxEip4844, TxEip7702, TxLegacy};
 use alloy_eips::eip7702::{Authorization, SignedAuthorization};
 use alloy_primitives::{Address, B256, Bytes, Signature, TxKind, U256, hex};
 use foreseal_pool::{PoolError, decode_many};
-use foreseal_types::{ChainSpec, DEV_CHAIN_ID, DEV_GAS_LIMIT, TRANSACTION_GAS_CAP, parse_genesis};
+use foreseal_primitives::{ChainSpec, DEV_CHAIN_ID, DEV_GAS_LIMIT, TRANSACTION_GAS_CAP, parse_genesis};
 use revm_bytecode::Bytecode;
 
 use crate::chain::{Chain, GWEI, Key, pool, rich, transfer};

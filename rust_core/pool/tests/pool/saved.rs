@@ -130,7 +130,7 @@ fn impersonated_ones_are_saved_and_never_submitted() {
         to: key.address.into(),
         ..TxLegacy::default()
     };
-    let made = foreseal_types::Transaction::impersonated(unsigned.into(), key.address);
+    let made = foreseal_primitives::Transaction::impersonated(unsigned.into(), key.address);
     let (hash, bytes) = (made.hash(), made.encoded().clone());
     let rules = old.rules(&chain.spec, &chain.header);
     assert_eq!(decode_submission(&bytes, &rules).unwrap_err(), PoolError::Signature);

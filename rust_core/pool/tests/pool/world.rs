@@ -9,8 +9,8 @@ use alloy_primitives::{Address, B256, Bytes, U256};
 use foreseal_pool::{
     DropReason, Pool, PoolConfig, PoolCounts, PoolEvent, PoolSink, PoolSnapshot, Status, decode_submission,
 };
+use foreseal_primitives::{Account, Transaction};
 use foreseal_testkit::Wallet;
-use foreseal_types::{Account, Transaction};
 use parking_lot::Mutex;
 use proptest::prelude::*;
 

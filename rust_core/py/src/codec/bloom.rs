@@ -1,7 +1,6 @@
 //! The 2048-bit log bloom (yellow paper, section 4.3.1).
 
 use alloy_primitives::{Bloom, BloomInput};
-use foreseal_types as types;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
@@ -93,7 +92,7 @@ fn bloom_of(logs: &[PyLog]) -> Bloom {
 
 fn mask(value: &[u8]) -> Bloom {
     let mut mask = Bloom::ZERO;
-    mask.accrue(BloomInput::Hash(types::keccak(value)));
+    mask.accrue(BloomInput::Hash(foreseal_keccak::keccak(value)));
     mask
 }
 

@@ -1,7 +1,6 @@
 //! keccak-256.
 
 use alloy_primitives::B256;
-use foreseal_types as types;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyList};
@@ -18,8 +17,11 @@ const DETACH_BYTES: usize = 6 * 1024;
 #[pyfunction]
 pub fn keccak<'py>(py: Python<'py>, data: Input<'_>) -> Bound<'py, PyBytes> {
     let data: &[u8] = &data;
-    let hash =
-        if data.len() > DETACH_BYTES { py.detach(|| types::keccak(data)) } else { types::keccak(data) };
+    let hash = if data.len() > DETACH_BYTES {
+        py.detach(|| foreseal_keccak::keccak(data))
+    } else {
+        foreseal_keccak::keccak(data)
+    };
     PyBytes::new(py, hash.as_slice())
 }
 
@@ -37,6 +39,6 @@ pub fn keccak_batch(py: Python<'_>, items: Vec<PyBackedBytes>) -> PyResult<Bound
 pub fn hash_all<B: AsRef<[u8]>>(items: &[B]) -> Vec<B256> {
     let inputs: Vec<&[u8]> = items.iter().map(AsRef::as_ref).collect();
     let mut hashes = vec![B256::ZERO; inputs.len()];
-    types::keccak_batch(&inputs, &mut hashes);
+    foreseal_keccak::keccak_batch(&inputs, &mut hashes);
     hashes
 }

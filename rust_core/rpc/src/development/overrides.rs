@@ -2,7 +2,7 @@
 //! `latest` once that block is sealed.
 
 use alloy_primitives::{Address, B256, Bytes};
-use foreseal_types::{Change, Override};
+use foreseal_primitives::{Change, Override};
 
 use crate::{
     Access, Argument, Context, Error, Kind, Method,

@@ -5,7 +5,7 @@ use alloy_eips::eip2718::Encodable2718;
 use alloy_primitives::Address;
 use foreseal_evm::{BlockOverrides, CallRequest, NoRecipient, StateOverrides, estimate};
 use foreseal_node::BlockId;
-use foreseal_types::{Envelope, Transaction, Unsigned};
+use foreseal_primitives::{Envelope, Transaction, Unsigned};
 
 use crate::{
     Access, Argument, Context, Error, Kind, Method,

@@ -149,7 +149,7 @@ impl Said {
 #[cfg(test)]
 mod tests {
     use alloy_primitives::Address;
-    use foreseal_types::LogFilter;
+    use foreseal_primitives::LogFilter;
     use proptest::prelude::*;
 
     use super::*;

@@ -2,8 +2,8 @@
 
 use alloy_primitives::B256;
 use foreseal_node::View;
+use foreseal_primitives::{LogFilter, LogPosition};
 use foreseal_state::BlockHashes;
-use foreseal_types::{LogFilter, LogPosition};
 
 use super::watch::Seen;
 use crate::{

@@ -4,7 +4,7 @@ use std::{collections::HashMap, time::Duration};
 
 use alloy_primitives::{B256, keccak256};
 use foreseal_pool::Pool;
-use foreseal_types::mutant;
+use foreseal_primitives::mutant;
 use parking_lot::Mutex;
 
 use super::{

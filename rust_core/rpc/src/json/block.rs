@@ -3,7 +3,7 @@
 use alloy_consensus::Header;
 use alloy_eips::eip4895::Withdrawal;
 use alloy_primitives::B256;
-use foreseal_types::Block;
+use foreseal_primitives::Block;
 
 use super::{Inclusion, Object, write_data, write_transaction};
 

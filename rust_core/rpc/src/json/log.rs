@@ -1,6 +1,6 @@
 //! Logs.
 
-use foreseal_types::FoundLog;
+use foreseal_primitives::FoundLog;
 
 use super::{Object, write_data};
 

@@ -2,7 +2,7 @@
 
 use alloy_consensus::{Eip658Value, Header, Transaction as _};
 use alloy_primitives::B256;
-use foreseal_types::{Block, ChainSpec, FoundLog, Receipt, Transaction};
+use foreseal_primitives::{Block, ChainSpec, FoundLog, Receipt, Transaction};
 
 use super::{Object, write_log};
 

@@ -13,7 +13,8 @@ use alloy_eips::{
 };
 use alloy_primitives::{Address, B64, B256, Bloom, Bytes, Log, LogData, Signature, TxKind, U256};
 use alloy_rpc_types_eth as rpc;
-use foreseal_types::{Block, Envelope, Receipt, Transaction, length_in_block, logs_bloom};
+use foreseal_keccak::logs_bloom;
+use foreseal_primitives::{Block, Envelope, Receipt, Transaction, length_in_block};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

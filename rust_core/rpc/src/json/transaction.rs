@@ -3,7 +3,7 @@
 use alloy_consensus::{Header, Transaction as _};
 use alloy_eips::{Typed2718, eip2930::AccessList, eip7702::SignedAuthorization};
 use alloy_primitives::{B256, U256};
-use foreseal_types::{Block, Envelope, Transaction};
+use foreseal_primitives::{Block, Envelope, Transaction};
 
 use super::{Object, write_data, write_list};
 

@@ -7,8 +7,8 @@ use std::{
 };
 
 use foreseal_node::{Note, Notes};
+use foreseal_primitives::{FoundLog, LogFilter, LogSink, mutant};
 use foreseal_scheduler::{Stopped, arrival, checkpoint};
-use foreseal_types::{FoundLog, LogFilter, LogSink, mutant};
 
 use crate::json::write_log;
 

@@ -3,7 +3,7 @@
 
 use alloy_primitives::{B256, FixedBytes, keccak256};
 use alloy_rlp::{Encodable, RlpDecodable, RlpEncodable};
-use foreseal_types::LogFilter;
+use foreseal_primitives::LogFilter;
 
 /// The only version so far.
 const VERSION: u8 = 1;

@@ -9,8 +9,8 @@ use std::ops::ControlFlow;
 
 use alloy_primitives::B256;
 use foreseal_node::{BlockId, View, search_block};
+use foreseal_primitives::{LogFilter, LogPosition};
 use foreseal_scheduler::Lane;
-use foreseal_types::{LogFilter, LogPosition};
 
 use crate::{
     Argument, Context, Error, Kind, Limits, LogLimit, LogLimitKind, Method, RangeError,

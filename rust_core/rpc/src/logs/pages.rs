@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use foreseal_node::View;
-use foreseal_types::{LogFilter, LogPosition};
+use foreseal_primitives::{LogFilter, LogPosition};
 
 use super::{Answer, Cursor, Seen, range::number};
 use crate::{Error, params::Tag};

@@ -2,7 +2,7 @@
 
 use alloy_primitives::B256;
 use foreseal_node::BlockId;
-use foreseal_types::mutant;
+use foreseal_primitives::mutant;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 

@@ -3,8 +3,8 @@
 use alloy_primitives::B256;
 use alloy_rlp::Encodable;
 use foreseal_node::{Executed, Step, View};
+use foreseal_primitives::{Promise, PromiseDomain};
 use foreseal_trie::ListTrie;
-use foreseal_types::{Promise, PromiseDomain};
 
 use super::UnsignedError;
 use crate::{

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use alloy_primitives::{Address, B256, Bytes};
-use foreseal_types::StepSignature;
+use foreseal_primitives::StepSignature;
 use serde::Deserialize;
 
 use super::{Misfit, MisfitError};

@@ -9,8 +9,9 @@ use std::fmt;
 use alloy_consensus::{Header, Transaction as _};
 use alloy_primitives::{Address, B256};
 use alloy_rlp::Encodable;
+use foreseal_keccak::keccak;
+use foreseal_primitives::{Promise, PromiseDomain, Transaction, mutant};
 use foreseal_trie::verify_proof;
-use foreseal_types::{Promise, PromiseDomain, Transaction, keccak, mutant};
 use serde::Serialize;
 
 use super::PreconfirmationReceipt;

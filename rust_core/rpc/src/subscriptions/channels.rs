@@ -15,7 +15,7 @@ use std::{
 };
 
 use foreseal_node::{Node, Place};
-use foreseal_types::mutant;
+use foreseal_primitives::mutant;
 use imbl::OrdMap;
 use parking_lot::Mutex;
 

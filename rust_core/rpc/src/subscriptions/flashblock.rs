@@ -1,7 +1,7 @@
 //! Flashblock in the format of the feed.
 
 use foreseal_node::{BlockAtStep, Place};
-use foreseal_types::{Block, ChainSpec};
+use foreseal_primitives::{Block, ChainSpec};
 
 use crate::json::{BlockOfReceipt, Inclusion, Object, write_header, write_receipt, write_transaction};
 

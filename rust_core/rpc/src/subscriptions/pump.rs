@@ -10,8 +10,8 @@ use std::{
 
 use foreseal_node::{Change, Entry, FeedError, Place, View, What, changes};
 use foreseal_pool::{Arrived, Pool};
+use foreseal_primitives::mutant;
 use foreseal_state::StateError;
-use foreseal_types::mutant;
 
 use super::{Channel, Listening, Messages, Stream, Subscriptions, flashblock::write_heartbeat, render};
 use crate::json::{write_data, write_transaction};

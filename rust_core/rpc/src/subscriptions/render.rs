@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use foreseal_node::{BlockAtStep, Change, search_block};
-use foreseal_types::{Block, ChainSpec, FoundLog, LogFilter, LogSink};
+use foreseal_primitives::{Block, ChainSpec, FoundLog, LogFilter, LogSink};
 
 use super::{
     Stream,

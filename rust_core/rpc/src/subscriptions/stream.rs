@@ -1,7 +1,7 @@
 //! Streams of `eth_subscribe`, parsed from its parameters.
 
 use foreseal_node::Place;
-use foreseal_types::LogFilter;
+use foreseal_primitives::LogFilter;
 use serde_json::value::RawValue;
 
 use crate::{

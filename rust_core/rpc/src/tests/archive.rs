@@ -19,8 +19,8 @@ use std::{
 use alloy_primitives::B256;
 use foreseal_journal::RealDisk;
 use foreseal_node::{Clock, Development, Node, SteppedClock, Surroundings, View};
+use foreseal_primitives::Transaction;
 use foreseal_testkit::{Kinds, Wallet, Workload};
-use foreseal_types::Transaction;
 use rand::{Rng, SeedableRng, rngs::StdRng};
 use serde_json::{Value, json};
 

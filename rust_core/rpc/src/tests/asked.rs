@@ -2,8 +2,8 @@
 //! method is missed.
 
 use alloy_primitives::Address;
+use foreseal_primitives::Block;
 use foreseal_testkit::Contract;
-use foreseal_types::Block;
 
 use crate::{Kind, Method, methods};
 

@@ -3,9 +3,9 @@
 use alloy_eips::eip2718::Decodable2718;
 use alloy_primitives::{Address, B256, Bytes, U256, hex, keccak256};
 use alloy_rlp::Decodable;
+use foreseal_primitives::{BlockBytes, Envelope};
 use foreseal_testkit::{Contract, Fees, Wallet};
 use foreseal_trie::ordered_trie_root;
-use foreseal_types::{BlockBytes, Envelope};
 use serde_json::{Value, json};
 
 use super::Bench;

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use alloy_primitives::{Address, B256, Bytes, TxKind, U256};
+use foreseal_primitives::{Change, Override};
 use foreseal_testkit::{Contract, Fees};
-use foreseal_types::{Change, Override};
 use serde_json::{Value, json};
 
 use super::{Bench, data};

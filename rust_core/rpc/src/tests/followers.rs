@@ -11,8 +11,8 @@ use std::{
 
 use alloy_primitives::{Address, U256};
 use foreseal_node::{Development, Node, Phase, Role, Settings, View};
+use foreseal_primitives::{Change, Override};
 use foreseal_testkit::{Fees, Kinds, LONG, Wallet, Workload, wait_for};
-use foreseal_types::{Change, Override};
 use serde_json::{Value, json};
 
 use super::{Bench, data, pending::questions, processes::follower, raw_params, settings};

@@ -12,8 +12,8 @@ use std::{
 use alloy_consensus::Header;
 use alloy_primitives::{B256, Bytes, U256};
 use foreseal_evm::Replay;
+use foreseal_primitives::{ChainSpec, SpecId, Transaction, parse_genesis};
 use foreseal_state::{BlockHashes, State, StateError};
-use foreseal_types::{ChainSpec, SpecId, Transaction, parse_genesis};
 use serde_json::{Value, json, value::RawValue};
 
 use crate::{

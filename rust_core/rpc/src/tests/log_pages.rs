@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use foreseal_node::{Development, Sequencer};
+use foreseal_primitives::Transaction;
 use foreseal_testkit::{Contract, Kinds, Wallet, Workload};
-use foreseal_types::Transaction;
 use rand::{Rng, SeedableRng, rngs::StdRng};
 use serde_json::{Value, json};
 

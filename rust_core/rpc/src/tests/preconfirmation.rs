@@ -308,8 +308,8 @@ fn a_transaction_in_two_places_and_two_in_one_are_evidence() {
     let third = bench.wallets[1].clone();
     // Two steps without transactions come first, so that no index and no predecessor contradict.
     for wei in [5, 6] {
-        let change = foreseal_types::Change::Balance(alloy_primitives::U256::from(wei));
-        let change = foreseal_types::Override { address: Address::repeat_byte(9), change };
+        let change = foreseal_primitives::Change::Balance(alloy_primitives::U256::from(wei));
+        let change = foreseal_primitives::Override { address: Address::repeat_byte(9), change };
         bench.api.node().control(|writer| writer.write(&change)).unwrap();
     }
     let other = bench.submit(&third.transfer(0, third.address, 1, Fees::default()));

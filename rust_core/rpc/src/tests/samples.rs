@@ -8,7 +8,7 @@ use std::{
 
 use foreseal_journal::RealDisk;
 use foreseal_node::import_chain;
-use foreseal_types::parse_genesis;
+use foreseal_primitives::parse_genesis;
 use serde_json::{Value, json};
 
 use super::{Bench, settings};

@@ -3,8 +3,8 @@
 
 use alloy_consensus::TxEip1559;
 use alloy_primitives::{Address, B256, Bytes, TxKind, U256, hex};
+use foreseal_primitives::{Change, Override, Transaction};
 use foreseal_testkit::{Contract, Fees};
-use foreseal_types::{Change, Override, Transaction};
 use serde_json::{Value, json};
 
 use super::Bench;

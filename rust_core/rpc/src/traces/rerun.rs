@@ -2,7 +2,7 @@
 
 use foreseal_evm::{Deadline, Replay};
 use foreseal_node::{Executed, Moment, View};
-use foreseal_types::StateDiff;
+use foreseal_primitives::StateDiff;
 
 use crate::{
     Context, Error,

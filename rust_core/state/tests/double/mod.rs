@@ -8,9 +8,9 @@ use std::{
 };
 
 use alloy_primitives::{Address, B256, Bytes, U256};
+use foreseal_primitives::{Account, StateDiff};
 use foreseal_state::{StateChanges, StateError, StateStore, StorageChanges, TrieName, analysed};
 use foreseal_trie::{NodeChange, NodePath, NodeWrite};
-use foreseal_types::{Account, StateDiff};
 use revm_bytecode::Bytecode;
 
 /// Versions of values by block. A read at a block returns the newest version that is not above it.

@@ -3,7 +3,7 @@
 use alloy_consensus::Header;
 use alloy_eips::eip4895::Withdrawals;
 use alloy_rlp::{RlpDecodable, RlpEncodable};
-use foreseal_types::Block;
+use foreseal_primitives::Block;
 
 use crate::{StoreError, key, snapshot::Snapshot};
 

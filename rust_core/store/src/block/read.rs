@@ -1,6 +1,6 @@
 //! Reading a whole block.
 
-use foreseal_types::Block;
+use foreseal_primitives::Block;
 
 use crate::{StoreError, snapshot::Snapshot};
 

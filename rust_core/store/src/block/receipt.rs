@@ -5,7 +5,7 @@ use std::sync::Arc;
 use alloy_consensus::Eip658Value;
 use alloy_primitives::{Address, B256, Bloom, Log};
 use alloy_rlp::{Decodable, Encodable};
-use foreseal_types::Receipt;
+use foreseal_primitives::Receipt;
 
 use super::{BlockRecord, log::StoredLog};
 use crate::{StoreError, key, snapshot::Snapshot};

@@ -14,7 +14,7 @@ pub struct BlockRecord {
     pub header: Header,
     /// Number of transactions, and of receipts.
     pub transactions: u32,
-    /// [`foreseal_types::Block::transactions_length`].
+    /// [`foreseal_primitives::Block::transactions_length`].
     pub transactions_length: u64,
     /// Number of steps in the block's step table.
     pub steps: u32,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use alloy_consensus::Header;
 use alloy_primitives::{B256, Bytes};
 use alloy_rlp::{RlpDecodable, RlpEncodable};
-use foreseal_types::{StateDiff, StepSignature, read_signature};
+use foreseal_primitives::{StateDiff, StepSignature, read_signature};
 
 use crate::{StoreError, key, snapshot::Snapshot};
 

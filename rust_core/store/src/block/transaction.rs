@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use alloy_primitives::{Address, B256};
-use foreseal_types::Transaction;
+use foreseal_primitives::Transaction;
 use rayon::prelude::*;
 
 use crate::{

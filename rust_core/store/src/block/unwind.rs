@@ -1,7 +1,7 @@
 //! Unwinding a block.
 
 use alloy_primitives::Log;
-use foreseal_types::keccak;
+use foreseal_keccak::keccak;
 use heed::RwTxn;
 
 use super::StoredLog;

@@ -1,7 +1,7 @@
 //! Writing a block and its index entries.
 
 use alloy_primitives::U256;
-use foreseal_types::Block;
+use foreseal_primitives::Block;
 use heed::RwTxn;
 
 use super::{BlockRecord, StoredStep, body, log, receipt::StoredReceipt, record, transaction};

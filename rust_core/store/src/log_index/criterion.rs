@@ -1,7 +1,7 @@
 //! Search criteria of the index: an address, a topic at a position, or the number of topics.
 
 use alloy_primitives::{Address, B256, Log};
-use foreseal_types::LogFilter;
+use foreseal_primitives::LogFilter;
 
 /// Maximum number of topics of a log.
 pub(super) const MAX_TOPICS: usize = 4;

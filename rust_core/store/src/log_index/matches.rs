@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use foreseal_types::LogFilter;
+use foreseal_primitives::LogFilter;
 use heed::RoTxn;
 
 use super::{LogIndex, LogIndexError, any_of::AnyOf, criterion::criteria_of};

@@ -11,9 +11,9 @@ use std::{
 };
 
 use alloy_primitives::{Address, U256};
+use foreseal_primitives::{AccountDiff, ChangedAccount, StateDiff};
 use foreseal_state::{State, StateChanges, StateError};
 use foreseal_trie::NodeWrite;
-use foreseal_types::{AccountDiff, ChangedAccount, StateDiff};
 use heed::RwTxn;
 
 use super::place::{self, Kind};

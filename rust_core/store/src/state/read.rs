@@ -1,7 +1,7 @@
 //! Reading values as of a block.
 
 use alloy_primitives::{Address, B256, Bytes, U256};
-use foreseal_types::Account;
+use foreseal_primitives::Account;
 
 use super::{keys, value};
 use crate::{

@@ -3,7 +3,8 @@
 use std::hash::Hash;
 
 use alloy_primitives::{Address, B256, U256};
-use foreseal_types::{Account, Cache};
+use foreseal_cache::Cache;
+use foreseal_primitives::Account;
 use revm_bytecode::Bytecode;
 
 use super::Version;

@@ -3,8 +3,8 @@
 use std::hash::Hash;
 
 use alloy_primitives::{Address, B256, Bytes, U256};
+use foreseal_primitives::Account;
 use foreseal_state::{StateError, StateStore, analysed};
-use foreseal_types::Account;
 use revm_bytecode::Bytecode;
 
 use super::{Values, Version};

@@ -2,7 +2,7 @@
 
 use alloy_primitives::{B256, KECCAK256_EMPTY, U256};
 use alloy_rlp::{Decodable, Encodable};
-use foreseal_types::Account;
+use foreseal_primitives::Account;
 
 /// Encodes nonce and balance, and the code hash of accounts that have code.
 pub(crate) fn encode_account(account: Option<&Account>) -> Vec<u8> {

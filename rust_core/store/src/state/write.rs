@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use alloy_primitives::{Address, B256};
-use foreseal_types::{ChangedAccount, StateDiff};
+use foreseal_primitives::{ChangedAccount, StateDiff};
 use heed::RwTxn;
 
 use super::{

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use alloy_consensus::proofs::calculate_ommers_root;
 use alloy_primitives::{B256, Bloom, Bytes, U256};
+use foreseal_keccak::logs_bloom;
+use foreseal_primitives::{Receipt, Transaction, length_in_block};
 use foreseal_trie::ordered_trie_root;
-use foreseal_types::{Receipt, Transaction, length_in_block, logs_bloom};
 use rayon::prelude::*;
 
 use super::{Fault, Part, Verifier, fault, readable, sound};

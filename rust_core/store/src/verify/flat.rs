@@ -8,9 +8,10 @@ use std::{cmp::Ordering, iter::Peekable, sync::Arc};
 
 use alloy_primitives::{Address, B256, U256};
 use alloy_trie::{HashBuilder, Nibbles, TrieAccount};
+use foreseal_keccak::{hash_address, keccak};
+use foreseal_primitives::Account;
 use foreseal_state::{HashedAccount, State, StateError};
 use foreseal_trie::EMPTY_ROOT;
-use foreseal_types::{Account, hash_address, keccak};
 
 use super::{Fault, PORTION, Part, Verifier, fault};
 use crate::{

@@ -2,7 +2,7 @@
 
 use alloy_primitives::B256;
 use alloy_rlp::{Header, PayloadView};
-use foreseal_types::keccak;
+use foreseal_keccak::keccak;
 
 /// Content of a stored node. Paths are relative to its location.
 #[derive(Debug, Default, PartialEq, Eq)]

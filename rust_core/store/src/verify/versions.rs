@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap, hash_map::Entry};
 
 use alloy_primitives::{B256, KECCAK256_EMPTY};
-use foreseal_types::keccak;
+use foreseal_keccak::keccak;
 
 use super::{Fault, PORTION, Part, Verifier, fault, sound};
 use crate::{

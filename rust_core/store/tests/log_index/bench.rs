@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use alloy_primitives::{Address, B256, Bytes, Log, LogData};
+use foreseal_primitives::LogFilter;
 use foreseal_store::{Additions, LogIndex, LogIndexError, Next};
-use foreseal_types::LogFilter;
 use heed::{CommitOrAbort, Database, Env, EnvOpenOptions, types};
 
 type Table = Database<'static, types::Bytes, types::Bytes>;

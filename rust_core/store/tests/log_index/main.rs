@@ -4,8 +4,8 @@
 mod bench;
 
 use alloy_primitives::{B256, Log};
+use foreseal_primitives::LogFilter;
 use foreseal_store::{Additions, LogIndexError, Next};
-use foreseal_types::LogFilter;
 use proptest::{collection::vec, prelude::*, sample::Index, test_runner::TestCaseError};
 
 use bench::{Bench, address, log, topic};

@@ -12,14 +12,14 @@ use alloy_eips::eip4895::{Withdrawal, Withdrawals};
 use alloy_primitives::{
     Address, B256, Bloom, Bytes, FixedBytes, KECCAK256_EMPTY, Log, TxKind, U256, keccak256,
 };
+use foreseal_keccak::logs_bloom;
+use foreseal_primitives::{
+    Account, AccountDiff, Block, ChangedAccount, NewCode, Receipt, StateDiff, Transaction, length_in_block,
+};
 use foreseal_state::State;
 use foreseal_store::{Options, SealedBlock, StoredStep};
 use foreseal_testkit::{Fees, Wallet};
 use foreseal_trie::ordered_trie_root;
-use foreseal_types::{
-    Account, AccountDiff, Block, ChangedAccount, NewCode, Receipt, StateDiff, Transaction, length_in_block,
-    logs_bloom,
-};
 use imbl::Vector;
 use rand::{Rng, SeedableRng, rngs::StdRng};
 

@@ -1,0 +1,313 @@
+//! Runs the generator against scripted servers that misbehave.
+
+#![allow(clippy::unwrap_used, reason = "the servers of these tests fail as tests do")]
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use foreseal_loadgen::{Figures, LoadError, Pace, Plan, Responder, Subscribers, Target, Transport, run};
+
+const GOOD: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 29\r\n\r\n{\"id\":1,\"result\":\"0x1234567\"}";
+const CHUNKED: &[u8] =
+    b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nc\r\n{\"result\":\"0\r\n3\r\nx1\"\r\n1\r\n}\r\n0\r\n\r\n";
+
+/// Starts a server that runs `script` for each connection on its own thread, with the connection's index.
+fn serve(script: impl Fn(usize, TcpStream) + Send + Sync + 'static) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let script = Arc::new(script);
+    std::thread::spawn(move || {
+        for (number, stream) in listener.incoming().flatten().enumerate() {
+            let script = script.clone();
+            std::thread::spawn(move || script(number, stream));
+        }
+    });
+    address
+}
+
+/// Reads the body of the next request; `None` if the client has disconnected.
+fn request(stream: &mut TcpStream) -> Option<Vec<u8>> {
+    let mut data = Vec::new();
+    let mut piece = [0; 4096];
+    loop {
+        let text = String::from_utf8_lossy(&data).into_owned();
+        if let Some((head, body)) = text.split_once("\r\n\r\n") {
+            let length = head
+                .split_once("Content-Length: ")
+                .map_or(0, |(_, rest)| rest.lines().next().unwrap_or_default().parse::<usize>().unwrap());
+            if body.len() >= length {
+                return Some(body.as_bytes().to_vec());
+            }
+        }
+        match stream.read(&mut piece) {
+            Ok(read) if read > 0 => data.extend_from_slice(&piece[..read]),
+            _ => return None,
+        }
+    }
+}
+
+fn plan(address: SocketAddr, pace: Pace) -> Plan {
+    Plan {
+        target: Target::new(address, "localhost", "/").unwrap(),
+        transport: Transport::Http,
+        bodies: vec![b"{}".to_vec()],
+        connections: 1,
+        pace,
+        length: Duration::from_secs(5),
+        patience: Duration::from_secs(2),
+    }
+}
+
+fn figures(plan: &Plan) -> Figures {
+    run(plan, &mut |_| true).unwrap()
+}
+
+fn once(address: SocketAddr) -> Figures {
+    figures(&plan(address, Pace::Once))
+}
+
+#[test]
+fn an_answer_that_is_cut_at_any_byte_is_an_error_and_whole_it_is_a_result() {
+    for answer in [GOOD, CHUNKED] {
+        for end in 0..=answer.len() {
+            let address = serve(move |_, mut stream| {
+                request(&mut stream);
+                stream.write_all(&answer[..end]).unwrap();
+            });
+            let figures = once(address);
+            let whole = u64::from(end == answer.len());
+            assert_eq!(
+                (figures.answered, figures.errors, figures.unanswered),
+                (whole, 1 - whole, 0),
+                "{end}"
+            );
+        }
+    }
+}
+
+#[test]
+fn an_answer_in_pieces_of_one_byte_is_a_result() {
+    for answer in [GOOD, CHUNKED] {
+        let address = serve(move |_, mut stream| {
+            stream.set_nodelay(true).unwrap();
+            request(&mut stream);
+            for byte in answer {
+                stream.write_all(&[*byte]).unwrap();
+            }
+            request(&mut stream);
+        });
+        let figures = once(address);
+        assert_eq!((figures.answered, figures.errors), (1, 0));
+    }
+}
+
+#[test]
+fn what_is_no_answer_is_counted_and_the_first_is_kept() {
+    for (answer, status) in [
+        (b"HTTP/1.1 503 Busy\r\ncontent-length: 4\r\n\r\nbusy".as_slice(), 503),
+        (b"HTTP/1.1 200 OK\r\ncontent-length: 14\r\n\r\n{\"error\":{\"a\":1", 200),
+        (b"SSH-2.0-OpenSSH_9.6\r\n", 0),
+        (b"HTTP/1.1 200 OK\r\ncontent-length: many\r\n\r\n", 0),
+        (b"\0\0\0\0", 0),
+    ] {
+        let address = serve(move |_, mut stream| {
+            request(&mut stream);
+            stream.write_all(answer).unwrap();
+            request(&mut stream);
+        });
+        let figures = once(address);
+        let wrong = figures.first_wrong.unwrap();
+        assert_eq!((figures.answered, figures.errors, wrong.status), (0, 1, status), "{wrong:?}");
+        assert!(!wrong.answer.is_empty() && !wrong.why.is_empty());
+    }
+}
+
+#[test]
+fn a_server_that_says_nothing_ends_the_run_when_patience_does() {
+    let address = serve(|_, mut stream| while request(&mut stream).is_some() {});
+    let began = Instant::now();
+    let plan = Plan {
+        length: Duration::from_millis(100),
+        patience: Duration::from_millis(200),
+        connections: 3,
+        ..plan(address, Pace::Closed)
+    };
+    let figures = figures(&plan);
+    assert_eq!((figures.answered, figures.unanswered, figures.latency.count()), (0, 3, 3));
+    assert!(began.elapsed() < Duration::from_secs(5));
+}
+
+#[test]
+fn a_connection_that_ends_between_two_answers_is_opened_again_and_no_request_is_lost() {
+    let address = serve(|_, mut stream| {
+        request(&mut stream);
+        stream.write_all(GOOD).unwrap();
+    });
+    let mut plan = plan(address, Pace::Once);
+    plan.bodies = vec![b"{}".to_vec(); 20];
+    let figures = figures(&plan);
+    assert_eq!((figures.answered, figures.errors), (20, 0), "{:?}", figures.first_wrong);
+    assert_eq!((figures.smallest, figures.largest, figures.received), (29, 29, 29 * 20));
+}
+
+#[test]
+fn connections_take_their_bodies_in_lanes() {
+    let seen = Arc::new(Mutex::new(vec![Vec::new(); 3]));
+    let kept = seen.clone();
+    let address = serve(move |number, mut stream| {
+        while let Some(body) = request(&mut stream) {
+            kept.lock().unwrap()[number].push(body[0] - b'a');
+            stream.write_all(GOOD).unwrap();
+        }
+    });
+    let mut plan = plan(address, Pace::Once);
+    plan.connections = 3;
+    plan.bodies = (b'a'..b'a' + 10).map(|letter| vec![letter]).collect();
+    assert_eq!(figures(&plan).answered, 10);
+    assert_eq!(*seen.lock().unwrap(), [vec![0, 3, 6, 9], vec![1, 4, 7], vec![2, 5, 8]]);
+}
+
+#[test]
+fn a_stall_is_charged_to_every_request_that_was_due_in_it() {
+    let stall = Duration::from_millis(400);
+    let address = serve(move |_, mut stream| {
+        request(&mut stream);
+        std::thread::sleep(stall);
+        stream.write_all(GOOD).unwrap();
+        while request(&mut stream).is_some() {
+            stream.write_all(GOOD).unwrap();
+        }
+    });
+    let open = Plan { length: Duration::from_millis(600), ..plan(address, Pace::Open { rate: 100.0 }) };
+    let figures = figures(&open);
+    assert_eq!((figures.answered, figures.errors, figures.unanswered), (60, 0, 0));
+    // Forty requests are due during the stall, evenly spaced: half of them wait for more than half of it.
+    let long: u64 =
+        figures.latency.counts().iter().filter(|(time, _)| *time > 200_000_000).map(|(_, n)| n).sum();
+    assert!((20..=45).contains(&long), "{long}");
+}
+
+#[test]
+fn an_open_loop_that_is_too_fast_ends_and_counts_what_it_could_not_send() {
+    let address = serve(|_, mut stream| {
+        while request(&mut stream).is_some() {
+            std::thread::sleep(Duration::from_millis(20));
+            stream.write_all(GOOD).unwrap();
+        }
+    });
+    let open = Plan {
+        length: Duration::from_millis(200),
+        patience: Duration::from_millis(300),
+        ..plan(address, Pace::Open { rate: 1000.0 })
+    };
+    let figures = figures(&open);
+    assert_eq!(figures.answered + figures.unanswered, 200);
+    assert!(figures.unanswered > 100);
+}
+
+#[test]
+fn where_nobody_listens_is_said() {
+    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let error = run(&plan(free, Pace::Closed), &mut |_| true).unwrap_err();
+    assert!(matches!(error, LoadError::Open { .. }), "{error}");
+    for wrong in [
+        Plan { connections: 0, ..plan(free, Pace::Closed) },
+        Plan { bodies: vec![], ..plan(free, Pace::Closed) },
+        plan(free, Pace::Open { rate: 0.0 }),
+        plan(free, Pace::Open { rate: f64::NAN }),
+    ] {
+        assert!(matches!(run(&wrong, &mut |_| true), Err(LoadError::Plan(_))));
+    }
+}
+
+#[test]
+fn a_server_that_goes_away_ends_the_run() {
+    let address = {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        std::thread::spawn(move || drop(listener.accept()));
+        address
+    };
+    let began = Instant::now();
+    let figures = figures(&plan(address, Pace::Closed));
+    assert_eq!(figures.answered, 0);
+    assert!(figures.errors > 0);
+    assert!(began.elapsed() < Duration::from_secs(4), "the run went on with nobody there");
+}
+
+#[test]
+fn the_constant_responder_is_answered_from_over_both_transports() {
+    let responder = Responder::start().unwrap();
+    for transport in [Transport::Http, Transport::WebSocket] {
+        let plan = Plan {
+            transport,
+            connections: 16,
+            length: Duration::from_millis(200),
+            bodies: vec![vec![b'x'; 300]],
+            ..plan(responder.address(), Pace::Closed)
+        };
+        let figures = figures(&plan);
+        assert!(figures.answered > 100, "{transport:?} {figures:?}");
+        assert_eq!((figures.errors, figures.unanswered, figures.smallest, figures.largest), (0, 0, 41, 41));
+    }
+}
+
+/// Answers the upgrade request with the accept value for the key of the generator (RFC 6455).
+fn upgrade(stream: &mut TcpStream) {
+    request(stream);
+    write!(
+        stream,
+        "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: {}\r\n\r\n",
+        Target::accept()
+    )
+    .unwrap();
+}
+
+#[test]
+fn a_websocket_that_is_refused_closed_or_broken_is_said() {
+    let refusing = serve(|_, mut stream| {
+        request(&mut stream);
+        stream.write_all(b"HTTP/1.1 101 OK\r\nSec-WebSocket-Accept: wrong\r\n\r\n").unwrap();
+    });
+    let framed = |address| Plan { transport: Transport::WebSocket, ..plan(address, Pace::Once) };
+    assert!(matches!(run(&framed(refusing), &mut |_| true), Err(LoadError::Open { .. })));
+    for (bytes, why) in [
+        (b"\x88\x05\x03\xf5bye".as_slice(), "1013 bye"),
+        (b"\x83\x00", "reserved"),
+        (b"\x81\x05hello", "no result"),
+    ] {
+        let address = serve(move |_, mut stream| {
+            upgrade(&mut stream);
+            stream.read_exact(&mut [0; 8]).unwrap();
+            stream.write_all(bytes).unwrap();
+            let _ = stream.read(&mut [0; 100]);
+        });
+        let figures = figures(&framed(address));
+        let wrong = figures.first_wrong.unwrap();
+        assert_eq!((figures.answered, figures.errors), (0, 1));
+        assert!(wrong.why.contains(why), "{wrong:?}");
+    }
+}
+
+#[test]
+fn subscribers_count_what_comes_and_notice_who_is_cut_off() {
+    let address = serve(|number, mut stream| {
+        upgrade(&mut stream);
+        stream.read_exact(&mut [0; 8]).unwrap();
+        let mut bytes = b"\x81\x0e{\"result\":\"1\"}".to_vec();
+        bytes.extend(b"\x81\x03one\x89\x01p\x01\x01t\x80\x02wo\x81\x05three");
+        stream.write_all(&bytes).unwrap();
+        if number != 0 {
+            let _ = stream.read(&mut [0; 100]);
+            let _ = stream.read(&mut [0; 100]);
+        }
+    });
+    let plan = Plan { connections: 3, ..plan(address, Pace::Once) };
+    let mut subscribers = Subscribers::open(&plan).unwrap();
+    let arrivals = subscribers.listen(3, Duration::from_secs(3), &mut |_| true).unwrap();
+    assert_eq!((arrivals.notifications, arrivals.fewest, arrivals.most, arrivals.received), (9, 3, 3, 33));
+    let arrivals = subscribers.listen(1, Duration::from_millis(100), &mut |_| true).unwrap();
+    assert_eq!(arrivals.notifications, 0);
+}

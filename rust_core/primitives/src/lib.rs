@@ -1,0 +1,34 @@
+//! Layer 0: the data types of the chain that the other layers share. Built on alloy types; nothing here
+//! executes transactions or writes to disk.
+
+mod account;
+mod block;
+mod chain;
+mod diff;
+mod flashblock;
+mod fork_id;
+mod genesis;
+mod log_filter;
+mod log_search;
+mod mutant;
+mod overrides;
+mod promise;
+mod receipt;
+mod transaction;
+
+pub use account::Account;
+pub use block::{Block, BlockBytes, length_in_block};
+pub use chain::{ChainSpec, ForkPoint, MAX_BLOCK_BYTES, TRANSACTION_GAS_CAP};
+pub use diff::{AccountDiff, ChangedAccount, NewCode, StateDiff};
+pub use flashblock::{Flashblock, StepSignature, read_signature};
+pub use genesis::{
+    DEV_CHAIN_ID, DEV_GAS_LIMIT, DevGenesis, GenesisError, dev_genesis, parse_genesis, system_contracts,
+};
+pub use log_filter::LogFilter;
+pub use log_search::{FoundLog, LogPosition, LogSink};
+pub use mutant::mutant_is_on;
+pub use overrides::{Change, Override};
+pub use promise::{Promise, PromiseDomain};
+pub use receipt::Receipt;
+pub use revm_primitives::hardfork::SpecId;
+pub use transaction::{Envelope, Transaction, TransactionError, Unsigned, recover_all};

@@ -1,0 +1,224 @@
+//! Compares buckets with a reference model that counts tokens, and uses them from several threads.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::{collections::HashMap, fs::File, io::Write, sync::Barrier, thread};
+
+use foreseal_rate_limit::{CpuQuota, HEAD, LINE, MOST_SPAN, Quota, SECRET, Table, TableError};
+use proptest::prelude::*;
+
+const KEY: [u8; SECRET] = [7; SECRET];
+
+/// Reference token bucket that refills gradually. A token is `interval` parts; one part is added every
+/// microsecond.
+struct Counted {
+    parts: u64,
+    last: u64,
+}
+
+impl Counted {
+    fn take(&mut self, now: u64, interval: u64, burst: u64, cost: u64) -> u64 {
+        let whole = interval * burst;
+        self.parts = whole.min(self.parts + (now - self.last));
+        self.last = now;
+        let wanted = interval * cost.min(burst);
+        if self.parts < wanted {
+            return wanted - self.parts;
+        }
+        self.parts -= wanted;
+        0
+    }
+}
+
+fn quota(interval: u64, burst: u64) -> Quota {
+    Quota::new(interval, burst).unwrap()
+}
+
+proptest! {
+    /// A line holds as many callers as it has slots, for any hashes.
+    #[test]
+    fn buckets_are_token_buckets(
+        interval in 1u64..5_000,
+        burst in 1u64..40,
+        steps in prop::collection::vec((0u64..20_000, 0usize..LINE, 0u64..50), 1..300),
+    ) {
+        let table = Table::private(LINE, KEY).unwrap();
+        let mut counted: HashMap<usize, Counted> = HashMap::new();
+        let mut now = 1_000;
+        for (passed, caller, cost) in steps {
+            now += passed;
+            let place = table.place(&[u8::try_from(caller).unwrap()]);
+            let slow = counted.entry(caller).or_insert(Counted { parts: interval * burst, last: now });
+            let expected = slow.take(now, interval, burst, cost);
+            prop_assert_eq!(table.wait(place, now, &quota(interval, burst), cost), expected);
+            prop_assert_eq!(table.take(place, now, &quota(interval, burst), cost), expected);
+        }
+    }
+
+    /// With more callers than slots, a caller may get more than its quota, never less.
+    #[test]
+    fn nobody_gets_less_than_their_due(
+        steps in prop::collection::vec((0u64..2_000, 0u16..400, 1u64..4), 1..400),
+    ) {
+        let table = Table::private(4 * LINE, KEY).unwrap();
+        let mut counted: HashMap<u64, Counted> = HashMap::new();
+        let mut now = 0;
+        for (passed, caller, cost) in steps {
+            now += passed;
+            let place = table.place(&caller.to_be_bytes());
+            // Callers with the same line and tag share a bucket.
+            let shared = ((place >> 16) % 4) << 16 | (place & 0xffff);
+            let slow = counted.entry(shared).or_insert(Counted { parts: 10_000, last: now });
+            let given = table.take(place, now, &quota(1_000, 10), cost) == 0;
+            if slow.take(now, 1_000, 10, cost) == 0 {
+                prop_assert!(given);
+            } else if given {
+                // Another caller had evicted the slot, so the bucket starts full again.
+                slow.parts = 10_000 - 1_000 * cost;
+            }
+        }
+    }
+}
+
+#[test]
+fn a_wait_that_is_kept_is_enough() {
+    let table = Table::private(LINE, KEY).unwrap();
+    let (place, quota) = (table.place(b"caller"), quota(333, 3));
+    let mut now = 5;
+    for _ in 0..3 {
+        assert_eq!(table.take(place, now, &quota, 1), 0);
+    }
+    for cost in [1, 2, 3, 1] {
+        let wait = table.take(place, now, &quota, cost);
+        assert!(wait > 0);
+        assert_eq!(table.take(place, now + wait - 1, &quota, cost), 1);
+        now += wait;
+        assert_eq!(table.take(place, now, &quota, cost), 0);
+    }
+}
+
+#[test]
+fn what_costs_more_than_the_burst_takes_all_of_it() {
+    let table = Table::private(LINE, KEY).unwrap();
+    let (place, quota) = (table.place(b"caller"), quota(1_000, 5));
+    assert_eq!(table.take(place, 0, &quota, 1_000_000), 0);
+    assert_eq!(table.take(place, 0, &quota, 1), 1_000);
+    assert_eq!(table.take(place, 0, &quota, u64::MAX), 5_000);
+}
+
+#[test]
+fn the_fullest_bucket_goes_when_all_are_in_use() {
+    let table = Table::private(LINE, KEY).unwrap();
+    let quota = quota(1_000, 100);
+    let places: Vec<u64> = (0..9u8).map(|name| table.place(&[name])).collect();
+    for (cost, place) in (10..).zip(&places[..8]) {
+        assert_eq!(table.take(*place, 0, &quota, cost), 0);
+    }
+    assert_eq!(table.take(places[8], 0, &quota, 100), 0);
+    // The first caller had used least, so its bucket is evicted and starts full again; the others are
+    // unchanged.
+    assert_eq!(table.wait(places[0], 0, &quota, 100), 0);
+    for (cost, place) in (11..).zip(&places[1..8]) {
+        assert_eq!(table.wait(*place, 0, &quota, 100), 1_000 * cost);
+    }
+}
+
+#[test]
+fn threads_together_get_no_more_than_the_bucket_has() {
+    const THREADS: u64 = 8;
+    const CALLERS: u64 = 4;
+    const BURST: u64 = 20_000;
+    let table = Table::private(LINE, KEY).unwrap();
+    let (start, quota) = (Barrier::new(usize::try_from(THREADS).unwrap()), quota(10, BURST));
+    let taken: u64 = thread::scope(|scope| {
+        let spawned: Vec<_> = (0..THREADS)
+            .map(|_| {
+                scope.spawn(|| {
+                    start.wait();
+                    let mut taken = 0;
+                    for turn in 0..2 * BURST {
+                        let place = table.place(&(turn % CALLERS).to_be_bytes());
+                        taken += u64::from(table.take(place, 1, &quota, 1) == 0);
+                    }
+                    taken
+                })
+            })
+            .collect();
+        spawned.into_iter().map(|thread| thread.join().unwrap()).sum()
+    });
+    assert_eq!(taken, CALLERS * BURST);
+}
+
+fn shared_memory(slots: usize, secret: &[u8]) -> File {
+    let mut file = tempfile::tempfile().unwrap();
+    file.write_all(secret).unwrap();
+    file.set_len((HEAD + 8 * slots) as u64).unwrap();
+    file
+}
+
+#[test]
+fn all_who_map_the_memory_share_its_buckets() {
+    let file = shared_memory(64, &KEY);
+    let (one, other) = (Table::shared(&file, 64).unwrap(), Table::shared(&file, 64).unwrap());
+    let quota = quota(1_000, 2);
+    assert_eq!(one.place(b"caller"), other.place(b"caller"));
+    let place = one.place(b"caller");
+    assert_eq!(one.take(place, 0, &quota, 1), 0);
+    assert_eq!(other.take(place, 0, &quota, 1), 0);
+    assert_eq!(one.take(place, 0, &quota, 1), 1_000);
+}
+
+#[test]
+fn a_secret_of_its_own_makes_places_of_its_own() {
+    let table = Table::private(LINE, KEY).unwrap();
+    let other = Table::private(LINE, [8; SECRET]).unwrap();
+    assert_ne!(table.place(b"caller"), other.place(b"caller"));
+    assert_ne!(table.place(b"caller"), table.place(b"callers"));
+}
+
+#[test]
+fn wrong_memory_is_refused() {
+    for slots in [0, 1, 12, usize::MAX, usize::MAX - 7] {
+        assert!(matches!(Table::private(slots, KEY), Err(TableError::Slots { .. })), "{slots}");
+    }
+    let file = shared_memory(64, &KEY);
+    assert!(matches!(Table::shared(&file, 72), Err(TableError::Size { .. })));
+    let file = shared_memory(64, &[]);
+    assert!(matches!(Table::shared(&file, 64), Err(TableError::NoSecret)));
+}
+
+#[test]
+fn a_quota_needs_an_interval_and_a_burst_that_fit_a_slot() {
+    for (interval, burst) in [(0, 1), (1, 0), (MOST_SPAN, 2), (u64::MAX, 2)] {
+        assert_eq!(Quota::new(interval, burst), None);
+    }
+    assert_eq!(Quota::new(MOST_SPAN, 1).unwrap().span(), MOST_SPAN);
+}
+
+#[test]
+fn processor_time_beyond_the_burst_is_a_debt_that_is_paid_at_the_rate() {
+    let table = Table::private(64, [7; 32]).unwrap();
+    let (place, quota) = (table.place(b"caller"), CpuQuota::new(100, 500).unwrap());
+    assert_eq!(table.charge(place, 1_000, &quota, 400_000), 0);
+    assert_eq!(table.charge(place, 1_000, &quota, 0), 0);
+    // The debt of 300 ms is repaid at 100 ms per second.
+    assert_eq!(table.charge(place, 1_000, &quota, 400_000), 3_000_000);
+    assert_eq!(table.charge(place, 2_001_000, &quota, 0), 1_000_000);
+    assert_eq!(table.charge(place, 3_001_000, &quota, 0), 0);
+    assert_eq!(table.charge(table.place(b"other"), 1_000, &quota, 0), 0);
+}
+
+#[test]
+fn a_debt_of_processor_time_has_a_bound() {
+    let table = Table::private(64, [7; 32]).unwrap();
+    let (place, quota) = (table.place(b"caller"), CpuQuota::new(1, 1_000).unwrap());
+    assert_eq!(table.charge(place, 5, &quota, u64::MAX), 30_000_000);
+    assert_eq!(table.charge(place, 5, &quota, 7), 30_000_000);
+}
+
+#[test]
+fn a_quota_of_nothing_is_none() {
+    for (rate, burst) in [(0, 1), (1, 0), (1_000_001, 1_000_001), (1, u64::MAX), (1_000_000, 0)] {
+        assert_eq!(CpuQuota::new(rate, burst), None, "{rate} {burst}");
+    }
+}

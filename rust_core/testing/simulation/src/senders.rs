@@ -1,0 +1,131 @@
+//! Senders: wallets, and the transactions that the node accepted from them.
+
+use std::{
+    collections::{BTreeMap, HashSet},
+    sync::{Mutex, PoisonError},
+};
+
+use alloy_primitives::{Address, B256, Bytes, TxKind, U256};
+use foreseal_primitives::Transaction;
+use foreseal_testkit::{Contract, Fees, Wallet, deploy_code, erc20_transfer};
+
+/// Number of wallets with funds; one more wallet has none.
+pub const WALLETS: usize = 3;
+const GWEI: u128 = 1_000_000_000;
+
+/// Parameters of a transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Order {
+    pub wallet: usize,
+    pub nonce: u64,
+    /// Selects the call, deployment or transfer; also the value of a transfer.
+    pub kind: u64,
+    /// Priority fee in gwei; the maximum fee increases with it.
+    pub tip: u64,
+}
+
+/// Cache of signed transactions. Signing is the slowest step of a run, and all seeds draw from the same
+/// orders.
+static SIGNED: Mutex<BTreeMap<Order, Bytes>> = Mutex::new(BTreeMap::new());
+/// Cache of blob transactions. Computing the proofs of a blob takes some hundred milliseconds.
+static BLOBS: Mutex<BTreeMap<(usize, u64), Bytes>> = Mutex::new(BTreeMap::new());
+
+/// Wallets, and the transactions that the node accepted.
+pub struct Senders {
+    wallets: Vec<Wallet>,
+    taken: Vec<Bytes>,
+    hashes: HashSet<B256>,
+}
+
+impl Default for Senders {
+    fn default() -> Self {
+        let wallets = Wallet::some(WALLETS as u64 + 1);
+        Self { wallets, taken: Vec::new(), hashes: HashSet::new() }
+    }
+}
+
+impl Senders {
+    /// Returns the wallets with funds.
+    pub fn funded(&self) -> &[Wallet] {
+        &self.wallets[..WALLETS]
+    }
+
+    pub fn address(&self, wallet: usize) -> Address {
+        self.wallets[wallet].address
+    }
+
+    pub fn addresses(&self) -> Vec<Address> {
+        self.wallets.iter().map(|wallet| wallet.address).collect()
+    }
+
+    /// Returns the signed transaction of this order.
+    pub fn sign(&self, order: Order) -> Bytes {
+        let mut signed = SIGNED.lock().unwrap_or_else(PoisonError::into_inner);
+        signed.entry(order).or_insert_with(|| self.make(order)).clone()
+    }
+
+    fn make(&self, order: Order) -> Bytes {
+        let Order { wallet, nonce, kind, tip } = order;
+        let from = &self.wallets[wallet];
+        let tip = u128::from(tip) * GWEI;
+        let fees = Fees { max_fee: 20 * GWEI + 4 * tip, tip };
+        let call = |contract: Contract, data: Bytes| {
+            from.eip1559(nonce, contract.address().into(), U256::ZERO, 150_000, data, fees)
+        };
+        let to = self.wallets[usize::try_from(kind).unwrap_or(0) % WALLETS].address;
+        match kind % 8 {
+            0 => call(Contract::Counter, Bytes::new()),
+            1 => call(Contract::Logger, Bytes::copy_from_slice(to.into_word().as_slice())),
+            2 => call(Contract::Reverter, Bytes::new()),
+            3 => call(Contract::Erc20, erc20_transfer(to, U256::from(kind))),
+            4 => call(Contract::Environment, Bytes::new()),
+            5 => {
+                let code = deploy_code(&Contract::Counter.code());
+                from.eip1559(nonce, TxKind::Create, U256::ZERO, 300_000, code, fees)
+            }
+            _ => from.transfer(nonce, to, kind, fees),
+        }
+    }
+
+    /// Returns a transaction with a blob.
+    pub fn blob(&self, wallet: usize, nonce: u64) -> Bytes {
+        let mut blobs = BLOBS.lock().unwrap_or_else(PoisonError::into_inner);
+        let make = || self.wallets[wallet].blob(nonce, self.wallets[0].address, 7);
+        blobs.entry((wallet, nonce)).or_insert_with(make).clone()
+    }
+
+    /// Records a transaction that the node accepted.
+    pub fn take(&mut self, raw: &Bytes, hash: B256) {
+        self.taken.push(raw.clone());
+        self.hashes.insert(hash);
+    }
+
+    /// Records a transaction that the node may have accepted.
+    pub fn may_take(&mut self, hash: B256) {
+        self.hashes.insert(hash);
+    }
+
+    /// Returns a transaction that enters a block without the pool, and records it as accepted.
+    pub fn give(&mut self, order: Order) -> Option<Transaction> {
+        let raw = self.sign(order);
+        let transaction = Transaction::decode(&raw).ok()?;
+        self.take(&raw, transaction.hash());
+        Some(transaction)
+    }
+
+    /// Returns an accepted transaction: the one with this number, modulo their count.
+    pub fn taken(&self, chance: u64) -> Option<&Bytes> {
+        let count = self.taken.len() as u64;
+        if count == 0 { None } else { self.taken.get(usize::try_from(chance % count).ok()?) }
+    }
+
+    /// Returns the number of accepted transactions.
+    pub fn taken_count(&self) -> u64 {
+        self.taken.len() as u64
+    }
+
+    /// Returns `true` if the node accepted or may have accepted the transaction.
+    pub fn is_taken(&self, hash: &B256) -> bool {
+        self.hashes.contains(hash)
+    }
+}
