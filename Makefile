@@ -118,8 +118,8 @@ figures: build $(VENV)/.dev ## Compare with the named baselines (pycryptodome, r
 load: build $(VENV)/.dev ## Compare requests a second with a bare granian app and save the result
 	$(BIN)/python -m benches.load $(ARGS)
 
-compare: build $(VENV)/.dev ## Measure Foreseal on both fronts beside every peer that is found, and save figures and report (about half an hour)
-	$(BIN)/foreseal bench --start foreseal --start foreseal-granian --start hardhat --start geth --start anvil --peer anvil \
+compare: build $(VENV)/.dev ## Measure Foreseal on both transports beside every peer that is found, and save figures and report (about half an hour)
+	$(BIN)/foreseal bench --start foreseal --start foreseal-asgi --start hardhat --start geth --start anvil --peer anvil \
 		--json benches/results/compare.json --html benches/results/compare.html $(ARGS)
 
 streams: build $(VENV)/.dev ## Measure what comes after a submission and the fan-out to subscribers, and save the results (about ten minutes)

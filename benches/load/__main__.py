@@ -49,7 +49,7 @@ def served(*arguments: str) -> Iterator[int]:
 async def measure(bare: int, nodes: dict[str, int], rounds: int, seconds: float) -> dict[str, list[Figures]]:
     """Run rounds of every side, interleaved so that disturbances of the machine affect all of them."""
     sides = {"bare": (bare, BODIES["eth_blockNumber"])}
-    sides |= {f"{name} {front}": (port, body) for front, port in nodes.items() for name, body in BODIES.items()}
+    sides |= {f"{name} {transport}": (port, body) for transport, port in nodes.items() for name, body in BODIES.items()}
     measured: dict[str, list[Figures]] = {side: [] for side in sides}
     for number in range(rounds + 1):
         for side, (port, body) in sides.items():
@@ -94,7 +94,7 @@ def main() -> None:
     with ExitStack() as running:
         bare = running.enter_context(served("-m", "benches.load.bare", "0"))
         node = ("-m", "foreseal", "dev", "--port", "0", "--transport")
-        nodes = {front: running.enter_context(served(*node, front)) for front in TRANSPORTS}
+        nodes = {each: running.enter_context(served(*node, each)) for each in TRANSPORTS}
         measured = uvloop.run(measure(bare, nodes, options.rounds, options.seconds))
     results = summary(measured)
     for result in results:

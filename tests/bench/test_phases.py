@@ -25,7 +25,7 @@ SOME = ROWS[1::2]
 @pytest.fixture(scope="module")
 def other() -> Iterator[Filled]:
     """Provide the same content behind the other transport."""
-    running = KINDS["foreseal-granian"]()
+    running = KINDS["foreseal-asgi"]()
     try:
         yield Filling(running.start(), SHAPE).fill(quiet)
     finally:

@@ -7,7 +7,6 @@ from functools import cached_property
 from pathlib import Path
 
 TRANSPORTS = ("native", "asgi")
-_FRONTS = {"native": "direct", "asgi": "granian"}
 _COMMAND_TIME = 120.0
 
 
@@ -40,9 +39,7 @@ class Build:
 
     def transport_options(self, transport: str) -> list[str]:
         """Return the options that choose a transport."""
-        if self.has_option("--transport"):
-            return ["--transport", transport]
-        return ["--front", _FRONTS[transport]]
+        return ["--transport", transport]
 
     @cached_property
     def commit(self) -> str | None:

@@ -16,7 +16,7 @@ SHORT = ("call-keccak", "trailers", "ping-unread", "two-byte-chunks", "half-head
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("transport", TRANSPORTS)
 def test_honest_clients_are_answered_next_to_hostile_ones(transport: str) -> None:
-    # granian answers pings itself and queues the pongs: docs/fronts.md names the proxy that prevents this.
+    # granian answers pings itself and queues the pongs: docs/transports.md names the proxy that prevents this.
     names = tuple(name for name in SHORT if (name, transport) != ("ping-unread", "asgi"))
     plan = Plan(names, (2,), (transport,), seconds=1.0, calm=1.0, bounds=GATE_BOUNDS)
     trials = Campaign(Build.beside(), plan).run()

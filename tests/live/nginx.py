@@ -1,4 +1,4 @@
-"""nginx with the configuration of docs/fronts.md in front of a node."""
+"""nginx with the configuration of docs/transports.md in front of a node."""
 
 import contextlib
 import re
@@ -13,7 +13,7 @@ import pytest
 
 from live_node import wait_until
 
-_PAGE = Path(__file__).resolve().parents[2] / "docs" / "fronts.md"
+_PAGE = Path(__file__).resolve().parents[2] / "docs" / "transports.md"
 _DRIVER = """\
 daemon off;
 master_process off;
@@ -57,7 +57,7 @@ def nginx(url: str, folder: Path) -> Iterator[int]:
     """
     program = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin:/usr/local/sbin")
     if program is None:
-        pytest.skip("nginx is not installed: the configuration in docs/fronts.md is not tested")
+        pytest.skip("nginx is not installed: the configuration in docs/transports.md is not tested")
     port = _free_port()
     server = documented()
     for old, new in (

@@ -17,11 +17,11 @@ SEED = int(os.environ.get("FORESEAL_SEED", "1"))
 
 
 @pytest.fixture(scope="module")
-def limited(front: str) -> Iterator[LiveNode]:
+def limited(transport: str) -> Iterator[LiveNode]:
     """Run a node with small limits that generated bodies reach."""
     limits = {"body": LIMITS.body, "batch": LIMITS.batch, "depth": LIMITS.depth, "response": LIMITS.response}
     words = (word for name, most in limits.items() for word in (f"--max-{name}", str(most)))
-    with live_node("--front", front, *words) as node:
+    with live_node("--transport", transport, *words) as node:
         yield node
 
 

@@ -23,8 +23,8 @@ WAIT, HALVES = 2, 60
 
 
 @pytest.fixture(scope="module")
-def node(front: str) -> Iterator[LiveNode]:
-    with live_node("--front", front, "--max-wait", f"{WAIT}s") as node:
+def node(transport: str) -> Iterator[LiveNode]:
+    with live_node("--transport", transport, "--max-wait", f"{WAIT}s") as node:
         yield node
 
 

@@ -142,8 +142,8 @@ def test_wrong_http_gets_its_status(rpc: Rpc) -> None:
 
 
 @pytest.fixture(scope="module")
-def public(front: str) -> Iterator[Rpc]:
-    with live_node("--front", front, "--public") as node:
+def public(transport: str) -> Iterator[Rpc]:
+    with live_node("--transport", transport, "--public") as node:
         yield node.rpc
 
 

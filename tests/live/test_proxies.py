@@ -51,33 +51,36 @@ _ONLY_ASGI = {"a fragment in the target": 200}
 
 
 @pytest.fixture(scope="module")
-def behind(front: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+def behind(transport: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
     """Run nginx in front of a node and yield its port."""
     limits = ("--wrong-key-rate", "0", "--trusted-proxy", "127.0.0.1")
-    with live_node("--transport", front, *limits) as node, nginx(node.url, tmp_path_factory.mktemp("nginx")) as port:
+    with (
+        live_node("--transport", transport, *limits) as node,
+        nginx(node.url, tmp_path_factory.mktemp("nginx")) as port,
+    ):
         yield port
 
 
-def _expected(case: Case, front: str) -> int:
-    other = _BEHIND_NGINX | (_ONLY_ASGI if front == "asgi" else {})
+def _expected(case: Case, transport: str) -> int:
+    other = _BEHIND_NGINX | (_ONLY_ASGI if transport == "asgi" else {})
     return other.get(case.name, case.native)
 
 
-def test_http_of_the_table_behind_nginx(front: str, behind: int) -> None:
+def test_http_of_the_table_behind_nginx(transport: str, behind: int) -> None:
     with ThreadPoolExecutor(8) as pool:
         answers = list(pool.map(lambda case: exchange(behind, case.data), HTTP))
-    expected = {case.name: _expected(case, front) for case in HTTP}
+    expected = {case.name: _expected(case, transport) for case in HTTP}
     assert {case.name: status_of(answer) for case, answer in zip(HTTP, answers, strict=True)} == expected
     # Each request is executed at most once.
     executed = {case.name: answer.count(b'"result"') for case, answer in zip(HTTP, answers, strict=True)}
     assert executed == {name: int(status == 200) for name, status in expected.items()}
 
 
-def test_frames_of_the_table_pass_nginx(front: str, behind: int) -> None:
-    expected = {case.name: case.outcome(front) for case in WEBSOCKET}
+def test_frames_of_the_table_pass_nginx(transport: str, behind: int) -> None:
+    expected = {case.name: case.outcome(transport) for case in WEBSOCKET}
 
     def outcome(case: Case) -> int:
-        return frame_outcome(behind, case.data, stays_open=case.outcome(front) == OPEN)[0]
+        return frame_outcome(behind, case.data, stays_open=case.outcome(transport) == OPEN)[0]
 
     with ThreadPoolExecutor(8) as pool:
         assert dict(zip(expected, pool.map(outcome, WEBSOCKET), strict=True)) == expected
@@ -93,10 +96,10 @@ def test_nginx_limits_the_connections_of_an_address(behind: int) -> None:
         assert status("127.0.0.6") == 101
 
 
-def test_websockets_behind_nginx_count_for_their_client(front: str, tmp_path: Path) -> None:
+def test_websockets_behind_nginx_count_for_their_client(transport: str, tmp_path: Path) -> None:
     limits = ("--public", "--trusted-proxy", "127.0.0.1", "--public-max-caller-connections", "2")
     with (
-        live_node("--transport", front, *limits) as node,
+        live_node("--transport", transport, *limits) as node,
         nginx(node.url, tmp_path) as port,
         contextlib.ExitStack() as lines,
     ):
@@ -108,9 +111,9 @@ def test_websockets_behind_nginx_count_for_their_client(front: str, tmp_path: Pa
         assert status("127.0.0.3") == 101
 
 
-def test_filters_count_for_the_forwarded_address(front: str) -> None:
+def test_filters_count_for_the_forwarded_address(transport: str) -> None:
     limits = ("--public", "--trusted-proxy", "127.0.0.1", "--public-max-caller-filters", "2")
-    with live_node("--transport", front, *limits, "--public-max-filters", "5") as node:
+    with live_node("--transport", transport, *limits, "--public-max-filters", "5") as node:
 
         def make(client: int) -> dict[str, object]:
             body = {"jsonrpc": "2.0", "id": 1, "method": "eth_newBlockFilter", "params": []}

@@ -14,8 +14,8 @@ from .strictness import HTTP, OPEN, WEBSOCKET, Case
 
 
 @pytest.fixture(scope="module")
-def node(front: str) -> Iterator[LiveNode]:
-    with live_node("--transport", front, "--wrong-key-rate", "0") as node:
+def node(transport: str) -> Iterator[LiveNode]:
+    with live_node("--transport", transport, "--wrong-key-rate", "0") as node:
         yield node
 
 
@@ -26,9 +26,9 @@ def port_of(node: LiveNode) -> int:
 
 
 @pytest.mark.parametrize("case", HTTP, ids=lambda case: case.name)
-def test_http_of_the_table(node: LiveNode, front: str, case: Case) -> None:
+def test_http_of_the_table(node: LiveNode, transport: str, case: Case) -> None:
     answer = exchange(port_of(node), case.data)
-    assert status_of(answer) == case.outcome(front), answer[:300]
+    assert status_of(answer) == case.outcome(transport), answer[:300]
     if status_of(answer) != 200:
         assert b'"result"' not in answer, "it is not executed"
 
@@ -53,15 +53,15 @@ def test_no_incomplete_request_is_executed(node: LiveNode) -> None:
 
 
 @pytest.mark.parametrize("case", WEBSOCKET, ids=lambda case: case.name)
-def test_frames_of_the_table(node: LiveNode, front: str, case: Case) -> None:
-    expected = case.outcome(front)
+def test_frames_of_the_table(node: LiveNode, transport: str, case: Case) -> None:
+    expected = case.outcome(transport)
     outcome, answer = frame_outcome(port_of(node), case.data, stays_open=expected == OPEN)
     assert outcome == expected, answer[:300]
 
 
 def test_the_documented_table_of_granian_is_this_one() -> None:
-    """docs/fronts.md lists the cases that granian decides before our code runs."""
-    with open(os.path.join(os.path.dirname(__file__), "../../docs/fronts.md")) as page:
+    """docs/transports.md lists the cases that granian decides before our code runs."""
+    with open(os.path.join(os.path.dirname(__file__), "../../docs/transports.md")) as page:
         text = page.read()
     for case in (*HTTP, *WEBSOCKET):
         if case.proxy:

@@ -35,15 +35,15 @@ def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Certificates:
 
 
 @contextlib.contextmanager
-def secured(tls: Tls, front: str, *arguments: str, command: str = "dev") -> Iterator[LiveNode]:
+def secured(tls: Tls, transport: str, *arguments: str, command: str = "dev") -> Iterator[LiveNode]:
     with live_node(
-        "--front", front, "--tls-cert", str(tls.cert), "--tls-key", str(tls.key), *arguments, command=command
+        "--transport", transport, "--tls-cert", str(tls.cert), "--tls-key", str(tls.key), *arguments, command=command
     ) as node:
         yield node
 
 
-def test_calls_streams_and_pages_of_other_origins(front: str, made: Certificates) -> None:
-    with secured(made.issue(), front) as node:
+def test_calls_streams_and_pages_of_other_origins(transport: str, made: Certificates) -> None:
+    with secured(made.issue(), transport) as node:
         assert node.url.startswith("https://127.0.0.1:")
         assert node.rpc("eth_chainId") == "0x7a69"
         with Client(node.url) as client:
@@ -59,8 +59,8 @@ def test_calls_streams_and_pages_of_other_origins(front: str, made: Certificates
             assert (answer.status, allowed) == (status, origin if status == 204 else None)
 
 
-def test_who_speaks_plain_http_or_an_old_protocol_is_told_off_at_once(front: str, made: Certificates) -> None:
-    with secured(made.issue(), front) as node:
+def test_who_speaks_plain_http_or_an_old_protocol_is_told_off_at_once(transport: str, made: Certificates) -> None:
+    with secured(made.issue(), transport) as node:
         where = ("127.0.0.1", urlsplit(node.url).port)
         # The server closes the connection; the client does not run into its time limit.
         plain = http.client.HTTPConnection(*where, timeout=20)
@@ -78,11 +78,11 @@ def test_who_speaks_plain_http_or_an_old_protocol_is_told_off_at_once(front: str
         assert node.rpc("eth_chainId") == "0x7a69"
 
 
-def test_a_client_of_tls_1_2_cannot_renegotiate(front: str, made: Certificates) -> None:
+def test_a_client_of_tls_1_2_cannot_renegotiate(transport: str, made: Certificates) -> None:
     openssl = shutil.which("openssl")
     if openssl is None:
         pytest.skip("openssl is not on the PATH: no other client renegotiates")
-    with secured(made.issue(), front) as node:
+    with secured(made.issue(), transport) as node:
         where = f"127.0.0.1:{urlsplit(node.url).port}"
         # A line that begins with R makes openssl renegotiate.
         ended = subprocess.run(
@@ -99,7 +99,7 @@ def test_a_client_of_tls_1_2_cannot_renegotiate(front: str, made: Certificates) 
 
 
 def test_clients_need_a_certificate_of_the_authority_that_is_named(
-    front: str, made: Certificates, tmp_path: Path
+    transport: str, made: Certificates, tmp_path: Path
 ) -> None:
     tls, client = made.issue(), made.issue("client")
     (tmp_path / "strangers").mkdir()
@@ -114,7 +114,7 @@ def test_clients_need_a_certificate_of_the_authority_that_is_named(
             connection.request("POST", "/", CALL, JSON)
             return connection.getresponse().status
 
-    arguments = ["dev", "--front", front, "--port", "0", "--tls-cert", str(tls.cert), "--tls-key", str(tls.key)]
+    arguments = ["dev", "--transport", transport, "--port", "0", "--tls-cert", str(tls.cert), "--tls-key", str(tls.key)]
     with listening([*arguments, "--tls-client-ca", str(made.ca)]) as port:
         assert ask(port, client) == 200
         for by in (None, stranger):

@@ -23,10 +23,12 @@ def port_of(url: str) -> int:
 
 
 @pytest.fixture(scope="module")
-def dev(front: str) -> Iterator[LiveNode]:
+def dev(transport: str) -> Iterator[LiveNode]:
     # One client acts for many, so it must not reach the limits of one caller.
     bounds = "--public-rate", "0", "--public-max-caller-connections", "512"
-    with live_node("--front", front, "--admin", "127.0.0.1:0", "--public", *bounds, "--block-time", "1s") as node:
+    with live_node(
+        "--transport", transport, "--admin", "127.0.0.1:0", "--public", *bounds, "--block-time", "1s"
+    ) as node:
         yield node
 
 
@@ -140,8 +142,8 @@ def test_a_cursor_of_nowhere_is_the_answer(dev: LiveNode) -> None:
         assert socket.ask("eth_subscribe", "foreseal_feed", error["data"]["oldest"])
 
 
-def test_the_end_of_the_node_is_said(front: str) -> None:
-    with live_node("--front", front) as node:
+def test_the_end_of_the_node_is_said(transport: str) -> None:
+    with live_node("--transport", transport) as node:
         socket = connect(node)
         assert socket.ask("eth_subscribe", "newHeads")
     assert socket.ending() == (1001, "the server stops")

@@ -21,9 +21,9 @@ MARGIN, SLOWNESS = 5.0, 10.0
 class Process:
     """A node in a separate process."""
 
-    def __init__(self, front: str, drain_time: int) -> None:
+    def __init__(self, transport: str, drain_time: int) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, str(HERE / "wedged_process.py"), front, str(drain_time)],
+            [sys.executable, str(HERE / "wedged_process.py"), transport, str(drain_time)],
             stdout=subprocess.PIPE,
             env=os.environ | {"PYTHONPATH": str(HERE.parent)},
             text=True,
@@ -59,41 +59,41 @@ class Process:
 
 
 @contextlib.contextmanager
-def running(front: str, drain_time: int = 1) -> Iterator[Process]:
+def running(transport: str, drain_time: int = 1) -> Iterator[Process]:
     """Run a process and kill it afterwards."""
-    process = Process(front, drain_time)
+    process = Process(transport, drain_time)
     try:
         yield process
     finally:
         process.close()
 
 
-def test_stop_that_hangs_exits_with_code_1(front: str) -> None:
-    with running(front) as process:
+def test_stop_that_hangs_exits_with_code_1(transport: str) -> None:
+    with running(transport) as process:
         process.call("hang")
         code, seconds = process.stop()
     assert code == 1
     assert MARGIN <= seconds < MARGIN + SLOWNESS
 
 
-def test_wedged_interpreter_exits_with_code_1(front: str) -> None:
-    with running(front) as process:
+def test_wedged_interpreter_exits_with_code_1(transport: str) -> None:
+    with running(transport) as process:
         process.send("wedge")
         code, seconds = process.stop()
     assert code == 1
     assert MARGIN <= seconds < MARGIN + SLOWNESS
 
 
-def test_second_signal_shortens_the_drain_time(front: str) -> None:
-    with running(front, drain_time=60_000) as process:
+def test_second_signal_shortens_the_drain_time(transport: str) -> None:
+    with running(transport, drain_time=60_000) as process:
         process.call("hang")
         code, seconds = process.stop(signals=2)
     assert code == 1
     assert seconds < MARGIN + SLOWNESS
 
 
-def test_stop_without_a_wedge_exits_with_code_0(front: str) -> None:
-    with running(front) as process:
+def test_stop_without_a_wedge_exits_with_code_0(transport: str) -> None:
+    with running(transport) as process:
         process.call("echo")
         code, seconds = process.stop()
     assert code == 0

@@ -1,4 +1,4 @@
-"""Serves a node that can be wedged: `python wedged_process.py FRONT MS_OF_DRAIN_TIME`.
+"""Serves a node that can be wedged: `python wedged_process.py TRANSPORT MS_OF_DRAIN_TIME`.
 
 The method `wedge` holds the interpreter's lock forever, and after the method `hang` the node never stops.
 """

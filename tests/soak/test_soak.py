@@ -12,9 +12,9 @@ SECONDS, INTERVAL = 20.0, 2.0
 
 
 @pytest.mark.timeout(120)
-def test_load_is_answered_and_sizes_are_sampled(tmp_path: Path, front: str) -> None:
+def test_load_is_answered_and_sizes_are_sampled(tmp_path: Path, transport: str) -> None:
     rates = Rates(submissions=40.0, reads=40.0)
-    summary = Campaign(tmp_path, front, 1, rates).run(SECONDS, INTERVAL, lambda _: None)
+    summary = Campaign(tmp_path, transport, 1, rates).run(SECONDS, INTERVAL, lambda _: None)
     assert summary.faults == []
     assert len(summary.samples) == 11
     assert all(sample.anonymous_mb > 10 for sample in summary.samples)

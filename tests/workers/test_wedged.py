@@ -74,9 +74,19 @@ def test_disk_that_hangs_is_no_wedge(tmp_path: Path) -> None:
         assert node.pids() == before
 
 
-def test_stop_over_a_disk_that_hangs_ends_in_time(tmp_path: Path, front: str) -> None:
+def test_stop_over_a_disk_that_hangs_ends_in_time(tmp_path: Path, transport: str) -> None:
     disk = SlowDisk(tmp_path)
-    options = ("--datadir", str(tmp_path / "data"), "--port", "0", *FAST, "--transport", front, "--drain-time", "1ms")
+    options = (
+        "--datadir",
+        str(tmp_path / "data"),
+        "--port",
+        "0",
+        *FAST,
+        "--transport",
+        transport,
+        "--drain-time",
+        "1ms",
+    )
     command = [foreseal_command(), "dev", *options]
     node = LiveNode(disk.under(command))
     try:

@@ -95,13 +95,13 @@ class Started:
         self._folder.cleanup()
 
 
-def _foreseal(front: str) -> Callable[[], Started]:
+def _foreseal(transport: str) -> Callable[[], Started]:
     def make() -> Started:
         def command(port: int, folder: Path) -> list[str]:
-            node = [sys.executable, "-m", "foreseal", "dev", "--port", str(port), "--transport", front]
+            node = [sys.executable, "-m", "foreseal", "dev", "--port", str(port), "--transport", transport]
             return [*node, "--datadir", str(folder / "chain"), "--block-time", _NEVER]
 
-        return Started("foreseal" if front == "native" else "foreseal-granian", command, keeps=True)
+        return Started("foreseal" if transport == "native" else "foreseal-asgi", command, keeps=True)
 
     return make
 
@@ -150,7 +150,7 @@ def _geth() -> Started:
 
 KINDS: dict[str, Callable[[], Started]] = {
     "foreseal": _foreseal("native"),
-    "foreseal-granian": _foreseal("asgi"),
+    "foreseal-asgi": _foreseal("asgi"),
     "anvil": _anvil,
     "hardhat": _hardhat,
     "geth": _geth,

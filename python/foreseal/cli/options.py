@@ -13,7 +13,6 @@ from foreseal.server.settings.kinds import FilePath, Flag, Folder, Kind, Names, 
 from foreseal.server.settings.model import default_of
 from foreseal.server.settings.setting import Command
 from foreseal.server.settings.sources import Gathered
-from foreseal.server.settings.table import RENAMED
 from foreseal.server.tls import TlsError
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
@@ -40,17 +39,6 @@ class Value(click.ParamType[Any]):
             self.fail(str(error), param, ctx)
 
 
-class RenamedOption(click.Option):
-    """An option that also accepts a former name, which help texts omit."""
-
-    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        opts, self.opts = self.opts, self.opts[:1]
-        try:
-            return super().get_help_record(ctx)
-        finally:
-            self.opts = opts
-
-
 def option(key: str) -> Callable[[Decorated], Decorated]:
     """Return the option of one setting. Its value is None if the option is absent."""
     setting = TABLE[key]
@@ -58,12 +46,9 @@ def option(key: str) -> Callable[[Decorated], Decorated]:
     text = f"{setting.help}{_default(setting)}"
     if isinstance(kind, Flag):
         return click.option(f"{flag}/--no-{flag.removeprefix('--')}", setting.name, default=None, help=text)
-    former = [f"--{old.partition('.')[2]}" for old, new in RENAMED.items() if new == key]
     return click.option(
         flag,
-        *former,
         setting.name,
-        cls=RenamedOption if former else None,
         type=_type(setting, kind),
         metavar=kind.metavar,
         multiple=isinstance(kind, Names),

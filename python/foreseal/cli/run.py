@@ -22,7 +22,7 @@ def run_command(config: Path | None, **options: Any) -> int:
     settings = settings_of(gathered("run", config, options))
     if settings.public and settings.listen.transport == ASGI:
         click.echo(
-            "foreseal: warning: the asgi transport is not safe in public without a proxy: docs/fronts.md", err=True
+            "foreseal: warning: the asgi transport is not safe in public without a proxy: docs/transports.md", err=True
         )
 
     def listening(url: str) -> None:

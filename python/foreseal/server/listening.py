@@ -11,8 +11,6 @@ log = logging.getLogger(__name__)
 
 TRANSPORTS = NATIVE, ASGI = "native", "asgi"
 """Transports for HTTP and WebSocket: our own asyncio protocol, or granian."""
-ALIASES = {"direct": NATIVE, "granian": ASGI}
-"""Former names of transports."""
 
 # Most connections that wait to be accepted.
 BACKLOG = 1024

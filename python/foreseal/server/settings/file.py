@@ -9,7 +9,7 @@ from typing import Any
 from foreseal.server.settings.names import nearest_key, nearest_section
 from foreseal.server.settings.origin import Given, Origin
 from foreseal.server.settings.setting import COMMANDS, Command, Setting, SettingsError
-from foreseal.server.settings.table import RENAMED, SECTIONS, TABLE
+from foreseal.server.settings.table import SECTIONS, TABLE
 
 _HEADER = re.compile(r"\s*\[\s*([^\[\]]+?)\s*\]\s*(?:#.*)?")
 _KEY = re.compile(r"\s*((?:[\w-]+|\"[^\"]*\"|'[^']*')(?:\s*\.\s*(?:[\w-]+|\"[^\"]*\"|'[^']*'))*)\s*=")
@@ -51,7 +51,7 @@ class File:
                 self._read(f"{section}.{name}", value)
 
     def _read(self, key: str, value: Any) -> None:
-        setting = TABLE.get(RENAMED.get(key, key))
+        setting = TABLE.get(key)
         if setting is None:
             self._problem(key, f"{key} is no setting: {nearest_key(key)}")
         elif self._command is not None and self._command not in setting.commands:

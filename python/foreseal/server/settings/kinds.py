@@ -2,8 +2,7 @@
 
 import ipaddress
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -81,8 +80,6 @@ class Choice(Kind):
     """One of a few words."""
 
     words: tuple[str, ...]
-    aliases: Mapping[str, str] = field(default_factory=dict)
-    """Former words, each with its replacement."""
 
     @property
     def metavar(self) -> str:  # type: ignore[override]
@@ -93,7 +90,6 @@ class Choice(Kind):
         return "one of " + ", ".join(self.words)
 
     def parse(self, text: str) -> str:
-        text = self.aliases.get(text, text)
         if text not in self.words:
             raise ValueError(f"{text!r} is not one of {', '.join(self.words)}")
         return text

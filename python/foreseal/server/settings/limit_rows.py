@@ -86,7 +86,7 @@ LIMITS = (
         "address_work",
         Whole(100),
         "Most units of protocol work a second for one address.",
-        "Control frames, fragments, chunks, reads that complete nothing: see [fronts.md](fronts.md). Native transport.",
+        "Control frames, fragments, chunks, incomplete reads: see [transports.md](transports.md). Native transport.",
     ),
     _limit(
         "connection_bytes",

@@ -9,7 +9,7 @@ from foreseal.server.settings.model import PARTS, DevChain, Settings, default_of
 from foreseal.server.settings.names import nearest_variable
 from foreseal.server.settings.origin import Given, Origin
 from foreseal.server.settings.setting import COMMANDS, PREFIX, Command, SettingsError
-from foreseal.server.settings.table import INHERITED, OTHERS, RENAMED_VARIABLES, TABLE
+from foreseal.server.settings.table import INHERITED, OTHERS, TABLE
 
 CONFIG = "FORESEAL_CONFIG"
 
@@ -115,7 +115,7 @@ def _of_environment(command: Command, environment: Mapping[str, str]) -> dict[st
     for variable in sorted(environment):
         if not variable.startswith(PREFIX) or variable in OTHERS or variable in INHERITED or not environment[variable]:
             continue
-        setting = settings.get(RENAMED_VARIABLES.get(variable, variable))
+        setting = settings.get(variable)
         if setting is None:
             raise SettingsError(f"{variable} is no variable of {COMMANDS[command]}: {nearest_variable(variable)}")
         if command not in setting.commands:

@@ -5,7 +5,7 @@ and default.
 """
 
 from foreseal.rpc.rate import MAX_CPU_BURST, MAX_CPU_RATE, MOST_CALLS
-from foreseal.server.listening import ALIASES, TRANSPORTS
+from foreseal.server.listening import TRANSPORTS
 from foreseal.server.logs import FORMATS
 from foreseal.server.settings.kinds import (
     AdminAddress,
@@ -227,9 +227,9 @@ _SERVER = (
     Setting(
         key="server.transport",
         name="transport",
-        kind=Choice(TRANSPORTS, ALIASES),
-        help="Transport that speaks HTTP and WebSocket there.",
-        more="`asgi` is granian, for one process. See [fronts.md](fronts.md).",
+        kind=Choice(TRANSPORTS),
+        help="HTTP and WebSocket transport of the listener.",
+        more="`asgi` is granian, for one process. See [transports.md](transports.md).",
         place="listen.transport",
         commands=STARTED,
     ),
@@ -407,15 +407,6 @@ TABLE: dict[str, Setting] = {
     setting.key: setting for setting in (*_NODE, *_DEV, *_STORE, *_SERVER, *_LOG, *_ACCESS, *LIMITS, *PUBLIC)
 }
 """All settings by key."""
-
-RENAMED = {"server.front": "server.transport"}
-"""Former keys, each with the key of its setting."""
-
-RENAMED_VARIABLES = {
-    f"FORESEAL_{old.partition('.')[2].upper()}": f"FORESEAL_{new.partition('.')[2].upper()}"
-    for old, new in RENAMED.items()
-}
-"""Former variables of these settings."""
 
 OTHERS: dict[str, str] = {
     "FORESEAL_CONFIG": "the file of settings",

@@ -1,6 +1,6 @@
 """Serves a double of the core on a socket, in a separate process.
 
-Usage: `python front_process.py FRONT PORT SECONDS_TO_OPEN SECONDS_OF_SLOW_CALLS MS_OF_DRAIN_DELAY`.
+Usage: `python transport_process.py TRANSPORT PORT SECONDS_TO_OPEN SECONDS_OF_SLOW_CALLS MS_OF_DRAIN_DELAY`.
 """
 
 import sys
@@ -15,7 +15,7 @@ from foreseal.server.front import serve
 
 from fake_core import FakeNode
 
-FRONT, PORT = sys.argv[1], int(sys.argv[2])
+TRANSPORT, PORT = sys.argv[1], int(sys.argv[2])
 SECONDS_TO_OPEN, SECONDS_OF_SLOW_CALLS, DRAIN_DELAY = float(sys.argv[3]), float(sys.argv[4]), int(sys.argv[5])
 
 
@@ -47,6 +47,6 @@ if __name__ == "__main__":
     stop_quietly_from_now()
     app = App(Settings(Path("unused"), drain_delay=DRAIN_DELAY), make_node=Told)
     try:
-        serve(app, "127.0.0.1", PORT, lambda url: print(url, flush=True), transport=FRONT)
+        serve(app, "127.0.0.1", PORT, lambda url: print(url, flush=True), transport=TRANSPORT)
     except AddressError as error:
         sys.exit(str(error))

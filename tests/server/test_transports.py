@@ -25,9 +25,13 @@ class Server:
     """A server process that reports events on standard output."""
 
     def __init__(
-        self, front: str, port: int = 0, seconds_to_open: float = 0, slow: float = 0, drain_delay: int = 0
+        self, transport: str, port: int = 0, seconds_to_open: float = 0, slow: float = 0, drain_delay: int = 0
     ) -> None:
-        arguments = [str(HERE / "front_process.py"), front, *map(str, (port, seconds_to_open, slow, drain_delay))]
+        arguments = [
+            str(HERE / "transport_process.py"),
+            transport,
+            *map(str, (port, seconds_to_open, slow, drain_delay)),
+        ]
         self.process = subprocess.Popen(
             [sys.executable, *arguments],
             stdout=subprocess.PIPE,
@@ -53,8 +57,8 @@ class Server:
 
 
 @pytest.fixture
-def server(front: str) -> Iterator[Server]:
-    made = Server(front)
+def server(transport: str) -> Iterator[Server]:
+    made = Server(transport)
     yield made
     if made.process.poll() is None:
         made.process.kill()
@@ -120,8 +124,8 @@ def test_a_signal_stops_the_node_in_order_even_with_idle_connections(server: Ser
         assert time.monotonic() - started < 5
 
 
-def test_calls_under_way_are_answered_before_the_node_stops(front: str) -> None:
-    server = Server(front, slow=1)
+def test_calls_under_way_are_answered_before_the_node_stops(transport: str) -> None:
+    server = Server(transport, slow=1)
     connection = http.client.HTTPConnection("127.0.0.1", server.listen(), timeout=20)
     connection.request("POST", "/", CALL.replace(b"echo", b"slow"), JSON)
     time.sleep(0.3)
@@ -134,15 +138,15 @@ def test_calls_under_way_are_answered_before_the_node_stops(front: str) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_during_the_start_stops_in_order(front: str, number: int) -> None:
-    server = Server(front, seconds_to_open=1)
+def test_a_signal_during_the_start_stops_in_order(transport: str, number: int) -> None:
+    server = Server(transport, seconds_to_open=1)
     assert server.line() == "opening"
     assert server.stop(number) == (0, "started\nstopped\n", "")
 
 
-def test_a_taken_port_is_one_clear_error(front: str, server: Server) -> None:
+def test_a_taken_port_is_one_clear_error(transport: str, server: Server) -> None:
     port = server.listen()
-    second = Server(front, port)
+    second = Server(transport, port)
     _, err = second.process.communicate(timeout=20)
     assert second.process.returncode == 1
     assert err == f"cannot listen on 127.0.0.1:{port}: Address already in use\n"
@@ -157,8 +161,8 @@ def readyz(port: int) -> tuple[int, bytes]:
     return answer
 
 
-def test_load_balancers_are_told_before_calls_are_refused(front: str) -> None:
-    server = Server(front, drain_delay=60_000)
+def test_load_balancers_are_told_before_calls_are_refused(transport: str) -> None:
+    server = Server(transport, drain_delay=60_000)
     port = server.listen()
     assert readyz(port) == (200, b"ok\noldest waiting call: submission 0 ms, read 250 ms\n")
     server.process.send_signal(signal.SIGTERM)
@@ -174,9 +178,9 @@ def test_load_balancers_are_told_before_calls_are_refused(front: str) -> None:
     assert (code, out.splitlines()[-1]) == (0, "stopped")
 
 
-def test_a_second_signal_waits_for_nobody(front: str) -> None:
+def test_a_second_signal_waits_for_nobody(transport: str) -> None:
     # The call takes far longer than the test may.
-    server = Server(front, slow=1_000)
+    server = Server(transport, slow=1_000)
     port = server.listen()
     with socket.create_connection(("127.0.0.1", port)) as waiting:
         slow = orjson.dumps({"jsonrpc": "2.0", "id": 1, "method": "slow", "params": []})
@@ -191,10 +195,10 @@ def test_a_second_signal_waits_for_nobody(front: str) -> None:
     assert (code, "stopped" in out, "invalid state" in err) == (0, True, False)
 
 
-def test_a_second_signal_at_once_stops_as_quietly(front: str) -> None:
+def test_a_second_signal_at_once_stops_as_quietly(transport: str) -> None:
     # A shell's `timeout` sends signals to the process and to its group.
     for _ in range(5):
-        server = Server(front)
+        server = Server(transport)
         server.listen()
         server.process.send_signal(signal.SIGTERM)
         assert server.stop() == (0, "stopped\n", "")
