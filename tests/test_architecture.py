@@ -6,6 +6,8 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+from architecture.inventory import measure
+
 ROOT = Path(__file__).resolve().parent.parent
 
 # Crates by layer; a crate may depend on lower layers only.
@@ -46,6 +48,22 @@ PYTHON = {
     "supervisor": 3,
     "cli": 4,
     "__main__": 5,
+}
+
+# Modules that still import each other in a circle, at most: this list may only shrink.
+MODULES_IN_CYCLES: dict[str, int] = {
+    "evm": 14,
+    "journal": 11,
+    "node": 44,
+    "pool": 7,
+    "py": 2,
+    "rate-limit": 2,
+    "rpc": 72,
+    "scheduler": 2,
+    "state": 2,
+    "store": 6,
+    "simulation": 7,
+    "trie": 5,
 }
 
 LONGEST_FILE = 600
@@ -148,6 +166,16 @@ def test_python_modules_import_in_no_cycle() -> None:
     for module in sorted(graph):
         visit(module, ())
     assert len(done) > 20
+
+
+def test_modules_of_a_crate_or_package_import_in_no_cycle() -> None:
+    units = measure()
+    assert sum(len(unit.graph) for unit in units) > 700
+    found = {unit.name: sum(map(len, unit.cycles)) for unit in units}
+    grown = {name: count for name, count in found.items() if count > MODULES_IN_CYCLES.get(name, 0)}
+    assert not grown, "see `PYTHONPATH=tests python -m architecture --edges`"
+    clean = [name for name in MODULES_IN_CYCLES if not found.get(name)]
+    assert not clean, f"remove these from MODULES_IN_CYCLES: {clean}"
 
 
 def sources() -> list[Path]:

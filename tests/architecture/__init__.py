@@ -1,0 +1,1 @@
+"""The graph of imports between the modules of each Rust crate and each Python package, and its cycles."""
