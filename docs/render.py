@@ -14,7 +14,8 @@ import orjson
 from foreseal._core import openrpc
 from foreseal.rpc.costs import COSTS
 from foreseal.server.metrics import FAMILIES
-from foreseal.server.settings import SECTIONS, TABLE, Setting
+from foreseal.server.settings import Setting
+from foreseal.server.settings.groups import GROUPS, grouped
 from foreseal.server.settings.kinds import Flag, in_toml
 from foreseal.server.settings.model import default_of
 from foreseal.server.settings.setting import COMMANDS
@@ -24,17 +25,23 @@ _METHOD = re.compile(r"\b((?:eth|txpool|foreseal)_\w+)")
 
 
 def settings() -> str:
-    """Return the tables of settings, one for each section of the configuration file."""
-    return "\n".join(line for section, about in SECTIONS.items() for line in _section(section, about))
+    """Return the tables of settings, one for each group of the help texts."""
+    return "\n".join(line for group, rows in grouped().items() for line in _group(group, rows))
 
 
-def _section(section: str, about: str) -> Iterator[str]:
-    yield f"### `[{section}]`\n\n{about}\n"
-    yield "| key | option | variable | default | meaning |\n|---|---|---|---|---|"
-    for setting in TABLE.values():
-        if setting.section == section:
-            key = setting.key.partition(".")[2]
-            yield f"| `{key}` | {_option(setting)} | `{setting.variable}` | {_default(setting)} | {_meaning(setting)} |"
+def _group(group: str, rows: list[Setting]) -> Iterator[str]:
+    yield f"### {group}\n\n{GROUPS[group]}\n"
+    yield "| section and key | option | variable | default | meaning |\n|---|---|---|---|---|"
+    for setting in rows:
+        section, _, key = setting.key.partition(".")
+        cells = (
+            f"`[{section}]` `{key}`",
+            _option(setting),
+            f"`{setting.variable}`",
+            _default(setting),
+            _meaning(setting),
+        )
+        yield f"| {' | '.join(cells)} |"
     yield ""
 
 

@@ -30,8 +30,8 @@ class Build:
 
     @cached_property
     def help(self) -> str:
-        """The help of `foreseal run`."""
-        return self.run("run", "--help").stdout
+        """The full help of `foreseal run`; builds without `--help-all` show it with `--help`."""
+        return self.run("run", "--help-all").stdout or self.run("run", "--help").stdout
 
     def has_option(self, name: str) -> bool:
         """Return `True` if `foreseal run` has this option."""

@@ -6,20 +6,30 @@ from typing import Any
 
 import click
 
+_SHORT_HELP = 100
+
 
 class Commands(click.Group):
-    """Commands by name, each with its path below `foreseal.cli`, such as dev:dev_command."""
+    """Commands in groups, each with its path below `foreseal.cli`, such as dev:dev_command."""
 
-    def __init__(self, *arguments: Any, places: Mapping[str, str], **options: Any) -> None:
+    def __init__(self, *arguments: Any, groups: Mapping[str, Mapping[str, str]], **options: Any) -> None:
         super().__init__(*arguments, **options)
-        self._places = places
+        self._groups = groups
+        self._paths = {name: path for commands in groups.values() for name, path in commands.items()}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted(self._places)
+        return sorted(self._paths)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in self._places:
+        if cmd_name not in self._paths:
             return None
-        module, _, name = self._places[cmd_name].partition(":")
+        module, _, name = self._paths[cmd_name].partition(":")
         command: click.Command = getattr(importlib.import_module(f"foreseal.cli.{module}"), name)
         return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands group by group."""
+        for title, names in self._groups.items():
+            with formatter.section(title):
+                found = ((name, self.get_command(ctx, name)) for name in names)
+                formatter.write_dl([(name, each.get_short_help_str(limit=_SHORT_HELP)) for name, each in found if each])

@@ -8,6 +8,7 @@ import click
 import orjson
 
 from foreseal.cli.exits import WRONG_USE
+from foreseal.cli.help import GroupedCommand
 from foreseal.cli.options import FILE, gathered, setting_options
 from foreseal.server.settings import SECTIONS, TABLE, Setting, SettingsError
 from foreseal.server.settings.file import File
@@ -32,7 +33,7 @@ def config_group() -> None:
     """Show and check settings: their values, the source of each value, the validity of a settings file."""
 
 
-@config_group.command("show")
+@config_group.command("show", cls=GroupedCommand, of="run")
 @_OF
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 @setting_options("dev", "run")

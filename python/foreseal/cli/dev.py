@@ -9,12 +9,22 @@ from typing import Any
 import click
 
 from foreseal.cli.banner import Banner
+from foreseal.cli.help import GroupedCommand
 from foreseal.cli.options import gathered, setting_options, settings_of
 from foreseal.cli.serving import serve_until_stopped
 from foreseal.server.settings import DevChain, Settings
 
 
-@click.command("dev")
+@click.command(
+    "dev",
+    cls=GroupedCommand,
+    of="dev",
+    examples=(
+        ("any free port, steps of 100 ms", "foreseal dev --port 0 --step 100ms"),
+        ("retain the chain in a folder", "foreseal dev --datadir ./chain"),
+        ("deploy the payment contracts", "foreseal dev --payments"),
+    ),
+)
 @setting_options("dev")
 def dev_command(config: Path | None, **options: Any) -> None:
     """Start a development chain: funded accounts, the newest fork's rules, a step every 200 ms.

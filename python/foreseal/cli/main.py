@@ -10,33 +10,41 @@ from foreseal.cli.exits import FAILED, INTERRUPTED, WRONG_USE
 from foreseal.errors import NodeError
 
 _COMMANDS = {
-    "dev": "dev:dev_command",
-    "run": "run:run_command",
-    "genesis": "genesis:genesis_command",
-    "import": "chain:import_command",
-    "export": "chain:export_command",
-    "config": "config:config_group",
-    "backup": "backup:backup_command",
-    "restore": "backup:restore_command",
-    "keys": "keys:keys_group",
-    "db": "db:db_group",
-    "pay": "pay:pay_group",
-    "journal": "journal:journal_group",
-    "verify-receipt": "receipt:receipt_command",
-    "statetest": "conformance:statetest_command",
-    "blocktest": "conformance:blocktest_command",
-    "bench": "bench:bench_command",
+    "Run a node": {"dev": "dev:dev_command", "run": "run:run_command"},
+    "Settings and keys": {
+        "config": "config:config_group",
+        "keys": "keys:keys_group",
+        "completion": "completion:completion_command",
+    },
+    "Chain data": {
+        "genesis": "genesis:genesis_command",
+        "import": "chain:import_command",
+        "export": "chain:export_command",
+        "backup": "backup:backup_command",
+        "restore": "backup:restore_command",
+        "db": "db:db_group",
+        "journal": "journal:journal_group",
+    },
+    "Payments and pre-confirmations": {"pay": "pay:pay_group", "verify-receipt": "receipt:receipt_command"},
+    "Measure and verify": {
+        "bench": "bench:bench_command",
+        "statetest": "conformance:statetest_command",
+        "blocktest": "conformance:blocktest_command",
+    },
 }
+"""Commands by group, each with its path below `foreseal.cli`."""
 
 
 @click.group(
-    cls=Commands, places=_COMMANDS, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+    cls=Commands, groups=_COMMANDS, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
 )
 @click.version_option(package_name="foreseal", prog_name="foreseal", message="%(prog)s %(version)s")
 def foreseal() -> None:
     """An Ethereum-compatible layer-2 node whose pending block is real.
 
     About every 200 ms it publishes a pre-confirmed step with true roots and a true hash. Start with `foreseal dev`.
+
+    Exit codes: 0 success, 1 failure, 2 usage error, 130 interrupted.
     """
 
 

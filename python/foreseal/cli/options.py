@@ -22,7 +22,7 @@ DATADIR = click.Path(exists=True, file_okay=False, path_type=Path)
 """An existing data directory, or an existing backup."""
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
-CONFIG = click.option("--config", type=FILE, help="TOML file of settings; variables and options win over it.")
+CONFIG = click.option("--config", type=FILE, help="TOML file of settings; variables and options take precedence.")
 
 
 class Value(click.ParamType[Any]):

@@ -28,7 +28,7 @@ class _PayCommands(Commands):
             raise click.ClickException(f"{needed}: pip install 'foreseal[payments]' or 'foreseal[x402]'") from None
 
 
-@click.group("pay", cls=_PayCommands, places=_COMMANDS)
+@click.group("pay", cls=_PayCommands, groups={"Commands": _COMMANDS})
 def pay_group() -> None:
     """Accept payments: store, capture, refund and monitor authorizations that buyers sign.
 

@@ -6,12 +6,22 @@ from typing import Any
 
 import click
 
+from foreseal.cli.help import GroupedCommand
 from foreseal.cli.options import gathered, setting_options, settings_of
 from foreseal.server.listening import ASGI
 from foreseal.server.settings import SettingsError
 
 
-@click.command("run")
+@click.command(
+    "run",
+    cls=GroupedCommand,
+    of="run",
+    examples=(
+        ("create a chain and produce blocks", "foreseal run --datadir ./chain --genesis genesis.json"),
+        ("serve with four processes", "foreseal run --datadir ./chain --workers 4"),
+        ("serve the public, with an admin listener", "foreseal run --config node.toml --public --admin 127.0.0.1:8549"),
+    ),
+)
 @setting_options("run")
 def run_command(config: Path | None, **options: Any) -> int:
     """Run a node on the chain in a folder, --datadir, and serve JSON-RPC at http://HOST:PORT/.

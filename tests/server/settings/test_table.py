@@ -51,6 +51,7 @@ def test_a_row_is_whole(setting: Setting) -> None:
 def test_the_options_of_a_command_are_its_settings(command: object) -> None:
     options = {option.name: option.opts[0] for option in command.params}  # type: ignore[attr-defined]
     assert options.pop("config") == "--config"
+    assert options.pop("help_all") == "--help-all"
     name = command.name  # type: ignore[attr-defined]
     assert options == {setting.name: setting.flag for setting in TABLE.values() if name in setting.commands}
 
