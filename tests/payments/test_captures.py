@@ -6,7 +6,7 @@ from foreseal.payments.cancellations import NotCancelable
 from foreseal.payments.captures import Captures, NotCapturable, Obstacle
 from foreseal.payments.chain import Policy, Reverted, Tier, Unanswered
 from foreseal.payments.crash_points import CrashPoint
-from foreseal.payments.ledger import Ledger, NotAllowed, Step
+from foreseal.payments.ledger import Ledger, NotAllowed, TxStatus
 from foreseal.payments.merchant import Merchant
 from foreseal.payments.progress import NotExpired, Progress
 from foreseal.payments.sending import WrongChain
@@ -29,8 +29,8 @@ def test_an_order_goes_from_its_terms_to_a_final_capture(shop: Shop) -> None:
     assert shop.place("a") == "Signed, unused / idle"
     shop.orders.store("a")
     assert shop.place("a") == "Stored, unused / idle"
-    assert shop.captures.capture("a").step is Step.BROADCAST
-    assert shop.progress.advance("a").step is Step.BROADCAST
+    assert shop.captures.capture("a").step is TxStatus.BROADCAST
+    assert shop.progress.advance("a").step is TxStatus.BROADCAST
     assert held(shop) == 0
     shop.chain.step()
     shop.progress.advance("a")
@@ -60,7 +60,7 @@ def test_terms_that_cannot_be_are_refused(shop: Shop) -> None:
     with pytest.raises(ValueError, match="margin"):
         Merchant(Domain(NAME, VERSION, 1, ADDRESS), SHOP.address, margin=0)
     with pytest.raises(ValueError, match="refundable"):
-        Merchant(Domain(NAME, VERSION, 1, ADDRESS), SHOP.address, refundable=Step.IDLE)
+        Merchant(Domain(NAME, VERSION, 1, ADDRESS), SHOP.address, refundable=TxStatus.IDLE)
     with pytest.raises(ValueError, match="payee"):
         Captures(shop.ledger, shop.sender, Merchant(Domain(NAME, VERSION, 1, ADDRESS), BUYER.address))
 
@@ -355,7 +355,7 @@ def test_a_status_of_1_without_the_logs_is_no_payment(shop: Shop) -> None:
 @pytest.mark.parametrize("executed", [False, True])
 def test_a_lost_answer_is_unknown_until_the_chain_tells(shop: Shop, *, executed: bool) -> None:
     shop.node.losses.append(("eth_sendRawTransaction", executed))
-    assert shop.captures.capture(shop.stored("a")).step is Step.UNKNOWN
+    assert shop.captures.capture(shop.stored("a")).step is TxStatus.UNKNOWN
     with pytest.raises(NotAllowed, match="unknown"):
         shop.orders.void("a")
     shop.restart()
@@ -459,7 +459,7 @@ def test_what_a_slower_process_saw_does_not_undo_what_a_faster_one_began(shop: S
 
     def again(point: CrashPoint) -> None:
         """Between the slower process's read and its transaction the faster one fails the capture and starts another."""
-        if point is CrashPoint.RECEIPT_READ and shop.orders.get("a").step is Step.BROADCAST:
+        if point is CrashPoint.RECEIPT_READ and shop.orders.get("a").step is TxStatus.BROADCAST:
             shop.progress.advance("a")
             shop.chain.change(lambda state: state.balances.update({LOW: FUNDS}))
             shop.captures.capture("a")

@@ -9,7 +9,7 @@ from eth_account import Account
 from foreseal.cli.main import run
 from foreseal.payments.chain import Policy, Tier
 from foreseal.payments.configuration import ConfigurationError, Secret, SecretError, read, template
-from foreseal.payments.ledger import Step
+from foreseal.payments.ledger import Finality
 from foreseal.payments.sending import Fees
 from foreseal.payments.typed_data import Domain
 
@@ -51,7 +51,7 @@ def test_what_is_not_given_has_its_default(file: Path) -> None:
     assert found.serve.listen == ("127.0.0.1", 8600)
     assert found.policy.policy() == Policy(Tier.BLOCKS, 12)
     assert found.policy.fees() == Fees()
-    assert (found.policy.refundable, found.webhooks) == (Step.FINAL, ())
+    assert (found.policy.refundable, found.webhooks) == (Finality.FINAL, ())
 
 
 def test_everything_may_be_given(file: Path) -> None:
@@ -74,7 +74,7 @@ secret_file = "b.secret"
     )
     found = read(file)
     assert found.serve.listen == ("::1", 0)
-    assert (found.policy.policy().tier, found.policy.refundable) == (Tier.FINALIZED, Step.CONFIRMED)
+    assert (found.policy.policy().tier, found.policy.refundable) == (Tier.FINALIZED, Finality.CONFIRMED)
     assert found.policy.fees().most == 7 * 10**9
     assert [(hook.url, hook.secret()) for hook in found.webhooks] == [
         ("http://a.example/hook", Secret(None, "A")),

@@ -5,18 +5,20 @@ from collections.abc import Callable
 import pytest
 from sqlalchemy import Connection, delete, insert, update
 
-from foreseal.payments.conservation import Balance
-from foreseal.payments.ledger import Step
+from foreseal.payments.conservation import Balance, Fault
+from foreseal.payments.ledger import Finality
 from foreseal.payments.ledger.tables import Reason, orders, refunds, suspense, transfers
 from payments.shop import Shop
 
 DAMAGE: dict[str, Callable[[Connection], object]] = {
     "is captured without a transfer": lambda tx: tx.execute(update(transfers).values(order_id=None)),
-    "both an order's and suspended, or neither": lambda tx: tx.execute(delete(suspense)),
+    "both matched and unmatched, or neither": lambda tx: tx.execute(delete(suspense)),
     "which is not captured": lambda tx: tx.execute(update(transfers).values(order_id="open")),
-    "is not what the order a asks for": lambda tx: tx.execute(update(orders).values(amount=501)),
-    "order a is provisional, its transfer final": lambda tx: tx.execute(update(orders).values(step=Step.PROVISIONAL)),
-    "refunds of the order a are 501, its capture 500": lambda tx: tx.execute(update(refunds).values(amount=501)),
+    "differs from the terms of order a": lambda tx: tx.execute(update(orders).values(amount=501)),
+    "order a is provisional, its transfer final": lambda tx: tx.execute(
+        update(orders).values(step=Finality.PROVISIONAL)
+    ),
+    "refunds of order a are 501, its capture 500": lambda tx: tx.execute(update(refunds).values(amount=501)),
 }
 
 
@@ -30,19 +32,21 @@ def filled(shop: Shop) -> Balance:
 @pytest.mark.parametrize("fault", DAMAGE)
 def test_what_does_not_fit_is_named(shop: Shop, fault: str) -> None:
     assert filled(shop) == Balance(500, 500, 0, 0, 100)
-    if "suspended" in fault:
+    if "unmatched" in fault:
         shop.pay(7)
         shop.go_on()
         assert shop.balance() == Balance(507, 500, 7, 0, 100)
     with shop.database.transaction() as tx:
         DAMAGE[fault](tx)
-    assert any(fault in each for each in shop.balance().faults)
+    assert any(fault in each.message for each in shop.balance().faults)
 
 
-def test_a_suspended_transfer_that_is_an_orders_is_named(shop: Shop) -> None:
+def test_unmatched_transfer_of_an_order_is_a_fault(shop: Shop) -> None:
     filled(shop)
     ((hash, position, *_),) = shop.rows()
     key = {"chain_id": shop.chain.chain_id, "transaction_hash": hash, "position": position}
     with shop.database.transaction() as tx:
         tx.execute(insert(suspense).values(**key, reason=Reason.DOUBLE))
-    assert shop.balance().faults == (f"transfer {hash} is both an order's and suspended, or neither",)
+    assert shop.balance().faults == (
+        Fault("transfer_misfiled", f"transfer {hash} is both matched and unmatched, or neither"),
+    )

@@ -79,7 +79,7 @@ def test_a_death_at_any_place_loses_and_doubles_nothing(make: Make, point: Crash
     assert shop.payouts.get("0x" + BATCH.hex()).state is DisbursementState.COMPLETE
     assert shop.rows() == {each.row() for each in received(shop.chain)}
     found = shop.balance()
-    assert (found.captured, found.refunded, found.reserved, found.suspended, found.faults) == (500, 200, 0, 0, ())
+    assert (found.captured, found.refunded, found.reserved, found.unmatched, found.faults) == (500, 200, 0, 0, ())
     nonces = shop.chain.latest.state.nonces[SHOP.address.lower()]
     assert nonces == 4, "each transaction has one account nonce"
 

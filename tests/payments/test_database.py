@@ -13,10 +13,11 @@ from foreseal.payments.crash_points import CrashPoint
 from foreseal.payments.ledger import (
     Database,
     Duplicate,
+    Finality,
     OrderState,
     Overtaken,
-    Step,
     Trigger,
+    TxStatus,
     Unknown,
     WrongSchema,
     locked,
@@ -54,7 +55,7 @@ def test_what_is_no_amount_reaches_no_table(shop: Shop, amount: object) -> None:
 def test_a_word_is_of_its_enumeration(shop: Shop) -> None:
     with pytest.raises((ValueError, StatementError), match="Step"), shop.database.transaction() as tx:
         tx.execute(update(orders).values(step=OrderState.DRAFTED))
-    column = Word(Step)
+    column = Word(TxStatus, Finality)
     assert column.process_bind_param(None, shop.database.engine.dialect) is None
     assert column.process_result_value(None, shop.database.engine.dialect) is None
     with pytest.raises(ValueError, match="Drafted"):

@@ -11,7 +11,7 @@ from eth_account import Account
 
 from command import foreseal
 from foreseal.payments.demo import NotDevelopment, Stage, Surprise, Walk
-from foreseal.payments.ledger import Database, NotAllowed, OrderState, Step
+from foreseal.payments.ledger import Database, Finality, NotAllowed, OrderState
 from foreseal.payments.testing import with_payments
 from foreseal.testing import Chain, ChainSettings
 from live import live_node
@@ -100,7 +100,7 @@ def test_it_ends_where_something_is_not_as_it_should_be(chain: Chain, database: 
     walk = Walk(stage, lambda _: None)
     id = walk._stored("order", 5)
     with pytest.raises(Surprise, match=f"{id} is Stored, unused .idle., not Used, captured .final."):
-        walk._expect(id, OrderState.CAPTURED, Step.FINAL)
+        walk._expect(id, OrderState.CAPTURED, Finality.FINAL)
     with pytest.raises(Surprise, match="void was not refused"):
         walk._refuse("void", lambda: stage.orders.void(id))
     with pytest.raises(NotAllowed):

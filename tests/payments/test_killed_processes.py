@@ -107,7 +107,7 @@ def compare(database: str) -> None:
         states = {row.id: row.state for row in tx.execute(orders.select())}
     opened.close()
     assert (found.received, found.captured, found.refunded) == (AMOUNT + ACTUAL, AMOUNT + ACTUAL, REFUND)
-    assert (found.suspended, found.reserved, found.faults) == (0, 0, ())
+    assert (found.unmatched, found.reserved, found.faults) == (0, 0, ())
     assert states == ENDS
     assert set(states.values()) == {OrderState.CAPTURED, OrderState.CANCELED, OrderState.EXPIRED}
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foreseal.payments.disbursing import Forbidden
-from foreseal.payments.ledger import DisbursementState, Duplicate, Step
+from foreseal.payments.ledger import DisbursementState, Duplicate, Finality
 from foreseal.payments.payouts import NotFunded, split
 from payments.fake.contracts import PAYOUTS
 from payments.scan import paid
@@ -31,11 +31,11 @@ def test_a_batch_is_paid_leg_by_leg_and_once(shop: Shop) -> None:
         shop.payouts.prepare(BATCH, PAYOUTS, LEGS[:2])
     assert shop.payouts.submit(id).state is DisbursementState.BROADCAST
     shop.chain.step()
-    assert shop.payouts.advance(id).step is Step.PROVISIONAL
+    assert shop.payouts.advance(id).step is Finality.PROVISIONAL
     shop.chain.mine(12)
-    assert shop.payouts.advance(id).step is Step.CONFIRMED
+    assert shop.payouts.advance(id).step is Finality.CONFIRMED
     shop.settle()
-    assert (shop.payouts.get(id).state, shop.payouts.get(id).step) == (DisbursementState.COMPLETE, Step.FINAL)
+    assert (shop.payouts.get(id).state, shop.payouts.get(id).step) == (DisbursementState.COMPLETE, Finality.FINAL)
     assert [(each.recipient, each.amount) for each in paid(shop.chain)] == [
         (recipient.lower(), amount) for recipient, amount in LEGS
     ]

@@ -21,7 +21,7 @@ from foreseal.payments.cancellations import NotCancelable
 from foreseal.payments.captures import NotCapturable
 from foreseal.payments.chain import ChainError
 from foreseal.payments.conservation import asked
-from foreseal.payments.ledger import DisbursementState, LedgerError, NotAllowed, OrderState, Step
+from foreseal.payments.ledger import DisbursementState, Finality, LedgerError, NotAllowed, OrderState
 from foreseal.payments.orders import memo, message, permit
 from foreseal.payments.progress import IN_FLIGHT, NotExpired
 from foreseal.payments.sending import SendingError
@@ -259,7 +259,7 @@ class Life(RuleBasedStateMachine):
             else:
                 assert order.state is not OrderState.CANCELED, id
             if order.state in (OrderState.CAPTURED, OrderState.CANCELED):
-                assert order.step is Step.FINAL, id
+                assert order.step is Finality.FINAL, id
             assert order.step not in IN_FLIGHT, id
             captured += asked(order) if order.state is OrderState.CAPTURED else 0
         assert shop.balance().captured == captured
@@ -273,7 +273,7 @@ class Life(RuleBasedStateMachine):
                 self.counted[refund.state] += 1
                 assert refund.state in (DisbursementState.COMPLETE, DisbursementState.BLOCKED), refund
                 if refund.state is DisbursementState.COMPLETE:
-                    assert refund.step is Step.FINAL
+                    assert refund.step is Finality.FINAL
                     promised[refund.recipient, refund.amount] += 1
         found = Counter((to_checksum_address(each.recipient), each.amount) for each in went)  # type: ignore[attr-defined]
         assert found == promised

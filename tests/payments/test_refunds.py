@@ -7,7 +7,16 @@ import pytest
 from foreseal.payments.chain import Reverted
 from foreseal.payments.crash_points import CrashPoint
 from foreseal.payments.disbursing import Forbidden
-from foreseal.payments.ledger import DisbursementState, Duplicate, Ledger, NotAllowed, NotCovered, Step, Unknown
+from foreseal.payments.ledger import (
+    DisbursementState,
+    Duplicate,
+    Finality,
+    Ledger,
+    NotAllowed,
+    NotCovered,
+    TxStatus,
+    Unknown,
+)
 from foreseal.payments.refunds import NotRefundable, Refunds
 from payments.scan import paid
 from payments.shop import BUYER, SHOP, Make, Shop
@@ -96,7 +105,7 @@ def test_refunds_at_once_are_added_up_one_after_the_other(shop: Shop) -> None:
 
 
 def test_only_a_capture_that_is_safe_enough_is_refunded(make: Make) -> None:
-    shop = make(refundable=Step.CONFIRMED)
+    shop = make(refundable=Finality.CONFIRMED)
     shop.captures.capture(shop.stored("a"))
     with pytest.raises(NotRefundable, match="a is Stored, unused, broadcast"):
         shop.refunds.reserve("r", "a", 1)
@@ -172,7 +181,7 @@ def test_a_forbidden_merchant_is_no_fault_of_the_recipient(shop: Shop) -> None:
 def test_a_lost_answer_pays_no_refund_twice(shop: Shop, *, executed: bool) -> None:
     shop.captured("a", 500)
     shop.node.losses.append(("eth_sendRawTransaction", executed))
-    assert shop.refunds.refund("r", "a", 500).step is Step.UNKNOWN
+    assert shop.refunds.refund("r", "a", 500).step is TxStatus.UNKNOWN
     shop.restart()
     shop.settle()
     assert [each.amount for each in paid(shop.chain)] == [500]
@@ -217,7 +226,7 @@ def test_what_a_slower_process_saw_does_not_fail_what_a_faster_one_began(shop: S
 
     def faster(point: CrashPoint) -> None:
         if point is CrashPoint.RECEIPT_READ:
-            assert shop.refunds.advance("r").step is Step.FAILED
+            assert shop.refunds.advance("r").step is TxStatus.FAILED
             assert shop.refunds.advance("r").state is DisbursementState.BROADCAST
 
     Refunds(Ledger(shop.database, shop.ledger.clock, faster), shop.sender, shop.merchant).advance("r")

@@ -8,7 +8,7 @@ from eth_account import Account
 from sqlalchemy import select
 
 from foreseal.payments.chain import Refused
-from foreseal.payments.ledger import Step
+from foreseal.payments.ledger import Finality, TxStatus
 from foreseal.payments.ledger.tables import Ending, Purpose, attempts, transactions
 from foreseal.payments.sending import (
     GWEI,
@@ -107,7 +107,7 @@ def test_after_nonce_too_low_the_receipts_of_all_hashes_decide(shop: Shop) -> No
     outcome = shop.sender.outcome(intent)
     assert outcome.receipt is not None
     assert outcome.receipt.transaction_hash == decoded(raws(shop)[0]).hash
-    assert outcome.step is Step.PROVISIONAL
+    assert outcome.step is Finality.PROVISIONAL
 
 
 @pytest.mark.in_memory
@@ -183,12 +183,12 @@ def test_an_account_nonce_that_somebody_else_used_is_lost_only_once_that_is_fina
     shop.chain.inject(SHOP.address.lower(), TOKEN, DATA)
     shop.chain.mine()
     assert shop.sender.deliver(intent).delivery is Delivery.UNKNOWN
-    assert shop.sender.outcome(intent).step is Step.UNKNOWN
+    assert shop.sender.outcome(intent).step is TxStatus.UNKNOWN
     shop.chain.mine(shop.chain.finality - 1)
-    assert shop.sender.outcome(intent).step is Step.UNKNOWN
+    assert shop.sender.outcome(intent).step is TxStatus.UNKNOWN
     shop.chain.mine()
     outcome = shop.sender.outcome(intent)
-    assert (outcome.receipt, outcome.step) == (None, Step.FAILED)
+    assert (outcome.receipt, outcome.step) == (None, TxStatus.FAILED)
     # The next one starts at the chain's nonce.
     with shop.database.reading() as tx:
         assert read_intent(tx, store(shop, "b"))[0].account_nonce == 1
@@ -205,17 +205,17 @@ def test_what_lands_between_two_answers_is_not_lost(shop: Shop) -> None:
 
     shop.node.hook = land
     # No receipt was found, and now another transaction has used its account nonce with finality.
-    assert shop.sender.outcome(intent).step is Step.UNKNOWN
+    assert shop.sender.outcome(intent).step is TxStatus.UNKNOWN
     assert shop.node.hook is None
-    assert shop.sender.outcome(intent).step is Step.FINAL
+    assert shop.sender.outcome(intent).step is Finality.FINAL
 
 
 def test_what_the_node_refuses_stays_intended(shop: Shop) -> None:
     shop.node.poor.add(SHOP.address.lower())
     order = shop.captures.capture(shop.stored("a"))
-    assert order.step is Step.INTENDED
+    assert order.step is TxStatus.INTENDED
     shop.go_on()
-    assert shop.orders.get("a").step is Step.INTENDED
+    assert shop.orders.get("a").step is TxStatus.INTENDED
     shop.node.poor.clear()
     shop.settle()
     assert shop.place("a") == "Used, captured / final"

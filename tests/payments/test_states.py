@@ -5,17 +5,20 @@ from sqlalchemy import Table, insert
 
 from foreseal.payments.ledger import (
     DisbursementState,
+    Finality,
     NotAllowed,
     OrderState,
     Place,
-    Step,
     Trigger,
+    TxStatus,
     locked,
     read,
 )
 from foreseal.payments.ledger.states import DISBURSEMENT, GRANT, ORDER, PURCHASE, SETTLEMENT, State, following
 from foreseal.payments.ledger.tables import orders, refunds
 from payments.shop import Shop
+
+STEPS = (*TxStatus, *Finality)
 
 # State, trigger and next state, from the specification; below, the rows that it leaves open.
 SPECIFIED = {
@@ -181,8 +184,8 @@ def test_whatever_is_not_in_the_table_is_refused(shop: Shop, table: Table, state
     refused = 0
     with shop.database.transaction() as tx:
         if table is refunds:
-            _insert(shop, tx, orders, "o", Place(OrderState.CAPTURED, Step.FINAL))
-        for number, place in enumerate(Place(state, step) for state in states for step in Step):
+            _insert(shop, tx, orders, "o", Place(OrderState.CAPTURED, Finality.FINAL))
+        for number, place in enumerate(Place(state, step) for state in states for step in STEPS):
             id = f"{table.name} {number}"
             _insert(shop, tx, table, id, place)
             row = locked(tx, table, id)
@@ -195,7 +198,7 @@ def test_whatever_is_not_in_the_table_is_refused(shop: Shop, table: Table, state
                 assert trigger.value in str(error.value)
                 refused += 1
             assert read(tx, table, id) == row
-    assert refused == len(states) * len(Step) * len(Trigger) - len(transitions) + 1
+    assert refused == len(states) * len(STEPS) * len(Trigger) - len(transitions) + 1
     with pytest.raises(NotAllowed, match=r"^\(none\): payer signs"):
         following(transitions, None, Trigger.SIGN)
 

@@ -191,10 +191,10 @@ def test_what_is_nobodys_payment_is_suspended_with_its_reason(shop: Shop) -> Non
     shop.chain.mine()
     shop.watcher.poll()
     hashes = {
-        shop.pay(499, memo("open")): ("under", "open"),
-        shop.pay(501, memo("open")): ("over", "open"),
+        shop.pay(499, memo("open")): ("underpaid", "open"),
+        shop.pay(501, memo("open")): ("overpaid", "open"),
         shop.pay(500, memo("open")): ("direct", "open"),
-        shop.pay(500, memo("paid")): ("double", "paid"),
+        shop.pay(500, memo("paid")): ("duplicate", "paid"),
         shop.pay(500, memo("void")): ("late", "void"),
         shop.pay(500, memo("nothing")): ("unmatched", None),
         shop.pay(500): ("unmatched", None),
@@ -203,7 +203,7 @@ def test_what_is_nobodys_payment_is_suspended_with_its_reason(shop: Shop) -> Non
     shop.watcher.poll()
     assert reasons(shop) == hashes
     found = shop.balance()
-    assert (found.received, found.captured, found.suspended, found.faults) == (4_000, 500, 3_500, ())
+    assert (found.received, found.captured, found.unmatched, found.faults) == (4_000, 500, 3_500, ())
     assert shop.place("open") == "Stored, unused / idle"
     assert shop.orders.timeline("open")[-1].details["reason"] == "direct"
     shop.chain.reorganise(6, dropped=True)
@@ -253,7 +253,7 @@ def test_a_transaction_may_do_something_else_on_another_chain(shop: Shop) -> Non
     shop.watcher.poll()
     assert shop.rows() == fresh(shop)
     assert [row[-1] for row in shop.rows()] == [499]
-    assert reasons(shop) == {hash: ("under", "a")}
+    assert reasons(shop) == {hash: ("underpaid", "a")}
 
 
 def test_a_receipt_that_was_noted_after_its_chain_was_gone_becomes_nothing_final(shop: Shop) -> None:

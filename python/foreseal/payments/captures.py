@@ -24,14 +24,31 @@ from foreseal.payments.signatures import check
 class Obstacle(StrEnum):
     """Reason why a capture would fail now."""
 
-    DOMAIN = "the token's domain, or the order's token or payee, is not the configured one"
-    EARLY = "not yet valid"
-    LATE = "too close to validBefore, or past it"
-    USED = "used or canceled"
-    BALANCE = "payer's balance is too low"
-    PAUSED = "token is paused"
-    FORBIDDEN = "payer, payee or checkout is forbidden"
-    REVERTS = "would revert"
+    DOMAIN = "domain_mismatch"
+    EARLY = "not_yet_valid"
+    LATE = "too_late"
+    USED = "authorization_used"
+    BALANCE = "insufficient_balance"
+    PAUSED = "token_paused"
+    FORBIDDEN = "account_forbidden"
+    REVERTS = "would_revert"
+
+    @property
+    def message(self) -> str:
+        """A description for people."""
+        return _MESSAGES[self]
+
+
+_MESSAGES = {
+    Obstacle.DOMAIN: "the token's domain, or the order's token or payee, is not the configured one",
+    Obstacle.EARLY: "not yet valid",
+    Obstacle.LATE: "too close to validBefore, or past it",
+    Obstacle.USED: "used or canceled",
+    Obstacle.BALANCE: "payer's balance is too low",
+    Obstacle.PAUSED: "token is paused",
+    Obstacle.FORBIDDEN: "payer, payee or checkout is forbidden",
+    Obstacle.REVERTS: "would revert",
+}
 
 
 class NotCapturable(Exception):
@@ -44,7 +61,9 @@ class NotCapturable(Exception):
         self.detail = detail
 
     def __str__(self) -> str:
-        return f"orders: {self.id} cannot be captured: {self.obstacle}" + (f": {self.detail}" if self.detail else "")
+        return f"orders: {self.id} cannot be captured: {self.obstacle.message}" + (
+            f": {self.detail}" if self.detail else ""
+        )
 
 
 class Captures:

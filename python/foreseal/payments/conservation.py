@@ -10,6 +10,15 @@ from foreseal.payments.ledger.states import DisbursementState, OrderState
 from foreseal.payments.ledger.tables import orders, refunds, suspense, transfers
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class Fault:
+    """A contradiction between the tables."""
+
+    code: str
+    message: str
+    """For people."""
+
+
 @dataclass(frozen=True, slots=True)
 class Balance:
     """Sums in smallest units, and contradictions between the tables."""
@@ -18,14 +27,14 @@ class Balance:
     """All transfers to the merchant that are on the chain."""
     captured: int
     """Transfers that are matched to an order."""
-    suspended: int
+    unmatched: int
     """Unmatched transfers."""
     refunded: int
     """Completed refunds."""
     reserved: int
     """Refunds that are not completed yet."""
-    faults: tuple[str, ...] = field(default=())
-    """Descriptions of contradictions; empty if the books balance."""
+    faults: tuple[Fault, ...] = field(default=())
+    """Contradictions; empty if the books balance."""
 
 
 def balance(tx: Connection) -> Balance:
@@ -34,36 +43,59 @@ def balance(tx: Connection) -> Balance:
     Each captured order has one matched transfer of the same amount. Every other transfer is in `suspense` once. The
     refunds of an order, including pending ones, never exceed its capture.
     """
-    faults: list[str] = []
+    faults: list[Fault] = []
     taken = {row.id: row for row in tx.execute(select(orders).where(orders.c.state == OrderState.CAPTURED))}
     held = {(row.chain_id, row.transaction_hash, row.position): row.order_id for row in tx.execute(select(suspense))}
-    received = captured = suspended = 0
+    received = captured = unmatched = 0
     matched: dict[str, int] = {}
     for row in tx.execute(select(transfers)):
         received += row.amount
         is_held = held.pop((row.chain_id, row.transaction_hash, row.position), ...) is not ...
         if is_held:
-            suspended += row.amount
+            unmatched += row.amount
         if row.order_id is not None:
             captured += row.amount
             matched[row.order_id] = row.amount
             order = taken.get(row.order_id)
             if order is None:
-                faults.append(f"transfer {row.transaction_hash} is of the order {row.order_id}, which is not captured")
+                faults.append(
+                    Fault(
+                        "order_not_captured",
+                        f"transfer {row.transaction_hash} pays order {row.order_id}, which is not captured",
+                    )
+                )
             elif (asked(order), order.token, order.payee) != (row.amount, row.token, row.recipient):
-                faults.append(f"transfer {row.transaction_hash} is not what the order {row.order_id} asks for")
+                faults.append(
+                    Fault(
+                        "terms_mismatch",
+                        f"transfer {row.transaction_hash} differs from the terms of order {row.order_id}",
+                    )
+                )
             elif order.step != row.step:
-                faults.append(f"order {row.order_id} is {order.step}, its transfer {row.step}")
+                faults.append(
+                    Fault("finality_mismatch", f"order {row.order_id} is {order.step}, its transfer {row.step}")
+                )
         if is_held == (row.order_id is not None):
-            faults.append(f"transfer {row.transaction_hash} is both an order's and suspended, or neither")
-    faults += [f"order {id} is captured without a transfer" for id in taken if id not in matched]
-    faults += [f"transfer {key[1]} is suspended, and not there" for key in held]
+            faults.append(
+                Fault(
+                    "transfer_misfiled",
+                    f"transfer {row.transaction_hash} is both matched and unmatched, or neither",
+                )
+            )
+    faults += [
+        Fault("transfer_missing", f"order {id} is captured without a transfer") for id in taken if id not in matched
+    ]
+    faults += [Fault("unmatched_transfer_missing", f"unmatched transfer {key[1]} does not exist") for key in held]
     paid, promised = _refunds(tx)
     for id in {*paid, *promised}:
         if paid[id] + promised[id] > matched.get(id, 0):
             refunded = paid[id] + promised[id]
-            faults.append(f"refunds of the order {id} are {refunded}, its capture {matched.get(id, 0)}")
-    return Balance(received, captured, suspended, sum(paid.values()), sum(promised.values()), tuple(sorted(faults)))
+            faults.append(
+                Fault(
+                    "refunds_exceed_capture", f"refunds of order {id} are {refunded}, its capture {matched.get(id, 0)}"
+                )
+            )
+    return Balance(received, captured, unmatched, sum(paid.values()), sum(promised.values()), tuple(sorted(faults)))
 
 
 def asked(order: Row[Any]) -> int | None:

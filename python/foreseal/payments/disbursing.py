@@ -33,11 +33,13 @@ from foreseal.payments.ledger import (
     REVERSIBLE,
     DisbursementState,
     Entry,
+    Finality,
     Ledger,
     LedgerError,
     Place,
     Step,
     Trigger,
+    TxStatus,
     entries,
     read,
 )
@@ -124,7 +126,7 @@ class Disbursements(ABC):
         if at_fault in (self.merchant.payee, contract):
             raise Forbidden(at_fault)
         if at_fault is not None:
-            return self._block(id, at_fault)
+            return self._block(id, f"{at_fault} is forbidden")
         try:
             call = self.sender.call(contract, data)
         except Reverted as error:
@@ -148,11 +150,11 @@ class Disbursements(ABC):
             intent = open_intent(tx, self.purpose, id)
         if intent is not None:
             outcome = self.sender.outcome(intent)
-            if outcome.step is Step.FAILED:
+            if outcome.step is TxStatus.FAILED:
                 self._look(row, intent)
             self.ledger.passed(CrashPoint.RECEIPT_READ)
             self._apply(id, outcome)
-            if outcome.receipt is None and outcome.step is not Step.FAILED:
+            if outcome.receipt is None and outcome.step is not TxStatus.FAILED:
                 return self._deliver(id, intent)
         elif row.state is DisbursementState.RESERVED:
             return self.submit(id)
@@ -206,7 +208,7 @@ class Disbursements(ABC):
         paid = self.shown(row, self.recipients(tx, row), receipt)
         if paid is not None:
             return {"log_index": paid}
-        if receipt.succeeded and step is Step.FINAL:
+        if receipt.succeeded and step is Finality.FINAL:
             # A success without logs may still have paid, so it is never retried automatically.
             raise Incomplete(f"{receipt.transaction_hash} succeeded, and its receipt lacks the token's logs")
         return None
@@ -217,7 +219,9 @@ class Disbursements(ABC):
 
     def _block(self, id: str, why: str) -> Row[Any]:
         with self.ledger.database.transaction() as tx:
-            return self.ledger.move(tx, self.table, lock(tx, self.table, id), Trigger.BLOCK, reason=why)
+            return self.ledger.move(
+                tx, self.table, lock(tx, self.table, id), Trigger.BLOCK, reason="recipient_forbidden", message=why
+            )
 
 
 def paid_by(moved: Sequence[Transfer], legs: Sequence[tuple[str, int]]) -> list[int] | None:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from foreseal.payments.ledger import Step
+from foreseal.payments.ledger import Finality
 from foreseal.payments.typed_data import Domain, address
 
 
@@ -16,8 +16,8 @@ class Merchant:
     """The merchant's account: receives captures, sends refunds."""
     margin: int = 60
     """Seconds before validBefore at which captures stop."""
-    refundable: Step = Step.FINAL
-    """Minimum step of a capture before a refund.
+    refundable: Finality = Finality.FINAL
+    """Minimum finality of a capture before a refund.
 
     Below FINAL, a reorganization can undo the capture and leave the refund.
     """
@@ -30,5 +30,5 @@ class Merchant:
             object.__setattr__(self, "checkout", address(self.checkout, "checkout"))
         if self.margin < 1:
             raise ValueError(f"margin: {self.margin} s is less than 1")
-        if self.refundable not in (Step.PROVISIONAL, Step.CONFIRMED, Step.FINAL):
-            raise ValueError(f"refundable: {self.refundable} is no step of a capture")
+        if self.refundable not in set(Finality):
+            raise ValueError(f"refundable: {self.refundable} is no finality")

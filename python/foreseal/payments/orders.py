@@ -192,7 +192,9 @@ class Orders:
     def void(self, id: str, reason: str = "") -> None:
         """Rule out any capture of this order. Rejected after a capture is decided, until its failure is final."""
         with self._ledger.database.transaction() as tx:
-            self._ledger.move(tx, orders, locked(tx, orders, id), Trigger.VOID, reason=reason)
+            self._ledger.move(
+                tx, orders, locked(tx, orders, id), Trigger.VOID, reason="merchant_voided", message=reason
+            )
             self._ledger.passed(CrashPoint.VOID_DECIDED)
 
     def get(self, id: str) -> Row[Any]:

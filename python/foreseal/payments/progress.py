@@ -19,7 +19,18 @@ from foreseal.payments.chain import Incomplete, Moving, Receipt
 from foreseal.payments.chain.token import canceled, transfers
 from foreseal.payments.crash_points import CrashPoint
 from foreseal.payments.evidence import consumed, is_used
-from foreseal.payments.ledger import IN_FLIGHT, REVERSIBLE, Ledger, OrderState, Step, Trigger, locked, read
+from foreseal.payments.ledger import (
+    IN_FLIGHT,
+    REVERSIBLE,
+    Finality,
+    Ledger,
+    OrderState,
+    Step,
+    Trigger,
+    TxStatus,
+    locked,
+    read,
+)
 from foreseal.payments.ledger.tables import Ending, Purpose, orders
 from foreseal.payments.ledger.tables import transfers as rows
 from foreseal.payments.merchant import Merchant
@@ -69,8 +80,8 @@ class Progress:
             with self._ledger.database.transaction() as tx:
                 order = locked(tx, orders, id)
                 if all(open_intent(tx, purpose, id) is None for purpose in _PURPOSES):
-                    self._fail(tx, order, "nothing is under way")
-        elif order.state in _EFFECTED and order.step is not Step.FINAL:
+                    self._fail(tx, order, "no_transaction")
+        elif order.state in _EFFECTED and order.step is not Finality.FINAL:
             self.look(id)
         with self._ledger.database.reading() as tx:
             return read(tx, orders, id)
@@ -160,11 +171,11 @@ class Progress:
         self._ledger.passed(CrashPoint.RECEIPT_READ)
         if outcome.receipt is not None:
             self._landed(order.id, intent, outcome)
-        elif outcome.step is Step.FAILED:
+        elif outcome.step is TxStatus.FAILED:
             with self._ledger.database.transaction() as tx:
                 order = locked(tx, orders, order.id)
                 if is_open(tx, intent):
-                    self._fail(tx, order, "its account nonce was used by another transaction")
+                    self._fail(tx, order, "account_nonce_used")
                     close(tx, intent, Ending.DISPLACED)
         else:
             if order.state in _EFFECTED:
@@ -183,15 +194,15 @@ class Progress:
                 nothing = False
             else:
                 nothing = not self._captured(tx, order, receipt, step)
-            if step is Step.FINAL:
+            if step is Finality.FINAL:
                 close(tx, intent, Ending.FINAL)
                 if nothing and receipt.succeeded:
                     raise Incomplete(f"{receipt.transaction_hash} succeeded, and its receipt lacks the token's logs")
                 if nothing:
-                    self._fail(tx, locked(tx, orders, id), "it was reverted", transaction=receipt.transaction_hash)
+                    self._fail(tx, locked(tx, orders, id), "reverted", transaction=receipt.transaction_hash)
             self._ledger.passed(CrashPoint.RECEIPT_APPLIED)
         self._ledger.passed(CrashPoint.RECEIPT_STORED)
-        if nothing and (step is Step.FINAL or order.state in _EFFECTED):
+        if nothing and (step is Finality.FINAL or order.state in _EFFECTED):
             self.look(id)
 
     def _captured(self, tx: Connection, order: Row[Any], receipt: Receipt, step: Step) -> bool:
@@ -215,8 +226,8 @@ class Progress:
         if order.state is OrderState.CAPTURED:
             self._reopen(tx, order)
             return
-        if step is Step.FINAL and self._ledger.allows(orders, order, Trigger.VOID):
-            order = self._ledger.move(tx, orders, order, Trigger.VOID, reason="the payer canceled", **details)
+        if step is Finality.FINAL and self._ledger.allows(orders, order, Trigger.VOID):
+            order = self._ledger.move(tx, orders, order, Trigger.VOID, reason="payer_canceled", **details)
         if order.state is OrderState.VOIDED:
             order = self._ledger.move(tx, orders, order, Trigger.LANDED, **details)
         if order.state is OrderState.CANCELED:

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Row, Table, and_, delete, insert, select, upd
 from sqlalchemy.exc import IntegrityError
 
 from foreseal.payments.chain import FinalityBroken, Transfer
-from foreseal.payments.ledger import Entry, Ledger, OrderState, Overtaken, Place, Step, Trigger, locked
+from foreseal.payments.ledger import Entry, Finality, Ledger, OrderState, Overtaken, Place, Step, Trigger, locked
 from foreseal.payments.ledger.tables import Reason, authorizations, orders, suspense, transfers
 from foreseal.payments.ledger.timeline import note
 
@@ -66,7 +66,7 @@ def record(ledger: Ledger, tx: Connection, seen: Seen) -> None:
         except IntegrityError as error:
             raise Overtaken(f"transfer {values['transaction_hash']} was noted by somebody else just now") from error
         _match(ledger, tx, seen)
-    elif row.step is Step.FINAL:
+    elif row.step is Finality.FINAL:
         if row.block_hash != values["block_hash"]:
             raise FinalityBroken(f"transfer {row.transaction_hash}: its final block {row.block_hash} is gone")
     else:
@@ -77,7 +77,7 @@ def record(ledger: Ledger, tx: Connection, seen: Seen) -> None:
 
 def forget(ledger: Ledger, tx: Connection, row: Row[Any]) -> None:
     """Delete a transfer that left the chain, and reopen its order. Raises `FinalityBroken`."""
-    if row.step is Step.FINAL:
+    if row.step is Finality.FINAL:
         raise FinalityBroken(f"transfer {row.transaction_hash}: it was in the final block {row.block_hash}")
     key = row._mapping
     if row.order_id is not None:

@@ -25,7 +25,7 @@ from foreseal.payments.chain import Head, Heads, Log, LogFilter, Moving, Node, P
 from foreseal.payments.chain.token import TRANSFERRED, address_topic, topic_address, transfers
 from foreseal.payments.crash_points import CrashPoint
 from foreseal.payments.evidence import WIDEST
-from foreseal.payments.ledger import REVERSIBLE, Ledger, Overtaken, Step, ensure, locked
+from foreseal.payments.ledger import REVERSIBLE, Finality, Ledger, Overtaken, ensure, locked
 from foreseal.payments.ledger.tables import cursors, orders
 from foreseal.payments.ledger.tables import transfers as rows
 from foreseal.payments.sending import grade
@@ -179,8 +179,8 @@ class Watcher:
         reach = self._watch.policy.reach(newest)
         changing = or_(
             rows.c.block_number <= newest.finalized,
-            and_(rows.c.step == Step.PROVISIONAL, rows.c.block_number <= reach),
-            and_(rows.c.step == Step.CONFIRMED, rows.c.block_number > reach),
+            and_(rows.c.step == Finality.PROVISIONAL, rows.c.block_number <= reach),
+            and_(rows.c.step == Finality.CONFIRMED, rows.c.block_number > reach),
         )
         below = select(rows).where(self._ours, rows.c.block_number < first, rows.c.step.in_(REVERSIBLE), changing)
         with self._ledger.database.reading() as tx:

@@ -15,7 +15,7 @@ from foreseal.payments.captures import Captures
 from foreseal.payments.chain import Moving, Policy, RpcNode, Unanswered
 from foreseal.payments.contracts.development import CHECKOUT, NAME, PAYOUTS, TOKEN, VERSION
 from foreseal.payments.crash_points import CrashPoint
-from foreseal.payments.ledger import Database, DisbursementState, Duplicate, Ledger, NotAllowed, OrderState, Step
+from foreseal.payments.ledger import Database, DisbursementState, Duplicate, Finality, Ledger, NotAllowed, OrderState
 from foreseal.payments.merchant import Merchant
 from foreseal.payments.orders import Orders, PermitTerms, Terms, message
 from foreseal.payments.payouts import Payouts
@@ -102,7 +102,7 @@ class Merchandise:
         self._once(lambda: self.payouts.prepare(self.plan.batch, PAYOUTS, legs))
         self._once(lambda: self.payouts.advance(batch))
         paid = ((self.refunds, "refund"), (self.payouts, batch))
-        self._until(lambda: all(each.get(id).step is Step.FINAL for each, id in paid))
+        self._until(lambda: all(each.get(id).step is Finality.FINAL for each, id in paid))
         assert all(each.get(id).state is DisbursementState.COMPLETE for each, id in paid)
         self._until(self._expired)
 
@@ -151,7 +151,7 @@ class Merchandise:
 
     def _ended(self, id: str) -> bool:
         order = self.orders.get(id)
-        return order.state is ENDS[id] and order.step is Step.FINAL
+        return order.state is ENDS[id] and order.step is Finality.FINAL
 
     def _expired(self) -> bool:
         if self.orders.get("expired").state is OrderState.EXPIRED:

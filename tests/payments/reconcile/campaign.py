@@ -119,7 +119,7 @@ class Campaign:
                     paid = amount - 1 if kind == "under" else amount
                     own.send(nonce, to=TOKEN, data=_transfer(paid, None if kind == "unmatched" else id), gas=120_000)
                     nonce += 1
-                    self._note(kind, suspended=paid)
+                    self._note(kind, unmatched=paid)
                 elif kind == "voided":
                     self._note(kind)
                 else:
@@ -163,7 +163,7 @@ class Campaign:
         self._show("final", sum(counts.values()), len(rows))
         kinds = self.summary.kinds
         wanted = (kinds["part refunded"] + kinds["refunded"], kinds["under"] + kinds["unmatched"] + kinds["late"])
-        return len(rows) == sum(counts.values()) and (counts["refunded"], counts["suspended"]) == wanted
+        return len(rows) == sum(counts.values()) and (counts["refunded"], counts["unmatched"]) == wanted
 
     def _compare(self, shopper: Shopper) -> None:
         """Check that rows of the export and transfers on the chain correspond one to one, and that the sums match."""
@@ -171,20 +171,20 @@ class Campaign:
         rows = _export(shopper)
         with contextlib.closing(Rpc(self._node.url)) as rpc:
             moved = scan(rpc, MERCHANT.address)
-        found: dict[str, dict[tuple[str, int], int]] = {"captured": {}, "suspended": {}, "refunded": {}}
+        found: dict[str, dict[tuple[str, int], int]] = {"captured": {}, "unmatched": {}, "refunded": {}}
         for row in rows:
             place = (row["transaction_hash"], int(row["log_index"]))
             if place in found[row["kind"]]:
                 faults.append(f"{place} is there twice")
             found[row["kind"]][place] = int(row["amount"])
-        if found["captured"] | found["suspended"] != moved.received:
-            faults.append("captured and suspended are not the transfers to the merchant")
+        if found["captured"] | found["unmatched"] != moved.received:
+            faults.append("captured and unmatched are not the transfers to the merchant")
         if found["refunded"] != moved.sent:
             faults.append("refunded is not what the merchant sent")
         sums = {kind: sum(amounts.values()) for kind, amounts in found.items()}
         expected = self._expected
         faults += [f"{kind}: {sums[kind]}, not {expected[kind]}" for kind in sums if sums[kind] != expected[kind]]
-        faults += shopper.get("/v1/balance")["faults"]
+        faults += [fault["message"] for fault in shopper.get("/v1/balance")["faults"]]
         self.summary.rows = len(rows)
         self.summary.exported = sums
         self.summary.on_chain = {"received": sum(moved.received.values()), "sent": sum(moved.sent.values())}

@@ -111,7 +111,7 @@ class Shopper:
 
     def place(self, id: str) -> str:
         order = self.get(f"/v1/orders/{id}")["order"]
-        return f"{order['state']} / {order['step']}"
+        return f"{order['state']} / {order['finality'] or order['tx_status'] or 'idle'}"
 
 
 def signature(buyer: LocalAccount, typed_data: Any) -> str:

@@ -100,7 +100,7 @@ def test_the_guide_does_what_it_says(tmp_path: Path) -> None:
     assert codes == [0, 0]
     said = {command.split("/v1/")[1].split()[0]: text for command, text in reader.printed.items() if "/v1/" in command}
     assert orjson.loads(said["orders/7/refunds"])["refund"]["amount"] == "2340000"
-    assert orjson.loads(said["orders/7/timeline"])["items"][-1]["after"].startswith("Used, captured")
+    assert orjson.loads(said["orders/7/timeline"])["items"][-1]["data"]["object"]["state"] == "Used, captured"
     assert "captured,0x" in said["export.csv"]
 
 

@@ -66,7 +66,7 @@ def test_a_refusal_is_an_answer_as_well(till: Till) -> None:
 
 
 def test_what_was_sent_wrongly_is_not_kept(till: Till) -> None:
-    till.refused(400, "wrong_value", "/v1/orders", BODY | {"amount": 5}, key="k")
+    till.refused(400, "invalid_value", "/v1/orders", BODY | {"amount": 5}, key="k")
     till.made("/v1/orders", BODY, key="k")
 
 
@@ -153,7 +153,7 @@ def test_a_death_after_each_effect_makes_no_second_one(till: Till, monkeypatch: 
     with till.database.reading() as tx:
         assert len(tx.execute(select(payouts)).all()) == 1
     assert till.get("/v1/balance")["faults"] == []
-    hook = through("/v1/webhooks", {"url": "http://x.example/"})["hook"]["id"]
+    hook = through("/v1/webhooks", {"url": "http://x.example/"})["webhook"]["id"]
     assert [each["id"] for each in till.get("/v1/webhooks")["items"]] == [hook]
     assert through(f"/v1/webhooks/{hook}/retire")["retired"] is not None
 
@@ -180,4 +180,4 @@ def test_who_was_thought_gone_stores_no_answer_over_the_other(till: Till) -> Non
 def test_keys_are_of_the_merchant_and_no_way_around_roles(till: Till) -> None:
     till.made("/v1/orders", BODY, key="k", role=Role.CASHIER)
     assert till.ask("POST", "/v1/orders", BODY, key="k", role=Role.ADMIN).headers["idempotency-replayed"] == "true"
-    till.refused(403, "role_is_not_enough", "/v1/orders", BODY, key="k", role=Role.READER)
+    till.refused(403, "insufficient_role", "/v1/orders", BODY, key="k", role=Role.READER)

@@ -75,20 +75,20 @@ def test_an_order_is_paid_told_of_and_refunded(chain: LiveNode, tmp_path: Path, 
         shopper.made(f"/v1/orders/{shopper.stored('a', 1_500_000, BUYERS[0])}/capture")
         wait_for(lambda: shopper.place("a") == "Used, captured / final", SECONDS, "a final capture")
         shopper.made("/v1/orders/a/refunds", {"amount": "500000", "id": "r"})
-        wait_for(lambda: shopper.get("/v1/refunds/r")["refund"]["step"] == "final", SECONDS, "a final refund")
+        wait_for(lambda: shopper.get("/v1/refunds/r")["refund"]["finality"] == "final", SECONDS, "a final refund")
         moved = scan(chain.rpc, MERCHANT.address)
         assert (1_500_000 in moved.received.values(), 500_000 in moved.sent.values()) == (True, True)
 
         told = len(shopper.get("/v1/orders/a/timeline")["items"]) + len(shopper.get("/v1/refunds/r/timeline")["items"])
         wait_for(lambda: len(hooks.got) >= told, SECONDS, "all webhooks")
         for header, body in hooks.got:
-            verify("of the hook", header, body, orjson.loads(body)["time"], tolerance=SECONDS)
+            verify("of the hook", header, body, orjson.loads(body)["created"], tolerance=SECONDS)
         events = [orjson.loads(body) for _, body in hooks.got]
-        ids = [event["id"] for event in events if event["subject"] == "orders"]
+        ids = [int(event["id"].removeprefix("evt_")) for event in events if event["type"].startswith("order.")]
         assert ids == sorted(set(ids))
 
         health = httpx.get(f"{service.url}/healthz")
-        assert (health.status_code, health.json()["worker"]["caught_up"]) == (200, True)
+        assert (health.status_code, health.json()["worker"]["synced"]) == (200, True)
         document = httpx.get(f"{service.url}/v1/openapi.json").json()
         schema = {"$ref": "#/components/schemas/Health", "components": document["components"]}
         Draft202012Validator(schema).validate(health.json())
@@ -112,7 +112,7 @@ def test_an_order_with_a_maximum_and_a_payout(chain: LiveNode, tmp_path: Path) -
         legs = [{"recipient": BUYERS[2].address, "amount": "600"}, {"recipient": BUYERS[3].address, "amount": "400"}]
         paid = shopper.made("/v1/payouts", {"recipients": legs})["payout"]["id"]
         wait_for(lambda: shopper.get(f"/v1/payouts/{paid}")["payout"]["state"] == "Complete", SECONDS, "a payout")
-        rows = [row for row in shopper.client.get("/v1/export.csv").text.splitlines() if row.startswith("paid out")]
+        rows = [row for row in shopper.client.get("/v1/export.csv").text.splitlines() if row.startswith("paid_out")]
         moved = scan(chain.rpc, MERCHANT.address).sent
         for row, amount in zip(rows, (600, 400), strict=True):
             assert moved[row.split(",")[1], int(row.split(",")[2])] == amount
@@ -122,11 +122,13 @@ def test_a_service_without_its_node_says_so(tmp_path: Path) -> None:
     config = configure(tmp_path, f"http://127.0.0.1:{free_port()}", f"sqlite:///{tmp_path}/pay.db")
     with serving(config, "--log", "error") as service:
         health = httpx.get(f"{service.url}/healthz", timeout=SECONDS)
-        assert (health.status_code, health.json()["status"]) == (503, "failing")
-        assert "ConnectError" in health.json()["node"]["told"]
+        assert (health.status_code, health.json()["status"]) == (503, "unhealthy")
+        (reason,) = health.json()["reasons"]
+        assert reason["code"] == "node_unreachable"
+        assert "ConnectError" in reason["message"]
         with Shopper(service.url, api_key(config, "cashier")) as shopper:
             refused = shopper.post("/v1/orders", {"payer": BUYERS[0].address, "amount": "1"})
-            assert (refused.status_code, refused.json()["error"]["code"]) == (503, "node_unanswered")
+            assert (refused.status_code, refused.json()["error"]["code"]) == (503, "node_unreachable")
 
 
 @pytest.mark.parametrize("backend", ["sqlite", "postgresql"])
@@ -204,6 +206,6 @@ def test_the_export_of_some_payments_is_the_chain(tmp_path: Path) -> None:
         with serving(config) as service:
             Campaign(node, service, api_key(config), summary).run()
     assert summary.faults == []
-    assert summary.exported["captured"] + summary.exported["suspended"] == summary.on_chain["received"] > 0
+    assert summary.exported["captured"] + summary.exported["unmatched"] == summary.on_chain["received"] > 0
     assert summary.exported["refunded"] == summary.on_chain["sent"] > 0
     assert summary.rows == 40 - 2 + 4

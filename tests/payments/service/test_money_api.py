@@ -41,7 +41,7 @@ def test_refunds_are_never_more_than_the_capture(till: Till) -> None:
     found = till.get("/v1/refunds?order=a&state=Complete")["items"]
     assert [each["id"] for each in found] == ["rest", refund["id"]]
     assert till.get("/v1/refunds?state=Blocked")["items"] == []
-    assert till.get("/v1/refunds/rest/timeline")["items"][-1]["after"] == "Complete (final)"
+    assert till.get("/v1/refunds/rest/timeline")["items"][-1]["type"].endswith(".finalized")
     till.stored("b")
     till.refused(409, "not_refundable", "/v1/orders/b/refunds", {"amount": "1"})
 
@@ -61,42 +61,43 @@ def test_payouts_and_splits(till: Till) -> None:
     assert [leg["amount"] for leg in split["recipients"]] == ["33", "34", "33"]
     till.settle()
     assert [each["state"] for each in till.get("/v1/payouts")["items"]] == ["Complete", "Complete"]
-    assert till.get(f"/v1/payouts/{paid['id']}/timeline")["items"][-1]["after"] == "Complete (final)"
+    assert till.get(f"/v1/payouts/{paid['id']}/timeline")["items"][-1]["type"].endswith(".finalized")
     shares[0]["basis_points"] = 1
-    error = till.refused(400, "wrong_value", "/v1/splits", {"total": "100", "shares": shares})
+    error = till.refused(400, "invalid_value", "/v1/splits", {"total": "100", "shares": shares})
     assert error["argument"] == "shares"
     legs[1]["amount"] = 5
-    error = till.refused(400, "wrong_value", "/v1/payouts", {"recipients": legs})
+    error = till.refused(400, "invalid_value", "/v1/payouts", {"recipients": legs})
     assert error["argument"] == "recipients[1].amount"
     assert len(till.get("/v1/payouts?limit=1")["items"]) == 1
     # The error names a recipient that the token rejects, and nothing is reserved.
     till.chain.change(lambda state: state.blacklisted.add(BUYERS[2].address.lower()))
-    error = till.refused(409, "forbidden_account", "/v1/payouts", {"recipients": [{**legs[2]}]})
+    error = till.refused(409, "account_forbidden", "/v1/payouts", {"recipients": [{**legs[2]}]})
     assert BUYERS[2].address in error["message"]
 
 
-def test_suspended_transfers_are_listed_and_resolved(till: Till) -> None:
+def test_unmatched_transfers_are_listed_and_resolved(till: Till) -> None:
     till.stored("a", 500)
     hashes = [_pay(till, 1), _pay(till, 499, memo("a")), _pay(till, 501, memo("a")), _pay(till, 2)]
     till.settle()
-    found = till.get("/v1/suspense")["items"]
-    assert [(each["transaction"], each["reason"], each["order_id"]) for each in found] == [
+    found = till.get("/v1/unmatched-transfers")["items"]
+    assert [(each["transaction_hash"], each["reason"], each["order_id"]) for each in found] == [
         (hashes[3], "unmatched", None),
-        (hashes[2], "over", "a"),
-        (hashes[1], "under", "a"),
+        (hashes[2], "overpaid", "a"),
+        (hashes[1], "underpaid", "a"),
         (hashes[0], "unmatched", None),
     ]
-    first = till.get("/v1/suspense?limit=3")
-    rest = till.get(f"/v1/suspense?limit=3&cursor={first['next']}")
+    first = till.get("/v1/unmatched-transfers?limit=3")
+    rest = till.get(f"/v1/unmatched-transfers?limit=3&cursor={first['next']}")
     assert ([*first["items"], *rest["items"]], rest["next"]) == (found, None)
-    path = f"/v1/suspense/{hashes[1]}/{found[2]['position']}/resolution"
-    assert till.refused(400, "wrong_value", path, {"note": "sent\0back"})["argument"] == "note"
+    path = f"/v1/unmatched-transfers/{hashes[1]}/{found[2]['position']}/resolution"
+    assert till.refused(400, "invalid_value", path, {"note": "sent\0back"})["argument"] == "note"
     done = till.made(path, {"note": "sent back"})
     assert done["resolution"]["note"] == "sent back"
     till.refused(409, "duplicate", path, {"note": "kept"})
-    till.refused(404, "unknown", f"/v1/suspense/{'0x' + '00' * 32}/0/resolution", {"note": "x"})
-    assert [each["transaction"] for each in till.get("/v1/suspense?resolved=true")["items"]] == [hashes[1]]
-    assert len(till.get("/v1/suspense?resolved=false&reason=unmatched")["items"]) == 2
+    till.refused(404, "not_found", f"/v1/unmatched-transfers/{'0x' + '00' * 32}/0/resolution", {"note": "x"})
+    (resolved,) = till.get("/v1/unmatched-transfers?resolved=true")["items"]
+    assert resolved["transaction_hash"] == hashes[1]
+    assert len(till.get("/v1/unmatched-transfers?resolved=false&reason=unmatched")["items"]) == 2
 
 
 def test_the_export_is_what_the_chain_has(till: Till) -> None:
@@ -112,10 +113,10 @@ def test_the_export_is_what_the_chain_has(till: Till) -> None:
     rows = _exported(till)
     assert [(row["kind"], row["order_id"], row["amount"], row["finality"]) for row in rows] == [
         ("captured", "'=1+1", "500", "final"),
-        ("suspended", "", "3", "final"),
+        ("unmatched", "", "3", "final"),
         ("captured", "late", "40", "provisional"),
         ("refunded", "'=1+1", "200", "final"),
-        ("paid out", "", "7", "final"),
+        ("paid_out", "", "7", "final"),
     ]
     assert rows[0]["amount_shown"] == "0.000500"
     # Each row has the position of the same transfer in the node's own logs.
@@ -124,5 +125,5 @@ def test_the_export_is_what_the_chain_has(till: Till) -> None:
     moved = {(log["transactionHash"], int(log["logIndex"], 16)): int(log["data"], 16) for log in amounts}
     for row in rows:
         assert moved[row["transaction_hash"], int(row["log_index"])] == int(row["amount"])
-    sums = {"received": "543", "captured": "540", "suspended": "3", "refunded": "200", "reserved": "0"}
+    sums = {"received": "543", "captured": "540", "unmatched": "3", "refunded": "200", "reserved": "0"}
     assert till.get("/v1/balance") == sums | {"faults": []}

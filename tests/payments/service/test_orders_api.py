@@ -27,42 +27,52 @@ def test_an_order_goes_from_terms_to_a_final_capture(till: Till) -> None:
     stored = till.made("/v1/orders/7/signature", {"signature": till.signature("7")}, role=Role.CASHIER)
     assert (stored["order"]["state"], stored["transactions"]) == ("Stored, unused", [])
     capture = till.made("/v1/orders/7/capture", role=Role.CASHIER)
-    assert (capture["order"]["state"], capture["order"]["step"]) == ("Stored, unused", "broadcast")
+    assert (capture["order"]["state"], capture["order"]["tx_status"]) == ("Stored, unused", "broadcast")
     (sent,) = capture["transactions"]
-    assert (sent["purpose"], sent["ending"], len(sent["hashes"])) == ("capture", None, 1)
+    assert (sent["purpose"], sent["result"], len(sent["hashes"])) == ("capture", None, 1)
 
     till.chain.step()
     till.turn()
     paid = till.get("/v1/orders/7", role=Role.READER)["order"]
-    assert (paid["state"], paid["step"]) == ("Used, captured", "provisional")
-    assert (paid["payment"]["transaction"], paid["payment"]["final"]) == (sent["hashes"][0], False)
+    assert (paid["state"], paid["finality"]) == ("Used, captured", "provisional")
+    assert (paid["payment"]["transaction_hash"], paid["payment"]["finality"]) == (sent["hashes"][0], "provisional")
     assert (paid["payment"]["sender"], paid["payment"]["amount"]) == (BUYER.address, "12340")
     till.settle()
     final = till.get("/v1/orders/7")
-    assert (final["order"]["step"], final["order"]["payment"]["final"]) == ("final", True)
-    assert final["transactions"][0]["ending"] == "final"
+    assert (final["order"]["finality"], final["order"]["payment"]["finality"]) == ("final", "final")
+    assert final["order"]["tx_status"] is None
+    assert final["transactions"][0]["result"] == "included"
 
     told = till.get("/v1/orders/7/timeline")["items"]
-    assert [each["trigger"] for each in told[:5]] == [
-        "set terms",
-        "payer signs typed data",
-        "merchant stores payload server-side",
-        "merchant submits receiveWithAuthorization",
-        "node took the transaction",
+    assert [each["type"] for each in told[:5]] == [
+        "order.created",
+        "order.signed",
+        "order.stored",
+        "order.capture_submitted",
+        "order.transaction_broadcast",
     ]
-    assert told[-1]["after"] == "Used, captured (final)"
-    assert [each["id"] for each in told] == sorted(each["id"] for each in told)
+    assert told[-1]["data"]["object"] == {
+        "object": "order",
+        "id": "7",
+        "state": "Used, captured",
+        "finality": "final",
+        "tx_status": None,
+    }
+    assert (ids := [int(each["id"].removeprefix("evt_")) for each in told]) == sorted(ids)
 
 
 def test_void_and_cancel(till: Till) -> None:
     till.stored("a")
     voided = till.made("/v1/orders/a/void", {"reason": "sold out"}, role=Role.CASHIER)
     assert voided["order"]["state"] == "Voided offchain"
-    assert till.get("/v1/orders/a/timeline")["items"][-1]["details"] == {"reason": "sold out"}
+    assert till.get("/v1/orders/a/timeline")["items"][-1]["data"]["details"] == {
+        "reason": "merchant_voided",
+        "message": "sold out",
+    }
     assert till.get("/v1/orders/a/typed-data?purpose=cancel")["primaryType"] == "CancelAuthorization"
     till.refused(409, "not_allowed", "/v1/orders/a/capture")
     wrong = {"signature": till.signature("a")}
-    assert till.refused(422, "wrong_signature", "/v1/orders/a/cancel", wrong)["argument"] == "signature"
+    assert till.refused(422, "invalid_signature", "/v1/orders/a/cancel", wrong)["argument"] == "signature"
     till.made("/v1/orders/a/cancel", {"signature": till.cancellation("a")}, role=Role.CASHIER)
     till.settle()
     assert till.state("a") == "Canceled / final"
@@ -112,7 +122,7 @@ def test_terms_that_cannot_be_name_the_argument(till: Till) -> None:
 
 def test_what_is_no_object_of_json_is_refused(till: Till) -> None:
     for body in (b"[]", b"{", b"\xff", b'"text"', b"1"):
-        till.refused(400, "wrong_body", "/v1/orders", body)
+        till.refused(400, "invalid_body", "/v1/orders", body)
 
 
 def test_a_body_may_not_be_of_any_size(till: Till) -> None:
@@ -123,11 +133,11 @@ def test_what_cannot_be_done_says_why(till: Till) -> None:
     till.draft("a", 500)
     body = {"id": "a", "payer": BUYER.address, "amount": "500"}
     assert till.refused(409, "duplicate", "/v1/orders", body)["argument"] == "id"
-    till.refused(404, "unknown", "/v1/orders/none/capture")
+    till.refused(404, "not_found", "/v1/orders/none/capture")
     till.refused(409, "not_allowed", "/v1/orders/a/capture")
     wrong = {"signature": "0x" + "11" * 65}
-    assert till.refused(422, "wrong_signature", "/v1/orders/a/signature", wrong)["argument"] == "signature"
-    error = till.refused(400, "wrong_value", "/v1/orders/a/signature", {"signature": "zz"})
+    assert till.refused(422, "invalid_signature", "/v1/orders/a/signature", wrong)["argument"] == "signature"
+    error = till.refused(400, "invalid_value", "/v1/orders/a/signature", {"signature": "zz"})
     assert error["message"] == "signature: 'zz' is no 0x hex"
     till.made("/v1/orders/a/signature", {"signature": till.signature("a")})
     # The same signature again changes nothing; another one is rejected.
@@ -143,10 +153,10 @@ def test_a_node_that_does_not_answer_is_503_and_nothing_is_done(till: Till) -> N
     till.stored("a")
     till.node.losses += [("eth_getBlockByNumber", False)] * 2  # of the batch, and of the request after it
     key = till.key()
-    till.refused(503, "node_unanswered", "/v1/orders/a/capture", key=key)
+    till.refused(503, "node_unreachable", "/v1/orders/a/capture", key=key)
     assert till.state("a") == "Stored, unused / idle"
     # The obstacle is gone, so the same request is executed.
-    assert till.made("/v1/orders/a/capture", key=key)["order"]["step"] == "broadcast"
+    assert till.made("/v1/orders/a/capture", key=key)["order"]["tx_status"] == "broadcast"
 
 
 @pytest.mark.parametrize("way", ["reading", "transaction"])
@@ -160,7 +170,7 @@ def test_a_database_that_does_not_answer_is_503_and_says_nothing_of_itself(
     body = {"payer": BUYER.address, "amount": "500"}
     with monkeypatch.context() as patch:
         patch.setattr(Database, way, down)
-        refused = till.refused(503, "database", "/v1/orders", body, key="k")
+        refused = till.refused(503, "database_unavailable", "/v1/orders", body, key="k")
         assert refused["message"] == "the database does not answer"
     assert till.ids() == []
     till.made("/v1/orders", body, key="k")
@@ -192,16 +202,16 @@ def test_orders_are_found_by_what_they_have(till: Till) -> None:
     assert found() == ["open_1", "open 1", "paid 1"]
     assert found(state="Used, captured") == ["paid 1"]
     assert found(state="Stored, unused") == ["open_1", "open 1"]
-    assert found(step="final") == ["paid 1"]
+    assert found(finality="final") == ["paid 1"]
     assert found(payer=BUYERS[1].address) == ["open 1"]
-    assert found(transaction=order["payment"]["transaction"]) == ["paid 1"]
+    assert found(transaction=order["payment"]["transaction_hash"]) == ["paid 1"]
     assert found(nonce=order["nonce"]) == ["paid 1"]
     assert found(id="open_") == ["open_1"]
     assert found(id="open", state="Drafted") == []
     for query, argument in (("limit=0", "limit"), ("cursor=x", "cursor"), ("state=Lost", "state"), ("page=2", "page")):
         response = till.ask("GET", f"/v1/orders?{query}")
         assert (response.status_code, response.json()["error"]["argument"]) == (400, argument)
-    for path in ("orders", "refunds", "payouts", "deliveries", "suspense"):
+    for path in ("orders", "refunds", "payouts", "deliveries", "unmatched-transfers"):
         for cursor in ("²", "²-1", "1-1-1", "9" * 18, f"1-{'9' * 18}", "9" * 400, "-", "%00"):
             response = till.ask("GET", f"/v1/{path}?cursor={cursor}")
             assert (response.status_code, response.json()["error"]["argument"]) == (400, "cursor"), (path, cursor)

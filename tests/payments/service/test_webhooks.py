@@ -11,6 +11,7 @@ from sqlalchemy import select
 from foreseal.payments.crash_points import CrashPoint
 from foreseal.payments.ledger.tables import timeline
 from foreseal.payments.service import hooks
+from foreseal.payments.service.events import event
 from foreseal.payments.service.hooks import ATTEMPTS, LONGEST_WAIT
 from foreseal.payments.service.signing import WrongHook, sign, verify
 from foreseal.payments.service.tables import Delivery, Role, deliveries
@@ -35,8 +36,8 @@ def tell(till: Till, process: Process | None = None) -> int:
 
 
 def entries(till: Till) -> list[Any]:
-    """Return subject and trigger of each posted webhook."""
-    return [(e["subject_id"], e["trigger"]) for e in (orjson.loads(body) for _, body, _ in till.post.got)]
+    """Return object id and type of each posted webhook."""
+    return [(e["data"]["object"]["id"], e["type"]) for e in (orjson.loads(body) for _, body, _ in till.post.got)]
 
 
 def test_a_target_is_told_what_happens_from_now_on_signed_and_in_order(till: Till) -> None:
@@ -46,15 +47,16 @@ def test_a_target_is_told_what_happens_from_now_on_signed_and_in_order(till: Til
     tell(till)
     with till.database.reading() as tx:
         wanted = select(timeline).where(timeline.c.subject_id == "a").order_by(timeline.c.id)
-        told = [(row.subject_id, row.trigger) for row in tx.execute(wanted)]
+        told = [(row.subject_id, event(row)["type"]) for row in tx.execute(wanted)]
     assert len(told) > 5
     assert entries(till) == told
+    assert ("a", "order.captured") in told
     for url, body, headers in till.post.got:
         assert url == URL
         stamp, _, mac = headers["Foreseal-Signature"].partition(",v1=")
         signed = stamp.removeprefix("t=").encode() + b"." + body
         assert mac == hmac.new(made["secret"].encode(), signed, hashlib.sha256).hexdigest()
-        assert headers["Foreseal-Event"] == str(orjson.loads(body)["id"])
+        assert headers["Foreseal-Event"] == orjson.loads(body)["id"]
         verify(made["secret"], headers["Foreseal-Signature"], body, till.clock())
     assert tell(till) == 0
     assert till.get("/v1/deliveries?limit=1")["items"][0]["state"] == "delivered"
@@ -84,7 +86,7 @@ def test_a_refusal_is_tried_again_ever_later_and_holds_up_its_order_alone(till: 
     refusing = True
 
     def answer(_: str) -> int:
-        return 500 if refusing and orjson.loads(till.post.got[-1][1])["subject_id"] == "a" else 204
+        return 500 if refusing and orjson.loads(till.post.got[-1][1])["data"]["object"]["id"] == "a" else 204
 
     till.post.status = answer
     till.post.got.clear()
@@ -92,9 +94,9 @@ def test_a_refusal_is_tried_again_ever_later_and_holds_up_its_order_alone(till: 
     till.draft("b")
     tell(till)
     # The first of the two entries of `a` was attempted once, the second never.
-    assert entries(till) == [("a", "payer signs typed data"), ("b", "set terms")]
-    (waiting,) = till.get("/v1/deliveries?state=waiting&limit=5")["items"][1:]
-    assert (waiting["attempts"], waiting["error"]) == (1, "it answered 500")
+    assert entries(till) == [("a", "order.signed"), ("b", "order.created")]
+    (waiting,) = till.get("/v1/deliveries?state=pending&limit=5")["items"][1:]
+    assert (waiting["attempts"], waiting["last_error"]) == (1, "status 500")
     for attempt in range(1, 5):
         till.offset += 2.0 ** (attempt - 1) - 0.5
         assert tell(till) == 0
@@ -105,8 +107,8 @@ def test_a_refusal_is_tried_again_ever_later_and_holds_up_its_order_alone(till: 
     till.post.got.clear()
     assert tell(till) == 2
     assert [trigger for _, trigger in entries(till)] == [
-        "payer signs typed data",
-        "merchant stores payload server-side",
+        "order.signed",
+        "order.stored",
     ]
 
 
@@ -122,17 +124,17 @@ def test_what_is_given_up_is_listed_and_can_be_tried_again(till: Till) -> None:
         till.offset += LONGEST_WAIT
         waits += till.offset - before
     (dead,) = till.get("/v1/deliveries?state=dead")["items"]
-    assert (dead["attempts"], dead["subject_id"]) == (ATTEMPTS, "a")
+    assert (dead["attempts"], dead["object_id"]) == (ATTEMPTS, "a")
     # A dead delivery does not block later ones.
     till.post.status = lambda _: 200
     till.post.got.clear()
     tell(till)
     assert [trigger for _, trigger in entries(till)] == [
-        "payer signs typed data",
-        "merchant stores payload server-side",
+        "order.signed",
+        "order.stored",
     ]
-    till.refused(404, "unknown", "/v1/deliveries/99999/retry")
-    assert till.made(f"/v1/deliveries/{dead['id']}/retry")["state"] == "waiting"
+    till.refused(404, "not_found", "/v1/deliveries/99999/retry")
+    assert till.made(f"/v1/deliveries/{dead['id']}/retry")["state"] == "pending"
     assert tell(till) == 1
     assert till.get("/v1/deliveries?state=dead")["items"] == []
 
@@ -147,7 +149,7 @@ def test_what_a_dead_process_had_claimed_is_told_by_another(till: Till) -> None:
     assert other.telling.deliver(hook) == 0
     till.offset += LEASE + 1
     assert other.telling.deliver(hook) == 1
-    assert entries(till) == [("a", "set terms")]
+    assert entries(till) == [("a", "order.created")]
 
 
 def test_two_processes_tell_each_thing_once(till: Till) -> None:
@@ -200,11 +202,11 @@ def test_targets_of_the_configuration_come_and_go_with_it(till: Till) -> None:
 
 
 def test_a_target_that_is_retired_is_told_nothing_more(till: Till) -> None:
-    made = register(till)["hook"]
+    made = register(till)["webhook"]
     assert till.made(f"/v1/webhooks/{made['id']}/retire")["retired"] is not None
-    till.refused(404, "unknown", f"/v1/webhooks/{made['id']}/retire")
+    till.refused(404, "not_found", f"/v1/webhooks/{made['id']}/retire")
     till.draft("a")
     assert tell(till) == 0
     for url in ("ftp://x", "http://", "http://user@x", "http://x/\0", "x"):
-        assert till.refused(400, "wrong_value", "/v1/webhooks", {"url": url})["argument"] == "url"
-    till.refused(403, "role_is_not_enough", "/v1/webhooks", {"url": URL}, role=Role.CASHIER)
+        assert till.refused(400, "invalid_value", "/v1/webhooks", {"url": url})["argument"] == "url"
+    till.refused(403, "insufficient_role", "/v1/webhooks", {"url": URL}, role=Role.CASHIER)

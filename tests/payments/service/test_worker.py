@@ -33,11 +33,11 @@ def test_one_wrong_order_holds_up_no_other(till: Till, monkeypatch: pytest.Monke
     monkeypatch.setattr(till.batches, "request", request)
     monkeypatch.setattr(till.batches, "_one", broken)
     till.settle()
-    assert till.get("/v1/refunds/good")["refund"]["step"] == "final"
+    assert till.get("/v1/refunds/good")["refund"]["finality"] == "final"
     assert till.get("/v1/refunds/bad")["refund"]["state"] == "Broadcast"
     monkeypatch.undo()
     till.settle()
-    assert till.get("/v1/refunds/bad")["refund"]["step"] == "final"
+    assert till.get("/v1/refunds/bad")["refund"]["finality"] == "final"
 
 
 def test_whatever_is_wrong_with_one_the_others_go_on(
@@ -56,8 +56,8 @@ def test_whatever_is_wrong_with_one_the_others_go_on(
     till.settle()
     assert "one fails" in caplog.text
     detail = till.get("/v1/orders/b")
-    assert (detail["order"]["step"], detail["transactions"][0]["ending"]) == ("final", "final")
-    assert till.get("/v1/orders/a")["transactions"][0]["ending"] is None
+    assert (detail["order"]["finality"], detail["transactions"][0]["result"]) == ("final", "included")
+    assert till.get("/v1/orders/a")["transactions"][0]["result"] is None
 
 
 def test_a_pass_that_fails_is_told_and_tried_again(till: Till, caplog: pytest.LogCaptureFixture) -> None:

@@ -266,7 +266,7 @@ payouts = "{PAYOUTS}"
 
     def state(self, id: str) -> str:
         order = self.get(f"/v1/orders/{id}")["order"]
-        return f"{order['state']} / {order['step']}"
+        return f"{order['state']} / {order['finality'] or order['tx_status'] or 'idle'}"
 
     def ids(self) -> list[str]:
         with self.database.reading() as tx:

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from x402.mechanisms.evm.batch_settlement.client.storage import BatchSettlementClientContext
 
-from foreseal.payments.ledger import NotAllowed, PurchaseState, Step, Trigger, Unknown
+from foreseal.payments.ledger import Finality, NotAllowed, PurchaseState, Trigger, Unknown
 from foreseal.payments.x402.buying import OutcomeUnknown, PaymentRefused
 from foreseal.payments.x402.buying.channels import Channels
 from foreseal.payments.x402.buying.policy import Offer
@@ -204,7 +204,7 @@ def test_the_chain_has_the_last_word(buyers: Buyers) -> None:
     assert buyers.purchases.conclude(id, Outcome(Trigger.SPENT, 100, "0x1"))  # it was settled all the same
     assert not buyers.purchases.conclude(id, Outcome(Trigger.UNSPENT))
     row = buyers.purchases.get(id)
-    assert (row.state, row.step, row.settled, row.transaction_hash) == (PurchaseState.SPENT, Step.FINAL, 100, "0x1")
+    assert (row.state, row.step, row.settled, row.transaction_hash) == (PurchaseState.SPENT, Finality.FINAL, 100, "0x1")
     assert buyers.day() == 100
 
 

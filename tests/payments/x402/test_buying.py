@@ -6,7 +6,7 @@ from collections.abc import Callable
 import httpx
 import pytest
 
-from foreseal.payments.ledger import PurchaseState, Step, Trigger
+from foreseal.payments.ledger import Finality, PurchaseState, Trigger, TxStatus
 from foreseal.payments.x402.buying import (
     PURCHASE,
     Asset,
@@ -42,7 +42,7 @@ def test_a_paid_request_gets_the_answer_and_counts(buyers: Buyers) -> None:
     assert payment.payload["authorization"]["from"] == BUYERS[0].address
     assert payment.payload["authorization"]["to"] == PAYEE
     [row] = buyers.rows()
-    assert (row.state, row.step, row.amount, row.settled) == (SPENT, Step.PROVISIONAL, 1000, 1000)
+    assert (row.state, row.step, row.amount, row.settled) == (SPENT, Finality.PROVISIONAL, 1000, 1000)
     assert (row.transaction_hash, row.id) == (HASH, answer.extensions[PURCHASE])
     assert "0x" + row.nonce.hex() == payment.payload["authorization"]["nonce"]
     assert str(row.valid_before) == payment.payload["authorization"]["validBefore"]
@@ -197,7 +197,7 @@ def test_what_was_never_sent_is_given_back(buyers: Buyers, error: type[httpx.Tra
     with pytest.raises(error):
         buyers.client(seller).get("/a")
     [row] = buyers.rows()
-    assert (row.state, row.step, buyers.day()) == (RETURNED, Step.FINAL, 0)
+    assert (row.state, row.step, buyers.day()) == (RETURNED, Finality.FINAL, 0)
     assert buyers.triggers(row.id)[-1] == Trigger.UNSENT
 
 
@@ -255,18 +255,18 @@ STATUS = {"status": "open", "final": False, "neverSettled": False, "transaction"
 @pytest.mark.parametrize(
     ("told", "outcome"),
     [
-        (STATUS, (PRESENTED, Step.IDLE, None)),
-        (STATUS | {"status": "unsettled", "neverSettled": True}, (RETURNED, Step.PROVISIONAL, None)),
+        (STATUS, (PRESENTED, TxStatus.IDLE, None)),
+        (STATUS | {"status": "unsettled", "neverSettled": True}, (RETURNED, Finality.PROVISIONAL, None)),
         (
             STATUS | {"status": "settled", "amount": "700", "transaction": HASH},
-            (SPENT, Step.PROVISIONAL, 700),
+            (SPENT, Finality.PROVISIONAL, 700),
         ),
-        (STATUS | {"status": "settled", "amount": "7000"}, (SPENT, Step.PROVISIONAL, 1000)),
-        (STATUS | {"status": "settled", "amount": 1}, (SPENT, Step.PROVISIONAL, 1)),
-        (STATUS | {"status": "settled", "transaction": 1}, (SPENT, Step.PROVISIONAL, 1000)),
-        (STATUS | {"neverSettled": "true"}, (PRESENTED, Step.IDLE, None)),
-        (["settled"], (PRESENTED, Step.IDLE, None)),
-        (STATUS | {"status": "settled", "more": 70_000 * "a"}, (PRESENTED, Step.IDLE, None)),
+        (STATUS | {"status": "settled", "amount": "7000"}, (SPENT, Finality.PROVISIONAL, 1000)),
+        (STATUS | {"status": "settled", "amount": 1}, (SPENT, Finality.PROVISIONAL, 1)),
+        (STATUS | {"status": "settled", "transaction": 1}, (SPENT, Finality.PROVISIONAL, 1000)),
+        (STATUS | {"neverSettled": "true"}, (PRESENTED, TxStatus.IDLE, None)),
+        (["settled"], (PRESENTED, TxStatus.IDLE, None)),
+        (STATUS | {"status": "settled", "more": 70_000 * "a"}, (PRESENTED, TxStatus.IDLE, None)),
     ],
 )
 def test_a_status_ends_what_was_unknown(buyers: Buyers, told: object, outcome: tuple[object, ...]) -> None:

@@ -11,7 +11,7 @@ from x402.schemas import PaymentPayload
 
 from foreseal.cli.pay import pay_group
 from foreseal.payments.chain import Unanswered
-from foreseal.payments.ledger import PurchaseState, Step, Trigger
+from foreseal.payments.ledger import Finality, PurchaseState, Trigger, TxStatus
 from foreseal.payments.typed_data import Cancellation
 from foreseal.payments.x402.buying import AsyncPayingTransport, PaymentRefused, Word
 from foreseal.payments.x402.buying.purchases import Intent
@@ -94,7 +94,7 @@ def test_what_was_not_settled_is_given_back_at_a_final_block_past_its_end(
     world.finalize()
     assert (shop.reconciliation.run(BUYER.address).concluded, shop.told()) == (
         0,
-        (PRESENTED, Step.IDLE, None),
+        (PRESENTED, TxStatus.IDLE, None),
     )
     world.rpc("evm_increaseTime", hex(600))
     world.rpc("anvil_mine", "0x1")
@@ -102,11 +102,11 @@ def test_what_was_not_settled_is_given_back_at_a_final_block_past_its_end(
     assert (found.concluded, found.open, shop.told()) == (
         0,
         1,
-        (PRESENTED, Step.IDLE, None),
+        (PRESENTED, TxStatus.IDLE, None),
     )  # past, but not final
     world.finalize()
     found = shop.reconciliation.run(BUYER.address)
-    assert (found.concluded, found.open, shop.told()) == (1, 0, (RETURNED, Step.FINAL, None))
+    assert (found.concluded, found.open, shop.told()) == (1, 0, (RETURNED, Finality.FINAL, None))
     assert shop.buyers.day() == 0
 
 
@@ -120,7 +120,7 @@ def test_what_was_settled_is_spent_whatever_the_seller_said(
     assert shop.reconciliation.run(BUYER.address).concluded == 0
     world.finalize()
     assert shop.reconciliation.run(BUYER.address).concluded == 1
-    assert shop.told() == (SPENT, Step.FINAL, 1000)
+    assert shop.told() == (SPENT, Finality.FINAL, 1000)
     assert shop.buyers.day() == 1000
     assert shop.reconciliation.run(BUYER.address).concluded == 0
 
@@ -130,11 +130,11 @@ def test_a_success_that_never_was_is_given_back(shop: Shop, world: World) -> Non
     world.finalize()
     assert (shop.reconciliation.run(BUYER.address).open, shop.told()) == (
         1,
-        (SPENT, Step.PROVISIONAL, 1000),
+        (SPENT, Finality.PROVISIONAL, 1000),
     )
     world.finalize(600)
     assert shop.reconciliation.run(BUYER.address).concluded == 1
-    assert shop.told() == (RETURNED, Step.FINAL, None)
+    assert shop.told() == (RETURNED, Finality.FINAL, None)
 
 
 def test_what_the_payer_canceled_is_given_back(shop: Shop, world: World) -> None:
@@ -145,7 +145,7 @@ def test_what_the_payer_canceled_is_given_back(shop: Shop, world: World) -> None
     assert shop.reconciliation.run(BUYER.address).concluded == 0
     world.finalize()
     assert shop.reconciliation.run(BUYER.address).concluded == 1
-    assert shop.told() == (RETURNED, Step.FINAL, None)
+    assert shop.told() == (RETURNED, Finality.FINAL, None)
 
 
 def test_of_upto_the_chain_says_how_much(shop: Shop, world: World) -> None:
@@ -155,10 +155,10 @@ def test_of_upto_the_chain_says_how_much(shop: Shop, world: World) -> None:
         return httpx.Response(200, headers=settled(transaction=shop.transaction, amount="1"))
 
     shop.buy(cheaper, asked, charged=700, settles=True)
-    assert shop.told() == (SPENT, Step.PROVISIONAL, 1)
+    assert shop.told() == (SPENT, Finality.PROVISIONAL, 1)
     world.finalize()
     assert shop.reconciliation.run(BUYER.address).concluded == 1
-    assert shop.told() == (SPENT, Step.FINAL, 700)
+    assert shop.told() == (SPENT, Finality.FINAL, 700)
     shop.buy(lost, asked, charged=600, settles=True)  # the transaction hash is unknown
     first = shop.transaction
     shop.buy(lambda _: httpx.Response(200, headers=settled(transaction=first, amount="1")), asked, 500, True)
@@ -192,7 +192,7 @@ def test_where_nobody_answers_all_stays_and_is_named(shop: Shop) -> None:
     found = silent.run(BUYER.address)
     assert (found.concluded, found.open, found.errors) == (0, 1, {row.id: "nobody is there"})
     assert Reconciliation(shop.buyers.purchases, {}).run(BUYER.address).open == 1
-    assert shop.told() == (PRESENTED, Step.IDLE, None)
+    assert shop.told() == (PRESENTED, TxStatus.IDLE, None)
 
 
 def test_the_sums_are_those_of_the_purchases(shop: Shop) -> None:
@@ -278,4 +278,4 @@ def test_a_foreseal_seller_says_that_it_will_never_settle(
         world.finalize(600)
         assert reconciliation.run(BUYER.address).concluded == 1
     [row] = buyers.rows()
-    assert (row.state, row.step, buyers.day()) == (RETURNED, Step.PROVISIONAL, 0)
+    assert (row.state, row.step, buyers.day()) == (RETURNED, Finality.PROVISIONAL, 0)

@@ -18,7 +18,7 @@ from foreseal.payments.configuration.keys import (
     whole,
 )
 from foreseal.payments.configuration.secret import Secret
-from foreseal.payments.ledger import Step
+from foreseal.payments.ledger import Finality
 from foreseal.payments.sending import GWEI, Fees
 from foreseal.payments.typed_data import Domain
 
@@ -109,10 +109,10 @@ class PolicySection:
 
     confirmed: Tier = key(one_of(Tier, Tier.BLOCKS), "What makes a payment confirmed.", Tier.BLOCKS)
     blocks: int = key(whole(1, 100_000, 12), 'How many blocks that are, if confirmed = "blocks".', 12)
-    refundable: Step = key(
-        one_of(Step, Step.FINAL, Step.PROVISIONAL, Step.CONFIRMED, Step.FINAL),
-        "How safe a capture must be to be refunded.",
-        Step.FINAL,
+    refundable: Finality = key(
+        one_of(Finality, Finality.FINAL, Finality.PROVISIONAL, Finality.CONFIRMED, Finality.FINAL),
+        "Finality that a capture needs before a refund.",
+        Finality.FINAL,
     )
     margin_seconds: int = key(whole(1, _YEAR, 60), "Nothing is captured so long before validBefore.", 60)
     valid_seconds: int = key(whole(1, _YEAR, 3_600), "How long an order may be paid where it does not say.", 3_600)

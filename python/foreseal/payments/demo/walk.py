@@ -11,7 +11,7 @@ from foreseal.payments.chain import Reverted
 from foreseal.payments.chain.token import receive_call
 from foreseal.payments.conservation import balance
 from foreseal.payments.demo.stage import Stage
-from foreseal.payments.ledger import DisbursementState, NotAllowed, NotCovered, OrderState, Step
+from foreseal.payments.ledger import DisbursementState, Finality, NotAllowed, NotCovered, OrderState, Step, TxStatus
 from foreseal.payments.orders import PermitTerms, Terms, authorization, message
 from foreseal.payments.typed_data import random_nonce
 
@@ -66,7 +66,7 @@ class Walk:
         self._captured(id)
         self._confirmed(id)
         self.stage.finalize()
-        self._advance(id, OrderState.CAPTURED, Step.FINAL)
+        self._advance(id, OrderState.CAPTURED, Finality.FINAL)
         for number, amount in enumerate(REFUNDS):
             self._refund(f"{self.name}-refund-{number + 1}", id, amount)
         try:
@@ -98,10 +98,10 @@ class Walk:
         self._reach(id, OrderState.VOIDED, detail="the merchant's decision; on the chain nothing happened")
         stage.cancellations.cancel(id, self._cancellation(id))
         stage.until(lambda: stage.progress.advance(id).state is OrderState.CANCELED, "the cancellation")
-        self._reach(id, OrderState.CANCELED, Step.PROVISIONAL)
+        self._reach(id, OrderState.CANCELED, Finality.PROVISIONAL)
         self._late(id, "authorization is used or canceled")
         stage.finalize()
-        self._advance(id, OrderState.CANCELED, Step.FINAL)
+        self._advance(id, OrderState.CANCELED, Finality.FINAL)
 
     def expire(self) -> None:
         """Let an unused authorization expire."""
@@ -112,7 +112,7 @@ class Walk:
         try:
             stage.captures.capture(id)
         except NotCapturable as error:
-            self.tell(f"  refused: {error.obstacle}")
+            self.tell(f"  refused: {error.obstacle.message}")
         else:
             raise Surprise("an expired authorization was captured")
         self._late(id, "authorization is expired")
@@ -139,16 +139,16 @@ class Walk:
         stage.until(lambda: stage.progress.advance(id).state is OrderState.CAPTURED, "the capture")
         delay, sealed = stage.seconds() - stage.sent_at, stage.number("latest")
         shown = f"{more}{delay * 1000:.0f} ms after the submission, while block {sealed} is the newest sealed one"
-        self._reach(id, OrderState.CAPTURED, Step.PROVISIONAL, shown)
+        self._reach(id, OrderState.CAPTURED, Finality.PROVISIONAL, shown)
 
     def _confirmed(self, id: str) -> None:
         stage = self.stage
-        while stage.progress.advance(id).step is Step.PROVISIONAL:
+        while stage.progress.advance(id).step is Finality.PROVISIONAL:
             stage.mine()
             self.blocks += 1
             if self.blocks > 2 * BLOCKS:
                 raise Surprise(f"{id} is not confirmed after {self.blocks} blocks")
-        self._reach(id, OrderState.CAPTURED, Step.CONFIRMED, f"{self.blocks} blocks")
+        self._reach(id, OrderState.CAPTURED, Finality.CONFIRMED, f"{self.blocks} blocks")
 
     def _refund(self, id: str, order: str, amount: int) -> None:
         stage = self.stage
@@ -174,11 +174,11 @@ class Walk:
         self.stage.progress.advance(id)
         self._reach(id, state, step)
 
-    def _reach(self, id: str, state: OrderState, step: Step = Step.IDLE, detail: str = "") -> None:
+    def _reach(self, id: str, state: OrderState, step: Step = TxStatus.IDLE, detail: str = "") -> None:
         """Report the state of an order, check that forbidden actions are rejected, and that the state is unchanged."""
         self._expect(id, state, step)
         self.reached.append((id, state, step))
-        place = state.value + ("" if step is Step.IDLE else f" ({step})")
+        place = state.value + ("" if step is TxStatus.IDLE else f" ({step})")
         self.tell(f"  {id:<16} {place:<30} {detail}".rstrip())
         for name, act in self._acts(id).items():
             if name not in ALLOWED[state]:
@@ -217,14 +217,14 @@ class Walk:
         with self.stage.ledger.database.reading() as tx:
             found = balance(tx)
         if found.faults:
-            raise Surprise("; ".join(found.faults))
+            raise Surprise("; ".join(fault.message for fault in found.faults))
         reached = len({state for _, state, _ in self.reached})
-        captured, refunded, nobodys = map(_dollars, (found.captured, found.refunded, found.suspended))
+        captured, refunded, unmatched = map(_dollars, (found.captured, found.refunded, found.unmatched))
         self.tell("")
         self.tell(
             f"{reached} of {len(OrderState)} states reached, {self.refused} transitions that are not allowed refused"
         )
-        self.tell(f"The books balance: {captured} captured, {refunded} refunded, {nobodys} nobody's")
+        self.tell(f"The books balance: {captured} captured, {refunded} refunded, {unmatched} unmatched")
 
 
 def _dollars(amount: int) -> str:

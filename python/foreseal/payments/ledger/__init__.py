@@ -15,6 +15,7 @@ from foreseal.payments.ledger.states import (
     IN_FLIGHT,
     REVERSIBLE,
     DisbursementState,
+    Finality,
     GrantState,
     OrderState,
     Place,
@@ -22,6 +23,7 @@ from foreseal.payments.ledger.states import (
     SettlementState,
     Step,
     Trigger,
+    TxStatus,
 )
 from foreseal.payments.ledger.timeline import Entry, entries
 from foreseal.payments.ledger.transitions import Ledger, locked, read
@@ -34,6 +36,7 @@ __all__ = [
     "DisbursementState",
     "Duplicate",
     "Entry",
+    "Finality",
     "GrantState",
     "Ledger",
     "LedgerError",
@@ -46,6 +49,7 @@ __all__ = [
     "SettlementState",
     "Step",
     "Trigger",
+    "TxStatus",
     "Unknown",
     "WrongSchema",
     "ensure",

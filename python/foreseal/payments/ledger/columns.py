@@ -1,5 +1,6 @@
 """Column types with the same meaning on SQLite and PostgreSQL."""
 
+from collections.abc import Mapping
 from decimal import Decimal
 from enum import StrEnum
 from typing import Any, TypeVar
@@ -43,21 +44,33 @@ class Units(TypeDecorator[int]):
 
 
 class Word(TypeDecorator[E]):
-    """A value of an enumeration, stored as its text."""
+    """A value of one or more enumerations, stored as a text.
+
+    A member whose stored text differs from its value keeps databases of earlier versions readable.
+    """
 
     impl = String
     cache_ok = True
 
-    def __init__(self, words: type[E]) -> None:
+    def __init__(self, *words: type[E], stored: Mapping[E, str] | None = None) -> None:
         super().__init__(40)
         self.words = words
+        self.stored = tuple((stored or {}).items())
 
     def process_bind_param(self, value: E | None, dialect: Dialect) -> Any:
-        """Encode a value as its text. Raises ValueError for a value of another enumeration."""
+        """Encode a value as its stored text. Raises ValueError for a value of another enumeration."""
         if value is not None and not isinstance(value, self.words):
-            raise ValueError(f"{value!r} is no {self.words.__name__}")
-        return None if value is None else value.value
+            raise ValueError(f"{value!r} is no {' or '.join(words.__name__ for words in self.words)}")
+        return None if value is None else dict(self.stored).get(value, value.value)
 
     def process_result_value(self, value: Any, dialect: Dialect) -> E | None:
-        """Decode a text. Raises ValueError."""
-        return None if value is None else self.words(value)
+        """Decode a stored text. Raises ValueError."""
+        if value is None:
+            return None
+        members = {each.value: each for words in self.words for each in words} | {
+            old: each for each, old in self.stored
+        }
+        try:
+            return members[value]
+        except KeyError:
+            raise ValueError(f"{value!r} is no {' or '.join(words.__name__ for words in self.words)}") from None

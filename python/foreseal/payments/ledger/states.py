@@ -85,8 +85,8 @@ class PurchaseState(StrEnum):
 State = OrderState | DisbursementState | SettlementState | GrantState | PurchaseState
 
 
-class Step(StrEnum):
-    """A refinement of a state."""
+class TxStatus(StrEnum):
+    """Status of the transaction of a row whose effect is not on the chain."""
 
     IDLE = "idle"
     """No transaction is under way."""
@@ -98,6 +98,11 @@ class Step(StrEnum):
     """The node did not answer, or its answer left the outcome open. The transaction may still be included."""
     FAILED = "failed"
     """It is final that the transaction had no effect."""
+
+
+class Finality(StrEnum):
+    """Finality of an effect that is on the chain."""
+
     PROVISIONAL = "provisional"
     """A block includes it, or it is pre-confirmed."""
     CONFIRMED = "confirmed"
@@ -106,13 +111,16 @@ class Step(StrEnum):
     """A final block includes it, so no reorganization can undo it."""
 
 
-EFFECTED = (Step.PROVISIONAL, Step.CONFIRMED, Step.FINAL)
-"""Steps after a transaction's effect, in order of increasing finality."""
+Step = TxStatus | Finality
+"""A refinement of a state: the status of its transaction, then the finality of its effect."""
+
+EFFECTED = tuple(Finality)
+"""All finalities, in increasing order."""
 
 REVERSIBLE = EFFECTED[:-1]
 """The steps in `EFFECTED` that a reorganization can undo."""
 
-IN_FLIGHT = (Step.INTENDED, Step.BROADCAST, Step.UNKNOWN)
+IN_FLIGHT = (TxStatus.INTENDED, TxStatus.BROADCAST, TxStatus.UNKNOWN)
 """Steps of a transaction that is under way."""
 
 
@@ -155,10 +163,10 @@ class Place:
     """A state and the step within it."""
 
     state: State
-    step: Step = Step.IDLE
+    step: Step = TxStatus.IDLE
 
     def __str__(self) -> str:
-        return self.state if self.step is Step.IDLE else f"{self.state} ({self.step})"
+        return self.state if self.step is TxStatus.IDLE else f"{self.state} ({self.step})"
 
 
 Transitions = Mapping[tuple[Place | None, Trigger], Place]
@@ -166,17 +174,19 @@ Transitions = Mapping[tuple[Place | None, Trigger], Place]
 
 def _flight(state: State) -> Iterator[tuple[tuple[Place | None, Trigger], Place]]:
     """Yield the transitions of a transaction in flight from a state."""
-    for step in (Step.INTENDED, Step.UNKNOWN):
-        yield (Place(state, step), Trigger.TAKEN), Place(state, Step.BROADCAST)
-    for step in (Step.INTENDED, Step.BROADCAST):
-        yield (Place(state, step), Trigger.LOST), Place(state, Step.UNKNOWN)
+    for step in (TxStatus.INTENDED, TxStatus.UNKNOWN):
+        yield (Place(state, step), Trigger.TAKEN), Place(state, TxStatus.BROADCAST)
+    for step in (TxStatus.INTENDED, TxStatus.BROADCAST):
+        yield (Place(state, step), Trigger.LOST), Place(state, TxStatus.UNKNOWN)
     for step in IN_FLIGHT:
-        yield (Place(state, step), Trigger.FAIL), Place(state, Step.FAILED)
+        yield (Place(state, step), Trigger.FAIL), Place(state, TxStatus.FAILED)
 
 
 def _effect(state: State, back: Place) -> Iterator[tuple[tuple[Place | None, Trigger], Place]]:
     """Yield the transitions after a transaction's effect. `back` is the place after a reorganization."""
-    provisional, confirmed, final = (Place(state, step) for step in (Step.PROVISIONAL, Step.CONFIRMED, Step.FINAL))
+    provisional, confirmed, final = (
+        Place(state, step) for step in (Finality.PROVISIONAL, Finality.CONFIRMED, Finality.FINAL)
+    )
     yield (provisional, Trigger.CONFIRM), confirmed
     yield (confirmed, Trigger.DEMOTE), provisional
     for place in (provisional, confirmed):
@@ -191,17 +201,17 @@ def _order() -> Iterator[tuple[tuple[Place | None, Trigger], Place]]:
     yield (None, Trigger.SET_TERMS), drafted
     yield (drafted, Trigger.SIGN), signed
     yield (signed, Trigger.STORE), stored
-    for step in (Step.IDLE, Step.FAILED):
-        yield (Place(stored.state, step), Trigger.CAPTURE), Place(stored.state, Step.INTENDED)
+    for step in (TxStatus.IDLE, TxStatus.FAILED):
+        yield (Place(stored.state, step), Trigger.CAPTURE), Place(stored.state, TxStatus.INTENDED)
         yield (Place(stored.state, step), Trigger.VOID), voided
-        yield (Place(voided.state, step), Trigger.CANCEL), Place(voided.state, Step.INTENDED)
+        yield (Place(voided.state, step), Trigger.CANCEL), Place(voided.state, TxStatus.INTENDED)
     for state, effect in ((OrderState.STORED, OrderState.CAPTURED), (OrderState.VOIDED, OrderState.CANCELED)):
         yield from _flight(state)
         # Also from idle and failed: the payer, or a database that was lost, may have sent it.
-        for step in (Step.IDLE, *IN_FLIGHT, Step.FAILED):
-            yield (Place(state, step), Trigger.LANDED), Place(effect, Step.PROVISIONAL)
+        for step in (TxStatus.IDLE, *IN_FLIGHT, TxStatus.FAILED):
+            yield (Place(state, step), Trigger.LANDED), Place(effect, Finality.PROVISIONAL)
             yield (Place(state, step), Trigger.EXPIRE), Place(OrderState.EXPIRED)
-        yield from _effect(effect, Place(state, Step.UNKNOWN))
+        yield from _effect(effect, Place(state, TxStatus.UNKNOWN))
     for place in (drafted, signed):
         yield (place, Trigger.EXPIRE), Place(OrderState.EXPIRED)
 
@@ -209,37 +219,37 @@ def _order() -> Iterator[tuple[tuple[Place | None, Trigger], Place]]:
 def _disbursement() -> Iterator[tuple[tuple[Place | None, Trigger], Place]]:
     reserved, broadcast = DisbursementState.RESERVED, DisbursementState.BROADCAST
     yield (None, Trigger.RESERVE), Place(reserved)
-    for step in (Step.IDLE, Step.FAILED):
-        yield (Place(reserved, step), Trigger.SUBMIT), Place(reserved, Step.INTENDED)
+    for step in (TxStatus.IDLE, TxStatus.FAILED):
+        yield (Place(reserved, step), Trigger.SUBMIT), Place(reserved, TxStatus.INTENDED)
         yield (Place(reserved, step), Trigger.BLOCK), Place(DisbursementState.BLOCKED)
-    for step in (Step.INTENDED, Step.UNKNOWN):
+    for step in (TxStatus.INTENDED, TxStatus.UNKNOWN):
         yield (Place(reserved, step), Trigger.TAKEN), Place(broadcast)
-    yield (Place(reserved, Step.INTENDED), Trigger.LOST), Place(reserved, Step.UNKNOWN)
-    for place in (*(Place(reserved, step) for step in (Step.INTENDED, Step.UNKNOWN)), Place(broadcast)):
-        yield (place, Trigger.FAIL), Place(reserved, Step.FAILED)
-        yield (place, Trigger.LANDED), Place(DisbursementState.COMPLETE, Step.PROVISIONAL)
+    yield (Place(reserved, TxStatus.INTENDED), Trigger.LOST), Place(reserved, TxStatus.UNKNOWN)
+    for place in (*(Place(reserved, step) for step in (TxStatus.INTENDED, TxStatus.UNKNOWN)), Place(broadcast)):
+        yield (place, Trigger.FAIL), Place(reserved, TxStatus.FAILED)
+        yield (place, Trigger.LANDED), Place(DisbursementState.COMPLETE, Finality.PROVISIONAL)
     yield from _effect(DisbursementState.COMPLETE, Place(broadcast))
 
 
 def _settlement() -> Iterator[tuple[tuple[Place | None, Trigger], Place]]:
     submitted, settled = SettlementState.SUBMITTED, SettlementState.SETTLED
     yield (None, Trigger.RELEASE), Place(SettlementState.RELEASED)
-    for place in (None, Place(submitted, Step.FAILED)):
-        yield (place, Trigger.SETTLE), Place(submitted, Step.INTENDED)
+    for place in (None, Place(submitted, TxStatus.FAILED)):
+        yield (place, Trigger.SETTLE), Place(submitted, TxStatus.INTENDED)
     yield from _flight(submitted)
     for step in IN_FLIGHT:
-        yield (Place(submitted, step), Trigger.LANDED), Place(settled, Step.PROVISIONAL)
-    yield from _effect(settled, Place(submitted, Step.UNKNOWN))
+        yield (Place(submitted, step), Trigger.LANDED), Place(settled, Finality.PROVISIONAL)
+    yield from _effect(settled, Place(submitted, TxStatus.UNKNOWN))
 
 
 def _grant() -> Iterator[tuple[tuple[Place | None, Trigger], Place]]:
     held, declined, released = (Place(state) for state in (GrantState.HELD, GrantState.DECLINED, GrantState.RELEASED))
-    answered, unknown = Place(GrantState.ANSWERED), Place(GrantState.ANSWERED, Step.UNKNOWN)
+    answered, unknown = Place(GrantState.ANSWERED), Place(GrantState.ANSWERED, TxStatus.UNKNOWN)
     yield (held, Trigger.ANSWER), answered
     yield (held, Trigger.DECLINE), declined
     yield (answered, Trigger.LOST), unknown
     for place in (answered, unknown):
-        yield (place, Trigger.LANDED), Place(GrantState.SETTLED, Step.PROVISIONAL)
+        yield (place, Trigger.LANDED), Place(GrantState.SETTLED, Finality.PROVISIONAL)
     yield from _effect(GrantState.SETTLED, unknown)
     for place in (held, answered, unknown, declined):
         yield (place, Trigger.RELEASE), released
@@ -253,14 +263,14 @@ def _purchase() -> Iterator[tuple[tuple[Place | None, Trigger], Place]]:
     yield (None, Trigger.RESERVE), reserved
     yield (reserved, Trigger.PRESENT), presented
     for place in (reserved, presented):
-        yield (place, Trigger.UNSENT), Place(PurchaseState.RETURNED, Step.FINAL)
+        yield (place, Trigger.UNSENT), Place(PurchaseState.RETURNED, Finality.FINAL)
     said = {Trigger.PAID: PurchaseState.SPENT, Trigger.REFUSED: PurchaseState.RETURNED}
     proven = {Trigger.SPENT: PurchaseState.SPENT, Trigger.UNSPENT: PurchaseState.RETURNED}
     for trigger, state in said.items():
-        yield (presented, trigger), Place(state, Step.PROVISIONAL)
-    for place in (presented, *(Place(state, Step.PROVISIONAL) for state in said.values())):
+        yield (presented, trigger), Place(state, Finality.PROVISIONAL)
+    for place in (presented, *(Place(state, Finality.PROVISIONAL) for state in said.values())):
         for trigger, state in proven.items():
-            yield (place, trigger), Place(state, Step.FINAL)
+            yield (place, trigger), Place(state, Finality.FINAL)
 
 
 ORDER: Transitions = dict(_order())
@@ -277,6 +287,13 @@ GRANT: Transitions = dict(_grant())
 
 PURCHASE: Transitions = dict(_purchase())
 """All transitions of a purchase."""
+
+
+def parsed(text: str) -> tuple[str, Step]:
+    """Return state and step of a place in text form, as the timeline stores it."""
+    state, _, step = text.removesuffix(")").partition(" (")
+    found = step or TxStatus.IDLE
+    return state, Finality(found) if found in EFFECTED else TxStatus(found)
 
 
 def following(transitions: Transitions, place: Place | None, trigger: Trigger) -> Place:

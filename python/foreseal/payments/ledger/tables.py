@@ -23,7 +23,7 @@ from sqlalchemy import (
 )
 
 from foreseal.payments.ledger.columns import Units, Word
-from foreseal.payments.ledger.states import DisbursementState, OrderState, Step
+from foreseal.payments.ledger.states import DisbursementState, Finality, OrderState, TxStatus
 
 SCHEMA = 3
 """Version of these tables."""
@@ -42,26 +42,31 @@ class Purpose(StrEnum):
 class Ending(StrEnum):
     """Reason why a transaction needs no further tracking."""
 
-    FINAL = "final"
+    FINAL = "included"
     """A final block includes it."""
-    DISPLACED = "displaced"
+    DISPLACED = "replaced"
     """It is final that another transaction used its account nonce."""
 
 
 class Reason(StrEnum):
     """Reason why a transfer to the merchant matches no order."""
 
-    UNDER = "under"
-    OVER = "over"
+    UNDER = "underpaid"
+    OVER = "overpaid"
     LATE = "late"
     """Its order was voided, canceled or expired."""
-    DOUBLE = "double"
+    DOUBLE = "duplicate"
     """Another transfer already paid its order."""
     DIRECT = "direct"
     """It refers to an open order without using its authorization, which could still be captured."""
     UNMATCHED = "unmatched"
     """It refers to no order."""
 
+
+STORED_REASONS = {Reason.UNDER: "under", Reason.OVER: "over", Reason.DOUBLE: "double"}
+"""Stored texts of reasons, where they differ."""
+STORED_ENDINGS = {Ending.FINAL: "final", Ending.DISPLACED: "displaced"}
+"""Stored texts of endings, where they differ."""
 
 metadata = MetaData()
 
@@ -87,7 +92,7 @@ orders = Table(
     Column("signature", LargeBinary),
     Column("since_block", BigInteger, nullable=False),
     Column("state", Word(OrderState), nullable=False),
-    Column("step", Word(Step), nullable=False),
+    Column("step", Word(TxStatus, Finality), nullable=False),
     Index("orders_place", "state", "step"),
     Index("orders_nonce", "chain_id", "token", "payer", "nonce"),
 )
@@ -124,7 +129,7 @@ transactions = Table(
     Column("target", String(42), nullable=False),
     Column("data", LargeBinary, nullable=False),
     Column("gas", BigInteger, nullable=False),
-    Column("ending", Word(Ending)),
+    Column("ending", Word(Ending, stored=STORED_ENDINGS)),
     UniqueConstraint("chain_id", "sender", "account_nonce"),
     UniqueConstraint("purpose", "subject", "round"),
     Index("transactions_ending", "ending"),
@@ -158,7 +163,7 @@ transfers = Table(
     Column("nonce", LargeBinary(32)),
     Column("memo", LargeBinary(32)),
     Column("checkout", String(42)),
-    Column("step", Word(Step), nullable=False),
+    Column("step", Word(Finality), nullable=False),
     Column("order_id", ForeignKey("orders.id"), unique=True),
     UniqueConstraint("chain_id", "block_hash", "transaction_hash", "log_index"),
     Index("transfers_block", "chain_id", "token", "recipient", "block_number"),
@@ -171,7 +176,7 @@ suspense = Table(
     Column("chain_id", BigInteger, primary_key=True, autoincrement=False),
     Column("transaction_hash", String(66), primary_key=True),
     Column("position", Integer, primary_key=True, autoincrement=False),
-    Column("reason", Word(Reason), nullable=False),
+    Column("reason", Word(Reason, stored=STORED_REASONS), nullable=False),
     Column("order_id", ForeignKey("orders.id")),
     ForeignKeyConstraint(
         ["chain_id", "transaction_hash", "position"],
@@ -199,7 +204,7 @@ refunds = Table(
     Column("recipient", String(42), nullable=False),
     Column("amount", Units, nullable=False),
     Column("state", Word(DisbursementState), nullable=False),
-    Column("step", Word(Step), nullable=False),
+    Column("step", Word(TxStatus, Finality), nullable=False),
     Index("refunds_place", "state", "step"),
 )
 
@@ -211,7 +216,7 @@ payouts = Table(
     Column("token", String(42), nullable=False),
     Column("contract", String(42), nullable=False),
     Column("state", Word(DisbursementState), nullable=False),
-    Column("step", Word(Step), nullable=False),
+    Column("step", Word(TxStatus, Finality), nullable=False),
     Index("payouts_place", "state", "step"),
 )
 

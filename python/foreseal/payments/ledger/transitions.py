@@ -11,7 +11,7 @@ from foreseal.payments.crash_points import Passed, unwatched
 from foreseal.payments.ledger.database import Database
 from foreseal.payments.ledger.errors import Duplicate, Overtaken, Unknown
 from foreseal.payments.ledger.identifiers import is_storable
-from foreseal.payments.ledger.states import DISBURSEMENT, ORDER, Place, Step, Transitions, Trigger, following
+from foreseal.payments.ledger.states import DISBURSEMENT, ORDER, Finality, Place, Step, Transitions, Trigger, following
 from foreseal.payments.ledger.tables import orders, payouts, refunds
 from foreseal.payments.ledger.timeline import Entry, note
 
@@ -20,10 +20,10 @@ _TRANSITIONS: dict[str, Transitions] = {
     refunds.name: DISBURSEMENT,
     payouts.name: DISBURSEMENT,
 }
-_DEEPER = {
-    Step.PROVISIONAL: Trigger.DEMOTE,
-    Step.CONFIRMED: Trigger.CONFIRM,
-    Step.FINAL: Trigger.FINALIZE,
+_DEEPER: dict[Step, Trigger] = {
+    Finality.PROVISIONAL: Trigger.DEMOTE,
+    Finality.CONFIRMED: Trigger.CONFIRM,
+    Finality.FINAL: Trigger.FINALIZE,
 }
 TRANSITIONS = "transitions"
 """Key in a table's `info` for transitions that a component outside of the ledger defines."""
@@ -71,7 +71,7 @@ class Ledger:
 
     def follow(self, tx: Connection, table: Table, row: Row[Any], step: Step, **details: Any) -> None:
         """Move an effected row to the step of its transfer."""
-        if row.step is step or row.step is Step.FINAL:
+        if row.step is step or row.step is Finality.FINAL:
             return
         self.move(tx, table, row, _DEEPER[step], **details)
 

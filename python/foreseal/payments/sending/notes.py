@@ -7,7 +7,7 @@ from sqlalchemy import Connection, Row, Table
 
 from foreseal.payments.chain import Receipt
 from foreseal.payments.crash_points import CrashPoint
-from foreseal.payments.ledger import EFFECTED, Ledger, Step, Trigger, locked
+from foreseal.payments.ledger import EFFECTED, Finality, Ledger, Trigger, TxStatus, locked
 from foreseal.payments.ledger.tables import Ending
 from foreseal.payments.sending.intents import close, is_open
 from foreseal.payments.sending.sender import Delivered, Delivery, Outcome
@@ -51,8 +51,8 @@ def note_outcome(ledger: Ledger, tx: Connection, table: Table, id: str, outcome:
     else:
         if row.step in EFFECTED:
             row = ledger.move(tx, table, row, Trigger.REOPEN)
-        if step in (Step.FINAL, Step.FAILED):
+        if step in (Finality.FINAL, TxStatus.FAILED):
             ledger.move(tx, table, row, Trigger.FAIL, **details)
-    if step in (Step.FINAL, Step.FAILED):
-        close(tx, outcome.intent, Ending.FINAL if step is Step.FINAL else Ending.DISPLACED)
+    if step in (Finality.FINAL, TxStatus.FAILED):
+        close(tx, outcome.intent, Ending.FINAL if step is Finality.FINAL else Ending.DISPLACED)
     return True

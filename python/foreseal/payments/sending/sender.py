@@ -35,7 +35,7 @@ from foreseal.payments.chain import (
     heads,
 )
 from foreseal.payments.crash_points import CrashPoint
-from foreseal.payments.ledger import Ledger, Step
+from foreseal.payments.ledger import Finality, Ledger, Step, TxStatus
 from foreseal.payments.sending.errors import FeeTooHigh, WrongChain
 from foreseal.payments.sending.fees import Fees, Quote, quote
 from foreseal.payments.sending.gaps import fill, is_used
@@ -73,7 +73,7 @@ class Outcome:
     intent: int
     receipt: Receipt | None = None
     """Receipt of the included attempt."""
-    step: Step = Step.UNKNOWN
+    step: Step = TxStatus.UNKNOWN
     """PROVISIONAL, CONFIRMED or FINAL with a receipt.
 
     Without one: FAILED if it is final that no attempt can be included, else UNKNOWN.
@@ -202,7 +202,7 @@ class Sender:
         if final is None or self.node.transaction_count(row.sender, final.number) <= row.account_nonce:
             return Outcome(row.id)
         # The account nonce is used for good. Check the receipts again: an attempt may have been included in between.
-        return Outcome(row.id, step=Step.UNKNOWN if self._landed(hashes) else Step.FAILED)
+        return Outcome(row.id, step=TxStatus.UNKNOWN if self._landed(hashes) else TxStatus.FAILED)
 
     def _landed(self, hashes: list[str]) -> Receipt | None:
         return next((found for hash in hashes if (found := self.node.receipt(hash)) is not None), None)
@@ -231,7 +231,7 @@ def building(node: Node) -> Head:
     return head
 
 
-def safety(node: Node, policy: Policy, number: int, hash: str) -> Step | None:
+def safety(node: Node, policy: Policy, number: int, hash: str) -> Finality | None:
     """Return PROVISIONAL, CONFIRMED or FINAL for a block; None if it is not on the chain.
 
     The heads are read before the block's hash is compared, so they describe a chain that includes the block.
@@ -244,8 +244,8 @@ def safety(node: Node, policy: Policy, number: int, hash: str) -> Step | None:
     return grade(policy, number, newest)
 
 
-def grade(policy: Policy, number: int, newest: Heads) -> Step:
+def grade(policy: Policy, number: int, newest: Heads) -> Finality:
     """Return PROVISIONAL, CONFIRMED or FINAL for a canonical or pending block."""
     if number <= newest.finalized:
-        return Step.FINAL
-    return Step.CONFIRMED if policy.met(number, newest) else Step.PROVISIONAL
+        return Finality.FINAL
+    return Finality.CONFIRMED if policy.met(number, newest) else Finality.PROVISIONAL

@@ -132,7 +132,7 @@ TEXT = short(500)
 def values(fields: Sequence[Field], given: Any, place: str = "") -> dict[str, Any]:
     """Return the values of an object by name. Raises `ApiError` 400 with the field at fault."""
     if not isinstance(given, Mapping):
-        raise ApiError(400, "wrong_body", f"{given!r} is no object", place.rstrip(".") or None)
+        raise ApiError(400, "invalid_body", f"{given!r} is no object", place.rstrip(".") or None)
     known = {field.name: field for field in fields}
     for name in given:
         if name not in known:
@@ -152,7 +152,7 @@ def values(fields: Sequence[Field], given: Any, place: str = "") -> dict[str, An
             inside = f"{place}{name}{error.argument or ''}"
             raise ApiError(error.status, error.code, f"{place}{name}{error.message}", inside) from None
         except (TypeError, ValueError) as error:
-            raise ApiError(400, "wrong_value", f"{place}{name}: {error}", f"{place}{name}") from None
+            raise ApiError(400, "invalid_value", f"{place}{name}: {error}", f"{place}{name}") from None
     return found
 
 
@@ -161,7 +161,7 @@ def body(fields: Sequence[Field], raw: bytes) -> tuple[dict[str, Any], bytes]:
     try:
         given = orjson.loads(raw or b"{}")
     except orjson.JSONDecodeError as error:
-        raise ApiError(400, "wrong_body", f"the body is no JSON: {error}") from None
+        raise ApiError(400, "invalid_body", f"the body is no JSON: {error}") from None
     return values(fields, given), orjson.dumps(given, option=orjson.OPT_SORT_KEYS)
 
 

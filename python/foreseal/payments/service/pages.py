@@ -49,7 +49,7 @@ def place(cursor: str | None, *most: int) -> tuple[int, ...] | None:
     parts = cursor.split("-")
     digits = all(part.isascii() and part.isdigit() for part in parts)
     if not digits or len(parts) != len(most) or any(int(part) > each for part, each in zip(parts, most, strict=True)):
-        raise ApiError(400, "wrong_value", f"cursor: {cursor!r} is none that a page had", "cursor")
+        raise ApiError(400, "invalid_value", f"cursor: {cursor!r} is none that a page had", "cursor")
     return tuple(map(int, parts))
 
 

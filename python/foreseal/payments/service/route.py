@@ -149,10 +149,10 @@ class Desk:
             found = api_keys.find(tx, text.strip()) if scheme.lower() == "bearer" else None
         if found is None:
             told = "an API key is needed: Authorization: Bearer pay_..."
-            raise ApiError(401, "no_api_key", told, "Authorization", WWW_Authenticate="Bearer")
+            raise ApiError(401, "invalid_api_key", told, "Authorization", WWW_Authenticate="Bearer")
         if not api_keys.allowed(found.role, needed):
             told = f"the key {found.name} is of a {found.role}, this is for a {needed}"
-            raise ApiError(403, "role_is_not_enough", told, "Authorization")
+            raise ApiError(403, "insufficient_role", told, "Authorization")
         return found
 
     @staticmethod
@@ -185,7 +185,7 @@ def _query(request: Request) -> dict[str, str]:
     found: dict[str, str] = {}
     for name, value in request.query_params.multi_items():
         if name in found:
-            raise ApiError(400, "wrong_value", f"{name} is given twice", name)
+            raise ApiError(400, "invalid_value", f"{name} is given twice", name)
         found[name] = value
     return found
 

@@ -70,37 +70,47 @@ class Service:
         self._processes.gone()
 
     def health(self) -> dict[str, Any]:
-        """Return the health. It is failing if node or database do not answer, or if several passes in a row fail."""
+        """Return the health. It names as reasons all failed checks of node, database and worker."""
         state, now = self._worker.state, self._backend.clock()
-        block, told = self._node()
+        block, reasons = self._node()
+        reachable = True
         try:
-            waiting, dead, count = self._counts(now)
+            pending, dead, count = self._counts(now)
         except SQLAlchemyError:
-            waiting = dead = count = 0
-            told = told or "the database does not answer"
+            pending = dead = count = 0
+            reachable = False
+            reasons.append({"code": "database_unreachable", "message": "the database does not respond"})
+        if state.errors >= _FAILING:
+            failed = f"the worker failed {state.errors} times in a row"
+            reasons.append({"code": "worker_failing", "message": failed})
         return {
-            "status": "failing" if told or state.errors >= _FAILING else "ok",
-            "node": {"answers": block is not None, "block": block, "told": told},
+            "status": "unhealthy" if reasons else "ok",
+            "reasons": reasons,
+            "node": {"reachable": block is not None, "latest_block": block},
+            "database": {"reachable": reachable},
             "worker": {
-                "read": state.read,
-                "latest": state.latest,
-                "caught_up": state.caught_up,
-                "passed": state.passed,
-                "errors": state.errors,
+                "read_block": state.read,
+                "latest_block": state.latest,
+                "synced": state.caught_up,
+                "last_success": state.passed,
+                "consecutive_failures": state.errors,
             },
             "processes": count,
-            "webhooks": {"waiting": waiting, "dead": dead},
+            "webhooks": {"pending": pending, "dead": dead},
         }
 
-    def _node(self) -> tuple[int | None, str]:
+    def _node(self) -> tuple[int | None, list[dict[str, str]]]:
+        """Return the node's latest block, and the reasons why the node is not usable."""
         try:
             found, head = self._backend.node.chain_id(), self._backend.node.head("latest")
         except ChainError as error:
-            return None, str(error)
+            return None, [{"code": "node_unreachable", "message": str(error)}]
         configured = self._backend.merchant.domain.chain_id
         if found != configured:
-            return None, f"the node is of chain {found}, configured is {configured}"
-        return (None, "the node has no block") if head is None else (head.number, "")
+            return None, [{"code": "wrong_chain", "message": f"the node has chain id {found}, not {configured}"}]
+        if head is None:
+            return None, [{"code": "no_block", "message": "the node has no block"}]
+        return head.number, []
 
     def _counts(self, now: float) -> tuple[int, int, int]:
         with self._backend.database.reading() as tx:

@@ -3,20 +3,23 @@
 from collections.abc import Mapping
 from typing import Any
 
-from foreseal.payments.ledger import EFFECTED, DisbursementState, OrderState, Step
+from foreseal.payments.ledger import DisbursementState, Finality, OrderState, TxStatus
 from foreseal.payments.ledger.tables import Ending, Purpose, Reason
+from foreseal.payments.service.events import OBJECTS, TYPES
 from foreseal.payments.service.tables import Delivery, Origin
 
 Schema = Mapping[str, Any]
 
 UNITS: Schema = {"type": "string", "pattern": "^[0-9]+$", "description": "Smallest units."}
-SHOWN: Schema = {"type": "string", "description": "Whole tokens, for people.", "examples": ["12.340000 USDC"]}
+SHOWN: Schema = {"type": "string", "description": "Amount in tokens, for people.", "examples": ["12.340000 USDC"]}
 ADDRESS: Schema = {"type": "string", "pattern": "^0x[0-9a-fA-F]{40}$"}
 HASH: Schema = {"type": "string", "pattern": "^0x[0-9a-f]{64}$"}
 TEXT: Schema = {"type": "string"}
 WHOLE: Schema = {"type": "integer", "minimum": 0}
 TIME: Schema = {"type": "integer", "minimum": 0, "description": "Seconds since 1970."}
 FLAG: Schema = {"type": "boolean"}
+TX_STATUSES = tuple(each.value for each in TxStatus if each is not TxStatus.IDLE)
+"""Statuses of a transaction under way."""
 
 
 def words(enumeration: Any) -> Schema:
@@ -56,44 +59,56 @@ def page(name: str) -> Schema:
 
 _MONEY = {"amount": UNITS, "amount_shown": SHOWN}
 _TRANSFER = {
-    "transaction": HASH,
+    "transaction_hash": HASH,
     "log_index": WHOLE,
-    "position": {**WHOLE, "description": "Of the Transfer among the transaction's logs."},
-    "block": WHOLE,
+    "position": {**WHOLE, "description": "Position of the Transfer among the logs of the transaction."},
+    "block_number": WHOLE,
     "sender": ADDRESS,
-    "final": FLAG,
+    "finality": words(Finality),
     **_MONEY,
 }
-_DISBURSEMENT = {"state": words(DisbursementState), "step": words(Step)}
+_REFINED = {
+    "finality": {**nullable(words(Finality)), "description": "Finality of the effect on the chain; null without one."},
+    "tx_status": {
+        **nullable({"type": "string", "enum": list(TX_STATUSES)}),
+        "description": "Status of the transaction under way; null if there is none, or if its effect is on the chain.",
+    },
+}
+_DISBURSEMENT = {"state": words(DisbursementState), **_REFINED}
+_STATUS = {"state": TEXT, **_REFINED}
+_PROBLEM = whole(code=TEXT, message={**TEXT, "description": "For people."})
 
 SCHEMAS: dict[str, Schema] = {
     "Error": whole(
         error=whole(
-            code=TEXT, message=TEXT, argument={**nullable(TEXT), "description": "The field at fault, if it is one."}
+            code=TEXT,
+            message=TEXT,
+            argument={**nullable(TEXT), "description": "The field, parameter or header at fault."},
+            reason={**nullable(TEXT), "description": "Obstacle to a capture, as a code."},
         )
     ),
     "Order": whole(
         id=TEXT,
         state=words(OrderState),
-        step=words(Step),
+        **_REFINED,
         chain_id=WHOLE,
         token=ADDRESS,
         payer=ADDRESS,
         payee=ADDRESS,
         **_MONEY,
-        checkout={**nullable(ADDRESS), "description": "Of an order whose amount is the most that may be captured."},
+        checkout={**nullable(ADDRESS), "description": "Contract that captures an order with a maximum."},
         valid_after=TIME,
         valid_before=TIME,
         nonce=HASH,
-        memo={**HASH, "description": "By which a transfer with a memo names the order."},
+        memo={**HASH, "description": "Memo by which a transfer refers to the order."},
         created=TIME,
         payment=nullable(ref("Payment")),
-        refunded={**UNITS, "description": "Refunds, those under way too."},
+        refunded={**UNITS, "description": "Sum of refunds, including pending ones."},
         refunded_shown=SHOWN,
     ),
-    "Payment": whole(**_TRANSFER, block_hash=TEXT, step=words(EFFECTED)),
+    "Payment": whole(**_TRANSFER, block_hash=TEXT),
     "Transaction": whole(
-        purpose=words(Purpose), account_nonce=WHOLE, hashes=many(HASH), ending=nullable(words(Ending))
+        purpose=words(Purpose), account_nonce=WHOLE, hashes=many(HASH), result=nullable(words(Ending))
     ),
     "OrderDetail": whole(order=ref("Order"), transactions=many(ref("Transaction"))),
     "OrderToSign": whole(order=ref("Order"), typed_data=ref("TypedData")),
@@ -117,18 +132,18 @@ SCHEMAS: dict[str, Schema] = {
         recipients=many(ref("Leg")),
     ),
     "PayoutDetail": whole(payout=ref("Payout"), transactions=many(ref("Transaction"))),
-    "Entry": whole(
-        id=WHOLE,
-        subject={"type": "string", "enum": ["orders", "refunds", "payouts"]},
-        subject_id=TEXT,
-        time=TIME,
-        trigger=TEXT,
-        before=nullable(TEXT),
-        after=TEXT,
-        details={"type": "object"},
+    "Event": whole(
+        id=TEXT,
+        type={"type": "string", "enum": list(TYPES)},
+        created=TIME,
+        data=whole(
+            object=whole(object={"type": "string", "enum": list(OBJECTS.values())}, id=TEXT, **_STATUS),
+            previous=nullable(whole(**_STATUS)),
+            details={"type": "object", "description": "Hashes and amounts; `reason` is a code, `message` for people."},
+        ),
     ),
-    "Timeline": whole(items=many(ref("Entry"))),
-    "Suspended": whole(
+    "Timeline": whole(items=many(ref("Event"))),
+    "UnmatchedTransfer": whole(
         **_TRANSFER,
         reason=words(Reason),
         order_id=nullable(TEXT),
@@ -137,38 +152,42 @@ SCHEMAS: dict[str, Schema] = {
     "Balance": whole(
         received=UNITS,
         captured=UNITS,
-        suspended=UNITS,
+        unmatched=UNITS,
         refunded=UNITS,
         reserved=UNITS,
-        faults={**many(TEXT), "description": "What does not add up; empty if all is well."},
+        faults={**many(_PROBLEM), "description": "Contradictions; empty if the ledger is consistent."},
     ),
-    "Hook": whole(id=TEXT, url=TEXT, origin=words(Origin), created=TIME, retired=nullable(TIME)),
-    "HookMade": whole(hook=ref("Hook"), secret={**TEXT, "description": "Signs; it is shown this once."}),
-    "Hooks": whole(items=many(ref("Hook"))),
+    "Webhook": whole(id=TEXT, url=TEXT, origin=words(Origin), created=TIME, retired=nullable(TIME)),
+    "WebhookCreated": whole(
+        webhook=ref("Webhook"), secret={**TEXT, "description": "Key of the signatures. It is shown only here."}
+    ),
+    "Webhooks": whole(items=many(ref("Webhook"))),
     "Delivery": whole(
         id=WHOLE,
-        hook_id=TEXT,
-        entry_id=WHOLE,
-        subject=TEXT,
-        subject_id=TEXT,
+        webhook_id=TEXT,
+        event_id=TEXT,
+        object={"type": "string", "enum": list(OBJECTS.values())},
+        object_id=TEXT,
         state=words(Delivery),
         attempts=WHOLE,
-        due=TIME,
-        error=TEXT,
+        next_attempt=nullable(TIME),
+        last_error=nullable(TEXT),
     ),
     "Health": whole(
-        status={"type": "string", "enum": ["ok", "failing"]},
-        node=whole(answers=FLAG, block=nullable(WHOLE), told=TEXT),
+        status={"type": "string", "enum": ["ok", "unhealthy"]},
+        reasons={**many(_PROBLEM), "description": "Failed checks; empty if the service is healthy."},
+        node=whole(reachable=FLAG, latest_block=nullable(WHOLE)),
+        database=whole(reachable=FLAG),
         worker=whole(
-            read={**nullable(WHOLE), "description": "Block up to which transfers are read."},
-            latest=nullable(WHOLE),
-            caught_up=FLAG,
-            passed={**nullable({"type": "number"}), "description": "Seconds since 1970 of the last whole pass."},
-            errors=WHOLE,
+            read_block={**nullable(WHOLE), "description": "Block up to which transfers are read."},
+            latest_block=nullable(WHOLE),
+            synced=FLAG,
+            last_success={**nullable({"type": "number"}), "description": "Seconds since 1970 of the last full pass."},
+            consecutive_failures=WHOLE,
         ),
         processes=WHOLE,
-        webhooks=whole(waiting=WHOLE, dead=WHOLE),
+        webhooks=whole(pending=WHOLE, dead=WHOLE),
     ),
     "Document": {"type": "object", "description": "OpenAPI 3.1.", "required": ["openapi", "info", "paths"]},
-    **{f"{name}Page": page(name) for name in ("Order", "Refund", "Payout", "Suspended", "Delivery")},
+    **{f"{name}Page": page(name) for name in ("Order", "Refund", "Payout", "UnmatchedTransfer", "Delivery")},
 }

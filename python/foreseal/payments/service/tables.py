@@ -42,7 +42,7 @@ class Origin(StrEnum):
 class Delivery(StrEnum):
     """State of one event's delivery to one target."""
 
-    WAITING = "waiting"
+    WAITING = "pending"
     DELIVERED = "delivered"
     DEAD = "dead"
     """All attempts failed."""
@@ -96,7 +96,7 @@ deliveries = Table(
     Column("entry_id", ForeignKey(timeline.c.id), nullable=False),
     Column("subject", String(40), nullable=False),
     Column("subject_id", String(200), nullable=False),
-    Column("state", Word(Delivery), nullable=False),
+    Column("state", Word(Delivery, stored={Delivery.WAITING: "waiting"}), nullable=False),
     Column("attempts", Integer, nullable=False),
     Column("due", Float, nullable=False),
     Column("leased_until", Float, nullable=False),

@@ -15,14 +15,14 @@ from sqlalchemy import Row
 from sqlalchemy.exc import SQLAlchemyError
 
 from foreseal.payments.repeating import Repeating
-from foreseal.payments.service import views
+from foreseal.payments.service.events import event, event_id
 from foreseal.payments.service.hooks import Outbox
 from foreseal.payments.service.signing import HEADER, sign
 
 log = logging.getLogger(__name__)
 
 EVENT = "Foreseal-Event"
-"""Header with the entry's number. It is the same for every attempt, so a receiver can detect duplicates."""
+"""Header with the event's id. It is the same for every attempt, so a receiver can detect duplicates."""
 
 # Seconds between polls if nothing wakes a thread.
 _LOOK = 1.0
@@ -105,17 +105,17 @@ class Telling:
 
     def _tell(self, url: str, secret: str, entry: Row[Any]) -> str | None:
         """Post one entry. Return the error, or None."""
-        body = orjson.dumps(views.entry(entry))
+        body = orjson.dumps(event(entry))
         headers = {
             "content-type": "application/json",
-            EVENT: str(entry.id),
+            EVENT: event_id(entry.id),
             HEADER: sign(secret, int(self._outbox.clock()), body),
         }
         try:
             status = self._post(url, body, headers)
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             return f"{type(error).__name__}: {error}"
-        return None if 200 <= status < 300 else f"it answered {status}"
+        return None if 200 <= status < 300 else f"status {status}"
 
     def _posted(self, url: str, body: bytes, headers: Mapping[str, str]) -> int:
         return self._client.post(url, content=body, headers=headers).status_code

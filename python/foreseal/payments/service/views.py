@@ -1,6 +1,5 @@
 """JSON views of ledger rows. `schemas` describes the same objects as JSON Schema."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +8,7 @@ from sqlalchemy import Connection, Row, Table, select
 
 from foreseal.payments.amounts import tokens
 from foreseal.payments.configuration import TokenSection
-from foreseal.payments.ledger import DisbursementState, Step
+from foreseal.payments.ledger import DisbursementState
 from foreseal.payments.ledger.tables import (
     Purpose,
     attempts,
@@ -19,7 +18,8 @@ from foreseal.payments.ledger.tables import (
     transactions,
     transfers,
 )
-from foreseal.payments.service.tables import resolutions
+from foreseal.payments.service.events import OBJECTS, event, event_id, refined
+from foreseal.payments.service.tables import Delivery, resolutions
 
 Json = dict[str, Any]
 
@@ -56,7 +56,7 @@ class Views:
         return {
             "id": row.id,
             "state": row.state,
-            "step": row.step,
+            **refined(row.step),
             "chain_id": row.chain_id,
             "token": row.token,
             "payer": row.payer,
@@ -73,23 +73,23 @@ class Views:
         }
 
     def _payment(self, row: Row[Any]) -> Json:
-        return self._transfer(row) | {"block_hash": row.block_hash, "step": row.step}
+        return self._transfer(row) | {"block_hash": row.block_hash}
 
     def _transfer(self, row: Row[Any]) -> Json:
         return {
-            "transaction": row.transaction_hash,
+            "transaction_hash": row.transaction_hash,
             "log_index": row.log_index,
             "position": row.position,
-            "block": row.block_number,
+            "block_number": row.block_number,
             "sender": row.sender,
-            "final": row.step is Step.FINAL,
+            "finality": row.step,
             **self.money(row.amount),
         }
 
     def refund(self, row: Row[Any]) -> Json:
         """Return a refund."""
-        names = ("id", "order_id", "state", "step", "chain_id", "token", "recipient")
-        return {name: getattr(row, name) for name in names} | self.money(row.amount)
+        names = ("id", "order_id", "state", "chain_id", "token", "recipient")
+        return {name: getattr(row, name) for name in names} | refined(row.step) | self.money(row.amount)
 
     def payouts(self, tx: Connection, rows: Sequence[Row[Any]]) -> list[Json]:
         """Return payouts with their recipients."""
@@ -97,15 +97,16 @@ class Views:
         legs: dict[str, list[Row[Any]]] = {row.id: [] for row in rows}
         for leg in tx.execute(select(payout_legs).where(wanted).order_by(payout_legs.c.position)):
             legs[leg.payout_id].append(leg)
-        names = ("id", "state", "step", "chain_id", "token", "contract")
+        names = ("id", "state", "chain_id", "token", "contract")
         return [
             {name: getattr(row, name) for name in names}
+            | refined(row.step)
             | self.money(sum(leg.amount for leg in legs[row.id]))
             | {"recipients": [{"recipient": leg.recipient} | self.money(leg.amount) for leg in legs[row.id]]}
             for row in rows
         ]
 
-    def suspended(self, tx: Connection, rows: Sequence[Row[Any]]) -> list[Json]:
+    def unmatched(self, tx: Connection, rows: Sequence[Row[Any]]) -> list[Json]:
         """Return unmatched transfers: rows of `suspense` joined with `transfers`."""
         hashes = [row.transaction_hash for row in rows]
         done = {
@@ -116,23 +117,17 @@ class Views:
             self._transfer(row)
             | {
                 "reason": row.reason,
-                "order_id": row.suspended_order,
+                "order_id": row.intended_order,
                 "resolution": done.get((row.transaction_hash, row.position)),
             }
             for row in rows
         ]
 
 
-def entry(row: Row[Any]) -> Json:
-    """Return an entry of the timeline."""
-    names = ("id", "subject", "subject_id", "time", "trigger", "before", "after")
-    return {name: getattr(row, name) for name in names} | {"details": json.loads(row.details)}
-
-
-def entries_of(tx: Connection, table: Table, id: str) -> list[Json]:
+def events_of(tx: Connection, table: Table, id: str) -> list[Json]:
     """Return the timeline of one row, oldest entry first."""
     wanted = (timeline.c.subject == table.name) & (timeline.c.subject_id == id)
-    return [entry(row) for row in tx.execute(select(timeline).where(wanted).order_by(timeline.c.id))]
+    return [event(row) for row in tx.execute(select(timeline).where(wanted).order_by(timeline.c.id))]
 
 
 def transactions_of(tx: Connection, subject: str, *purposes: Purpose) -> list[Json]:
@@ -144,20 +139,29 @@ def transactions_of(tx: Connection, subject: str, *purposes: Purpose) -> list[Js
     for row in tx.execute(select(attempts).where(tried).order_by(attempts.c.transaction_id, attempts.c.ordinal)):
         hashes[row.transaction_id].append(row.hash)
     return [
-        {"purpose": row.purpose, "account_nonce": row.account_nonce, "hashes": hashes[row.id], "ending": row.ending}
+        {"purpose": row.purpose, "account_nonce": row.account_nonce, "hashes": hashes[row.id], "result": row.ending}
         for row in found
     ]
 
 
-def hook(row: Row[Any]) -> Json:
+def webhook(row: Row[Any]) -> Json:
     """Return a webhook's target, without its secret."""
     return {name: getattr(row, name) for name in ("id", "url", "origin", "created", "retired")}
 
 
 def delivery(row: Row[Any]) -> Json:
     """Return one event's delivery to one target."""
-    names = ("id", "hook_id", "entry_id", "subject", "subject_id", "state", "attempts", "error")
-    return {name: getattr(row, name) for name in names} | {"due": int(row.due)}
+    return {
+        "id": row.id,
+        "webhook_id": row.hook_id,
+        "event_id": event_id(row.entry_id),
+        "object": OBJECTS[row.subject],
+        "object_id": row.subject_id,
+        "state": row.state,
+        "attempts": row.attempts,
+        "next_attempt": int(row.due) if row.state is Delivery.WAITING else None,
+        "last_error": row.error or None,
+    }
 
 
 def _hex(value: bytes) -> str:

@@ -25,7 +25,7 @@ from x402.schemas import PaymentPayload, PaymentRequirements, SettleResponse, Su
 from foreseal.payments.chain import Node, Receipt
 from foreseal.payments.chain.token import transfers
 from foreseal.payments.contracts.addresses import BATCH_SETTLEMENT
-from foreseal.payments.ledger import SettlementState, Step
+from foreseal.payments.ledger import Finality, SettlementState, TxStatus
 from foreseal.payments.typed_data import address
 from foreseal.payments.x402.identities import BATCH, EXACT, PENDING, UPTO, Payment, PaymentKey, digest, granted, settled
 from foreseal.payments.x402.proof import Fate, Status, look, spent_by
@@ -75,7 +75,7 @@ class _Writing:
     def get(self, key: str) -> str | None:
         """Return the hash of the pending or completed transaction. A scheme waits for it instead of sending another."""
         row = self._settlements.find(self._asked.payment.key)
-        under_way = row is not None and row.digest == self._asked.digest and row.step is not Step.FAILED
+        under_way = row is not None and row.digest == self._asked.digest and row.step is not TxStatus.FAILED
         return self._settlements.newest(self._asked.payment.key) if under_way else None
 
     def set(self, key: str, tx_hash: str) -> None:
@@ -158,7 +158,7 @@ class Facilitator:
         row = self.settlements.find(wanted.key)
         if row is not None and row.state is SettlementState.RELEASED and row.digest == asked.digest:
             return self._success(wanted, "", 0)
-        if row is not None and row.digest != asked.digest and row.step is not Step.FAILED:
+        if row is not None and row.digest != asked.digest and row.step is not TxStatus.FAILED:
             return self._failure(wanted, "payment_settled_otherwise")
         writing = _Writing(self.settlements, asked)
         found = self._schemes(writing).settle(payment, requirements)
@@ -186,7 +186,7 @@ class Facilitator:
             return Status(Fate.SETTLED, final=True, amount=0)
         row = self.settlements.advance(key.name)
         if row.state is SettlementState.SETTLED:
-            return Status(Fate.SETTLED, row.step is Step.FINAL, self.settlements.newest(key), row.amount)
+            return Status(Fate.SETTLED, row.step is Finality.FINAL, self.settlements.newest(key), row.amount)
         return look(self.node, key, row.deadline)
 
     def follow(self) -> None:

@@ -19,7 +19,7 @@ import orjson
 from sqlalchemy import Connection, Row, select, update
 from x402.schemas import PaymentPayload, PaymentRequirements, SettleResponse
 
-from foreseal.payments.ledger import Duplicate, GrantState, Ledger, Step, Trigger, Unknown, locked, read
+from foreseal.payments.ledger import Duplicate, Finality, GrantState, Ledger, Step, Trigger, Unknown, locked, read
 from foreseal.payments.x402.identities import Payment
 from foreseal.payments.x402.tables import grants
 
@@ -148,7 +148,7 @@ class Grants:
 
     def unfinished(self) -> list[Row[Any]]:
         """Return the grants whose settlement is not final, or was undone by a reorganization."""
-        settled = (grants.c.state == GrantState.SETTLED) & (grants.c.step != Step.FINAL)
+        settled = (grants.c.state == GrantState.SETTLED) & (grants.c.step != Finality.FINAL)
         lost = (grants.c.state == GrantState.ANSWERED) & grants.c.transaction_hash.is_not(None)
         with self.ledger.database.reading() as tx:
             return list(tx.execute(select(grants).where(settled | lost).order_by(grants.c.id)))

@@ -19,7 +19,7 @@ from x402.server_base import FacilitatorClient
 
 from foreseal.payments.chain import ChainError, Node, Policy
 from foreseal.payments.chain.token import transfers
-from foreseal.payments.ledger import GrantState, Ledger, LedgerError, Step
+from foreseal.payments.ledger import Finality, GrantState, Ledger, LedgerError
 from foreseal.payments.sending import SendingError, safety
 from foreseal.payments.x402 import channels
 from foreseal.payments.x402.channels import Channels
@@ -139,7 +139,7 @@ class Seller:
     def fate(self, row: Row[Any]) -> Status:
         """Return the status of a grant's payment. Raises the node's errors."""
         if row.state is GrantState.SETTLED:
-            return Status(Fate.SETTLED, row.step is Step.FINAL, row.transaction_hash, row.charged)
+            return Status(Fate.SETTLED, row.step is Finality.FINAL, row.transaction_hash, row.charged)
         if row.state is GrantState.RELEASED:
             return Status(Fate.UNSETTLED, final=True)
         payload, asked = stored_payment(row)

@@ -28,7 +28,7 @@ from sqlalchemy import Connection, Row, select, update
 from foreseal.payments.chain import Receipt
 from foreseal.payments.chain.token import transfers
 from foreseal.payments.crash_points import CrashPoint
-from foreseal.payments.ledger import Duplicate, Ledger, SettlementState, Step, Trigger, ensure, locked, read
+from foreseal.payments.ledger import Duplicate, Ledger, SettlementState, Trigger, TxStatus, ensure, locked, read
 from foreseal.payments.ledger.tables import Purpose, attempts, transactions
 from foreseal.payments.sending import (
     Call,
@@ -163,7 +163,7 @@ class Settlements:
                 return outcome.receipt
             row = self.find(key)
             # The process that stored it may not have sent it, or a reorganization may have undone it.
-            if row is not None and row.step in (Step.INTENDED, Step.UNKNOWN):
+            if row is not None and row.step in (TxStatus.INTENDED, TxStatus.UNKNOWN):
                 self.advance(key.name)
             return None
 
@@ -174,7 +174,12 @@ class Settlements:
         outcome = self._look(id)
         with self.ledger.database.reading() as tx:
             intent = open_intent(tx, Purpose.SETTLE, id)
-        if intent is not None and outcome is not None and outcome.receipt is None and outcome.step is not Step.FAILED:
+        if (
+            intent is not None
+            and outcome is not None
+            and outcome.receipt is None
+            and outcome.step is not TxStatus.FAILED
+        ):
             note_delivery(self.ledger, settlements, id, self.sender.deliver(intent))
         with self.ledger.database.reading() as tx:
             return read(tx, settlements, id)
@@ -193,7 +198,7 @@ class Settlements:
         row = self.find(asked.payment.key)
         if row is None:
             return False
-        if row.step is Step.FAILED:  # finally failed: another settlement may replace it
+        if row.step is TxStatus.FAILED:  # finally failed: another settlement may replace it
             return False
         if row.digest != asked.digest or row.state is SettlementState.RELEASED:
             raise AlreadySettling(f"{asked.payment.key.name} is settled in another way")
@@ -256,7 +261,7 @@ class Settlements:
         self.ledger.passed(CrashPoint.RECEIPT_READ)
         with self.ledger.database.transaction() as tx:
             noted = note_outcome(self.ledger, tx, settlements, id, outcome, _shown)
-            if noted and (outcome.receipt is not None or outcome.step is Step.FAILED):
+            if noted and (outcome.receipt is not None or outcome.step is TxStatus.FAILED):
                 tx.execute(update(turns).where(turns.c.holder == id).values(holder=None))
             self.ledger.passed(CrashPoint.RECEIPT_APPLIED)
         self.ledger.passed(CrashPoint.RECEIPT_STORED)

@@ -6,7 +6,7 @@ Columns have the same units as in `ledger.tables`.
 from sqlalchemy import BigInteger, Column, Index, Integer, LargeBinary, String, Table, Text, UniqueConstraint
 
 from foreseal.payments.ledger.columns import Units, Word
-from foreseal.payments.ledger.states import GRANT, SETTLEMENT, GrantState, SettlementState, Step
+from foreseal.payments.ledger.states import GRANT, SETTLEMENT, Finality, GrantState, SettlementState, TxStatus
 from foreseal.payments.ledger.tables import metadata
 from foreseal.payments.ledger.transitions import TRANSITIONS
 
@@ -29,7 +29,7 @@ settlements = Table(
     # Signed by the payer: a uint256.
     Column("deadline", Units),
     Column("state", Word(SettlementState), nullable=False),
-    Column("step", Word(Step), nullable=False),
+    Column("step", Word(TxStatus, Finality), nullable=False),
     UniqueConstraint("chain_id", "contract", "payer", "nonce"),
     info={TRANSITIONS: SETTLEMENT},
 )
@@ -63,7 +63,7 @@ grants = Table(
     Column("settlement", Text),
     Column("transaction_hash", String(66)),
     Column("state", Word(GrantState), nullable=False),
-    Column("step", Word(Step), nullable=False),
+    Column("step", Word(TxStatus, Finality), nullable=False),
     Index("x402_grants_place", "state", "step"),
     info={TRANSITIONS: GRANT},
 )

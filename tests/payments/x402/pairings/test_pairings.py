@@ -16,7 +16,7 @@ import pytest
 from x402.mechanisms.evm.signers import EthAccountSignerWithRPC
 
 from foreseal.payments.contracts.addresses import BATCH_SETTLEMENT
-from foreseal.payments.ledger import PurchaseState, Step
+from foreseal.payments.ledger import Finality, PurchaseState
 from foreseal.payments.x402.buying import PayingTransport
 from payments.x402.buyers import Buyers, policy
 from payments.x402.pairings.clients import CLIENTS, FORMS
@@ -93,7 +93,7 @@ def test_what_a_seller_refuses_is_given_back(shop: Shop, buyers: Buyers) -> None
     # @x402/express uses a separate status for the allowance.
     allowance = 412 if shop.name == "typescript" else 402
     assert [answer.status_code for answer in answers] == [402, allowance, allowance]
-    assert [(row.state, row.step) for row in buyers.rows()] == [(PurchaseState.RETURNED, Step.PROVISIONAL)] * len(
+    assert [(row.state, row.step) for row in buyers.rows()] == [(PurchaseState.RETURNED, Finality.PROVISIONAL)] * len(
         PRICES
     )
     assert buyers.day() == 0

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import Any
 
 from sqlalchemy import Connection, Row, Select, and_, insert, select, tuple_
@@ -12,7 +13,7 @@ from sqlalchemy.exc import IntegrityError
 from foreseal.payments.amounts import tokens
 from foreseal.payments.chain.policy import HIGHEST
 from foreseal.payments.conservation import balance
-from foreseal.payments.ledger import DisbursementState, Duplicate, Step, Trigger, Unknown
+from foreseal.payments.ledger import DisbursementState, Duplicate, Finality, Trigger, Unknown
 from foreseal.payments.ledger.tables import Reason, payout_legs, payouts, refunds, suspense, timeline, transfers
 from foreseal.payments.service.fields import WORD, Field, one_of, short, whole
 from foreseal.payments.service.pages import LARGEST_ID, PAGE, limited, place
@@ -38,10 +39,12 @@ _ROWS = 500
 # Timeline triggers whose details contain the log position of a transfer.
 _LANDED = (Trigger.LANDED, Trigger.CONFIRM, Trigger.DEMOTE, Trigger.FINALIZE)
 _SAME = and_(*(suspense.c[name] == transfers.c[name] for name in ("chain_id", "transaction_hash", "position")))
-_NAMES = (suspense.c.reason, suspense.c.order_id.label("suspended_order"))
+_NAMES = (suspense.c.reason, suspense.c.order_id.label("intended_order"))
 _PARTS = (
-    Field("transaction", WORD, "The transaction.", required=True),
-    Field("position", whole(0, LARGEST_ID), "Of the Transfer among its logs.", required=True),
+    Field("transaction", WORD, "Hash of the transaction.", required=True),
+    Field(
+        "position", whole(0, LARGEST_ID), "Position of the Transfer among the logs of the transaction.", required=True
+    ),
 )
 
 
@@ -68,7 +71,7 @@ def _suspense(call: Call) -> Reply:
         rows = list(tx.execute(query))
         page = rows[:limit]
         following = f"{page[-1].block_number}-{page[-1].log_index}" if len(rows) > limit else None
-        return Reply({"items": call.views.suspended(tx, page), "next": following})
+        return Reply({"items": call.views.unmatched(tx, page), "next": following})
 
 
 def _resolve(call: Call) -> Reply:
@@ -83,7 +86,7 @@ def _resolve(call: Call) -> Reply:
     with call.backend.database.transaction() as tx:
         row = tx.execute(wanted).one_or_none()
         if row is None:
-            raise Unknown(f"suspense: there is no transfer {key['position']} of {key['transaction_hash']}")
+            raise Unknown(f"unmatched transfers: no transfer {key['position']} of {key['transaction_hash']}")
         try:
             with tx.begin_nested():
                 tx.execute(insert(resolutions).values(**key, **told, time=int(call.backend.clock())))
@@ -91,15 +94,17 @@ def _resolve(call: Call) -> Reply:
             before = tx.execute(select(resolutions).filter_by(**key)).one()
             # An earlier execution of this request may have inserted it before a crash.
             if not (call.mine.again and (before.note, before.resolved_by) == (told["note"], told["resolved_by"])):
-                raise Duplicate(f"suspense: {key['transaction_hash']} is resolved already") from error
-        return Reply(call.views.suspended(tx, [row])[0], 201)
+                raise Duplicate(f"unmatched transfers: {key['transaction_hash']} is already resolved") from error
+        return Reply(call.views.unmatched(tx, [row])[0], 201)
 
 
 def _balance(call: Call) -> Reply:
     with call.backend.database.reading() as tx:
         found = balance(tx)
-    names = ("received", "captured", "suspended", "refunded", "reserved")
-    return Reply({name: str(getattr(found, name)) for name in names} | {"faults": list(found.faults)})
+    names = ("received", "captured", "unmatched", "refunded", "reserved")
+    return Reply(
+        {name: str(getattr(found, name)) for name in names} | {"faults": [asdict(each) for each in found.faults]}
+    )
 
 
 def _export(call: Call) -> Lines:
@@ -127,11 +132,11 @@ def _rows(tx: Connection) -> Iterator[dict[str, Any]]:
     everything = select(transfers, *_NAMES).outerjoin(suspense, _SAME)
     for row in tx.execute(everything.order_by(transfers.c.block_number, transfers.c.log_index)):
         yield {
-            "kind": "captured" if row.order_id is not None else "suspended",
+            "kind": "captured" if row.order_id is not None else "unmatched",
             "transaction_hash": row.transaction_hash,
             "log_index": row.log_index,
             "block_number": row.block_number,
-            "order_id": row.order_id or row.suspended_order or "",
+            "order_id": row.order_id or row.intended_order or "",
             "account": row.sender,
             "amount": row.amount,
             "finality": _finality(row),
@@ -153,7 +158,7 @@ def _sent(tx: Connection) -> Iterator[dict[str, Any]]:
     legs = select(payouts, payout_legs).join(payout_legs, payout_legs.c.payout_id == payouts.c.id)
     order = (payouts.c.id, payout_legs.c.position)
     for row in tx.execute(legs.where(payouts.c.state == paid).order_by(*order)):
-        yield _leg("paid out", places[payouts.name, row.id], row.position, row)
+        yield _leg("paid_out", places[payouts.name, row.id], row.position, row)
 
 
 def _leg(kind: str, place: dict[str, Any], number: int, row: Row[Any]) -> dict[str, Any]:
@@ -169,7 +174,7 @@ def _leg(kind: str, place: dict[str, Any], number: int, row: Row[Any]) -> dict[s
 
 
 def _finality(row: Row[Any]) -> str:
-    return "final" if row.step is Step.FINAL else "provisional"
+    return "final" if row.step is Finality.FINAL else "provisional"
 
 
 def _safe(text: str) -> str:
@@ -185,32 +190,32 @@ def _emptied(text: io.StringIO) -> str:
 
 
 _REASON = Field("reason", one_of([reason.value for reason in Reason]), "Only for this reason.")
-_RESOLVED = Field("resolved", one_of(["true", "false"]), "Only those that somebody has noted a resolution for, or not.")
+_RESOLVED = Field("resolved", one_of(["true", "false"]), "Only with a recorded resolution, or without one.")
 
 ROUTES = (
     Route(
         "GET",
-        "/v1/suspense",
-        "Transfers to the merchant that are nobody's payment, the newest first",
+        "/v1/unmatched-transfers",
+        "List unmatched transfers to the merchant, newest first",
         _suspense,
-        {200: "SuspendedPage"},
+        {200: "UnmatchedTransferPage"},
         query=(_REASON, _RESOLVED, *PAGE),
     ),
     Route(
         "POST",
-        "/v1/suspense/{transaction}/{position}/resolution",
-        "Note how a suspended transfer was resolved",
+        "/v1/unmatched-transfers/{transaction}/{position}/resolution",
+        "Record how an unmatched transfer was resolved",
         _resolve,
-        {201: "Suspended"},
+        {201: "UnmatchedTransfer"},
         Role.ADMIN,
         parts=_PARTS,
-        body=(Field("note", short(2_000), "For whoever looks next.", required=True),),
+        body=(Field("note", short(2_000), "How it was resolved.", required=True),),
     ),
-    Route("GET", "/v1/balance", "Sums of everything, and what does not add up", _balance, {200: "Balance"}),
+    Route("GET", "/v1/balance", "Return sums and contradictions of the ledger", _balance, {200: "Balance"}),
     Route(
         "GET",
         "/v1/export.csv",
-        "All transfers that were captured, suspended, refunded or paid out",
+        "Export captured, unmatched, refunded and paid out transfers as CSV",
         _export,
         {200: "text/csv"},
     ),

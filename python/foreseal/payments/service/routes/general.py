@@ -20,7 +20,7 @@ def general_routes(health: Health, others: Sequence[Route]) -> tuple[Route, ...]
         return Reply(document((*others, *own)))
 
     own = (
-        Route("GET", "/healthz", "How the service is", healthz, {200: "Health", 503: "Health"}, None),
-        Route("GET", "/v1/openapi.json", "This document", described, {200: "Document"}, None),
+        Route("GET", "/healthz", "Return the health of the service", healthz, {200: "Health", 503: "Health"}, None),
+        Route("GET", "/v1/openapi.json", "Return this document", described, {200: "Document"}, None),
     )
     return own

@@ -19,19 +19,19 @@ _HOOK_ID = Field("id", ID, "The target.", required=True)
 def _register(call: Call) -> Reply:
     id, url, now = call.mine.id("hook"), call.body["url"], int(call.backend.clock())
     if _URL.fullmatch(url) is None:
-        raise ApiError(400, "wrong_value", f"url: {url!r} is no URL of http or https", "url")
+        raise ApiError(400, "invalid_value", f"url: {url!r} is no URL of http or https", "url")
     with call.backend.database.transaction() as tx:
         row = tx.execute(select(targets).where(targets.c.id == id)).one_or_none()
         # It exists if an earlier execution of this request created it.
         secret = hooks.register(tx, id, url, now) if row is None else row.secret
         row = tx.execute(select(targets).where(targets.c.id == id)).one()
-    return Reply({"hook": views.hook(row), "secret": secret}, 201)
+    return Reply({"webhook": views.webhook(row), "secret": secret}, 201)
 
 
 def _list(call: Call) -> Reply:
     with call.backend.database.reading() as tx:
         rows = list(tx.execute(select(targets).order_by(targets.c.created, targets.c.id)))
-    return Reply({"items": [views.hook(row) for row in rows]})
+    return Reply({"items": [views.webhook(row) for row in rows]})
 
 
 def _retire(call: Call) -> Reply:
@@ -41,15 +41,15 @@ def _retire(call: Call) -> Reply:
         if not (call.mine.again and row is not None and row.retired is not None):
             hooks.retire(tx, id, int(call.backend.clock()))
         row = tx.execute(select(targets).where(targets.c.id == id)).one()
-    return Reply(views.hook(row))
+    return Reply(views.webhook(row))
 
 
 def _deliveries(call: Call) -> Reply:
     asked, wanted = call.query, []
     if asked["state"] is not None:
         wanted.append(deliveries.c.state == Delivery(asked["state"]))
-    if asked["hook"] is not None:
-        wanted.append(deliveries.c.hook_id == asked["hook"])
+    if asked["webhook"] is not None:
+        wanted.append(deliveries.c.hook_id == asked["webhook"])
     with call.backend.database.reading() as tx:
         rows, following = by_id(tx, deliveries, asked, *wanted)
     return Reply({"items": [views.delivery(row) for row in rows], "next": following})
@@ -69,39 +69,41 @@ ROUTES = (
     Route(
         "POST",
         "/v1/webhooks",
-        "Register a target: it is told what happens from now on",
+        "Register a target, which receives events from now on",
         _register,
-        {201: "HookMade"},
+        {201: "WebhookCreated"},
         Role.ADMIN,
-        body=(Field("url", TEXT, "What is posted to, http or https.", required=True),),
+        body=(Field("url", TEXT, "URL of http or https that receives the POST.", required=True),),
     ),
-    Route("GET", "/v1/webhooks", "All targets", _list, {200: "Hooks"}, Role.ADMIN),
+    Route("GET", "/v1/webhooks", "List all targets", _list, {200: "Webhooks"}, Role.ADMIN),
     Route(
         "POST",
         "/v1/webhooks/{id}/retire",
-        "Tell a target nothing more",
+        "Send no further events to a target",
         _retire,
-        {200: "Hook"},
+        {200: "Webhook"},
         Role.ADMIN,
         parts=(_HOOK_ID,),
     ),
     Route(
         "GET",
         "/v1/deliveries",
-        "What was delivered to targets, what waits, and what was given up, the newest first",
+        "List deliveries to targets, newest first",
         _deliveries,
         {200: "DeliveryPage"},
         Role.ADMIN,
         query=(
-            Field("state", one_of([state.value for state in Delivery]), "Only of this state; dead: given up."),
-            Field("hook", ID, "Only to this target."),
+            Field(
+                "state", one_of([state.value for state in Delivery]), "Only in this state; dead: all attempts failed."
+            ),
+            Field("webhook", ID, "Only to this target."),
             *PAGE,
         ),
     ),
     Route(
         "POST",
         "/v1/deliveries/{id}/retry",
-        "Try a delivery that was given up once more",
+        "Retry a dead delivery",
         _retry,
         {200: "Delivery"},
         Role.ADMIN,

@@ -2,7 +2,7 @@
 
 from sqlalchemy import select
 
-from foreseal.payments.ledger import Duplicate, NotAllowed, OrderState, Step, Trigger, read
+from foreseal.payments.ledger import Duplicate, Finality, NotAllowed, OrderState, Trigger, TxStatus, read
 from foreseal.payments.ledger.tables import Purpose, orders, transfers
 from foreseal.payments.orders import PermitTerms, Terms, message
 from foreseal.payments.sending import building
@@ -23,6 +23,7 @@ from foreseal.payments.service.fields import (
 )
 from foreseal.payments.service.pages import PAGE, by_beginning
 from foreseal.payments.service.route import Call, Reply, Route
+from foreseal.payments.service.schemas import TX_STATUSES
 from foreseal.payments.service.tables import Role
 from foreseal.payments.signatures import WrongSignature
 from foreseal.payments.typed_data import random_nonce
@@ -61,11 +62,13 @@ def _check_terms(call: Call) -> None:
     asked = call.body
     for one, other in (("valid_seconds", "valid_before"), ("maximum", "amount"), ("valid_after", "maximum")):
         if asked[one] is not None and asked[other] is not None:
-            raise ApiError(400, "wrong_value", f"{one}: {other} is given as well", one)
+            raise ApiError(400, "invalid_value", f"{one}: {other} is given as well", one)
     if asked["amount"] is None and asked["maximum"] is None:
         raise ApiError(400, "missing_field", "amount is missing: or give a maximum", "amount")
     if asked["maximum"] is not None and call.backend.merchant.checkout is None:
-        raise ApiError(409, "no_checkout", "serve.checkout, the contract, is not in the configuration", "maximum")
+        raise ApiError(
+            409, "checkout_not_configured", "serve.checkout, the contract, is not in the configuration", "maximum"
+        )
 
 
 def _made_before(call: Call, id: str) -> Reply | None:
@@ -156,8 +159,10 @@ def _list(call: Call) -> Reply:
     asked, wanted = call.query, []
     if asked["state"] is not None:
         wanted.append(orders.c.state == OrderState(asked["state"]))
-    if asked["step"] is not None:
-        wanted.append(orders.c.step == Step(asked["step"]))
+    if asked["finality"] is not None:
+        wanted.append(orders.c.step == Finality(asked["finality"]))
+    if asked["tx_status"] is not None:
+        wanted.append(orders.c.step == TxStatus(asked["tx_status"]))
     if asked["payer"] is not None:
         wanted.append(orders.c.payer == asked["payer"])
     if asked["nonce"] is not None:
@@ -176,13 +181,13 @@ def _list(call: Call) -> Reply:
 def _timeline(call: Call) -> Reply:
     with call.backend.database.reading() as tx:
         read(tx, orders, call.path["id"])
-        return Reply({"items": views.entries_of(tx, orders, call.path["id"])})
+        return Reply({"items": views.events_of(tx, orders, call.path["id"])})
 
 
 def _named(error: ValueError) -> ApiError:
     """Return the error response for invalid terms. The error's text begins with the argument at fault."""
     argument = str(error).partition(":")[0]
-    return ApiError(400, "wrong_value", str(error), argument)
+    return ApiError(400, "invalid_value", str(error), argument)
 
 
 _SIGNATURE = Field("signature", HEX, "Of the payer over the typed data.", required=True)
@@ -213,7 +218,8 @@ ROUTES = (
         {200: "OrderPage"},
         query=(
             Field("state", one_of([state.value for state in OrderState]), "Only of this state."),
-            Field("step", one_of([step.value for step in Step]), "Only of this step."),
+            Field("finality", one_of([each.value for each in Finality]), "Only with this finality."),
+            Field("tx_status", one_of(TX_STATUSES), "Only with a transaction of this status."),
             Field("payer", ADDRESS, "Only of this buyer."),
             Field("nonce", WORD, "Only with this nonce of the authorization."),
             Field("id", ID, "Only with an id that begins so."),

@@ -27,7 +27,7 @@ def _split(call: Call) -> Reply:
     try:
         amounts = split(call.body["total"], [each["basis_points"] for each in shares], index)
     except ValueError as error:
-        raise ApiError(400, "wrong_value", str(error), str(error).partition(":")[0]) from error
+        raise ApiError(400, "invalid_value", str(error), str(error).partition(":")[0]) from error
     legs = [(each["recipient"], amount) for each, amount in zip(shares, amounts, strict=True)]
     return _send(call, [leg for leg in legs if leg[1]])
 
@@ -35,12 +35,12 @@ def _split(call: Call) -> Reply:
 def _send(call: Call, legs: Sequence[tuple[str, int]]) -> Reply:
     contract = call.backend.configuration.serve.payouts
     if contract is None:
-        raise ApiError(409, "no_payouts", "serve.payouts, the contract, is not in the configuration")
+        raise ApiError(409, "payouts_not_configured", "serve.payouts, the contract, is not in the configuration")
     reference = call.body["reference"] or _reference(call)
     try:
         id = call.backend.payouts.prepare(reference, contract, legs)
     except ValueError as error:
-        raise ApiError(400, "wrong_value", str(error), str(error).partition(":")[0]) from error
+        raise ApiError(400, "invalid_value", str(error), str(error).partition(":")[0]) from error
     # The same reference means the same batch, so a repeat is safe.
     call.backend.payouts.advance(id)
     return Reply(_detail(call, id), 201)
@@ -71,7 +71,7 @@ def _list(call: Call) -> Reply:
 def _timeline(call: Call) -> Reply:
     with call.backend.database.reading() as tx:
         read(tx, payouts, _id(call))
-        return Reply({"items": views.entries_of(tx, payouts, _id(call))})
+        return Reply({"items": views.events_of(tx, payouts, _id(call))})
 
 
 def _id(call: Call) -> str:

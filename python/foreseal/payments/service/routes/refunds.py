@@ -45,7 +45,7 @@ def _list(call: Call) -> Reply:
 def _timeline(call: Call) -> Reply:
     with call.backend.database.reading() as tx:
         read(tx, refunds, call.path["id"])
-        return Reply({"items": views.entries_of(tx, refunds, call.path["id"])})
+        return Reply({"items": views.events_of(tx, refunds, call.path["id"])})
 
 
 ROUTES = (

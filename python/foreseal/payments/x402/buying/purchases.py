@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, select, update
 
 from foreseal.payments.contracts.addresses import BATCH_SETTLEMENT
-from foreseal.payments.ledger import Duplicate, Ledger, PurchaseState, Step, Trigger, ensure, read
+from foreseal.payments.ledger import Duplicate, Finality, Ledger, PurchaseState, Trigger, ensure, read
 from foreseal.payments.x402.buying.errors import OutcomeUnknown, PaymentRefused, Refusal, Rule
 from foreseal.payments.x402.buying.policy import Offer
 from foreseal.payments.x402.buying.tables import budgets, purchases
@@ -144,7 +144,7 @@ class Purchases:
 
         Vouchers are excluded: they transfer nothing, and the chain has no record of them.
         """
-        open = purchases.c.step != Step.FINAL
+        open = purchases.c.step != Finality.FINAL
         open &= purchases.c.contract.is_(None) | (purchases.c.contract != BATCH_SETTLEMENT)
         wanted = select(purchases).where((purchases.c.payer == payer) & open).order_by(purchases.c.reserved_at)
         with self.ledger.database.reading() as tx:

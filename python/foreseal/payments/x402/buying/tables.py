@@ -3,7 +3,7 @@
 from sqlalchemy import BigInteger, Column, Index, LargeBinary, String, Table, Text
 
 from foreseal.payments.ledger.columns import Units, Word
-from foreseal.payments.ledger.states import PURCHASE, PurchaseState, Step
+from foreseal.payments.ledger.states import PURCHASE, Finality, PurchaseState, TxStatus
 from foreseal.payments.ledger.tables import metadata
 from foreseal.payments.ledger.transitions import TRANSITIONS
 
@@ -31,7 +31,7 @@ purchases = Table(
     Column("transaction_hash", String(66)),
     Column("status_url", Text),
     Column("state", Word(PurchaseState), nullable=False),
-    Column("step", Word(Step), nullable=False),
+    Column("step", Word(TxStatus, Finality), nullable=False),
     Index("purchases_place", "state", "step"),
     Index("purchases_transaction", "transaction_hash"),
     info={TRANSITIONS: PURCHASE},
