@@ -8,21 +8,21 @@ from eth_account.signers.local import LocalAccount
 from eth_utils.address import to_checksum_address
 from sqlalchemy import Row, select
 
-from foreseal.payments.cancellations import Cancellations
-from foreseal.payments.captures import Captures
 from foreseal.payments.chain import Policy, RpcNode
 from foreseal.payments.chain.token import cancel_call
-from foreseal.payments.conservation import Balance, balance
+from foreseal.payments.disbursements.payouts import Payouts
+from foreseal.payments.disbursements.refunds import Refunds
 from foreseal.payments.ledger import Database, Ledger
 from foreseal.payments.ledger.tables import transfers
 from foreseal.payments.merchant import Merchant
-from foreseal.payments.orders import Orders, PermitTerms, Terms
-from foreseal.payments.payouts import Payouts
-from foreseal.payments.progress import Progress
-from foreseal.payments.refunds import Refunds
+from foreseal.payments.orders.authorizations import Orders, PermitTerms, Terms
+from foreseal.payments.orders.cancellations import Cancellations
+from foreseal.payments.orders.captures import Captures
+from foreseal.payments.orders.reconciler import Progress
 from foreseal.payments.sending import Fees, Intents, Sender
+from foreseal.payments.transfers.conservation import Balance, balance
+from foreseal.payments.transfers.watcher import Watch, Watcher
 from foreseal.payments.typed_data import Domain, Permit, ReceiveAuthorization
-from foreseal.payments.watching import Watch, Watcher
 from payments.fake.blocks import FakeChain
 from payments.fake.contracts import NAME, TOKEN, VERSION, call_data
 from payments.fake.node import Disturbed, FakeNode

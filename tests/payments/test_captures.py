@@ -2,13 +2,13 @@
 
 import pytest
 
-from foreseal.payments.cancellations import NotCancelable
-from foreseal.payments.captures import Captures, NotCapturable, Obstacle
 from foreseal.payments.chain import Policy, Reverted, Tier, Unanswered
 from foreseal.payments.crash_points import CrashPoint
 from foreseal.payments.ledger import Ledger, NotAllowed, TxStatus
 from foreseal.payments.merchant import Merchant
-from foreseal.payments.progress import NotExpired, Progress
+from foreseal.payments.orders.cancellations import NotCancelable
+from foreseal.payments.orders.captures import Captures, NotCapturable, Obstacle
+from foreseal.payments.orders.reconciler import NotExpired, Progress
 from foreseal.payments.sending import WrongChain
 from foreseal.payments.signatures import WrongSignature
 from foreseal.payments.typed_data import Domain

@@ -5,9 +5,9 @@ from collections.abc import Callable
 import pytest
 from sqlalchemy import Connection, delete, insert, update
 
-from foreseal.payments.conservation import Balance, Fault
 from foreseal.payments.ledger import Finality
 from foreseal.payments.ledger.tables import Reason, orders, refunds, suspense, transfers
+from foreseal.payments.transfers.conservation import Balance, Fault
 from payments.shop import Shop
 
 DAMAGE: dict[str, Callable[[Connection], object]] = {

@@ -7,7 +7,7 @@ import pytest
 
 from foreseal.payments.crash_points import CrashPoint, unwatched
 from foreseal.payments.ledger import DisbursementState, NotAllowed, OrderState
-from foreseal.payments.progress import NotExpired
+from foreseal.payments.orders.reconciler import NotExpired
 from payments.fake.contracts import PAYOUTS
 from payments.scan import canceled, paid, received
 from payments.shop import BUYER, BUYERS, SHOP, Killed, Make, Shop

@@ -5,8 +5,8 @@ import pytest
 from foreseal.payments.amounts import LARGEST
 from foreseal.payments.ledger import Duplicate, NotCovered, Unknown
 from foreseal.payments.ledger.identifiers import identifier
-from foreseal.payments.orders import memo
-from foreseal.payments.progress import NotExpired
+from foreseal.payments.orders.authorizations import memo
+from foreseal.payments.orders.reconciler import NotExpired
 from payments.scan import paid
 from payments.shop import BUYER, Shop
 

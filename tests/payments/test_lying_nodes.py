@@ -9,8 +9,8 @@ from sqlalchemy import select
 from foreseal.errors import RpcError
 from foreseal.payments.chain import Incomplete, Moving, Refused, Reverted
 from foreseal.payments.ledger.tables import attempts
-from foreseal.payments.orders import memo
-from foreseal.payments.watching import Watch, Watcher
+from foreseal.payments.orders.authorizations import memo
+from foreseal.payments.transfers.watcher import Watch, Watcher
 from payments.fake.blocks import decoded
 from payments.fake.contracts import selector, topic
 from payments.scan import paid, received

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreseal.payments.disbursing import Forbidden
+from foreseal.payments.disbursements.disbursements import Forbidden
+from foreseal.payments.disbursements.payouts import NotFunded, split
 from foreseal.payments.ledger import DisbursementState, Duplicate, Finality
-from foreseal.payments.payouts import NotFunded, split
 from payments.fake.contracts import PAYOUTS
 from payments.scan import paid
 from payments.shop import BUYERS, SHOP, Shop

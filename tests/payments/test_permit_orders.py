@@ -6,15 +6,15 @@ from typing import Any
 import pytest
 from eth_account.signers.local import LocalAccount
 
-from foreseal.payments.cancellations import NotCancelable
-from foreseal.payments.captures import Captures, NotCapturable, Obstacle
 from foreseal.payments.chain import Log, Policy, Receipt, Tier
 from foreseal.payments.chain.checkout import capture_call
 from foreseal.payments.chain.token import PAYMENT_CAPTURED, TRANSFERRED, USED, address_topic, transfers
 from foreseal.payments.ledger import Duplicate, NotAllowed, NotCovered
 from foreseal.payments.merchant import Merchant
-from foreseal.payments.orders import Orders, memo, permit
-from foreseal.payments.progress import NotExpired
+from foreseal.payments.orders.authorizations import Orders, memo, permit
+from foreseal.payments.orders.cancellations import NotCancelable
+from foreseal.payments.orders.captures import Captures, NotCapturable, Obstacle
+from foreseal.payments.orders.reconciler import NotExpired
 from foreseal.payments.signatures import WrongSignature
 from foreseal.payments.typed_data import Permit
 from payments.people import BUYER, BUYERS, CHECKOUT, SHOP

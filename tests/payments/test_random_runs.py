@@ -17,14 +17,14 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
-from foreseal.payments.cancellations import NotCancelable
-from foreseal.payments.captures import NotCapturable
 from foreseal.payments.chain import ChainError
-from foreseal.payments.conservation import asked
 from foreseal.payments.ledger import DisbursementState, Finality, LedgerError, NotAllowed, OrderState
-from foreseal.payments.orders import memo, message, permit
-from foreseal.payments.progress import IN_FLIGHT, NotExpired
+from foreseal.payments.orders.authorizations import memo, message, permit
+from foreseal.payments.orders.cancellations import NotCancelable
+from foreseal.payments.orders.captures import NotCapturable
+from foreseal.payments.orders.reconciler import IN_FLIGHT, NotExpired
 from foreseal.payments.sending import SendingError
+from foreseal.payments.transfers.conservation import asked
 from payments.fake.contracts import TOKEN, State, call_data
 from payments.real.node import on_a_node
 from payments.scan import canceled, paid, received

@@ -6,7 +6,8 @@ import pytest
 
 from foreseal.payments.chain import Reverted
 from foreseal.payments.crash_points import CrashPoint
-from foreseal.payments.disbursing import Forbidden
+from foreseal.payments.disbursements.disbursements import Forbidden
+from foreseal.payments.disbursements.refunds import NotRefundable, Refunds
 from foreseal.payments.ledger import (
     DisbursementState,
     Duplicate,
@@ -17,7 +18,6 @@ from foreseal.payments.ledger import (
     TxStatus,
     Unknown,
 )
-from foreseal.payments.refunds import NotRefundable, Refunds
 from payments.scan import paid
 from payments.shop import BUYER, SHOP, Make, Shop
 

@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from foreseal.payments.cancellations import NotCancelable
-from foreseal.payments.captures import NotCapturable
 from foreseal.payments.chain import ChainError
 from foreseal.payments.ledger import LedgerError, OrderState
-from foreseal.payments.progress import NotExpired
+from foreseal.payments.orders.cancellations import NotCancelable
+from foreseal.payments.orders.captures import NotCapturable
+from foreseal.payments.orders.reconciler import NotExpired
 from foreseal.payments.sending import SendingError
 from payments.fake.node import FakeNode
 from payments.scan import paid, received

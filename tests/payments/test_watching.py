@@ -5,15 +5,15 @@ import contextlib
 import pytest
 from sqlalchemy import select
 
-from foreseal.payments.captures import call_of
 from foreseal.payments.chain import FinalityBroken, Moving, Policy, Tier, Unanswered
 from foreseal.payments.crash_points import CrashPoint
-from foreseal.payments.evidence import windows
 from foreseal.payments.ledger import Ledger, Overtaken
 from foreseal.payments.ledger.tables import cursors, suspense
-from foreseal.payments.orders import memo
-from foreseal.payments.progress import Progress
-from foreseal.payments.watching import Watch, Watcher
+from foreseal.payments.orders.authorizations import memo
+from foreseal.payments.orders.captures import call_of
+from foreseal.payments.orders.reconciler import Progress
+from foreseal.payments.transfers.evidence import windows
+from foreseal.payments.transfers.watcher import Watch, Watcher
 from payments.scan import received
 from payments.shop import ADDRESS, BUYERS, SHOP, Killed, Make, Shop
 

@@ -15,9 +15,9 @@ from foreseal.payments.configuration import Configuration
 from foreseal.payments.ledger import Database, Ledger
 from foreseal.payments.repeating import Repeating
 from foreseal.payments.sending import Intents, Sender
-from foreseal.payments.x402.facilitator import Bounds, Facilitator
-from foreseal.payments.x402.facilitator_app import facilitator_app
-from foreseal.payments.x402.settlements import Patience, Settlements
+from foreseal.payments.x402.facilitator.app import facilitator_app
+from foreseal.payments.x402.facilitator.facilitator import Bounds, Facilitator
+from foreseal.payments.x402.facilitator.settlements import Patience, Settlements
 
 
 @click.command("facilitator")

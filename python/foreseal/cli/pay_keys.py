@@ -11,9 +11,9 @@ from sqlalchemy import Connection
 
 from foreseal.cli.pay_check import configured, opening, read_configuration
 from foreseal.cli.shown import moment, print_table
+from foreseal.payments.api import api_keys
+from foreseal.payments.api.tables import Role
 from foreseal.payments.ledger import Database, Unknown
-from foreseal.payments.service import api_keys
-from foreseal.payments.service.tables import Role
 
 _HEADS = ("id", "name", "role", "created", "state")
 

@@ -11,7 +11,8 @@ import click
 import uvloop
 
 from foreseal.cli.pay_check import configured, opening, read_configuration
-from foreseal.payments.service import Backend, Service
+from foreseal.payments.api.backend import Backend
+from foreseal.payments.workers.service import Service
 from foreseal.server import interpreter
 from foreseal.server.listener import Listener
 from foreseal.server.listening import reserve

@@ -16,8 +16,8 @@ from foreseal.client import Client
 from foreseal.payments.chain import ChainError, Node, RpcNode
 from foreseal.payments.ledger import Database, Ledger, LedgerError
 from foreseal.payments.typed_data import address
-from foreseal.payments.x402.buying.purchases import Purchases
-from foreseal.payments.x402.buying.reconciliation import Reconciliation, Totals, totals
+from foreseal.payments.x402.buyer.purchases import Purchases
+from foreseal.payments.x402.buyer.reconciliation import Reconciliation, Totals, totals
 
 _HEADINGS = ("day", "session", "network", "token", "spent", "reserved", "given back", "purchases")
 _TEXTS = 4

@@ -10,20 +10,20 @@ from typing import Any
 from eth_account import Account
 
 from foreseal.client import Client
-from foreseal.payments.cancellations import Cancellations
-from foreseal.payments.captures import Captures
 from foreseal.payments.chain import Moving, Policy, RpcNode, Unanswered
 from foreseal.payments.contracts.development import CHECKOUT, NAME, PAYOUTS, TOKEN, VERSION
 from foreseal.payments.crash_points import CrashPoint
+from foreseal.payments.disbursements.payouts import Payouts
+from foreseal.payments.disbursements.refunds import Refunds
 from foreseal.payments.ledger import Database, DisbursementState, Duplicate, Finality, Ledger, NotAllowed, OrderState
 from foreseal.payments.merchant import Merchant
-from foreseal.payments.orders import Orders, PermitTerms, Terms, message
-from foreseal.payments.payouts import Payouts
-from foreseal.payments.progress import NotExpired, Progress
-from foreseal.payments.refunds import Refunds
+from foreseal.payments.orders.authorizations import Orders, PermitTerms, Terms, message
+from foreseal.payments.orders.cancellations import Cancellations
+from foreseal.payments.orders.captures import Captures
+from foreseal.payments.orders.reconciler import NotExpired, Progress
 from foreseal.payments.sending import Fees, Intents, Sender, building
+from foreseal.payments.transfers.watcher import Watch, Watcher
 from foreseal.payments.typed_data import Domain, random_nonce
-from foreseal.payments.watching import Watch, Watcher
 
 LIMIT = 200
 """Maximum number of rounds; a run that is not complete by then has failed."""

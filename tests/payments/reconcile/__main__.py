@@ -11,9 +11,9 @@ from pathlib import Path
 
 from campaigns import conclude, options, show
 from live import live_node
+from payments.api.serving import api_key, configure, serving
 from payments.postgresql import programs, server
 from payments.reconcile.campaign import Campaign, Summary
-from payments.service.serving import api_key, configure, serving
 
 POLICY = """[policy]
 refundable = "confirmed"

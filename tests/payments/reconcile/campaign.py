@@ -26,8 +26,8 @@ from live.blocks import wait_for
 from live.process import LiveNode
 from live.rpc import Rpc
 from live.sending import Sender
+from payments.api.serving import MERCHANT, Serving, Shopper, signature
 from payments.reconcile.scan import scan
-from payments.service.serving import MERCHANT, Serving, Shopper, signature
 
 KINDS = ["captured"] * 14 + ["part refunded", "refunded", "voided", "under", "unmatched", "late"]
 THREADS = 12

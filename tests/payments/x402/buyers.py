@@ -7,9 +7,9 @@ import httpx
 from sqlalchemy import Row, select
 
 from foreseal.payments.ledger import Database, Ledger, entries
-from foreseal.payments.x402.buying import Asset, Buyer, Caps, PayingTransport, Policy, Purchases
-from foreseal.payments.x402.buying.purchases import counted
-from foreseal.payments.x402.buying.tables import budgets, purchases
+from foreseal.payments.x402.buyer import Asset, Buyer, Caps, PayingTransport, Policy, Purchases
+from foreseal.payments.x402.buyer.purchases import counted
+from foreseal.payments.x402.buyer.tables import budgets, purchases
 from payments.shop import BUYER
 from payments.x402.seller_double import NETWORK, TOKEN, Seller
 

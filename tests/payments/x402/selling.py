@@ -20,11 +20,11 @@ from x402.http.utils import (
 )
 from x402.schemas import PaymentPayload, PaymentRequirements, SettleResponse
 
-from foreseal.payments.x402.facilitator import InProcess
-from foreseal.payments.x402.middleware import PaidRoutes
-from foreseal.payments.x402.offers import Shop
-from foreseal.payments.x402.prices import Price, Scheme, Way
-from foreseal.payments.x402.seller import Seller
+from foreseal.payments.x402.facilitator.facilitator import InProcess
+from foreseal.payments.x402.seller.middleware import PaidRoutes
+from foreseal.payments.x402.seller.offers import Shop
+from foreseal.payments.x402.seller.prices import Price, Scheme, Way
+from foreseal.payments.x402.seller.seller import Seller
 from payments.x402.paying import pay
 from payments.x402.world import AUTHORIZER, DOMAIN, SHOP, World
 

@@ -21,12 +21,12 @@ from foreseal.client import Client
 from foreseal.payments.chain import Policy, RpcNode
 from foreseal.payments.ledger import Database, Ledger
 from foreseal.payments.sending import Intents, Sender
-from foreseal.payments.x402.facilitator import Facilitator, InProcess
-from foreseal.payments.x402.middleware import PaidRoutes
-from foreseal.payments.x402.offers import Shop
-from foreseal.payments.x402.prices import Price, Scheme, Way
-from foreseal.payments.x402.seller import Seller
-from foreseal.payments.x402.settlements import Settlements
+from foreseal.payments.x402.facilitator.facilitator import Facilitator, InProcess
+from foreseal.payments.x402.facilitator.settlements import Settlements
+from foreseal.payments.x402.seller.middleware import PaidRoutes
+from foreseal.payments.x402.seller.offers import Shop
+from foreseal.payments.x402.seller.prices import Price, Scheme, Way
+from foreseal.payments.x402.seller.seller import Seller
 from foreseal.server.listener import Listener
 from foreseal.server.listening import reserve
 from payments.x402.world import CHAIN_ID, DOMAIN, FACILITATOR, SHOP

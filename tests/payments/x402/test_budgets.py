@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from x402.mechanisms.evm.batch_settlement.client.storage import BatchSettlementClientContext
 
 from foreseal.payments.ledger import Finality, NotAllowed, PurchaseState, Trigger, Unknown
-from foreseal.payments.x402.buying import OutcomeUnknown, PaymentRefused
-from foreseal.payments.x402.buying.channels import Channels
-from foreseal.payments.x402.buying.policy import Offer
-from foreseal.payments.x402.buying.purchases import Intent, Outcome
+from foreseal.payments.x402.buyer import OutcomeUnknown, PaymentRefused
+from foreseal.payments.x402.buyer.channels import Channels
+from foreseal.payments.x402.buyer.policy import Offer
+from foreseal.payments.x402.buyer.purchases import Intent, Outcome
 from foreseal.payments.x402.identities import Payment, PaymentKey
 from payments.shop import BUYER
 from payments.x402.buyers import Buyers, policy
@@ -123,7 +123,7 @@ def check(buyers: Buyers) -> None:
 _PROCESS = """
 import sys
 from foreseal.payments.ledger import Database, Ledger
-from foreseal.payments.x402.buying import PaymentRefused, Purchases
+from foreseal.payments.x402.buyer import PaymentRefused, Purchases
 from payments.x402.test_budgets import intent, offer
 purchases = Purchases(Ledger(Database(sys.argv[1]), lambda: 1_700_000_000))
 print("ready", flush=True)

@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from foreseal.payments.ledger import Finality, PurchaseState, Trigger, TxStatus
-from foreseal.payments.x402.buying import (
+from foreseal.payments.x402.buyer import (
     PURCHASE,
     Asset,
     Caps,
@@ -20,7 +20,7 @@ from foreseal.payments.x402.buying import (
     Wanted,
     Word,
 )
-from foreseal.payments.x402.buying.reconciliation import Reconciliation
+from foreseal.payments.x402.buyer.reconciliation import Reconciliation
 from payments.shop import BUYERS
 from payments.x402.buyers import NOON, Buyers, policy
 from payments.x402.seller_double import HASH, NETWORK, PAYEE, Seller, paid, refused, required, settled, terms

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from foreseal.payments.x402.facilitator import Bounds, Facilitator
+from foreseal.payments.x402.facilitator.facilitator import Bounds, Facilitator
 from foreseal.payments.x402.identities import settled
 from foreseal.payments.x402.proof import Fate
 from payments.x402.paying import by_hand, demand, over_permit2, pay

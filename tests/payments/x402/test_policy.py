@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from foreseal.payments.ledger import Ledger
-from foreseal.payments.x402.buying import Asset, Buyer, Caps, PaymentRefused, Policy, Purchases
+from foreseal.payments.x402.buyer import Asset, Buyer, Caps, PaymentRefused, Policy, Purchases
 from payments.shop import BUYER
 from payments.x402.buyers import USDC, policy
 from payments.x402.seller_double import NETWORK, PAYEE, TOKEN, terms

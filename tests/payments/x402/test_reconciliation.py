@@ -13,9 +13,9 @@ from foreseal.cli.pay import pay_group
 from foreseal.payments.chain import Unanswered
 from foreseal.payments.ledger import Finality, PurchaseState, Trigger, TxStatus
 from foreseal.payments.typed_data import Cancellation
-from foreseal.payments.x402.buying import AsyncPayingTransport, PaymentRefused, Word
-from foreseal.payments.x402.buying.purchases import Intent
-from foreseal.payments.x402.buying.reconciliation import Reconciliation, payment_key, totals
+from foreseal.payments.x402.buyer import AsyncPayingTransport, PaymentRefused, Word
+from foreseal.payments.x402.buyer.purchases import Intent
+from foreseal.payments.x402.buyer.reconciliation import Reconciliation, payment_key, totals
 from payments.x402.buyers import USDC, Buyers, policy
 from payments.x402.paying import demand, over_permit2
 from payments.x402.seller_double import Answer, Seller, refused, settled

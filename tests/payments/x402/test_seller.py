@@ -7,7 +7,7 @@ import httpx
 import pytest
 from fastapi import FastAPI, Request
 
-from foreseal.payments.x402.middleware import PaidRoutes
+from foreseal.payments.x402.seller.middleware import PaidRoutes
 from payments.x402.paying import pay, stock_client
 from payments.x402.selling import ORIGIN, Selling, asked, settlement, signed
 from payments.x402.world import BUYERS, FACILITATOR, SHOP, World

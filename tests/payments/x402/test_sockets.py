@@ -13,8 +13,8 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from foreseal.payments.ledger import PurchaseState
-from foreseal.payments.x402.buying import PayingTransport
-from foreseal.payments.x402.buying.adapters import PayingAdapter
+from foreseal.payments.x402.buyer import PayingTransport
+from foreseal.payments.x402.buyer.adapters import PayingAdapter
 from payments.x402.buyers import Buyers
 from payments.x402.pairings.serving import serving
 from payments.x402.seller_double import required, settled

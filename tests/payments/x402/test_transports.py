@@ -15,7 +15,7 @@ from urllib3.connection import HTTPConnection
 from urllib3.exceptions import MaxRetryError, NewConnectionError, ProtocolError
 
 from foreseal.payments.ledger import PurchaseState
-from foreseal.payments.x402.buying import (
+from foreseal.payments.x402.buyer import (
     AsyncPayingTransport,
     Buyer,
     OutcomeUnknown,
@@ -24,7 +24,7 @@ from foreseal.payments.x402.buying import (
     Policy,
     Rule,
 )
-from foreseal.payments.x402.buying.adapters import PayingAdapter
+from foreseal.payments.x402.buyer.adapters import PayingAdapter
 from payments.x402.buyers import Buyers, policy
 from payments.x402.seller_double import PAYEE, Seller, paid, required, terms
 

@@ -18,8 +18,8 @@ from foreseal.payments.contracts import TokenGenesis, TokenSetup, addresses, tok
 from foreseal.payments.ledger import Database, Ledger
 from foreseal.payments.sending import Fees, Intents, Sender
 from foreseal.payments.typed_data import Domain
-from foreseal.payments.x402.facilitator import Facilitator
-from foreseal.payments.x402.settlements import Patience, Settlements
+from foreseal.payments.x402.facilitator.facilitator import Facilitator
+from foreseal.payments.x402.facilitator.settlements import Patience, Settlements
 from live import LiveNode, live_node, wait_for
 from live.blocks import pending_number
 

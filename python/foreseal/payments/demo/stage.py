@@ -7,20 +7,20 @@ from typing import TypeVar
 from eth_account.signers.local import LocalAccount
 from eth_utils.address import to_checksum_address
 
-from foreseal.payments.cancellations import Cancellations
-from foreseal.payments.captures import Captures
 from foreseal.payments.chain import ChainError, Policy, RpcNode, Token, Unanswered
 from foreseal.payments.chain.rpc import Requests
 from foreseal.payments.contracts.development import CHECKOUT, FUNDS, NAME, TOKEN, VERSION, Development
 from foreseal.payments.crash_points import CrashPoint
+from foreseal.payments.disbursements.refunds import Refunds
 from foreseal.payments.ledger import Database, Ledger
 from foreseal.payments.merchant import Merchant
-from foreseal.payments.orders import Orders
-from foreseal.payments.progress import Progress
-from foreseal.payments.refunds import Refunds
+from foreseal.payments.orders.authorizations import Orders
+from foreseal.payments.orders.cancellations import Cancellations
+from foreseal.payments.orders.captures import Captures
+from foreseal.payments.orders.reconciler import Progress
 from foreseal.payments.sending import Intents, Sender, building
+from foreseal.payments.transfers.watcher import Watch, Watcher
 from foreseal.payments.typed_data import Domain, Message
-from foreseal.payments.watching import Watch, Watcher
 
 T = TypeVar("T")
 # Selector of the checkout's merchant().

@@ -6,13 +6,13 @@ from contextlib import suppress
 from typing import Any
 
 from foreseal.payments.amounts import tokens
-from foreseal.payments.captures import NotCapturable
 from foreseal.payments.chain import Reverted
 from foreseal.payments.chain.token import receive_call
-from foreseal.payments.conservation import balance
 from foreseal.payments.demo.stage import Stage
 from foreseal.payments.ledger import DisbursementState, Finality, NotAllowed, NotCovered, OrderState, Step, TxStatus
-from foreseal.payments.orders import PermitTerms, Terms, authorization, message
+from foreseal.payments.orders.authorizations import PermitTerms, Terms, authorization, message
+from foreseal.payments.orders.captures import NotCapturable
+from foreseal.payments.transfers.conservation import balance
 from foreseal.payments.typed_data import random_nonce
 
 HOUR = 3_600

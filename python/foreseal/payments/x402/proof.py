@@ -13,7 +13,7 @@ from eth_abi.abi import decode, encode
 from foreseal.payments.chain import Block, Head, Node, Receipt, Token
 from foreseal.payments.chain.token import canceled, transfers
 from foreseal.payments.contracts.addresses import BATCH_SETTLEMENT, PERMIT2
-from foreseal.payments.evidence import WIDEST, consumption
+from foreseal.payments.transfers.evidence import WIDEST, consumption
 from foreseal.payments.x402.identities import PaymentKey
 
 # Selector of Permit2's nonceBitmap(address,uint256).

@@ -24,9 +24,9 @@ from foreseal.client import Client
 from foreseal.payments.chain import Policy, RpcNode
 from foreseal.payments.ledger import Database, Ledger
 from foreseal.payments.sending import Fees, Intents, Sender
-from foreseal.payments.x402.facilitator import Facilitator
-from foreseal.payments.x402.facilitator_app import facilitator_app
-from foreseal.payments.x402.settlements import Settlements
+from foreseal.payments.x402.facilitator.app import facilitator_app
+from foreseal.payments.x402.facilitator.facilitator import Facilitator
+from foreseal.payments.x402.facilitator.settlements import Settlements
 from payments.x402.pairings.serving import serving
 from payments.x402.world import CHAIN_ID, FACILITATOR, NETWORK, OTHER_FACILITATOR, World
 

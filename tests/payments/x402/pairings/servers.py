@@ -25,10 +25,10 @@ from x402.mechanisms.evm.upto import UptoEvmServerScheme
 from foreseal.client import Client
 from foreseal.payments.chain import RpcNode
 from foreseal.payments.ledger import Database, Ledger
-from foreseal.payments.x402.middleware import PaidRoutes
-from foreseal.payments.x402.offers import Shop
-from foreseal.payments.x402.prices import Price, Scheme, Way
-from foreseal.payments.x402.seller import Seller
+from foreseal.payments.x402.seller.middleware import PaidRoutes
+from foreseal.payments.x402.seller.offers import Shop
+from foreseal.payments.x402.seller.prices import Price, Scheme, Way
+from foreseal.payments.x402.seller.seller import Seller
 from npm import find_node, install
 from payments.x402.pairings.prices import ALL, BROKEN, HERE, as_json
 from payments.x402.pairings.serving import serving

@@ -9,8 +9,8 @@ from x402.mechanisms.evm.signers import EthAccountSignerWithRPC
 
 from foreseal.payments.contracts.addresses import BATCH_SETTLEMENT
 from foreseal.payments.ledger import PurchaseState
-from foreseal.payments.x402.buying import OutcomeUnknown, PayingTransport, PaymentRefused, Rule
-from foreseal.payments.x402.buying.reconciliation import Reconciliation
+from foreseal.payments.x402.buyer import OutcomeUnknown, PayingTransport, PaymentRefused, Rule
+from foreseal.payments.x402.buyer.reconciliation import Reconciliation
 from payments.x402.buyers import Buyers, policy
 from payments.x402.pairings.facilitators import FACILITATORS
 from payments.x402.pairings.prices import CHANNEL

@@ -17,7 +17,7 @@ from x402.mechanisms.evm.signers import EthAccountSignerWithRPC
 
 from foreseal.payments.contracts.addresses import BATCH_SETTLEMENT
 from foreseal.payments.ledger import Finality, PurchaseState
-from foreseal.payments.x402.buying import PayingTransport
+from foreseal.payments.x402.buyer import PayingTransport
 from payments.x402.buyers import Buyers, policy
 from payments.x402.pairings.clients import CLIENTS, FORMS
 from payments.x402.pairings.facilitators import FACILITATORS

@@ -1,0 +1,56 @@
+"""The ASGI application: routes, and errors in one format."""
+
+import logging
+from collections.abc import Awaitable, Callable
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route as Endpoint
+
+from foreseal.payments.api.backend import Backend
+from foreseal.payments.api.errors import ApiError
+from foreseal.payments.api.idempotency import Requests
+from foreseal.payments.api.route import Desk, Route, refusal
+from foreseal.payments.api.routes import ROUTES
+from foreseal.payments.api.routes.general import Health, general_routes
+
+log = logging.getLogger(__name__)
+
+Changed = Callable[[], None]
+
+
+def application(backend: Backend, requests: Requests, health: Health, changed: Changed) -> Starlette:
+    """Return the merchant's HTTP service. `changed` is called after a request that may have changed state."""
+    desk = Desk(backend, requests)
+    routes = (*ROUTES, *general_routes(health, ROUTES))
+    return Starlette(
+        routes=[_endpoint(desk, route, changed) for route in routes],
+        exception_handlers={HTTPException: _no_route, Exception: _failed},
+    )
+
+
+def _endpoint(desk: Desk, route: Route, changed: Changed) -> Endpoint:
+    async def answer(request: Request) -> Response:
+        response = await desk.answer(route, request)
+        if route.claims:
+            changed()
+        return response
+
+    found: Callable[[Request], Awaitable[Response]] = answer
+    return Endpoint(route.path, found, methods=[route.method])
+
+
+def _no_route(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    if error.status_code == 405:
+        allowed = (error.headers or {}).get("Allow", "")
+        told = f"{request.method} is not for {request.url.path}"
+        return refusal(ApiError(405, "method_not_allowed", told, Allow=allowed))
+    return refusal(ApiError(error.status_code, "no_such_path", f"there is no {request.url.path}"))
+
+
+def _failed(request: Request, error: Exception) -> Response:
+    log.error("a request failed", extra={"path": request.url.path}, exc_info=error)
+    return refusal(ApiError(500, "internal", "the service failed; the same request may be sent again"))

@@ -1,0 +1,138 @@
+"""All components of a merchant, built from the configuration."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Self
+
+from foreseal.client import Client
+from foreseal.payments.api import tables
+from foreseal.payments.chain import Batches, Node, RpcNode, Token, Wish, ahead, forbidden
+from foreseal.payments.configuration import Configuration, TokenSection
+from foreseal.payments.crash_points import Passed, unwatched
+from foreseal.payments.disbursements.payouts import Payouts
+from foreseal.payments.disbursements.refunds import Refunds
+from foreseal.payments.ledger import Database, Ledger
+from foreseal.payments.merchant import Merchant
+from foreseal.payments.orders.authorizations import Orders
+from foreseal.payments.orders.cancellations import Cancellations
+from foreseal.payments.orders.captures import Captures, call_of, parts_of
+from foreseal.payments.orders.reconciler import Progress
+from foreseal.payments.sending import Intents, Sender
+from foreseal.payments.transfers.evidence import is_used
+from foreseal.payments.transfers.watcher import Watch
+
+# Imported for its tables: `Database` creates the tables that are registered.
+assert tables.api_keys is not None
+
+Clock = Callable[[], float]
+
+
+@dataclass(frozen=True, slots=True)
+class Backend:
+    """Components behind the HTTP service and the worker."""
+
+    configuration: Configuration
+    token: TokenSection
+    clock: Clock
+    """Seconds since 1970."""
+    database: Database
+    ledger: Ledger
+    client: Batches
+    node: Node
+    sender: Sender
+    merchant: Merchant
+    orders: Orders
+    captures: Captures
+    cancellations: Cancellations
+    progress: Progress
+    refunds: Refunds
+    payouts: Payouts
+    watch: Watch
+
+    @classmethod
+    def open(
+        cls,
+        configuration: Configuration,
+        environment: Mapping[str, str],
+        clock: Clock,
+        client: Batches | None = None,
+        passed: Passed = unwatched,
+    ) -> Self:
+        """Open the database. The node is not contacted yet.
+
+        `client` replaces the client of the configured node. Raises `ConfigurationError`, `SecretError`, `WrongSchema`
+        and the database's errors.
+        """
+        token = configuration.need(configuration.token, "token")
+        account = configuration.need(configuration.payee, "payee").secret().account(environment)
+        policy, chain_id = configuration.policy, configuration.node.chain_id
+        database = Database(configuration.database.url)
+        ledger = Ledger(database, lambda: int(clock()), passed)
+        merchant = Merchant(
+            token.domain(chain_id),
+            account.address,
+            policy.margin_seconds,
+            policy.refundable,
+            configuration.serve.checkout,
+        )
+        client = client or Client(configuration.node.url)
+        node = RpcNode(client)
+        sender = Sender(ledger, node, Intents(chain_id, account), policy.policy(), policy.fees())
+        watch = Watch(chain_id, token.address, merchant.payee, token.start_block, policy.policy())
+        return cls(
+            configuration,
+            token,
+            clock,
+            database,
+            ledger,
+            client,
+            node,
+            sender,
+            merchant,
+            Orders(ledger, node, merchant),
+            Captures(ledger, sender, merchant),
+            Cancellations(ledger, sender, merchant),
+            Progress(ledger, sender, merchant),
+            Refunds(ledger, sender, merchant),
+            Payouts(ledger, sender, merchant),
+            watch,
+        )
+
+    def drafting(self, payer: str) -> tuple[Orders, Node]:
+        """Return orders and a node that has prefetched the queries for a new order of this payer."""
+        node = self.ahead(
+            [
+                lambda node: node.head("pending"),
+                lambda node: node.head("latest"),
+                lambda node: node.head("finalized"),
+                lambda node: Token(node, self.merchant.domain.contract).permit_nonce(payer, "pending"),
+            ]
+        )
+        return Orders(self.ledger, node, self.merchant), node
+
+    def capturing(self, id: str, amount: int | None) -> Captures:
+        """Return captures whose node has prefetched the queries for a capture of this order. Raises `Unknown`."""
+        order, account = self.orders.get(id), self.sender.account.address
+        wishes: list[Wish] = [
+            lambda node: node.chain_id(),
+            lambda node: node.head("pending"),
+            lambda node: node.code(order.payer, "pending"),
+            lambda node: node.priority_fee(),
+            lambda node: node.transaction_count(account, "pending"),
+            lambda node: Token(node, order.token).domain_separator("pending"),
+            lambda node: is_used(node, order, "pending"),
+            lambda node: Token(node, order.token).paused("pending"),
+            lambda node: forbidden(Token(node, order.token), parts_of(order), "pending"),
+            lambda node: Token(node, order.token).balance(order.payer, "pending"),
+        ]
+        if order.signature is not None:
+            wishes.append(lambda node: node.estimate_gas(account, *call_of(order, amount), "pending"))
+        return Captures(self.ledger, self.sender.at(self.ahead(wishes)), self.merchant)
+
+    def ahead(self, wishes: Sequence[Wish]) -> Node:
+        """Return a node for one operation, with these queries prefetched."""
+        return ahead(self.client, wishes)
+
+    def close(self) -> None:
+        """Close the database."""
+        self.database.close()

@@ -1,0 +1,94 @@
+"""Error responses of the service: one format, from one table.
+
+```json
+{"error": {"code": "not_capturable", "message": "for people", "argument": null, "reason": "token_paused"}}
+```
+
+`argument` names the field, parameter or header at fault, or is null. `reason` is the obstacle to a capture, or null.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import TimeoutError as NoConnection
+
+from foreseal.payments.chain import ChainError, Moving, Refused, Reverted, Unanswered
+from foreseal.payments.disbursements.disbursements import Forbidden
+from foreseal.payments.disbursements.payouts import NotFunded
+from foreseal.payments.disbursements.refunds import NotRefundable
+from foreseal.payments.ledger import Duplicate, NotAllowed, NotCovered, Overtaken, Unknown
+from foreseal.payments.orders.cancellations import NotCancelable
+from foreseal.payments.orders.captures import NotCapturable
+from foreseal.payments.sending import FeeTooHigh, SendingError, StillOpen
+from foreseal.payments.signatures import WrongSignature
+
+
+class ApiError(Exception):
+    """An error response."""
+
+    def __init__(self, status: int, code: str, message: str, argument: str | None = None, **headers: str) -> None:
+        super().__init__(status, code, message, argument)
+        self.status = status
+        self.code = code
+        self.message = message
+        self.argument = argument
+        self.reason: str | None = None
+        self.headers = {name.replace("_", "-"): value for name, value in headers.items()}
+
+    def body(self) -> dict[str, Any]:
+        """Return the JSON body."""
+        return {"error": {"code": self.code, "message": self.message, "argument": self.argument, "reason": self.reason}}
+
+    @property
+    def passing(self) -> bool:
+        """True if the same request may succeed later, so that its response is not stored."""
+        return self.status >= 500
+
+
+@dataclass(frozen=True, slots=True)
+class _Meaning:
+    kind: type[Exception]
+    status: int
+    code: str
+    argument: str | None = None
+
+
+# The first match applies.
+_MEANINGS = (
+    _Meaning(Unknown, 404, "not_found", "id"),
+    _Meaning(Duplicate, 409, "duplicate", "id"),
+    _Meaning(NotAllowed, 409, "not_allowed"),
+    _Meaning(Overtaken, 503, "concurrent_update"),
+    _Meaning(NotRefundable, 409, "not_refundable"),
+    _Meaning(NotCovered, 409, "not_covered", "amount"),
+    _Meaning(Forbidden, 409, "account_forbidden"),
+    _Meaning(NotFunded, 409, "not_funded"),
+    _Meaning(NotCapturable, 409, "not_capturable"),
+    _Meaning(NotCancelable, 409, "not_cancelable"),
+    _Meaning(WrongSignature, 422, "invalid_signature", "signature"),
+    _Meaning(StillOpen, 409, "still_open"),
+    _Meaning(FeeTooHigh, 503, "fee_too_high"),
+    _Meaning(SendingError, 503, "transaction_not_sent"),
+    _Meaning(Reverted, 409, "would_revert"),
+    _Meaning(Moving, 503, "chain_reorganized"),
+    _Meaning(Unanswered, 503, "node_unreachable"),
+    _Meaning(Refused, 502, "node_rejected"),
+    _Meaning(ChainError, 502, "node_error"),
+    _Meaning(OperationalError, 503, "database_unavailable"),
+    _Meaning(NoConnection, 503, "database_unavailable"),
+)
+KNOWN = tuple(meaning.kind for meaning in _MEANINGS)
+"""Library exceptions that `explained` handles."""
+CODES = tuple(sorted({meaning.code for meaning in _MEANINGS}))
+
+
+def explained(error: Exception) -> ApiError:
+    """Return the response for a library exception."""
+    meaning = next(meaning for meaning in _MEANINGS if isinstance(error, meaning.kind))
+    # A database's own message may contain its URL and the statement.
+    message = "the database does not answer" if meaning.code == "database_unavailable" else str(error)
+    found = ApiError(meaning.status, meaning.code, message, meaning.argument)
+    if isinstance(error, NotCapturable):
+        found.reason = error.obstacle.value
+    return found

@@ -1,0 +1,176 @@
+"""Fields of request bodies and query parameters: parsers and JSON Schema."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from foreseal.payments.amounts import checked
+from foreseal.payments.api.errors import ApiError
+from foreseal.payments.ledger.identifiers import is_storable
+from foreseal.payments.typed_data import address, word
+
+_DIGITS = re.compile(r"0|[1-9][0-9]{0,77}")
+_HEX = re.compile(r"0x(?:[0-9a-fA-F]{2})*")
+_NAME = re.compile(r"[!-~](?:[ -~]{0,198}[!-~])?")
+# Maximum bytes of a signature; contract wallets produce long ones.
+_LONGEST_SIGNATURE = 8_192
+LARGEST_TIME = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A type of values."""
+
+    read: Callable[[Any], Any]
+    """Parser of a JSON or query value. Raises ValueError and TypeError that describe the problem."""
+    schema: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A field of a body or a query parameter. An optional one is None if absent."""
+
+    name: str
+    kind: Kind
+    meaning: str
+    required: bool = False
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} is no text")
+    return value
+
+
+def _amount(value: Any) -> int:
+    if not isinstance(value, str):
+        kind = type(value).__name__
+        raise TypeError(f"{value!r} is a {kind}: amounts are texts of whole smallest units, as in '1250000'")
+    if _DIGITS.fullmatch(value) is None:
+        raise ValueError(f"{value!r} is no whole number of smallest units")
+    return checked(int(value))
+
+
+def _id(value: Any) -> str:
+    if _NAME.fullmatch(_text(value)) is None:
+        raise ValueError(f"{value!r} is no id: 1 to 200 characters of ASCII that can be printed")
+    if "/" in value:
+        raise ValueError(f"{value!r} has a slash, which would be part of a path")
+    return str(value)
+
+
+def _hex(value: Any) -> bytes:
+    if _HEX.fullmatch(_text(value)) is None:
+        raise ValueError(f"{value[:80]!r} is no 0x hex")
+    if len(value) > 2 + 2 * _LONGEST_SIGNATURE:
+        raise ValueError(f"it has more than {_LONGEST_SIGNATURE} bytes")
+    return bytes.fromhex(value[2:])
+
+
+def whole(least: int, most: int) -> Kind:
+    """Return the kind of an integer; in a query, its decimal digits."""
+
+    def read(value: Any) -> int:
+        if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 20:
+            value = int(value)
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise TypeError(f"{value!r} is no whole number")
+        if not least <= value <= most:
+            raise ValueError(f"{value} is not between {least} and {most}")
+        return value
+
+    return Kind(read, {"type": "integer", "minimum": least, "maximum": most})
+
+
+def one_of(words: Sequence[str]) -> Kind:
+    """Return the kind of a fixed set of strings."""
+
+    def read(value: Any) -> str:
+        if value not in words:
+            raise ValueError(f"{value!r} is none of {', '.join(words)}")
+        return str(value)
+
+    return Kind(read, {"type": "string", "enum": list(words)})
+
+
+def short(most: int) -> Kind:
+    """Return the kind of a string with at most `most` characters."""
+
+    def read(value: Any) -> str:
+        if len(_text(value)) > most:
+            raise ValueError(f"it has more than {most} characters")
+        if not is_storable(value):
+            raise ValueError("it has a NUL or a lone surrogate")
+        return str(value)
+
+    return Kind(read, {"type": "string", "maxLength": most})
+
+
+def listed(fields: Sequence[Field], most: int) -> Kind:
+    """Return the kind of a list of objects."""
+
+    def read(value: Any) -> list[dict[str, Any]]:
+        if not isinstance(value, list) or not 1 <= len(value) <= most:
+            raise ValueError(f"it is no list of 1 to {most} objects")
+        return [values(fields, each, f"[{number}].") for number, each in enumerate(value)]
+
+    return Kind(read, {"type": "array", "minItems": 1, "maxItems": most, "items": schema_of(fields)})
+
+
+AMOUNT = Kind(_amount, {"type": "string", "pattern": "^(0|[1-9][0-9]{0,77})$"})
+ADDRESS = Kind(lambda value: address(_text(value), "address"), {"type": "string", "pattern": "^0x[0-9a-fA-F]{40}$"})
+WORD = Kind(lambda value: word(_text(value), "value"), {"type": "string", "pattern": "^(0x)?[0-9a-fA-F]{64}$"})
+HEX = Kind(_hex, {"type": "string", "pattern": "^0x([0-9a-fA-F]{2})*$"})
+ID = Kind(_id, {"type": "string", "minLength": 1, "maxLength": 200})
+TIME = whole(0, LARGEST_TIME)
+TEXT = short(500)
+
+
+def values(fields: Sequence[Field], given: Any, place: str = "") -> dict[str, Any]:
+    """Return the values of an object by name. Raises `ApiError` 400 with the field at fault."""
+    if not isinstance(given, Mapping):
+        raise ApiError(400, "invalid_body", f"{given!r} is no object", place.rstrip(".") or None)
+    known = {field.name: field for field in fields}
+    for name in given:
+        if name not in known:
+            told = f"{place}{name}: there is no such field, there are {', '.join(known) or 'none'}"
+            raise ApiError(400, "unknown_field", told, f"{place}{name}")
+    found: dict[str, Any] = {}
+    for name, field in known.items():
+        value = given.get(name)
+        if value is None:
+            if field.required:
+                raise ApiError(400, "missing_field", f"{place}{name} is missing: {field.meaning}", f"{place}{name}")
+            found[name] = None
+            continue
+        try:
+            found[name] = field.kind.read(value)
+        except ApiError as error:
+            inside = f"{place}{name}{error.argument or ''}"
+            raise ApiError(error.status, error.code, f"{place}{name}{error.message}", inside) from None
+        except (TypeError, ValueError) as error:
+            raise ApiError(400, "invalid_value", f"{place}{name}: {error}", f"{place}{name}") from None
+    return found
+
+
+def body(fields: Sequence[Field], raw: bytes) -> tuple[dict[str, Any], bytes]:
+    """Return the values of a JSON body, and the body in canonical form. Raises `ApiError` 400."""
+    try:
+        given = orjson.loads(raw or b"{}")
+    except orjson.JSONDecodeError as error:
+        raise ApiError(400, "invalid_body", f"the body is no JSON: {error}") from None
+    return values(fields, given), orjson.dumps(given, option=orjson.OPT_SORT_KEYS)
+
+
+def schema_of(fields: Sequence[Field]) -> dict[str, Any]:
+    """Return the JSON Schema of an object with these fields."""
+    found: dict[str, Any] = {
+        "type": "object",
+        "properties": {field.name: {**field.kind.schema, "description": field.meaning} for field in fields},
+        "additionalProperties": False,
+    }
+    required = [field.name for field in fields if field.required]
+    return found | ({"required": required} if required else {})

@@ -1,0 +1,133 @@
+"""Idempotency-Key: a repeated request gets the stored response, and nothing is done twice.
+
+```text
+claim --> first:    executed, and its response stored with the key
+      |-> replay:   the stored response if the request is the same; 422 if it differs
+      |-> 409:      the same request is being executed
+      '-> again:    the previous executor's lease expired: executed again, with the same ids
+```
+
+A process may crash between an effect and its stored response. The next execution finds the effect by its own unique
+key, and returns it. An order, refund or payout without an id from the caller has an id derived from the
+Idempotency-Key. A transition of an order is in its timeline after `since`. Only these two facts decide.
+"""
+
+import hashlib
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, func, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from foreseal.payments.api.errors import ApiError
+from foreseal.payments.api.tables import requests
+from foreseal.payments.ledger import Database
+from foreseal.payments.ledger.tables import timeline
+
+HEADER = "Idempotency-Key"
+LONGEST = 255
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A status and a JSON body."""
+
+    status: int
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A request that this process executes."""
+
+    key: str
+    owner: str
+    """Unique name of this execution."""
+    since: int
+    """Newest timeline entry when the request was first claimed."""
+    again: bool
+    """True if an earlier execution ended at an unknown point."""
+
+    def id(self, prefix: str) -> str:
+        """Return the id of a row that the request creates. One key always gives the same id."""
+        return f"{prefix}_{hashlib.sha256(self.key.encode()).hexdigest()[:32]}"
+
+    def happened(self, tx: Connection, subject: str, subject_id: str, *triggers: str) -> bool:
+        """Return True if one of these triggers entered the row's timeline since the request was first claimed."""
+        wanted = select(timeline.c.id).where(
+            timeline.c.subject == subject,
+            timeline.c.subject_id == subject_id,
+            timeline.c.id > self.since,
+            timeline.c.trigger.in_(triggers),
+        )
+        return tx.execute(wanted.limit(1)).first() is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Requests:
+    """Requests that a process executes."""
+
+    database: Database
+    clock: Callable[[], float]
+    """Seconds since 1970."""
+    owner: str
+    """Name of this process."""
+    lease: float
+    """Seconds until a claimed request may be claimed by another process."""
+    random: Callable[[], str] = secrets.token_hex
+
+    def claim(self, key: str, fingerprint: str) -> Claim | Answer:
+        """Claim a request, or return its stored response.
+
+        Raises `ApiError` 422 if another request used the key, 409 while the request is being executed.
+        """
+        now, owner = self.clock(), f"{self.owner} {self.random()}"
+        lease = {"owner": owner, "leased_until": now + self.lease}
+        fresh = {"key": key, "fingerprint": fingerprint, "created": int(now)}
+        try:
+            # Not durable: a durable effect makes it durable as well, and a loss means that there was no effect.
+            with self.database.transaction(durable=False) as tx:
+                newest = int(tx.execute(select(func.max(timeline.c.id))).scalar_one() or 0)
+                tx.execute(insert(requests).values(**fresh, **lease, since=newest))
+        except IntegrityError:  # the key exists
+            return self._claim_again(key, fingerprint, now, lease)
+        return Claim(key, owner, newest, again=False)
+
+    def _claim_again(self, key: str, fingerprint: str, now: float, lease: dict[str, Any]) -> Claim | Answer:
+        with self.database.transaction(durable=False) as tx:
+            row = tx.execute(select(requests).where(requests.c.key == key).with_for_update()).one()
+            if row.fingerprint != fingerprint:
+                told = "this key was used for another request: a new request needs a new key"
+                raise ApiError(422, "idempotency_key_reused", told, HEADER)
+            if row.status is not None:
+                return Answer(row.status, bytes(row.answer))
+            if row.leased_until > now:
+                told = "this request is being executed: ask again with the same key"
+                raise ApiError(409, "in_progress", told, HEADER, Retry_After="1")
+            tx.execute(update(requests).where(requests.c.key == key).values(**lease))
+            return Claim(key, lease["owner"], int(row.since), again=True)
+
+    def conclude(self, claim: Claim, answer: Answer) -> None:
+        """Store the response of a claimed request."""
+        # Not durable: after a power loss, the response is determined again.
+        with self.database.transaction(durable=False) as tx:
+            tx.execute(self._ours(claim).values(status=answer.status, answer=answer.body))
+
+    def release(self, claim: Claim) -> None:
+        """Release a claim so that the request can run again after a temporary failure.
+
+        A repeat finds any earlier effect.
+        """
+        with self.database.transaction(durable=False) as tx:
+            tx.execute(self._ours(claim).values(leased_until=0.0))
+
+    def _ours(self, claim: Claim) -> Any:
+        mine = (requests.c.key == claim.key) & (requests.c.owner == claim.owner) & requests.c.status.is_(None)
+        return update(requests).where(mine)
+
+
+def fingerprint(method: str, path: str, body: bytes) -> str:
+    """Return the hash that identifies a request."""
+    return hashlib.sha256(b"\n".join((method.encode(), path.encode(), body))).hexdigest()

@@ -1,0 +1,102 @@
+"""The OpenAPI document (3.1), generated from the routes."""
+
+import re
+from collections.abc import Sequence
+from importlib.metadata import version
+from typing import Any
+
+from foreseal.payments.api.fields import Field, schema_of
+from foreseal.payments.api.idempotency import HEADER, LONGEST
+from foreseal.payments.api.route import REPLAYED, Route
+from foreseal.payments.api.schemas import SCHEMAS, ref
+
+_ERRORS = {
+    400: "What was sent is wrong; `argument` names the field, parameter or header.",
+    401: "There is no such API key, or it is revoked.",
+    403: "The role of the API key is not enough.",
+    404: "There is nothing of this id.",
+    409: "It is not possible in this state, or the same request is being executed.",
+    413: "The body is too large.",
+    422: "The signature is not the payer's, or the Idempotency-Key was used for another request.",
+    502: "The node's answer makes no sense, or it refused.",
+    503: "Node or database do not answer: nothing was done, or it goes on by itself. Ask again with the same key.",
+}
+_MEANINGS = {200: "Done.", 201: "Made."}
+_OPEN = (404, 503)
+
+
+def document(routes: Sequence[Route]) -> dict[str, Any]:
+    """Return the document of these routes."""
+    paths: dict[str, dict[str, Any]] = {}
+    for route in routes:
+        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Foreseal payments",
+            "version": version("foreseal"),
+            "description": "Orders that buyers sign (EIP-3009), captured, voided, canceled and refunded.",
+            "license": {"name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0"},
+        },
+        "servers": [{"url": "/"}],
+        "paths": paths,
+        "components": {
+            "schemas": SCHEMAS,
+            "securitySchemes": {
+                "key": {"type": "http", "scheme": "bearer", "description": "Made by `foreseal pay keys create`."}
+            },
+        },
+    }
+
+
+def _operation(route: Route) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "operationId": _operation_id(route),
+        "summary": route.summary,
+        "parameters": [
+            *(_parameter(field, "path") for field in route.parts),
+            *(_parameter(field, "query") for field in route.query),
+            *([_IDEMPOTENCY] if route.claims else []),
+        ],
+        "responses": {str(status): _answer(status, name) for status, name in route.answers.items()},
+        "security": [] if route.role is None else [{"key": []}],
+    }
+    if route.role is not None:
+        found["description"] = f"For a {route.role} or an admin." if route.role != "reader" else "For every role."
+    for status in _OPEN if route.role is None else _ERRORS:
+        if route.claims or status not in (413, 422):
+            shown = {"description": _ERRORS[status], "content": _json(ref("Error"))}
+            found["responses"].setdefault(str(status), shown)
+    if route.claims:
+        found["requestBody"] = {"required": any(field.required for field in route.body)}
+        found["requestBody"]["content"] = _json(schema_of(route.body))
+    return found
+
+
+def _answer(status: int, name: str) -> dict[str, Any]:
+    media = {name: {"schema": {"type": "string"}}} if "/" in name else _json(ref(name))
+    return {"description": _MEANINGS.get(status) or _ERRORS[status], "content": media}
+
+
+def _json(schema: Any) -> dict[str, Any]:
+    return {"application/json": {"schema": schema}}
+
+
+def _parameter(field: Field, place: str) -> dict[str, Any]:
+    found = {"name": field.name, "in": place, "description": field.meaning, "schema": field.kind.schema}
+    return found | {"required": field.required}
+
+
+def _operation_id(route: Route) -> str:
+    words = re.findall(r"[A-Za-z]+", route.path.removeprefix("/v1/"))
+    return "_".join((route.method.lower(), *words))
+
+
+_IDEMPOTENCY = {
+    "name": HEADER,
+    "in": "header",
+    "required": True,
+    "description": "A new one for each new request. The same request with the same key gets the answer of the first, "
+    f"with {REPLAYED}: true.",
+    "schema": {"type": "string", "minLength": 1, "maxLength": LONGEST},
+}

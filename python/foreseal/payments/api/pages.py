@@ -1,0 +1,63 @@
+"""Pagination of lists: newest first, with a cursor for the next page."""
+
+from typing import Any
+
+from sqlalchemy import Connection, Row, Select, select
+
+from foreseal.payments.api.errors import ApiError
+from foreseal.payments.api.fields import TEXT, Field, whole
+from foreseal.payments.ledger.tables import timeline
+
+MOST = 200
+PAGE = (
+    Field("limit", whole(1, MOST), f"Most items of the page, {MOST} at most; 50 if it is not given."),
+    Field("cursor", TEXT, "Where to go on: `next` of the page before."),
+)
+LARGEST_ID = 2**31 - 1
+"""Largest id of a numbered row."""
+_USUAL = 50
+
+
+def by_beginning(tx: Connection, table: Any, query: Any, *conditions: Any) -> tuple[list[Row[Any]], str | None]:
+    """Return one page of orders, refunds or payouts, newest first, and the cursor of the next page."""
+    limit, before = limited(query), place(query["cursor"], LARGEST_ID)
+    wanted: Select[Any] = (
+        select(table, timeline.c.id.label("entry_id"))
+        .join(timeline, (timeline.c.subject_id == table.c.id) & (timeline.c.subject == table.name))
+        .where(timeline.c.before.is_(None), *conditions)
+        .order_by(timeline.c.id.desc())
+        .limit(limit + 1)
+    )
+    if before is not None:
+        wanted = wanted.where(timeline.c.id < before[0])
+    return _cut(list(tx.execute(wanted)), limit, lambda row: str(row.entry_id))
+
+
+def by_id(tx: Connection, table: Any, query: Any, *conditions: Any) -> tuple[list[Row[Any]], str | None]:
+    """Return one page of numbered rows, newest first, and the cursor of the next page."""
+    limit, before = limited(query), place(query["cursor"], LARGEST_ID)
+    wanted = select(table).where(*conditions).order_by(table.c.id.desc()).limit(limit + 1)
+    if before is not None:
+        wanted = wanted.where(table.c.id < before[0])
+    return _cut(list(tx.execute(wanted)), limit, lambda row: str(row.id))
+
+
+def place(cursor: str | None, *most: int) -> tuple[int, ...] | None:
+    """Return the numbers in a cursor, each at most its limit. Raises `ApiError` 400 for an invalid cursor."""
+    if cursor is None:
+        return None
+    parts = cursor.split("-")
+    digits = all(part.isascii() and part.isdigit() for part in parts)
+    if not digits or len(parts) != len(most) or any(int(part) > each for part, each in zip(parts, most, strict=True)):
+        raise ApiError(400, "invalid_value", f"cursor: {cursor!r} is none that a page had", "cursor")
+    return tuple(map(int, parts))
+
+
+def limited(query: Any) -> int:
+    """Return the maximum number of items on the page."""
+    return int(query["limit"] or _USUAL)
+
+
+def _cut(rows: list[Row[Any]], limit: int, cursor: Any) -> tuple[list[Row[Any]], str | None]:
+    page = rows[:limit]
+    return page, cursor(page[-1]) if len(rows) > limit else None

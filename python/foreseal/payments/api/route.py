@@ -1,0 +1,199 @@
+"""A route: its input, responses and role, and the path of a request through it.
+
+```text
+API key -> path, query, body -> (POST: Idempotency-Key) -> handler -> response, stored with the key
+```
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+from sqlalchemy import Row
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+
+from foreseal.payments.api import api_keys, fields
+from foreseal.payments.api.backend import Backend
+from foreseal.payments.api.errors import KNOWN, ApiError, explained
+from foreseal.payments.api.fields import Field
+from foreseal.payments.api.idempotency import HEADER, LONGEST, Answer, Claim, Requests, fingerprint
+from foreseal.payments.api.tables import Role
+from foreseal.payments.api.views import Views
+
+LARGEST_BODY = 256 * 1024
+"""Maximum bytes of a request's body."""
+REPLAYED = "Idempotency-Replayed"
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A validated request."""
+
+    backend: Backend
+    views: Views
+    path: Mapping[str, Any]
+    query: Mapping[str, Any]
+    body: Mapping[str, Any]
+    key: Row[Any] | None
+    """The caller's API key; None if the route needs none."""
+    claim: Claim | None
+    """Claim of a POST."""
+
+    @property
+    def mine(self) -> Claim:
+        """Claim of a POST."""
+        assert self.claim is not None
+        return self.claim
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A JSON response."""
+
+    value: Any
+    status: int = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """A streamed response: chunks of text with a media type and a file name."""
+
+    pieces: Iterator[str]
+    media_type: str
+    name: str
+
+
+Handler = Callable[[Call], Reply | Lines]
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """One method of one path."""
+
+    method: str
+    path: str
+    summary: str
+    handler: Handler
+    answers: Mapping[int, str]
+    """Schemas of the responses by status, or the media type of a response that is not JSON."""
+    role: Role | None = Role.READER
+    """Required role; None for a public route."""
+    parts: tuple[Field, ...] = ()
+    """Fields of the path."""
+    query: tuple[Field, ...] = ()
+    body: tuple[Field, ...] = ()
+
+    @property
+    def claims(self) -> bool:
+        """True if the route requires an Idempotency-Key."""
+        return self.method == "POST"
+
+
+class Desk:
+    """Handler of requests to the routes."""
+
+    def __init__(self, backend: Backend, requests: Requests) -> None:
+        self._backend = backend
+        self._requests = requests
+        self._views = Views(backend.token)
+
+    async def answer(self, route: Route, request: Request) -> Response:
+        """Return the response to a request. Library errors become error responses."""
+        try:
+            raw = await _body(request)
+            return await run_in_threadpool(self._answer, route, request, raw)
+        except ApiError as error:
+            return refusal(error)
+        except KNOWN as error:  # database errors before or after the handler
+            return refusal(explained(error))
+
+    def _answer(self, route: Route, request: Request, raw: bytes) -> Response:
+        key = None if route.role is None else self._caller(request, route.role)
+        path = fields.values(route.parts, request.path_params)
+        query = fields.values(route.query, _query(request))
+        body, canonical = fields.body(route.body, raw) if route.method == "POST" else ({}, b"")
+        call = (path, query, body, key)
+        if not route.claims:
+            return self._response(self._execute(route, Call(self._backend, self._views, *call, None)))
+        claim = self._requests.claim(_idempotency_key(request), fingerprint("POST", request.url.path, canonical))
+        if isinstance(claim, Answer):
+            return _json(claim, {REPLAYED: "true"})
+        try:
+            reply = self._execute(route, Call(self._backend, self._views, *call, claim))
+        except ApiError as error:
+            if error.passing:
+                self._requests.release(claim)
+            else:
+                self._requests.conclude(claim, Answer(error.status, orjson.dumps(error.body())))
+            raise
+        except Exception:  # the application logs it; the same request may be repeated
+            self._requests.release(claim)
+            raise
+        assert isinstance(reply, Reply)
+        answer = Answer(reply.status, orjson.dumps(reply.value))
+        self._requests.conclude(claim, answer)
+        return _json(answer)
+
+    def _execute(self, route: Route, call: Call) -> Reply | Lines:
+        try:
+            return route.handler(call)
+        except KNOWN as error:
+            raise explained(error) from error
+
+    def _caller(self, request: Request, needed: Role) -> Row[Any]:
+        scheme, _, text = request.headers.get("authorization", "").partition(" ")
+        with self._backend.database.reading() as tx:
+            found = api_keys.find(tx, text.strip()) if scheme.lower() == "bearer" else None
+        if found is None:
+            told = "an API key is needed: Authorization: Bearer pay_..."
+            raise ApiError(401, "invalid_api_key", told, "Authorization", WWW_Authenticate="Bearer")
+        if not api_keys.allowed(found.role, needed):
+            told = f"the key {found.name} is of a {found.role}, this is for a {needed}"
+            raise ApiError(403, "insufficient_role", told, "Authorization")
+        return found
+
+    @staticmethod
+    def _response(reply: Reply | Lines) -> Response:
+        if isinstance(reply, Reply):
+            return _json(Answer(reply.status, orjson.dumps(reply.value)))
+        named = {"content-disposition": f'attachment; filename="{reply.name}"', "cache-control": "no-store"}
+        return StreamingResponse(reply.pieces, media_type=reply.media_type, headers=named)
+
+
+def refusal(error: ApiError) -> Response:
+    """Return the response of an error."""
+    return JSONResponse(error.body(), error.status, {"cache-control": "no-store", **error.headers})
+
+
+def _json(answer: Answer, headers: Mapping[str, str] | None = None) -> Response:
+    kept = {"cache-control": "no-store", **(headers or {})}
+    return Response(answer.body, answer.status, kept, media_type="application/json")
+
+
+def _idempotency_key(request: Request) -> str:
+    given = request.headers.getlist(HEADER)
+    if len(given) != 1 or not 0 < len(given[0]) <= LONGEST or not given[0].isprintable():
+        told = f"every POST needs one {HEADER} of 1 to {LONGEST} characters: a new one for each new request"
+        raise ApiError(400, "idempotency_key_missing", told, HEADER)
+    return given[0]
+
+
+def _query(request: Request) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for name, value in request.query_params.multi_items():
+        if name in found:
+            raise ApiError(400, "invalid_value", f"{name} is given twice", name)
+        found[name] = value
+    return found
+
+
+async def _body(request: Request) -> bytes:
+    body = bytearray()
+    async for piece in request.stream():
+        body += piece
+        if len(body) > LARGEST_BODY:
+            raise ApiError(413, "body_too_large", f"the body has more than {LARGEST_BODY} bytes")
+    return bytes(body)

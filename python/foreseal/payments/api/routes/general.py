@@ -1,0 +1,26 @@
+"""Service health and API description."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from foreseal.payments.api.openapi import document
+from foreseal.payments.api.route import Call, Reply, Route
+
+Health = Callable[[], dict[str, Any]]
+
+
+def general_routes(health: Health, others: Sequence[Route]) -> tuple[Route, ...]:
+    """Return the routes that need no API key. The document describes `others` as well."""
+
+    def healthz(_: Call) -> Reply:
+        found = health()
+        return Reply(found, 200 if found["status"] == "ok" else 503)
+
+    def described(_: Call) -> Reply:
+        return Reply(document((*others, *own)))
+
+    own = (
+        Route("GET", "/healthz", "Return the health of the service", healthz, {200: "Health", 503: "Health"}, None),
+        Route("GET", "/v1/openapi.json", "Return this document", described, {200: "Document"}, None),
+    )
+    return own

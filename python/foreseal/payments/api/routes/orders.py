@@ -1,0 +1,288 @@
+"""Orders: create, sign, capture, void, cancel and query."""
+
+from sqlalchemy import select
+
+from foreseal.payments.api import views
+from foreseal.payments.api.errors import ApiError
+from foreseal.payments.api.fields import (
+    ADDRESS,
+    AMOUNT,
+    HEX,
+    ID,
+    LARGEST_TIME,
+    TEXT,
+    TIME,
+    WORD,
+    Field,
+    one_of,
+    whole,
+)
+from foreseal.payments.api.pages import PAGE, by_beginning
+from foreseal.payments.api.route import Call, Reply, Route
+from foreseal.payments.api.schemas import TX_STATUSES
+from foreseal.payments.api.tables import Role
+from foreseal.payments.ledger import Duplicate, Finality, NotAllowed, OrderState, Trigger, TxStatus, read
+from foreseal.payments.ledger.tables import Purpose, orders, transfers
+from foreseal.payments.orders.authorizations import PermitTerms, Terms, message
+from foreseal.payments.sending import building
+from foreseal.payments.signatures import WrongSignature
+from foreseal.payments.typed_data import random_nonce
+
+ORDER_ID = Field("id", ID, "The order.", required=True)
+
+_YEAR = 366 * 86_400
+
+
+def _create(call: Call) -> Reply:
+    asked = call.body
+    id = asked["id"] or call.mine.id("ord")
+    if call.mine.again:
+        made = _made_before(call, id)
+        if made is not None:
+            return made
+    _check_terms(call)
+    drafting, node = call.backend.drafting(asked["payer"])
+    valid_before = asked["valid_before"]
+    if valid_before is None:
+        seconds = asked["valid_seconds"] or call.backend.configuration.policy.valid_seconds
+        valid_before = building(node).timestamp + seconds
+    try:
+        if asked["maximum"] is not None:
+            drafting.draft_permit(id, PermitTerms(asked["payer"], asked["maximum"], valid_before - 1, random_nonce()))
+        else:
+            exact = Terms(asked["payer"], asked["amount"], asked["valid_after"] or 0, valid_before, random_nonce())
+            drafting.draft(id, exact)
+    except ValueError as error:
+        raise _named(error) from error
+    return _to_sign(call, id)
+
+
+def _check_terms(call: Call) -> None:
+    """Reject fields that exclude each other."""
+    asked = call.body
+    for one, other in (("valid_seconds", "valid_before"), ("maximum", "amount"), ("valid_after", "maximum")):
+        if asked[one] is not None and asked[other] is not None:
+            raise ApiError(400, "invalid_value", f"{one}: {other} is given as well", one)
+    if asked["amount"] is None and asked["maximum"] is None:
+        raise ApiError(400, "missing_field", "amount is missing: or give a maximum", "amount")
+    if asked["maximum"] is not None and call.backend.merchant.checkout is None:
+        raise ApiError(
+            409, "checkout_not_configured", "serve.checkout, the contract, is not in the configuration", "maximum"
+        )
+
+
+def _made_before(call: Call, id: str) -> Reply | None:
+    """Return the order if an earlier execution of this request created it."""
+    with call.backend.database.reading() as tx:
+        if not call.mine.happened(tx, orders.name, id, Trigger.SET_TERMS):
+            return None
+        order = read(tx, orders, id)
+    if (order.payer, order.amount) != (call.body["payer"], call.body["amount"] or call.body["maximum"]):
+        raise Duplicate(f"orders: {id} or another key of it is taken")
+    return _to_sign(call, id)
+
+
+def _to_sign(call: Call, id: str) -> Reply:
+    with call.backend.database.reading() as tx:
+        order = read(tx, orders, id)
+        shown = call.views.order(tx, order)
+    return Reply({"order": shown, "typed_data": message(order).typed_data(call.backend.merchant.domain)}, 201)
+
+
+def _typed_data(call: Call) -> Reply:
+    backend, id = call.backend, call.path["id"]
+    domain = backend.merchant.domain
+    if call.query["purpose"] == "cancel":
+        return Reply(backend.cancellations.message(id).typed_data(domain))
+    return Reply(message(backend.orders.get(id)).typed_data(domain))
+
+
+def _sign(call: Call) -> Reply:
+    backend, id, signature = call.backend, call.path["id"], call.body["signature"]
+    order = backend.orders.get(id)
+    if order.state is OrderState.DRAFTED:
+        backend.orders.accept(id, signature)
+    elif order.signature != signature:  # repeating the stored signature changes nothing
+        raise NotAllowed(order.state, Trigger.SIGN)
+    elif order.state is OrderState.SIGNED:
+        backend.orders.store(id)
+    return _detail(call, id)
+
+
+def _capture(call: Call) -> Reply:
+    id, amount = call.path["id"], call.body["amount"]
+    if not _done_before(call, id, Trigger.CAPTURE):
+        try:
+            call.backend.capturing(id, amount).capture(id, amount)
+        except WrongSignature:
+            raise
+        except ValueError as error:
+            raise _named(error) from error
+    return _detail(call, id)
+
+
+def _void(call: Call) -> Reply:
+    id = call.path["id"]
+    if not _done_before(call, id, Trigger.VOID):
+        call.backend.orders.void(id, call.body["reason"] or "")
+    return _detail(call, id)
+
+
+def _cancel(call: Call) -> Reply:
+    id = call.path["id"]
+    if not _done_before(call, id, Trigger.CANCEL):
+        call.backend.cancellations.cancel(id, call.body["signature"])
+    return _detail(call, id)
+
+
+def _done_before(call: Call, id: str, trigger: Trigger) -> bool:
+    if not call.mine.again:
+        return False
+    with call.backend.database.reading() as tx:
+        return call.mine.happened(tx, orders.name, id, trigger)
+
+
+def _get(call: Call) -> Reply:
+    return _detail(call, call.path["id"])
+
+
+def _detail(call: Call, id: str) -> Reply:
+    with call.backend.database.reading() as tx:
+        found = {
+            "order": call.views.order(tx, read(tx, orders, id)),
+            "transactions": views.transactions_of(tx, id, Purpose.CAPTURE, Purpose.CANCEL),
+        }
+    return Reply(found)
+
+
+def _list(call: Call) -> Reply:
+    asked, wanted = call.query, []
+    if asked["state"] is not None:
+        wanted.append(orders.c.state == OrderState(asked["state"]))
+    if asked["finality"] is not None:
+        wanted.append(orders.c.step == Finality(asked["finality"]))
+    if asked["tx_status"] is not None:
+        wanted.append(orders.c.step == TxStatus(asked["tx_status"]))
+    if asked["payer"] is not None:
+        wanted.append(orders.c.payer == asked["payer"])
+    if asked["nonce"] is not None:
+        wanted.append(orders.c.nonce == asked["nonce"])
+    if asked["id"] is not None:
+        wanted.append(orders.c.id.startswith(asked["id"], autoescape=True))
+    if asked["transaction"] is not None:
+        paid = select(transfers.c.order_id).where(transfers.c.transaction_hash == "0x" + asked["transaction"].hex())
+        wanted.append(orders.c.id.in_(paid))
+    with call.backend.database.reading() as tx:
+        rows, following = by_beginning(tx, orders, asked, *wanted)
+        shown = call.views.orders(tx, rows)
+    return Reply({"items": shown, "next": following})
+
+
+def _timeline(call: Call) -> Reply:
+    with call.backend.database.reading() as tx:
+        read(tx, orders, call.path["id"])
+        return Reply({"items": views.events_of(tx, orders, call.path["id"])})
+
+
+def _named(error: ValueError) -> ApiError:
+    """Return the error response for invalid terms. The error's text begins with the argument at fault."""
+    argument = str(error).partition(":")[0]
+    return ApiError(400, "invalid_value", str(error), argument)
+
+
+_SIGNATURE = Field("signature", HEX, "Of the payer over the typed data.", required=True)
+
+ROUTES = (
+    Route(
+        "POST",
+        "/v1/orders",
+        "Create an order; what its buyer is to sign is in the answer",
+        _create,
+        {201: "OrderToSign"},
+        Role.CASHIER,
+        body=(
+            Field("id", ID, "Its id; made from the Idempotency-Key if none is given."),
+            Field("payer", ADDRESS, "The buyer's account.", required=True),
+            Field("amount", AMOUNT, "Smallest units, as a text: exactly what is captured."),
+            Field("maximum", AMOUNT, "In place of amount: what is captured at most, by the checkout contract."),
+            Field("valid_after", TIME, "Seconds since 1970, exclusive; 0 if it is not given."),
+            Field("valid_before", whole(1, LARGEST_TIME), "Seconds since 1970, exclusive."),
+            Field("valid_seconds", whole(1, _YEAR), "In place of valid_before: from the newest block on."),
+        ),
+    ),
+    Route(
+        "GET",
+        "/v1/orders",
+        "List and search orders, the newest first",
+        _list,
+        {200: "OrderPage"},
+        query=(
+            Field("state", one_of([state.value for state in OrderState]), "Only of this state."),
+            Field("finality", one_of([each.value for each in Finality]), "Only with this finality."),
+            Field("tx_status", one_of(TX_STATUSES), "Only with a transaction of this status."),
+            Field("payer", ADDRESS, "Only of this buyer."),
+            Field("nonce", WORD, "Only with this nonce of the authorization."),
+            Field("id", ID, "Only with an id that begins so."),
+            Field("transaction", WORD, "Only paid by this transaction."),
+            *PAGE,
+        ),
+    ),
+    Route("GET", "/v1/orders/{id}", "One order", _get, {200: "OrderDetail"}, parts=(ORDER_ID,)),
+    Route(
+        "GET",
+        "/v1/orders/{id}/typed-data",
+        "What the payer signs, to pay or to cancel",
+        _typed_data,
+        {200: "TypedData"},
+        parts=(ORDER_ID,),
+        query=(Field("purpose", one_of(["pay", "cancel"]), "pay if it is not given."),),
+    ),
+    Route(
+        "GET",
+        "/v1/orders/{id}/timeline",
+        "What happened to an order, oldest first",
+        _timeline,
+        {200: "Timeline"},
+        parts=(ORDER_ID,),
+    ),
+    Route(
+        "POST",
+        "/v1/orders/{id}/signature",
+        "Hand in the payer's signature: it is checked and stored",
+        _sign,
+        {200: "OrderDetail"},
+        Role.CASHIER,
+        parts=(ORDER_ID,),
+        body=(_SIGNATURE,),
+    ),
+    Route(
+        "POST",
+        "/v1/orders/{id}/capture",
+        "Capture: decided and handed to the node; its receipt is looked for from then on",
+        _capture,
+        {200: "OrderDetail"},
+        Role.CASHIER,
+        parts=(ORDER_ID,),
+        body=(Field("amount", AMOUNT, "Smallest units, of an order with a maximum: what is taken of it."),),
+    ),
+    Route(
+        "POST",
+        "/v1/orders/{id}/void",
+        "Never capture this order",
+        _void,
+        {200: "OrderDetail"},
+        Role.CASHIER,
+        parts=(ORDER_ID,),
+        body=(Field("reason", TEXT, "For the timeline."),),
+    ),
+    Route(
+        "POST",
+        "/v1/orders/{id}/cancel",
+        "Relay the payer's signed cancellation of a voided order",
+        _cancel,
+        {200: "OrderDetail"},
+        Role.CASHIER,
+        parts=(ORDER_ID,),
+        body=(_SIGNATURE,),
+    ),
+)

@@ -1,0 +1,133 @@
+"""Payouts: many recipients in one transaction, by amounts or by shares of a sum."""
+
+from collections.abc import Sequence
+
+from foreseal.payments.api import views
+from foreseal.payments.api.errors import ApiError
+from foreseal.payments.api.fields import ADDRESS, AMOUNT, WORD, Field, listed, whole
+from foreseal.payments.api.pages import PAGE, by_beginning
+from foreseal.payments.api.route import Call, Reply, Route
+from foreseal.payments.api.routes.refunds import STATE
+from foreseal.payments.api.tables import Role
+from foreseal.payments.disbursements.payouts import BASIS_POINTS, MOST_RECIPIENTS, split
+from foreseal.payments.ledger import DisbursementState, read
+from foreseal.payments.ledger.tables import Purpose, payouts
+from foreseal.payments.typed_data import word
+
+_PAYOUT_ID = Field("id", WORD, "The payout: its reference.", required=True)
+_REFERENCE = Field("reference", WORD, "32 bytes that the contract takes once; made from the Idempotency-Key if none.")
+
+
+def _pay(call: Call) -> Reply:
+    return _send(call, [(each["recipient"], each["amount"]) for each in call.body["recipients"]])
+
+
+def _split(call: Call) -> Reply:
+    shares, index = call.body["shares"], call.body["remainder"] or 0
+    try:
+        amounts = split(call.body["total"], [each["basis_points"] for each in shares], index)
+    except ValueError as error:
+        raise ApiError(400, "invalid_value", str(error), str(error).partition(":")[0]) from error
+    legs = [(each["recipient"], amount) for each, amount in zip(shares, amounts, strict=True)]
+    return _send(call, [leg for leg in legs if leg[1]])
+
+
+def _send(call: Call, legs: Sequence[tuple[str, int]]) -> Reply:
+    contract = call.backend.configuration.serve.payouts
+    if contract is None:
+        raise ApiError(409, "payouts_not_configured", "serve.payouts, the contract, is not in the configuration")
+    reference = call.body["reference"] or _reference(call)
+    try:
+        id = call.backend.payouts.prepare(reference, contract, legs)
+    except ValueError as error:
+        raise ApiError(400, "invalid_value", str(error), str(error).partition(":")[0]) from error
+    # The same reference means the same batch, so a repeat is safe.
+    call.backend.payouts.advance(id)
+    return Reply(_detail(call, id), 201)
+
+
+def _reference(call: Call) -> bytes:
+    return word(call.mine.id("pay").removeprefix("pay_") * 2, "reference")
+
+
+def _get(call: Call) -> Reply:
+    return Reply(_detail(call, _id(call)))
+
+
+def _detail(call: Call, id: str) -> views.Json:
+    with call.backend.database.reading() as tx:
+        (shown,) = call.views.payouts(tx, [read(tx, payouts, id)])
+        return {"payout": shown, "transactions": views.transactions_of(tx, id, Purpose.PAYOUT)}
+
+
+def _list(call: Call) -> Reply:
+    state = call.query["state"]
+    wanted = [] if state is None else [payouts.c.state == DisbursementState(state)]
+    with call.backend.database.reading() as tx:
+        rows, following = by_beginning(tx, payouts, call.query, *wanted)
+        return Reply({"items": call.views.payouts(tx, rows), "next": following})
+
+
+def _timeline(call: Call) -> Reply:
+    with call.backend.database.reading() as tx:
+        read(tx, payouts, _id(call))
+        return Reply({"items": views.events_of(tx, payouts, _id(call))})
+
+
+def _id(call: Call) -> str:
+    return f"0x{call.path['id'].hex()}"
+
+
+_RECIPIENT = Field("recipient", ADDRESS, "Its account.", required=True)
+
+ROUTES = (
+    Route(
+        "POST",
+        "/v1/payouts",
+        "Pay up to 100 recipients in one transaction",
+        _pay,
+        {201: "PayoutDetail"},
+        Role.ADMIN,
+        body=(
+            _REFERENCE,
+            Field(
+                "recipients",
+                listed((_RECIPIENT, Field("amount", AMOUNT, "Smallest units.", required=True)), MOST_RECIPIENTS),
+                "Who gets how much.",
+                required=True,
+            ),
+        ),
+    ),
+    Route(
+        "POST",
+        "/v1/splits",
+        "Pay out a sum by shares",
+        _split,
+        {201: "PayoutDetail"},
+        Role.ADMIN,
+        body=(
+            _REFERENCE,
+            Field("total", AMOUNT, "Smallest units.", required=True),
+            Field(
+                "shares",
+                listed(
+                    (_RECIPIENT, Field("basis_points", whole(0, BASIS_POINTS), "Of 10,000.", required=True)),
+                    MOST_RECIPIENTS,
+                ),
+                "Shares of 10,000 together.",
+                required=True,
+            ),
+            Field("remainder", whole(0, MOST_RECIPIENTS - 1), "Index of the share that gets what does not divide; 0."),
+        ),
+    ),
+    Route("GET", "/v1/payouts", "List payouts, the newest first", _list, {200: "PayoutPage"}, query=(STATE, *PAGE)),
+    Route("GET", "/v1/payouts/{id}", "One payout", _get, {200: "PayoutDetail"}, parts=(_PAYOUT_ID,)),
+    Route(
+        "GET",
+        "/v1/payouts/{id}/timeline",
+        "What happened to a payout, oldest first",
+        _timeline,
+        {200: "Timeline"},
+        parts=(_PAYOUT_ID,),
+    ),
+)

@@ -1,0 +1,113 @@
+"""Webhooks: targets and failed deliveries."""
+
+import re
+
+from sqlalchemy import select
+
+from foreseal.payments.api import views
+from foreseal.payments.api import webhooks as hooks
+from foreseal.payments.api.errors import ApiError
+from foreseal.payments.api.fields import ID, TEXT, Field, one_of, whole
+from foreseal.payments.api.pages import LARGEST_ID, PAGE, by_id
+from foreseal.payments.api.route import Call, Reply, Route
+from foreseal.payments.api.tables import Delivery, Role, deliveries
+from foreseal.payments.api.tables import hooks as targets
+
+_URL = re.compile(r"https?://[^\s/@]+(?:/\S*)?")
+_HOOK_ID = Field("id", ID, "The target.", required=True)
+
+
+def _register(call: Call) -> Reply:
+    id, url, now = call.mine.id("hook"), call.body["url"], int(call.backend.clock())
+    if _URL.fullmatch(url) is None:
+        raise ApiError(400, "invalid_value", f"url: {url!r} is no URL of http or https", "url")
+    with call.backend.database.transaction() as tx:
+        row = tx.execute(select(targets).where(targets.c.id == id)).one_or_none()
+        # It exists if an earlier execution of this request created it.
+        secret = hooks.register(tx, id, url, now) if row is None else row.secret
+        row = tx.execute(select(targets).where(targets.c.id == id)).one()
+    return Reply({"webhook": views.webhook(row), "secret": secret}, 201)
+
+
+def _list(call: Call) -> Reply:
+    with call.backend.database.reading() as tx:
+        rows = list(tx.execute(select(targets).order_by(targets.c.created, targets.c.id)))
+    return Reply({"items": [views.webhook(row) for row in rows]})
+
+
+def _retire(call: Call) -> Reply:
+    id = call.path["id"]
+    with call.backend.database.transaction() as tx:
+        row = tx.execute(select(targets).where(targets.c.id == id)).one_or_none()
+        if not (call.mine.again and row is not None and row.retired is not None):
+            hooks.retire(tx, id, int(call.backend.clock()))
+        row = tx.execute(select(targets).where(targets.c.id == id)).one()
+    return Reply(views.webhook(row))
+
+
+def _deliveries(call: Call) -> Reply:
+    asked, wanted = call.query, []
+    if asked["state"] is not None:
+        wanted.append(deliveries.c.state == Delivery(asked["state"]))
+    if asked["webhook"] is not None:
+        wanted.append(deliveries.c.hook_id == asked["webhook"])
+    with call.backend.database.reading() as tx:
+        rows, following = by_id(tx, deliveries, asked, *wanted)
+    return Reply({"items": [views.delivery(row) for row in rows], "next": following})
+
+
+def _retry(call: Call) -> Reply:
+    id = call.path["id"]
+    with call.backend.database.transaction() as tx:
+        row = tx.execute(select(deliveries).where(deliveries.c.id == id)).one_or_none()
+        if not (call.mine.again and row is not None and row.state is not Delivery.DEAD):
+            hooks.revive(tx, id, call.backend.clock())
+        row = tx.execute(select(deliveries).where(deliveries.c.id == id)).one()
+    return Reply(views.delivery(row))
+
+
+ROUTES = (
+    Route(
+        "POST",
+        "/v1/webhooks",
+        "Register a target, which receives events from now on",
+        _register,
+        {201: "WebhookCreated"},
+        Role.ADMIN,
+        body=(Field("url", TEXT, "URL of http or https that receives the POST.", required=True),),
+    ),
+    Route("GET", "/v1/webhooks", "List all targets", _list, {200: "Webhooks"}, Role.ADMIN),
+    Route(
+        "POST",
+        "/v1/webhooks/{id}/retire",
+        "Send no further events to a target",
+        _retire,
+        {200: "Webhook"},
+        Role.ADMIN,
+        parts=(_HOOK_ID,),
+    ),
+    Route(
+        "GET",
+        "/v1/deliveries",
+        "List deliveries to targets, newest first",
+        _deliveries,
+        {200: "DeliveryPage"},
+        Role.ADMIN,
+        query=(
+            Field(
+                "state", one_of([state.value for state in Delivery]), "Only in this state; dead: all attempts failed."
+            ),
+            Field("webhook", ID, "Only to this target."),
+            *PAGE,
+        ),
+    ),
+    Route(
+        "POST",
+        "/v1/deliveries/{id}/retry",
+        "Retry a dead delivery",
+        _retry,
+        {200: "Delivery"},
+        Role.ADMIN,
+        parts=(Field("id", whole(1, LARGEST_ID), "The delivery.", required=True),),
+    ),
+)

@@ -1,0 +1,193 @@
+"""JSON Schemas of the service's responses (OpenAPI 3.1, whose schemas are JSON Schema 2020-12)."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from foreseal.payments.api.events import OBJECTS, TYPES
+from foreseal.payments.api.tables import Delivery, Origin
+from foreseal.payments.ledger import DisbursementState, Finality, OrderState, TxStatus
+from foreseal.payments.ledger.tables import Ending, Purpose, Reason
+
+Schema = Mapping[str, Any]
+
+UNITS: Schema = {"type": "string", "pattern": "^[0-9]+$", "description": "Smallest units."}
+SHOWN: Schema = {"type": "string", "description": "Amount in tokens, for people.", "examples": ["12.340000 USDC"]}
+ADDRESS: Schema = {"type": "string", "pattern": "^0x[0-9a-fA-F]{40}$"}
+HASH: Schema = {"type": "string", "pattern": "^0x[0-9a-f]{64}$"}
+TEXT: Schema = {"type": "string"}
+WHOLE: Schema = {"type": "integer", "minimum": 0}
+TIME: Schema = {"type": "integer", "minimum": 0, "description": "Seconds since 1970."}
+FLAG: Schema = {"type": "boolean"}
+TX_STATUSES = tuple(each.value for each in TxStatus if each is not TxStatus.IDLE)
+"""Statuses of a transaction under way."""
+
+
+def words(enumeration: Any) -> Schema:
+    """Return the schema of an enumeration's values."""
+    return {"type": "string", "enum": [word.value for word in enumeration]}
+
+
+def nullable(schema: Schema) -> Schema:
+    """Return the schema of a value or null."""
+    return {"anyOf": [schema, {"type": "null"}]}
+
+
+def ref(name: str) -> Schema:
+    """Return a reference to one of the schemas below."""
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def many(schema: Schema) -> Schema:
+    """Return the schema of a list."""
+    return {"type": "array", "items": schema}
+
+
+def whole(**properties: Schema) -> Schema:
+    """Return the schema of an object with exactly these properties, all required."""
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def page(name: str) -> Schema:
+    """Return the schema of one page of a list."""
+    return whole(items=many(ref(name)), next={**nullable(TEXT), "description": "The cursor of the next page, or null."})
+
+
+_MONEY = {"amount": UNITS, "amount_shown": SHOWN}
+_TRANSFER = {
+    "transaction_hash": HASH,
+    "log_index": WHOLE,
+    "position": {**WHOLE, "description": "Position of the Transfer among the logs of the transaction."},
+    "block_number": WHOLE,
+    "sender": ADDRESS,
+    "finality": words(Finality),
+    **_MONEY,
+}
+_REFINED = {
+    "finality": {**nullable(words(Finality)), "description": "Finality of the effect on the chain; null without one."},
+    "tx_status": {
+        **nullable({"type": "string", "enum": list(TX_STATUSES)}),
+        "description": "Status of the transaction under way; null if there is none, or if its effect is on the chain.",
+    },
+}
+_DISBURSEMENT = {"state": words(DisbursementState), **_REFINED}
+_STATUS = {"state": TEXT, **_REFINED}
+_PROBLEM = whole(code=TEXT, message={**TEXT, "description": "For people."})
+
+SCHEMAS: dict[str, Schema] = {
+    "Error": whole(
+        error=whole(
+            code=TEXT,
+            message=TEXT,
+            argument={**nullable(TEXT), "description": "The field, parameter or header at fault."},
+            reason={**nullable(TEXT), "description": "Obstacle to a capture, as a code."},
+        )
+    ),
+    "Order": whole(
+        id=TEXT,
+        state=words(OrderState),
+        **_REFINED,
+        chain_id=WHOLE,
+        token=ADDRESS,
+        payer=ADDRESS,
+        payee=ADDRESS,
+        **_MONEY,
+        checkout={**nullable(ADDRESS), "description": "Contract that captures an order with a maximum."},
+        valid_after=TIME,
+        valid_before=TIME,
+        nonce=HASH,
+        memo={**HASH, "description": "Memo by which a transfer refers to the order."},
+        created=TIME,
+        payment=nullable(ref("Payment")),
+        refunded={**UNITS, "description": "Sum of refunds, including pending ones."},
+        refunded_shown=SHOWN,
+    ),
+    "Payment": whole(**_TRANSFER, block_hash=TEXT),
+    "Transaction": whole(
+        purpose=words(Purpose), account_nonce=WHOLE, hashes=many(HASH), result=nullable(words(Ending))
+    ),
+    "OrderDetail": whole(order=ref("Order"), transactions=many(ref("Transaction"))),
+    "OrderToSign": whole(order=ref("Order"), typed_data=ref("TypedData")),
+    "TypedData": {
+        "type": "object",
+        "description": "For eth_signTypedData_v4.",
+        "required": ["types", "primaryType", "domain", "message"],
+    },
+    "Refund": whole(
+        id=TEXT, order_id=TEXT, **_DISBURSEMENT, chain_id=WHOLE, token=ADDRESS, recipient=ADDRESS, **_MONEY
+    ),
+    "RefundDetail": whole(refund=ref("Refund"), transactions=many(ref("Transaction"))),
+    "Leg": whole(recipient=ADDRESS, **_MONEY),
+    "Payout": whole(
+        id=HASH,
+        **_DISBURSEMENT,
+        chain_id=WHOLE,
+        token=ADDRESS,
+        contract=ADDRESS,
+        **_MONEY,
+        recipients=many(ref("Leg")),
+    ),
+    "PayoutDetail": whole(payout=ref("Payout"), transactions=many(ref("Transaction"))),
+    "Event": whole(
+        id=TEXT,
+        type={"type": "string", "enum": list(TYPES)},
+        created=TIME,
+        data=whole(
+            object=whole(object={"type": "string", "enum": list(OBJECTS.values())}, id=TEXT, **_STATUS),
+            previous=nullable(whole(**_STATUS)),
+            details={"type": "object", "description": "Hashes and amounts; `reason` is a code, `message` for people."},
+        ),
+    ),
+    "Timeline": whole(items=many(ref("Event"))),
+    "UnmatchedTransfer": whole(
+        **_TRANSFER,
+        reason=words(Reason),
+        order_id=nullable(TEXT),
+        resolution=nullable(whole(note=TEXT, by=TEXT, time=TIME)),
+    ),
+    "Balance": whole(
+        received=UNITS,
+        captured=UNITS,
+        unmatched=UNITS,
+        refunded=UNITS,
+        reserved=UNITS,
+        faults={**many(_PROBLEM), "description": "Contradictions; empty if the ledger is consistent."},
+    ),
+    "Webhook": whole(id=TEXT, url=TEXT, origin=words(Origin), created=TIME, retired=nullable(TIME)),
+    "WebhookCreated": whole(
+        webhook=ref("Webhook"), secret={**TEXT, "description": "Key of the signatures. It is shown only here."}
+    ),
+    "Webhooks": whole(items=many(ref("Webhook"))),
+    "Delivery": whole(
+        id=WHOLE,
+        webhook_id=TEXT,
+        event_id=TEXT,
+        object={"type": "string", "enum": list(OBJECTS.values())},
+        object_id=TEXT,
+        state=words(Delivery),
+        attempts=WHOLE,
+        next_attempt=nullable(TIME),
+        last_error=nullable(TEXT),
+    ),
+    "Health": whole(
+        status={"type": "string", "enum": ["ok", "unhealthy"]},
+        reasons={**many(_PROBLEM), "description": "Failed checks; empty if the service is healthy."},
+        node=whole(reachable=FLAG, latest_block=nullable(WHOLE)),
+        database=whole(reachable=FLAG),
+        worker=whole(
+            read_block={**nullable(WHOLE), "description": "Block up to which transfers are read."},
+            latest_block=nullable(WHOLE),
+            synced=FLAG,
+            last_success={**nullable({"type": "number"}), "description": "Seconds since 1970 of the last full pass."},
+            consecutive_failures=WHOLE,
+        ),
+        processes=WHOLE,
+        webhooks=whole(pending=WHOLE, dead=WHOLE),
+    ),
+    "Document": {"type": "object", "description": "OpenAPI 3.1.", "required": ["openapi", "info", "paths"]},
+    **{f"{name}Page": page(name) for name in ("Order", "Refund", "Payout", "UnmatchedTransfer", "Delivery")},
+}

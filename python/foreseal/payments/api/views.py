@@ -1,0 +1,168 @@
+"""JSON views of ledger rows. `schemas` describes the same objects as JSON Schema."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, Row, Table, select
+
+from foreseal.payments.amounts import tokens
+from foreseal.payments.api.events import OBJECTS, event, event_id, refined
+from foreseal.payments.api.tables import Delivery, resolutions
+from foreseal.payments.configuration import TokenSection
+from foreseal.payments.ledger import DisbursementState
+from foreseal.payments.ledger.tables import (
+    Purpose,
+    attempts,
+    payout_legs,
+    refunds,
+    timeline,
+    transactions,
+    transfers,
+)
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Views:
+    """Converter of rows to JSON, with amounts shown in the token's units."""
+
+    token: TokenSection
+
+    def money(self, amount: int, name: str = "amount") -> Json:
+        """Return an amount as an exact integer and as formatted text."""
+        return {name: str(amount), f"{name}_shown": f"{tokens(amount, self.token.decimals):f} {self.token.symbol}"}
+
+    def orders(self, tx: Connection, rows: Sequence[Row[Any]]) -> list[Json]:
+        """Return orders with payment and refunds, in the order of `rows`."""
+        ids = [row.id for row in rows]
+        paid = {row.order_id: row for row in tx.execute(select(transfers).where(transfers.c.order_id.in_(ids)))}
+        counting = refunds.c.order_id.in_(ids) & (refunds.c.state != DisbursementState.BLOCKED)
+        refunded: dict[str, int] = dict.fromkeys(ids, 0)
+        for order_id, amount in tx.execute(select(refunds.c.order_id, refunds.c.amount).where(counting)):
+            refunded[order_id] += amount
+        begun = select(timeline.c.subject_id, timeline.c.time).where(
+            timeline.c.subject == "orders", timeline.c.subject_id.in_(ids), timeline.c.before.is_(None)
+        )
+        created = {row.subject_id: row.time for row in tx.execute(begun)}
+        return [self._order(row, created[row.id], paid.get(row.id), refunded[row.id]) for row in rows]
+
+    def order(self, tx: Connection, row: Row[Any]) -> Json:
+        """Return one order with payment and refunds."""
+        return self.orders(tx, [row])[0]
+
+    def _order(self, row: Row[Any], created: int, paid: Row[Any] | None, refunded: int) -> Json:
+        return {
+            "id": row.id,
+            "state": row.state,
+            **refined(row.step),
+            "chain_id": row.chain_id,
+            "token": row.token,
+            "payer": row.payer,
+            "payee": row.payee,
+            **self.money(row.amount),
+            "checkout": row.checkout,
+            "valid_after": row.valid_after,
+            "valid_before": row.valid_before,
+            "nonce": _hex(row.nonce),
+            "memo": _hex(row.memo),
+            "created": created,
+            "payment": None if paid is None else self._payment(paid),
+            **self.money(refunded, "refunded"),
+        }
+
+    def _payment(self, row: Row[Any]) -> Json:
+        return self._transfer(row) | {"block_hash": row.block_hash}
+
+    def _transfer(self, row: Row[Any]) -> Json:
+        return {
+            "transaction_hash": row.transaction_hash,
+            "log_index": row.log_index,
+            "position": row.position,
+            "block_number": row.block_number,
+            "sender": row.sender,
+            "finality": row.step,
+            **self.money(row.amount),
+        }
+
+    def refund(self, row: Row[Any]) -> Json:
+        """Return a refund."""
+        names = ("id", "order_id", "state", "chain_id", "token", "recipient")
+        return {name: getattr(row, name) for name in names} | refined(row.step) | self.money(row.amount)
+
+    def payouts(self, tx: Connection, rows: Sequence[Row[Any]]) -> list[Json]:
+        """Return payouts with their recipients."""
+        wanted = payout_legs.c.payout_id.in_([row.id for row in rows])
+        legs: dict[str, list[Row[Any]]] = {row.id: [] for row in rows}
+        for leg in tx.execute(select(payout_legs).where(wanted).order_by(payout_legs.c.position)):
+            legs[leg.payout_id].append(leg)
+        names = ("id", "state", "chain_id", "token", "contract")
+        return [
+            {name: getattr(row, name) for name in names}
+            | refined(row.step)
+            | self.money(sum(leg.amount for leg in legs[row.id]))
+            | {"recipients": [{"recipient": leg.recipient} | self.money(leg.amount) for leg in legs[row.id]]}
+            for row in rows
+        ]
+
+    def unmatched(self, tx: Connection, rows: Sequence[Row[Any]]) -> list[Json]:
+        """Return unmatched transfers: rows of `suspense` joined with `transfers`."""
+        hashes = [row.transaction_hash for row in rows]
+        done = {
+            (row.transaction_hash, row.position): {"note": row.note, "by": row.resolved_by, "time": row.time}
+            for row in tx.execute(select(resolutions).where(resolutions.c.transaction_hash.in_(hashes)))
+        }
+        return [
+            self._transfer(row)
+            | {
+                "reason": row.reason,
+                "order_id": row.intended_order,
+                "resolution": done.get((row.transaction_hash, row.position)),
+            }
+            for row in rows
+        ]
+
+
+def events_of(tx: Connection, table: Table, id: str) -> list[Json]:
+    """Return the timeline of one row, oldest entry first."""
+    wanted = (timeline.c.subject == table.name) & (timeline.c.subject_id == id)
+    return [event(row) for row in tx.execute(select(timeline).where(wanted).order_by(timeline.c.id))]
+
+
+def transactions_of(tx: Connection, subject: str, *purposes: Purpose) -> list[Json]:
+    """Return the signed transactions of one row, oldest first, each with the hashes of its attempts."""
+    wanted = transactions.c.purpose.in_(purposes) & (transactions.c.subject == subject)
+    found = list(tx.execute(select(transactions).where(wanted).order_by(transactions.c.id)))
+    hashes: dict[int, list[str]] = {row.id: [] for row in found}
+    tried = attempts.c.transaction_id.in_(hashes)
+    for row in tx.execute(select(attempts).where(tried).order_by(attempts.c.transaction_id, attempts.c.ordinal)):
+        hashes[row.transaction_id].append(row.hash)
+    return [
+        {"purpose": row.purpose, "account_nonce": row.account_nonce, "hashes": hashes[row.id], "result": row.ending}
+        for row in found
+    ]
+
+
+def webhook(row: Row[Any]) -> Json:
+    """Return a webhook's target, without its secret."""
+    return {name: getattr(row, name) for name in ("id", "url", "origin", "created", "retired")}
+
+
+def delivery(row: Row[Any]) -> Json:
+    """Return one event's delivery to one target."""
+    return {
+        "id": row.id,
+        "webhook_id": row.hook_id,
+        "event_id": event_id(row.entry_id),
+        "object": OBJECTS[row.subject],
+        "object_id": row.subject_id,
+        "state": row.state,
+        "attempts": row.attempts,
+        "next_attempt": int(row.due) if row.state is Delivery.WAITING else None,
+        "last_error": row.error or None,
+    }
+
+
+def _hex(value: bytes) -> str:
+    return "0x" + value.hex()

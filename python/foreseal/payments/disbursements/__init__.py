@@ -1,0 +1,1 @@
+"""Outgoing payments of the merchant: refunds and payouts."""

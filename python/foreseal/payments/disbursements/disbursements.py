@@ -1,0 +1,241 @@
+"""Outgoing payments of the merchant: the common part of refunds and payouts.
+
+Nothing on the chain prevents a plain transfer from happening twice. Each disbursement therefore has one transaction
+with one account nonce. A second transaction is possible only once it is final that the first had no effect.
+
+```text
+Reserved --submit--> Reserved (intended) --> Broadcast --logs--> Complete (provisional, confirmed, final)
+   |  ^---- final, and nothing was moved ----'  ^------reopen----'
+   '--recipient is forbidden--> Blocked
+```
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from sqlalchemy import Connection, Row, Table, or_, select
+
+from foreseal.payments.chain import (
+    Incomplete,
+    Parts,
+    Receipt,
+    Reverted,
+    Token,
+    Transfer,
+    forbidden,
+)
+from foreseal.payments.chain.token import BLACKLISTED, POLICY_FORBIDS, RECEIVER_POLICY
+from foreseal.payments.crash_points import CrashPoint
+from foreseal.payments.ledger import (
+    REVERSIBLE,
+    DisbursementState,
+    Entry,
+    Finality,
+    Ledger,
+    LedgerError,
+    Place,
+    Step,
+    Trigger,
+    TxStatus,
+    entries,
+    read,
+)
+from foreseal.payments.ledger import locked as lock
+from foreseal.payments.ledger.states import DISBURSEMENT, following
+from foreseal.payments.ledger.tables import Purpose
+from foreseal.payments.merchant import Merchant
+from foreseal.payments.sending import (
+    Outcome,
+    Sender,
+    advance_each,
+    note_delivery,
+    note_outcome,
+    open_intent,
+    read_intent,
+)
+from foreseal.payments.transfers.evidence import WIDEST, Topics, newest_logs
+
+
+class Forbidden(LedgerError):
+    """The token forbids `account` to send or receive."""
+
+    def __init__(self, account: str) -> None:
+        super().__init__(account)
+        self.account = account
+
+    def __str__(self) -> str:
+        return f"{self.account} is forbidden by the token"
+
+
+class Disbursements(ABC):
+    """Base class of refunds and payouts."""
+
+    table: Table
+    purpose: Purpose
+    decided: CrashPoint
+    stored: CrashPoint
+
+    def __init__(self, ledger: Ledger, sender: Sender, merchant: Merchant) -> None:
+        if sender.account.address != merchant.payee:
+            raise ValueError(f"payee: {merchant.payee} is not the key's account {sender.account.address}")
+        self.ledger = ledger
+        self.sender = sender
+        self.merchant = merchant
+
+    @abstractmethod
+    def recipients(self, tx: Connection, row: Row[Any]) -> list[tuple[str, int]]:
+        """Return recipients and their amounts in smallest units."""
+
+    @abstractmethod
+    def call(self, row: Row[Any], legs: list[tuple[str, int]]) -> tuple[str, bytes]:
+        """Return contract and call data."""
+
+    @abstractmethod
+    def trace(self, row: Row[Any], legs: list[tuple[str, int]]) -> tuple[str, Topics]:
+        """Return contract and topics of a log that exists if the row was paid."""
+
+    @abstractmethod
+    def shown(self, row: Row[Any], legs: list[tuple[str, int]], receipt: Receipt) -> list[int] | None:
+        """Return the log indices of the Transfers in a receipt that paid all of it; None if it was not paid."""
+
+    def get(self, id: str) -> Row[Any]:
+        """Return the current row. Raises `Unknown`."""
+        with self.ledger.database.reading() as tx:
+            return read(tx, self.table, id)
+
+    def timeline(self, id: str) -> list[Entry]:
+        """Return the timeline of a row, oldest entry first."""
+        with self.ledger.database.reading() as tx:
+            return entries(tx, self.table.name, id)
+
+    def submit(self, id: str) -> Row[Any]:
+        """Sign, store and send a reserved disbursement. Return the updated row.
+
+        A forbidden recipient makes it Blocked. Raises `Forbidden` if the token forbids the merchant or the contract,
+        `NotAllowed` if it is under way or done, `Reverted` if it would revert for another reason, `FeeTooHigh`,
+        `Overtaken`, and the node's errors.
+        """
+        with self.ledger.database.reading() as tx:
+            row = read(tx, self.table, id)
+            legs = self.recipients(tx, row)
+        following(DISBURSEMENT, Place(row.state, row.step), Trigger.SUBMIT)
+        contract, data = self.call(row, legs)
+        at_fault = self.forbidden(row.token, contract, legs)
+        if at_fault in (self.merchant.payee, contract):
+            raise Forbidden(at_fault)
+        if at_fault is not None:
+            return self._block(id, f"{at_fault} is forbidden")
+        try:
+            call = self.sender.call(contract, data)
+        except Reverted as error:
+            if forbids(error):
+                return self._block(id, error.reason)
+            raise
+        with self.ledger.database.transaction() as tx:
+            self.ledger.move(tx, self.table, lock(tx, self.table, id), Trigger.SUBMIT)
+            intent = self.sender.intents.store(tx, self.purpose, id, call)
+            self.ledger.passed(self.decided)
+        self.ledger.passed(self.stored)
+        return self._deliver(id, intent)
+
+    def advance(self, id: str) -> Row[Any]:
+        """Take the next step, including the first send. Return the updated row. Safe to repeat.
+
+        Raises the same errors as `submit`.
+        """
+        with self.ledger.database.reading() as tx:
+            row = read(tx, self.table, id)
+            intent = open_intent(tx, self.purpose, id)
+        if intent is not None:
+            outcome = self.sender.outcome(intent)
+            if outcome.step is TxStatus.FAILED:
+                self._look(row, intent)
+            self.ledger.passed(CrashPoint.RECEIPT_READ)
+            self._apply(id, outcome)
+            if outcome.receipt is None and outcome.step is not TxStatus.FAILED:
+                return self._deliver(id, intent)
+        elif row.state is DisbursementState.RESERVED:
+            return self.submit(id)
+        return self.get(id)
+
+    def waiting(self) -> list[str]:
+        """Return the ids of all rows that are not done."""
+        columns = self.table.c
+        waiting = or_(
+            columns.state.in_((DisbursementState.RESERVED, DisbursementState.BROADCAST)),
+            (columns.state == DisbursementState.COMPLETE) & columns.step.in_(REVERSIBLE),
+        )
+        with self.ledger.database.reading() as tx:
+            return list(tx.execute(select(columns.id).where(waiting).order_by(columns.id)).scalars())
+
+    def resume(self) -> dict[str, Exception]:
+        """Advance all rows that are not done, for example after a start. Return the errors by id."""
+        return advance_each(self.waiting(), self.advance)
+
+    def forbidden(self, token: str, contract: str, legs: list[tuple[str, int]]) -> str | None:
+        """Return the first account that the token forbids, by blacklist or holder policy, at `pending`.
+
+        `contract` executes the transfers; it is the token itself if the merchant sends them.
+        """
+        asked, payee = Token(self.sender.node, token), self.merchant.payee
+        executor = None if contract == token else contract
+        return forbidden(asked, Parts(payee, [recipient for recipient, _ in legs], executor), "pending")
+
+    def _look(self, row: Row[Any], intent: int) -> None:
+        """Raise `Incomplete` if logs show a transaction whose receipt the node withholds.
+
+        Nodes may drop receipts, or index them late. Without this check the row would be paid a second time.
+        """
+        with self.ledger.database.reading() as tx:
+            _, tried = read_intent(tx, intent)
+            contract, topics = self.trace(row, self.recipients(tx, row))
+        hashes = {attempt.hash for attempt in tried}
+        # A reorganization may have moved it into a block below the one at which it was signed.
+        since = max(0, tried[0].since_block - WIDEST)
+        for log in newest_logs(self.sender.node, contract, topics, since):
+            if log.transaction_hash in hashes:
+                raise Incomplete(f"{self.table.name}: {row.id} was paid by {log.transaction_hash}, without a receipt")
+
+    def _apply(self, id: str, outcome: Outcome) -> None:
+        with self.ledger.database.transaction() as tx:
+            note_outcome(self.ledger, tx, self.table, id, outcome, partial(self._paid, tx, outcome.step))
+            self.ledger.passed(CrashPoint.RECEIPT_APPLIED)
+        self.ledger.passed(CrashPoint.RECEIPT_STORED)
+
+    def _paid(self, tx: Connection, step: Step, row: Row[Any], receipt: Receipt) -> dict[str, Any] | None:
+        paid = self.shown(row, self.recipients(tx, row), receipt)
+        if paid is not None:
+            return {"log_index": paid}
+        if receipt.succeeded and step is Finality.FINAL:
+            # A success without logs may still have paid, so it is never retried automatically.
+            raise Incomplete(f"{receipt.transaction_hash} succeeded, and its receipt lacks the token's logs")
+        return None
+
+    def _deliver(self, id: str, intent: int) -> Row[Any]:
+        note_delivery(self.ledger, self.table, id, self.sender.deliver(intent))
+        return self.get(id)
+
+    def _block(self, id: str, why: str) -> Row[Any]:
+        with self.ledger.database.transaction() as tx:
+            return self.ledger.move(
+                tx, self.table, lock(tx, self.table, id), Trigger.BLOCK, reason="recipient_forbidden", message=why
+            )
+
+
+def paid_by(moved: Sequence[Transfer], legs: Sequence[tuple[str, int]]) -> list[int] | None:
+    """Return the log indices of transfers that match these legs one to one; None if a leg has no match."""
+    left, found = list(moved), []
+    for leg in legs:
+        match = next((each for each in left if (each.recipient, each.amount) == leg), None)
+        if match is None:
+            return None
+        left.remove(match)
+        found.append(match.log.log_index)
+    return found
+
+
+def forbids(error: Reverted) -> bool:
+    """Return True if a revert is about a forbidden recipient. A policy may also forbid the merchant or the executor."""
+    return error.data[:36] == POLICY_FORBIDS + RECEIVER_POLICY or error.reason == BLACKLISTED

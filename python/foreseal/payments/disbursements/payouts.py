@@ -1,0 +1,132 @@
+"""Payouts: one batch to many recipients through the payouts contract, and splits of a sum."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import Connection, Row, insert, select
+
+from foreseal.payments.amounts import checked
+from foreseal.payments.chain import Receipt, Token
+from foreseal.payments.chain.token import PAYOUT_SENT, payouts_call, payouts_sent, transfers
+from foreseal.payments.crash_points import CrashPoint
+from foreseal.payments.disbursements.disbursements import Disbursements, Forbidden, paid_by
+from foreseal.payments.ledger import Duplicate, Trigger
+from foreseal.payments.ledger.tables import Purpose, payout_legs, payouts
+from foreseal.payments.transfers.evidence import Topics
+from foreseal.payments.typed_data import address, word
+
+MOST_RECIPIENTS = 100
+BASIS_POINTS = 10_000
+_NOBODY = "0x" + "00" * 20
+
+
+class NotFunded(Exception):
+    """The merchant's balance, or its allowance for the contract, is less than the batch.
+
+    Amounts are in smallest units.
+    """
+
+    def __init__(self, needed: int, there: int) -> None:
+        super().__init__(needed, there)
+        self.needed = needed
+        self.there = there
+
+    def __str__(self) -> str:
+        return f"the batch needs {self.needed} units, of which {self.there} may be taken"
+
+
+class Payouts(Disbursements):
+    """Payouts of a merchant."""
+
+    table = payouts
+    purpose = Purpose.PAYOUT
+    decided = CrashPoint.PAYOUT_DECIDED
+    stored = CrashPoint.PAYOUT_STORED
+
+    def prepare(self, batch: bytes, contract: str, legs: Sequence[tuple[str, int]]) -> str:
+        """Reserve a batch of recipients and amounts in smallest units. Return its id, the batch reference as 0x text.
+
+        The reference is the idempotency key, in the ledger and in the contract: the same legs mean the same batch.
+        Raises `Forbidden` with the recipient at fault, `NotFunded`, `Duplicate` if the reference exists with other
+        legs, ValueError, TypeError and the node's errors.
+        """
+        id = "0x" + word(batch, "batch").hex()
+        place = address(contract, "contract")
+        wanted = [(address(recipient, "recipient"), checked(amount)) for recipient, amount in legs]
+        if not 1 <= len(wanted) <= MOST_RECIPIENTS:
+            raise ValueError(f"legs: {len(wanted)} recipients are not between 1 and {MOST_RECIPIENTS}")
+        if any(amount == 0 for _, amount in wanted):
+            raise ValueError("amount: is 0")
+        if any(recipient == _NOBODY for recipient, _ in wanted):
+            raise ValueError("recipient: is the zero address, to which no token pays")
+        with self.ledger.database.reading() as tx:
+            if self._is_there(tx, id, place, wanted):
+                return id
+        self._check(place, wanted)
+        domain = self.merchant.domain
+        with self.ledger.database.transaction() as tx:
+            if self._is_there(tx, id, place, wanted):
+                return id
+            self.ledger.create(
+                tx, payouts, Trigger.RESERVE, id=id, chain_id=domain.chain_id, token=domain.contract, contract=place
+            )
+            for position, (recipient, amount) in enumerate(wanted):
+                tx.execute(
+                    insert(payout_legs).values(payout_id=id, position=position, recipient=recipient, amount=amount)
+                )
+        return id
+
+    def recipients(self, tx: Connection, row: Row[Any]) -> list[tuple[str, int]]:
+        """Return the legs of a batch."""
+        return _legs(tx, row.id)
+
+    def call(self, row: Row[Any], legs: list[tuple[str, int]]) -> tuple[str, bytes]:
+        """Return the call of sendPayouts."""
+        return row.contract, payouts_call(word(row.id, "batch"), legs)
+
+    def trace(self, row: Row[Any], legs: list[tuple[str, int]]) -> tuple[str, Topics]:
+        """Return the filter for PayoutSent of the batch."""
+        return row.contract, ((PAYOUT_SENT,), (word(row.id, "batch"),))
+
+    def shown(self, row: Row[Any], legs: list[tuple[str, int]], receipt: Receipt) -> list[int] | None:
+        """Return the log index of a Transfer for each leg, if each leg has a PayoutSent as well."""
+        sent = payouts_sent(receipt, row.contract, word(row.id, "batch"))
+        return paid_by(transfers(receipt, row.token), legs) if sent == legs else None
+
+    def _check(self, contract: str, legs: list[tuple[str, int]]) -> None:
+        token = Token(self.sender.node, self.merchant.domain.contract)
+        forbidden = self.forbidden(token.address, contract, legs)
+        if forbidden is not None:
+            raise Forbidden(forbidden)
+        needed, payee = sum(amount for _, amount in legs), self.merchant.payee
+        there = min(token.balance(payee, "pending"), token.allowance(payee, contract, "pending"))
+        if there < needed:
+            raise NotFunded(needed, there)
+
+    @staticmethod
+    def _is_there(tx: Connection, id: str, contract: str, legs: list[tuple[str, int]]) -> bool:
+        """Return True if the batch is already reserved. Raises `Duplicate` if its id belongs to another batch."""
+        found = tx.execute(select(payouts.c.contract).where(payouts.c.id == id)).scalar_one_or_none()
+        if found is not None and (found != contract or _legs(tx, id) != legs):
+            raise Duplicate(f"payouts: {id} is another batch")
+        return found is not None
+
+
+def _legs(tx: Connection, id: str) -> list[tuple[str, int]]:
+    wanted = select(payout_legs).where(payout_legs.c.payout_id == id).order_by(payout_legs.c.position)
+    return [(leg.recipient, leg.amount) for leg in tx.execute(wanted)]
+
+
+def split(total: int, shares: Sequence[int], remainder: int) -> list[int]:
+    """Split a sum by shares in basis points. The integer remainder goes to the share at index `remainder`.
+
+    Raises ValueError unless the shares sum to 10,000 basis points, and TypeError or ValueError for an invalid amount.
+    """
+    checked(total, "total")
+    if sum(checked(share, "share") for share in shares) != BASIS_POINTS:
+        raise ValueError(f"shares: {sum(shares)} basis points are not {BASIS_POINTS}")
+    if not 0 <= remainder < len(shares):
+        raise ValueError(f"remainder: there is no share {remainder}")
+    parts = [total * share // BASIS_POINTS for share in shares]
+    parts[remainder] += total - sum(parts)
+    return parts

@@ -1,0 +1,125 @@
+"""Refunds: paid to the sender of the capture's transfer, and never more than the captured amount."""
+
+from typing import Any
+
+from sqlalchemy import Connection, Row, select
+
+from foreseal.payments.amounts import checked
+from foreseal.payments.chain import Receipt
+from foreseal.payments.chain.token import TRANSFERRED, address_topic, transfer_call, transfers
+from foreseal.payments.crash_points import CrashPoint
+from foreseal.payments.disbursements.disbursements import Disbursements, paid_by
+from foreseal.payments.ledger import (
+    EFFECTED,
+    DisbursementState,
+    Duplicate,
+    LedgerError,
+    NotCovered,
+    OrderState,
+    Trigger,
+    locked,
+)
+from foreseal.payments.ledger.identifiers import identifier
+from foreseal.payments.ledger.tables import Purpose, orders, refunds
+from foreseal.payments.ledger.tables import transfers as rows
+from foreseal.payments.transfers.evidence import Topics
+
+
+class NotRefundable(LedgerError):
+    """The order is not captured, or its capture has not reached the merchant's required step."""
+
+
+class Refunds(Disbursements):
+    """Refunds of a merchant."""
+
+    table = refunds
+    purpose = Purpose.REFUND
+    decided = CrashPoint.REFUND_DECIDED
+    stored = CrashPoint.REFUND_STORED
+
+    def refund(self, id: str, order: str, amount: int) -> Row[Any]:
+        """Reserve and send a refund of `amount` smallest units. Return the updated row.
+
+        `id` is the caller's idempotency key: the same id, order and amount mean the same refund. Raises the same errors
+        as `reserve` and `submit`.
+        """
+        if self.reserve(id, order, amount):
+            self.ledger.passed(CrashPoint.REFUND_RESERVED)
+        return self.advance(id)
+
+    def reserve(self, id: str, order: str, amount: int) -> bool:
+        """Reserve part of an order's captured amount. Return True if the refund is new.
+
+        Raises `NotCovered` if the order's refunds would exceed its capture, `NotRefundable`, `Duplicate` if another
+        refund has the id, and `Unknown`. Raises ValueError and TypeError for an invalid amount.
+        """
+        identifier(id)
+        if checked(amount) == 0:
+            raise ValueError("amount: is 0")
+        with self.ledger.database.transaction() as tx:
+            # The lock on the order serializes its refunds, so their sum is exact.
+            paid = locked(tx, orders, order)
+            before = tx.execute(select(refunds).where(refunds.c.id == id)).one_or_none()
+            if before is not None:
+                if (before.order_id, before.amount) != (order, amount):
+                    raise Duplicate(f"refunds: {id} is another refund")
+                return False
+            if paid.state is not OrderState.CAPTURED or EFFECTED.index(paid.step) < EFFECTED.index(
+                self.merchant.refundable
+            ):
+                raise NotRefundable(f"orders: {order} is {paid.state}, {paid.step}")
+            transfer = tx.execute(select(rows).where(rows.c.order_id == order)).one()
+            left = transfer.amount - self._promised(tx, order)
+            if amount > left:
+                raise NotCovered(amount, left)
+            self.ledger.create(
+                tx,
+                refunds,
+                Trigger.RESERVE,
+                id=id,
+                order_id=order,
+                chain_id=transfer.chain_id,
+                token=transfer.token,
+                recipient=transfer.sender,
+                amount=amount,
+            )
+        return True
+
+    def refundable(self, order: str) -> int:
+        """Return the captured units of an order that are neither refunded nor reserved for a refund."""
+        with self.ledger.database.reading() as tx:
+            amount = tx.execute(select(rows.c.amount).where(rows.c.order_id == order)).scalar_one_or_none()
+            return (amount or 0) - self._promised(tx, order)
+
+    def of_order(self, order: str) -> list[Row[Any]]:
+        """Return all refunds of an order."""
+        with self.ledger.database.reading() as tx:
+            return list(tx.execute(select(refunds).where(refunds.c.order_id == order).order_by(refunds.c.id)))
+
+    def recipients(self, tx: Connection, row: Row[Any]) -> list[tuple[str, int]]:
+        """Return the payer, from the capture's Transfer log."""
+        return [(row.recipient, row.amount)]
+
+    def call(self, row: Row[Any], legs: list[tuple[str, int]]) -> tuple[str, bytes]:
+        """Return a transfer call of the token."""
+        return row.token, transfer_call(*legs[0])
+
+    def trace(self, row: Row[Any], legs: list[tuple[str, int]]) -> tuple[str, Topics]:
+        """Return the filter for its Transfer."""
+        return row.token, ((TRANSFERRED,), (address_topic(self.merchant.payee),), (address_topic(row.recipient),))
+
+    def shown(self, row: Row[Any], legs: list[tuple[str, int]], receipt: Receipt) -> list[int] | None:
+        """Return the log index of that Transfer."""
+        moved = [each for each in transfers(receipt, row.token) if each.sender == self.merchant.payee]
+        return paid_by(moved, legs)
+
+    @staticmethod
+    def _promised(tx: Connection, order: str) -> int:
+        """Return the sum of all refunds that are paid or may be paid.
+
+        It is computed here: in SQL it would not be exact on every database.
+        """
+        counting = select(refunds.c.amount).where(
+            refunds.c.order_id == order, refunds.c.state != DisbursementState.BLOCKED
+        )
+        return sum(tx.execute(counting).scalars())

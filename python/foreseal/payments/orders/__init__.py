@@ -1,0 +1,1 @@
+"""Orders: authorizations, captures, cancellations and their reconciliation with the chain."""

@@ -1,0 +1,236 @@
+"""Orders: terms, stored authorizations, and voids."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from eth_utils.crypto import keccak
+from sqlalchemy import Connection, Row, and_, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from foreseal.payments.amounts import checked
+from foreseal.payments.chain import Checkout, Incomplete, Node, Token
+from foreseal.payments.crash_points import CrashPoint
+from foreseal.payments.ledger import Duplicate, Entry, Ledger, OrderState, Trigger, entries, locked, read
+from foreseal.payments.ledger.identifiers import identifier
+from foreseal.payments.ledger.tables import authorizations, orders
+from foreseal.payments.merchant import Merchant
+from foreseal.payments.signatures import WrongSignature, check
+from foreseal.payments.transfers.evidence import WIDEST
+from foreseal.payments.typed_data import Permit, ReceiveAuthorization, address, word
+
+# Latest time, in seconds since 1970, that a database column can hold. A uint256 could be larger.
+_LATEST = 2**63 - 1
+# Bytes of r, s and v: the permit function takes them separately.
+_PERMIT_SIGNATURE = 65
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """Terms that a buyer signs."""
+
+    payer: str
+    amount: int
+    """Smallest units."""
+    valid_after: int
+    """Seconds since 1970, exclusive."""
+    valid_before: int
+    """Seconds since 1970, exclusive."""
+    nonce: bytes
+    """32 random bytes (`typed_data.random_nonce`, `typed_data.nonce_of_terms`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class PermitTerms:
+    """Terms that a buyer signs if the amount is decided at the capture."""
+
+    payer: str
+    maximum: int
+    """Smallest units."""
+    deadline: int
+    """Seconds since 1970, inclusive, for both the permit and the capture."""
+    name: bytes
+    """Order id at the checkout, which captures each once: 32 random bytes (`typed_data.random_nonce`).
+
+    The order's id would suffice only for a checkout with one ledger. If several ledgers share it, the capture of
+    another ledger's order with the same id would count as this order's.
+    """
+
+
+class Orders:
+    """Orders of a merchant. Every method that changes one may raise `NotAllowed`, `Overtaken` and `Unknown`."""
+
+    def __init__(self, ledger: Ledger, node: Node, merchant: Merchant) -> None:
+        self._ledger = ledger
+        self._node = node
+        self._merchant = merchant
+
+    def draft(self, id: str, terms: Terms) -> ReceiveAuthorization:
+        """Create an order with these terms. Return the message that the buyer signs in the merchant's domain.
+
+        Raises `Duplicate` if the id exists, ValueError and TypeError for invalid terms, and the node's errors. The
+        order records the earliest block that can include its authorization.
+        """
+        if checked(terms.amount) == 0:
+            raise ValueError("amount: is 0")
+        if not terms.valid_after < terms.valid_before <= _LATEST:
+            raise ValueError(f"valid_before: {terms.valid_before} is not after valid_after, or beyond {_LATEST}")
+        message = ReceiveAuthorization(
+            terms.payer, self._merchant.payee, terms.amount, terms.valid_after, terms.valid_before, terms.nonce
+        )
+        self._create(
+            identifier(id),
+            payer=message.payer,
+            amount=message.value,
+            valid_after=message.valid_after,
+            valid_before=message.valid_before,
+            nonce=message.nonce,
+        )
+        return message
+
+    def draft_permit(self, id: str, terms: PermitTerms) -> Permit:
+        """Create an order for any amount up to a maximum. Return the permit that the buyer signs.
+
+        The permit has the payer's next nonce (EIP-2612). Until it is captured, revoked or past its deadline, create
+        only one such order for a payer. Raises the same errors as `draft`. Also raises `Duplicate` if the checkout has
+        already captured the name, ValueError if the merchant has no checkout, and `Reverted` if the token has no
+        permits.
+        """
+        if self._merchant.checkout is None:
+            raise ValueError("checkout: the merchant has none")
+        if checked(terms.maximum, "maximum") == 0:
+            raise ValueError("maximum: is 0")
+        if not 0 <= checked(terms.deadline, "deadline") < _LATEST:
+            raise ValueError(f"deadline: {terms.deadline} is beyond {_LATEST - 1}")
+        payer, name = address(terms.payer, "payer"), word(terms.name, "name")
+        if Checkout(self._node, self._merchant.checkout).captured(name, "pending"):
+            raise Duplicate(f"orders: the checkout has captured 0x{name.hex()} before")
+        nonce = Token(self._node, self._merchant.domain.contract).permit_nonce(payer, "pending")
+        message = Permit(payer, self._merchant.checkout, terms.maximum, nonce, terms.deadline)
+        self._create(
+            identifier(id),
+            payer=payer,
+            amount=message.value,
+            valid_after=0,
+            valid_before=message.deadline + 1,
+            nonce=name,
+            checkout=message.spender,
+            permit_nonce=message.nonce,
+        )
+        return message
+
+    def _create(self, id: str, **terms: Any) -> None:
+        """Insert a new order."""
+        domain, since = self._merchant.domain, self._since()
+        pinned = {"chain_id": domain.chain_id, "token": domain.contract, "payee": self._merchant.payee}
+        with self._ledger.database.transaction() as tx:
+            self._ledger.create(
+                tx, orders, Trigger.SET_TERMS, id=id, **pinned, **terms, memo=memo(id), since_block=since
+            )
+
+    def _since(self) -> int:
+        """Return a block below which no authorization drafted now can be included.
+
+        The latest block is not safe: after a reorganization its number belongs to another block, or a lower block
+        includes the transaction.
+        """
+        latest = self._node.head("latest")
+        if latest is None:
+            raise Incomplete("the node has no latest block")
+        final = self._node.head("finalized")
+        return max(0, latest.number - WIDEST) if final is None else min(final.number, latest.number)
+
+    def sign(self, id: str, signature: bytes) -> None:
+        """Attach the buyer's signature after verifying it. Raises `WrongSignature` and the node's errors."""
+        self._check(id, signature)
+        with self._ledger.database.transaction() as tx:
+            self._sign(tx, id, signature)
+
+    def store(self, id: str) -> None:
+        """Bind the signed authorization to its order. Raises `Duplicate` if another order has its nonce."""
+        with self._ledger.database.transaction() as tx:
+            self._store(tx, locked(tx, orders, id))
+
+    def accept(self, id: str, signature: bytes) -> None:
+        """Run `sign` and `store` in one database transaction. Raises the same errors; then neither takes effect."""
+        self._check(id, signature)
+        with self._ledger.database.transaction() as tx:
+            self._store(tx, self._sign(tx, id, signature))
+
+    def _check(self, id: str, signature: bytes) -> None:
+        order = self.get(id)
+        if order.checkout is not None and len(signature) != _PERMIT_SIGNATURE:
+            raise WrongSignature(f"signature: has {len(signature)} bytes; a checkout takes {_PERMIT_SIGNATURE}")
+        check(self._node, message(order), self._merchant.domain, order.payer, signature)
+
+    def _sign(self, tx: Connection, id: str, signature: bytes) -> Row[Any]:
+        order = self._ledger.move(tx, orders, locked(tx, orders, id), Trigger.SIGN)
+        tx.execute(update(orders).where(orders.c.id == id).values(signature=signature))
+        return order
+
+    def _store(self, tx: Connection, order: Row[Any]) -> None:
+        order = self._ledger.move(tx, orders, order, Trigger.STORE)
+        if order.checkout is not None:
+            self._require_free(tx, order)
+        key = {name: getattr(order, name) for name in ("chain_id", "payer", "nonce")}
+        key["contract"] = order.checkout or order.token
+        try:
+            tx.execute(insert(authorizations).values(**key, order_id=order.id))
+        except IntegrityError as error:
+            raise Duplicate(f"orders: the authorization of {order.id} belongs to another order") from error
+
+    @staticmethod
+    def _require_free(tx: Connection, order: Row[Any]) -> None:
+        """Raise `Duplicate` if another open order has the permit's nonce: the token accepts only one of the two."""
+        same = and_(
+            *(orders.c[name] == getattr(order, name) for name in ("chain_id", "token", "payer", "permit_nonce"))
+        )
+        open_ = (orders.c.state == OrderState.STORED) & (orders.c.id != order.id)
+        other = tx.execute(select(orders.c.id).where(same, open_).limit(1)).scalar_one_or_none()
+        if other is not None:
+            raise Duplicate(f"orders: the permit of {order.id} has the nonce of that of {other}, which is open")
+
+    def void(self, id: str, reason: str = "") -> None:
+        """Rule out any capture of this order. Rejected after a capture is decided, until its failure is final."""
+        with self._ledger.database.transaction() as tx:
+            self._ledger.move(
+                tx, orders, locked(tx, orders, id), Trigger.VOID, reason="merchant_voided", message=reason
+            )
+            self._ledger.passed(CrashPoint.VOID_DECIDED)
+
+    def get(self, id: str) -> Row[Any]:
+        """Return the current row of an order. Raises `Unknown`."""
+        with self._ledger.database.reading() as tx:
+            return read(tx, orders, id)
+
+    def timeline(self, id: str) -> list[Entry]:
+        """Return the timeline of an order, oldest entry first."""
+        with self._ledger.database.reading() as tx:
+            return entries(tx, orders.name, id)
+
+    def in_state(self, *states: OrderState) -> list[str]:
+        """Return the ids of all orders in these states."""
+        with self._ledger.database.reading() as tx:
+            wanted = select(orders.c.id).where(orders.c.state.in_(states)).order_by(orders.c.id)
+            return list(tx.execute(wanted).scalars())
+
+
+def message(order: Row[Any]) -> ReceiveAuthorization | Permit:
+    """Return the message that the buyer of an order signs."""
+    return authorization(order) if order.checkout is None else permit(order)
+
+
+def permit(order: Row[Any]) -> Permit:
+    """Return the permit that the buyer signs, for an order with a permit."""
+    return Permit(order.payer, order.checkout, order.amount, order.permit_nonce, order.valid_before - 1)
+
+
+def authorization(order: Row[Any]) -> ReceiveAuthorization:
+    """Return the authorization that the buyer signs, for an order with a fixed amount."""
+    return ReceiveAuthorization(
+        order.payer, order.payee, order.amount, order.valid_after, order.valid_before, order.nonce
+    )
+
+
+def memo(id: str) -> bytes:
+    """Return the memo by which a transfer refers to an order: keccak256 of the order's id."""
+    return keccak(text=id)

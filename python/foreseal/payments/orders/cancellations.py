@@ -1,0 +1,73 @@
+"""The payer's signed cancellation of a voided order, relayed to the token."""
+
+from typing import Any
+
+from sqlalchemy import Row
+
+from foreseal.payments.chain import Token
+from foreseal.payments.chain.token import cancel_call
+from foreseal.payments.crash_points import CrashPoint
+from foreseal.payments.ledger import Ledger, Place, Trigger, locked, read
+from foreseal.payments.ledger.states import ORDER, following
+from foreseal.payments.ledger.tables import Purpose, orders
+from foreseal.payments.merchant import Merchant
+from foreseal.payments.orders.reconciler import Progress
+from foreseal.payments.sending import Sender, building
+from foreseal.payments.signatures import check
+from foreseal.payments.typed_data import Cancellation
+
+
+class NotCancelable(Exception):
+    """The authorization expired, was consumed, or is a permit. Nothing was signed."""
+
+
+class Cancellations:
+    """Relay for cancelAuthorization (EIP-3009)."""
+
+    def __init__(self, ledger: Ledger, sender: Sender, merchant: Merchant) -> None:
+        self._ledger = ledger
+        self._sender = sender
+        self._merchant = merchant
+        self._progress = Progress(ledger, sender, merchant)
+
+    def message(self, id: str) -> Cancellation:
+        """Return the message that the payer signs to cancel an order.
+
+        Raises `NotCancelable` if a permit pays the order.
+        """
+        with self._ledger.database.reading() as tx:
+            order = read(tx, orders, id)
+        _require_authorization(order)
+        return Cancellation(order.payer, order.nonce)
+
+    def cancel(self, id: str, signature: bytes) -> Row[Any]:
+        """Relay the payer's cancellation of a voided order before it expires. Return the updated order.
+
+        Raises `NotCancelable`, `WrongSignature`, `Reverted` (for example, a paused token), `FeeTooHigh` and the node's
+        errors, all before anything is stored. Raises `NotAllowed` and `Overtaken` if the state of the order forbids it.
+        """
+        with self._ledger.database.reading() as tx:
+            order = read(tx, orders, id)
+        following(ORDER, Place(order.state, order.step), Trigger.CANCEL)
+        _require_authorization(order)
+        message = Cancellation(order.payer, order.nonce)
+        node = self._sender.node
+        now = building(node).timestamp
+        if now >= order.valid_before:
+            raise NotCancelable(f"orders: {id} was valid until {order.valid_before}, the block has {now}")
+        check(node, message, self._merchant.domain, order.payer, signature)
+        if Token(node, order.token).authorization_used(order.payer, order.nonce, "pending"):
+            self._progress.look(id)
+            raise NotCancelable(f"orders: the authorization of {id} was used or canceled")
+        call = self._sender.call(order.token, cancel_call(message, signature))
+        with self._ledger.database.transaction() as tx:
+            self._ledger.move(tx, orders, locked(tx, orders, id), Trigger.CANCEL)
+            intent = self._sender.intents.store(tx, Purpose.CANCEL, id, call)
+            self._ledger.passed(CrashPoint.CANCEL_DECIDED)
+        self._ledger.passed(CrashPoint.CANCEL_STORED)
+        return self._progress.deliver(id, intent)
+
+
+def _require_authorization(order: Row[Any]) -> None:
+    if order.checkout is not None:
+        raise NotCancelable(f"orders: {order.id} has a permit, which nobody can cancel: void it")

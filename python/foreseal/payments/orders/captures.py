@@ -1,0 +1,168 @@
+"""Captures: the checks before a capture, and the decision that excludes a void."""
+
+from enum import StrEnum
+from typing import Any
+
+from sqlalchemy import Row, update
+
+from foreseal.payments.amounts import checked
+from foreseal.payments.chain import Parts, Reverted, Token, forbidden
+from foreseal.payments.chain.checkout import capture_call
+from foreseal.payments.chain.token import receive_call, separator
+from foreseal.payments.crash_points import CrashPoint
+from foreseal.payments.ledger import Ledger, Place, Trigger, locked, read
+from foreseal.payments.ledger.states import ORDER, following
+from foreseal.payments.ledger.tables import Purpose, orders
+from foreseal.payments.merchant import Merchant
+from foreseal.payments.orders.authorizations import authorization, message, permit
+from foreseal.payments.orders.reconciler import Progress
+from foreseal.payments.sending import Sender, WrongChain, building
+from foreseal.payments.signatures import check
+from foreseal.payments.transfers.evidence import is_used
+
+
+class Obstacle(StrEnum):
+    """Reason why a capture would fail now."""
+
+    DOMAIN = "domain_mismatch"
+    EARLY = "not_yet_valid"
+    LATE = "too_late"
+    USED = "authorization_used"
+    BALANCE = "insufficient_balance"
+    PAUSED = "token_paused"
+    FORBIDDEN = "account_forbidden"
+    REVERTS = "would_revert"
+
+    @property
+    def message(self) -> str:
+        """A description for people."""
+        return _MESSAGES[self]
+
+
+_MESSAGES = {
+    Obstacle.DOMAIN: "the token's domain, or the order's token or payee, is not the configured one",
+    Obstacle.EARLY: "not yet valid",
+    Obstacle.LATE: "too close to validBefore, or past it",
+    Obstacle.USED: "used or canceled",
+    Obstacle.BALANCE: "payer's balance is too low",
+    Obstacle.PAUSED: "token is paused",
+    Obstacle.FORBIDDEN: "payer, payee or checkout is forbidden",
+    Obstacle.REVERTS: "would revert",
+}
+
+
+class NotCapturable(Exception):
+    """The capture was rejected before signing; the order is unchanged."""
+
+    def __init__(self, id: str, obstacle: Obstacle, detail: str = "") -> None:
+        super().__init__(id, obstacle, detail)
+        self.id = id
+        self.obstacle = obstacle
+        self.detail = detail
+
+    def __str__(self) -> str:
+        return f"orders: {self.id} cannot be captured: {self.obstacle.message}" + (
+            f": {self.detail}" if self.detail else ""
+        )
+
+
+class Captures:
+    """Captures of stored orders: by receiveWithAuthorization (EIP-3009), or by the payee's checkout and a permit."""
+
+    def __init__(self, ledger: Ledger, sender: Sender, merchant: Merchant) -> None:
+        if sender.account.address != merchant.payee:
+            raise ValueError(f"payee: {merchant.payee} is not the key's account {sender.account.address}")
+        self._ledger = ledger
+        self._sender = sender
+        self._merchant = merchant
+        self._progress = Progress(ledger, sender, merchant)
+
+    def capture(self, id: str, amount: int | None = None) -> Row[Any]:
+        """Decide to capture a stored order, and send the transaction. Return the updated order.
+
+        `amount`, in smallest units, is the amount to capture. An order with a permit needs it: at most the permitted
+        maximum, captured once. Any other order has one amount; another value raises ValueError.
+
+        The order becomes captured only by the logs of a receipt, which `Progress.advance` reads. Raises
+        `NotCapturable`, `WrongSignature`, `WrongChain`, `FeeTooHigh` and the node's errors, all before anything is
+        stored. Raises `NotAllowed` and `Overtaken` if the order is void or its capture is already decided.
+        """
+        with self._ledger.database.reading() as tx:
+            order = read(tx, orders, id)
+        following(ORDER, Place(order.state, order.step), Trigger.CAPTURE)
+        taken = _taken(order, amount)
+        self._check(order, taken)
+        try:
+            call = self._sender.call(*call_of(order, taken))
+        except Reverted as error:
+            raise NotCapturable(id, Obstacle.REVERTS, error.reason) from error
+        self._ledger.passed(CrashPoint.CAPTURE_CHECKED)
+        with self._ledger.database.transaction() as tx:
+            details = {} if order.checkout is None else {"amount": str(taken), "checkout": order.checkout}
+            self._ledger.move(tx, orders, locked(tx, orders, id), Trigger.CAPTURE, **details)
+            if order.checkout is not None:
+                tx.execute(update(orders).where(orders.c.id == id).values(actual=taken))
+            intent = self._sender.intents.store(tx, Purpose.CAPTURE, id, call)
+            self._ledger.passed(CrashPoint.CAPTURE_DECIDED)
+        self._ledger.passed(CrashPoint.CAPTURE_STORED)
+        return self._progress.deliver(id, intent)
+
+    def _check(self, order: Row[Any], amount: int) -> None:
+        """Check all that can prevent a capture, at `pending`.
+
+        No check reserves money; only a receipt proves payment.
+        """
+        node, domain = self._sender.node, self._merchant.domain
+        found = node.chain_id()
+        if found != domain.chain_id:
+            raise WrongChain(f"the node is of chain {found}, configured is {domain.chain_id}")
+        token = Token(node, domain.contract)
+        pinned = (domain.chain_id, domain.contract, self._merchant.payee)
+        if (order.chain_id, order.token, order.payee) != pinned:
+            raise NotCapturable(order.id, Obstacle.DOMAIN)
+        if order.checkout not in (None, self._merchant.checkout):
+            raise NotCapturable(order.id, Obstacle.DOMAIN)
+        if token.domain_separator("pending") != separator(domain):
+            raise NotCapturable(order.id, Obstacle.DOMAIN)
+        now = building(node).timestamp
+        if now <= order.valid_after:
+            raise NotCapturable(order.id, Obstacle.EARLY, f"from {order.valid_after}, the block has {now}")
+        if now >= order.valid_before - self._merchant.margin:
+            raise NotCapturable(order.id, Obstacle.LATE, f"until {order.valid_before}, the block has {now}")
+        check(node, message(order), domain, order.payer, order.signature)
+        if is_used(node, order, "pending"):
+            self._progress.look(order.id)
+            raise NotCapturable(order.id, Obstacle.USED)
+        if token.paused("pending"):
+            raise NotCapturable(order.id, Obstacle.PAUSED)
+        holder = forbidden(token, parts_of(order), "pending")
+        if holder is not None:
+            raise NotCapturable(order.id, Obstacle.FORBIDDEN, holder)
+        balance = token.balance(order.payer, "pending")
+        if balance < amount:
+            raise NotCapturable(order.id, Obstacle.BALANCE, f"{balance} of {amount} units")
+
+
+def _taken(order: Row[Any], amount: int | None) -> int:
+    """Return the amount to capture. Raises ValueError or TypeError if it does not fit the order."""
+    if order.checkout is None:
+        if amount not in (None, order.amount):
+            raise ValueError(f"amount: {amount} is not what the authorization is of, {order.amount}")
+        return int(order.amount)
+    if amount is None:
+        raise ValueError(f"amount: say how much of the {order.amount} units that the permit allows")
+    if not 0 < checked(amount) <= order.amount:
+        raise ValueError(f"amount: {amount} is not between 1 and {order.amount}, which the permit allows")
+    return amount
+
+
+def parts_of(order: Row[Any]) -> Parts:
+    """Return the accounts that a capture involves."""
+    return Parts(order.payer, [order.payee], order.checkout or order.payee)
+
+
+def call_of(order: Row[Any], amount: int | None) -> tuple[str, bytes]:
+    """Return contract and call data of a capture. `amount`, in smallest units, applies to orders with a permit."""
+    if order.checkout is None:
+        return order.token, receive_call(authorization(order), order.signature)
+    return order.checkout, capture_call(order.nonce, amount or 0, permit(order), order.signature)

@@ -1,0 +1,245 @@
+"""Progress of orders after a decision, from the chain's evidence of captures and cancellations.
+
+```text
+advance: receipts of the stored transaction
+  none, and it may be included  -> sent again; an earlier effect is reopened
+  none, and it never can be     -> failed
+  logs show the effect          -> captured or canceled: provisional, confirmed, final
+  no effect, and final          -> failed; the logs of (payer, nonce) then show who used the authorization
+```
+
+A capture or cancellation that this ledger did not send is also found by the logs of (payer, nonce).
+"""
+
+from typing import Any
+
+from sqlalchemy import Connection, Row, or_, select
+
+from foreseal.payments.chain import Incomplete, Moving, Receipt
+from foreseal.payments.chain.token import canceled, transfers
+from foreseal.payments.crash_points import CrashPoint
+from foreseal.payments.ledger import (
+    IN_FLIGHT,
+    REVERSIBLE,
+    Finality,
+    Ledger,
+    OrderState,
+    Step,
+    Trigger,
+    TxStatus,
+    locked,
+    read,
+)
+from foreseal.payments.ledger.tables import Ending, Purpose, orders
+from foreseal.payments.ledger.tables import transfers as rows
+from foreseal.payments.merchant import Merchant
+from foreseal.payments.sending import (
+    Outcome,
+    Sender,
+    advance_each,
+    close,
+    is_open,
+    note_delivery,
+    open_intent,
+    open_subjects,
+    safety,
+)
+from foreseal.payments.transfers.evidence import consumed, is_used
+from foreseal.payments.transfers.matching import Seen, forget, record
+
+_SENDING = (OrderState.STORED, OrderState.VOIDED)
+_EFFECTED = (OrderState.CAPTURED, OrderState.CANCELED)
+_PURPOSES = (Purpose.CAPTURE, Purpose.CANCEL)
+
+
+class NotExpired(Exception):
+    """No final block has reached validBefore, or the authorization was used or canceled before."""
+
+
+class Progress:
+    """Reconciler that moves orders to the state shown by the chain."""
+
+    def __init__(self, ledger: Ledger, sender: Sender, merchant: Merchant) -> None:
+        self._ledger = ledger
+        self._sender = sender
+        self._merchant = merchant
+
+    def advance(self, id: str) -> Row[Any]:
+        """Take the next step of an order. Return the updated row. Safe to repeat, and safe against crashes.
+
+        Raises the node's errors, `FinalityBroken`, and `Overtaken` if another process was faster.
+        """
+        with self._ledger.database.reading() as tx:
+            order = read(tx, orders, id)
+            intents = [open_intent(tx, purpose, id) for purpose in _PURPOSES]
+        intent = next((each for each in intents if each is not None), None)
+        if intent is not None:
+            self._tend(order, intent)
+        elif order.step in IN_FLIGHT:
+            # Without an open intent, a reorganization undid a transaction that this ledger did not send.
+            with self._ledger.database.transaction() as tx:
+                order = locked(tx, orders, id)
+                if all(open_intent(tx, purpose, id) is None for purpose in _PURPOSES):
+                    self._fail(tx, order, "no_transaction")
+        elif order.state in _EFFECTED and order.step is not Finality.FINAL:
+            self.look(id)
+        with self._ledger.database.reading() as tx:
+            return read(tx, orders, id)
+
+    def waiting(self, *, watched: bool = False) -> list[str]:
+        """Return the orders that wait for the chain: first those with open intents, by account nonce.
+
+        With `watched`, skip captures that are not final yet: a `Watcher` follows those.
+        """
+        # State and step have an index; nearly all orders are done.
+        captured = (orders.c.state == OrderState.CAPTURED) & orders.c.step.in_(REVERSIBLE)
+        effected = (OrderState.CANCELED,) if watched else _EFFECTED
+        waiting = or_(
+            orders.c.state.in_(_SENDING) & orders.c.step.in_(IN_FLIGHT),
+            orders.c.state.in_(effected) & orders.c.step.in_(REVERSIBLE),
+        )
+        with self._ledger.database.reading() as tx:
+            moving = tx.execute(select(orders.c.id).where(waiting).order_by(orders.c.id)).scalars()
+            left_out = select(orders.c.id).where(captured) if watched else None
+            return list(dict.fromkeys([*open_subjects(tx, *_PURPOSES, without=left_out), *moving]))
+
+    def resume(self) -> dict[str, Exception]:
+        """Advance every order that waits for the chain, for example after a start. Return the errors by order."""
+        return advance_each(self.waiting(), self.advance)
+
+    def deliver(self, id: str, intent: int) -> Row[Any]:
+        """Send an intent of an order, and record the node's answer. Return the updated order."""
+        note_delivery(self._ledger, orders, id, self._sender.deliver(intent))
+        with self._ledger.database.reading() as tx:
+            return read(tx, orders, id)
+
+    def look(self, id: str) -> None:
+        """Determine from logs what happened to an order's authorization, independent of the sender.
+
+        Raises the node's errors.
+        """
+        with self._ledger.database.reading() as tx:
+            order = read(tx, orders, id)
+        found = consumed(self._sender.node, order)
+        step = (
+            None
+            if found is None
+            else safety(self._sender.node, self._sender.policy, found.block_number, found.block_hash)
+        )
+        if found is not None and step is None:
+            raise Moving(f"transaction {found.transaction_hash} left its block while it was read")
+        with self._ledger.database.transaction() as tx:
+            order = locked(tx, orders, id)
+            if found is None or step is None:
+                self._reopen(tx, order)
+            elif canceled(found, order.token, order.payer, order.nonce):
+                self._canceled(tx, order, found, step)
+            else:
+                self._captured(tx, order, found, step)
+
+    def expire(self, id: str) -> None:
+        """Record that an authorization can never be used any more.
+
+        Raises `NotExpired` also if it was used or canceled, after recording that. Raises `NotAllowed` and the node's
+        errors.
+        """
+        with self._ledger.database.reading() as tx:
+            order = read(tx, orders, id)
+        final = self._sender.node.head("finalized")
+        if final is None or final.timestamp < order.valid_before:
+            raise NotExpired(f"orders: {id} is valid until {order.valid_before}, which no final block has reached")
+        if self._is_used(order, final.number):
+            self.look(id)
+            raise NotExpired(f"orders: the authorization of {id} was used or canceled")
+        with self._ledger.database.transaction() as tx:
+            self._ledger.move(tx, orders, locked(tx, orders, id), Trigger.EXPIRE, block=final.hash)
+            self._ledger.passed(CrashPoint.EXPIRY_DECIDED)
+
+    def _is_used(self, order: Row[Any], final: int) -> bool:
+        """Return True if an order's signature is used or canceled as of a final block.
+
+        If the latest block shows it as unused, so do all earlier blocks. Not every node has the state of earlier
+        blocks.
+        """
+        node = self._sender.node
+        latest = node.head("latest")
+        places = [latest.number, final] if latest is not None and latest.number > final else [final]
+        return all(is_used(node, order, place) for place in places)
+
+    def _tend(self, order: Row[Any], intent: int) -> None:
+        outcome = self._sender.outcome(intent)
+        self._ledger.passed(CrashPoint.RECEIPT_READ)
+        if outcome.receipt is not None:
+            self._landed(order.id, intent, outcome)
+        elif outcome.step is TxStatus.FAILED:
+            with self._ledger.database.transaction() as tx:
+                order = locked(tx, orders, order.id)
+                if is_open(tx, intent):
+                    self._fail(tx, order, "account_nonce_used")
+                    close(tx, intent, Ending.DISPLACED)
+        else:
+            if order.state in _EFFECTED:
+                self.look(order.id)
+            self.deliver(order.id, intent)
+
+    def _landed(self, id: str, intent: int, outcome: Outcome) -> None:
+        receipt, step = outcome.receipt, outcome.step
+        assert receipt is not None
+        with self._ledger.database.transaction() as tx:
+            order = locked(tx, orders, id)
+            if not is_open(tx, intent):  # another process was faster, and may have started the next intent
+                return
+            if canceled(receipt, order.token, order.payer, order.nonce):
+                self._canceled(tx, order, receipt, step)
+                nothing = False
+            else:
+                nothing = not self._captured(tx, order, receipt, step)
+            if step is Finality.FINAL:
+                close(tx, intent, Ending.FINAL)
+                if nothing and receipt.succeeded:
+                    raise Incomplete(f"{receipt.transaction_hash} succeeded, and its receipt lacks the token's logs")
+                if nothing:
+                    self._fail(tx, locked(tx, orders, id), "reverted", transaction=receipt.transaction_hash)
+            self._ledger.passed(CrashPoint.RECEIPT_APPLIED)
+        self._ledger.passed(CrashPoint.RECEIPT_STORED)
+        if nothing and (step is Finality.FINAL or order.state in _EFFECTED):
+            self.look(id)
+
+    def _captured(self, tx: Connection, order: Row[Any], receipt: Receipt, step: Step) -> bool:
+        """Record the transfers of a receipt that used this authorization. Return True if there was one."""
+        found = [
+            each
+            for each in transfers(receipt, order.token)
+            if (each.sender, each.recipient, each.nonce, each.checkout)
+            == (order.payer, order.payee, order.nonce, order.checkout)
+        ]
+        for each in found:
+            record(self._ledger, tx, Seen(order.chain_id, each, step))
+        return bool(found)
+
+    def _canceled(self, tx: Connection, order: Row[Any], receipt: Receipt, step: Step) -> None:
+        """Record that the authorization of an order was canceled on the chain.
+
+        If the payer canceled a stored order directly, the order is also voided, once the cancellation is final.
+        """
+        details = {"transaction": receipt.transaction_hash, "block": receipt.block_hash}
+        if order.state is OrderState.CAPTURED:
+            self._reopen(tx, order)
+            return
+        if step is Finality.FINAL and self._ledger.allows(orders, order, Trigger.VOID):
+            order = self._ledger.move(tx, orders, order, Trigger.VOID, reason="payer_canceled", **details)
+        if order.state is OrderState.VOIDED:
+            order = self._ledger.move(tx, orders, order, Trigger.LANDED, **details)
+        if order.state is OrderState.CANCELED:
+            self._ledger.follow(tx, orders, order, step, **details)
+
+    def _reopen(self, tx: Connection, order: Row[Any]) -> None:
+        """Undo the recorded effect of an order that the chain no longer has."""
+        if order.state is OrderState.CAPTURED:
+            forget(self._ledger, tx, tx.execute(select(rows).where(rows.c.order_id == order.id)).one())
+        elif order.state is OrderState.CANCELED:
+            self._ledger.move(tx, orders, order, Trigger.REOPEN)
+
+    def _fail(self, tx: Connection, order: Row[Any], reason: str, **details: Any) -> None:
+        if self._ledger.allows(orders, order, Trigger.FAIL):
+            self._ledger.move(tx, orders, order, Trigger.FAIL, reason=reason, **details)

@@ -1,0 +1,333 @@
+"""Watcher of all transfers of a token to the merchant.
+
+```text
+cursors: number and hash of the last blocks of earlier scans; up to the newest cursor whose hash
+        |                                    is still on the chain, nothing changed
+        v
+window from there, or from `overlap` below the newest cursor, in ranges under 2,000 blocks; the last includes `pending`
+        |
+        v
+one database transaction per range: rows that vanished are deleted (their orders reopen), rows
+that exist are recorded (matched to orders, or added to `suspense`), the cursor advances
+```
+
+Subscriptions only wake the watcher. The source of truth is eth_getLogs.
+"""
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+from sqlalchemy import Connection, Row, and_, delete, insert, or_, select, update
+
+from foreseal.payments.chain import Head, Heads, Log, LogFilter, Moving, Node, Policy, Refused, Transfer, Wish, heads
+from foreseal.payments.chain.token import TRANSFERRED, address_topic, topic_address, transfers
+from foreseal.payments.crash_points import CrashPoint
+from foreseal.payments.ledger import REVERSIBLE, Finality, Ledger, Overtaken, ensure, locked
+from foreseal.payments.ledger.tables import cursors, orders
+from foreseal.payments.ledger.tables import transfers as rows
+from foreseal.payments.sending import grade
+from foreseal.payments.transfers.evidence import WIDEST
+from foreseal.payments.transfers.matching import Seen, forget, record
+from foreseal.payments.typed_data import address
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """Settings of a watcher."""
+
+    chain_id: int
+    token: str
+    recipient: str
+    start: int = 0
+    """First block whose transfers count."""
+    policy: Policy = field(default_factory=Policy)
+    overlap: int = 12
+    """Number of blocks below the newest cursor that are always read again: the confirmation depth."""
+    widest: int = WIDEST
+    """Maximum block range of one eth_getLogs."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "token", address(self.token, "token"))
+        object.__setattr__(self, "recipient", address(self.recipient, "recipient"))
+        if not 1 <= self.widest <= WIDEST:
+            raise ValueError(f"widest: {self.widest} is not between 1 and {WIDEST}")
+        if self.overlap < 1 or self.start < 0:
+            raise ValueError("overlap is at least 1, start at least 0")
+
+
+Progressed = Callable[[int, int], None]
+"""Callback after each range, with the last block read and the newest block."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """A range of blocks, read while the chain did not change."""
+
+    first: int
+    end: Head
+    newest: Heads
+    anchor: int
+    """Number of the newest cursor that is on the chain."""
+    cursor: tuple[int, str]
+    """Newest cursor: number and hash."""
+    known: Sequence[Row[Any]]
+    """Stored rows of these blocks, and rows below whose block is no longer on the chain."""
+    older: Sequence[Row[Any]]
+    """Rows below the range whose step must change."""
+    found: Sequence[Transfer]
+    """Transfers on the chain in these blocks. The last range includes pre-confirmed ones."""
+
+    @property
+    def last(self) -> bool:
+        """True if no block is above the range."""
+        return self.end.number == self.newest.latest
+
+
+class Watcher:
+    """Watcher that keeps the rows of transfers equal to the chain.
+
+    Several may run on one database; for each range, one of them succeeds.
+    """
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        node: Node,
+        watch: Watch,
+        progressed: Progressed | None = None,
+        ahead: Callable[[Sequence[Wish]], Node] | None = None,
+    ) -> None:
+        """Set up the watcher. `ahead` returns a node with prefetched queries (`chain.ahead`)."""
+        self._ledger = ledger
+        self._ahead = ahead
+        self._established = False
+        # Cursor after this watcher's last complete scan. Until the chain has a new block, only `pending` has news.
+        self._tip: tuple[int, str] | None = None
+        self._node = node
+        self._watch = watch
+        self._progressed = progressed
+        self._key = {"chain_id": watch.chain_id, "token": watch.token, "recipient": watch.recipient}
+        self._mine, self._ours = (
+            and_(*(table.c[name] == value for name, value in self._key.items())) for table in (cursors, rows)
+        )
+
+    def poll(self) -> None:
+        """Catch up with the chain, including pre-confirmed transfers.
+
+        Ranges stored before an error persist, and the next call continues after them. Raises `Moving` if the chain was
+        reorganized during a range, `Overtaken` if another watcher is active, `FinalityBroken`, and the node's errors.
+        """
+        self._establish()
+        again = True
+        while True:
+            piece = self._read(again)
+            self._ledger.passed(CrashPoint.WINDOW_READ)
+            # After a power loss, the range is read again.
+            with self._ledger.database.transaction(durable=False) as tx:
+                self._replace(tx, piece)
+                self._ledger.passed(CrashPoint.WINDOW_REPLACED)
+            self._ledger.passed(CrashPoint.WINDOW_STORED)
+            if self._progressed is not None:
+                self._progressed(piece.end.number, piece.newest.latest)
+            if piece.last:
+                self._tip = (piece.end.number, piece.end.hash)
+                return
+            again = False
+
+    def _establish(self) -> None:
+        """Insert the cursor before the first block, which is valid on every chain."""
+        if self._established:
+            return
+        before = self._watch.start - 1
+        with self._ledger.database.transaction() as tx:
+            if tx.execute(select(cursors.c.block_number).where(self._mine).limit(1)).first() is None:
+                ensure(tx, cursors, **self._key, block_number=before, block_hash="")
+        self._established = True
+
+    def _read(self, again: bool) -> _Piece:
+        """Read the next range. With `again`, start at least `overlap` below the newest cursor."""
+        # Read before the newest block, so a block sealed in between cannot hide a pre-confirmed transfer.
+        pending = self._logs("pending", "pending")
+        newest = heads(self._node)
+        tip = self._head(newest.latest)
+        cursor, anchor = self._cursors()
+        first = anchor + 1
+        if again and not cursor == (tip.number, tip.hash) == self._tip:
+            first = max(self._watch.start, min(first, cursor[0] - self._watch.overlap + 1))
+        end = min(first + self._watch.widest - 1, newest.latest)
+        logs = list(self._logs(first, end)) if first <= end else []
+        last = end == newest.latest
+        with self._ledger.database.reading() as tx:
+            upper = [] if last else [rows.c.block_number <= end]
+            known = list(tx.execute(select(rows).where(self._ours, rows.c.block_number >= first, *upper)))
+        if last:
+            logs += [log for log in pending if log.block_number > newest.latest]
+        found = self._transfers(logs, known, newest.latest)
+        older, stale = self._older(first, newest)
+        reached = self._head(end)
+        if (reached if last else self._head(tip.number)).hash != tip.hash:
+            raise Moving("the chain was reorganised while a piece was read")
+        return _Piece(first, reached, newest, anchor, cursor, [*known, *stale], older, found)
+
+    def _older(self, first: int, newest: Heads) -> tuple[list[Row[Any]], list[Row[Any]]]:
+        """Return rows below a range whose step must change, and separately those from a reorganized chain.
+
+        Receipts also create rows. A receipt may have been read before a reorganization and recorded after a scan.
+        """
+        reach = self._watch.policy.reach(newest)
+        changing = or_(
+            rows.c.block_number <= newest.finalized,
+            and_(rows.c.step == Finality.PROVISIONAL, rows.c.block_number <= reach),
+            and_(rows.c.step == Finality.CONFIRMED, rows.c.block_number > reach),
+        )
+        below = select(rows).where(self._ours, rows.c.block_number < first, rows.c.step.in_(REVERSIBLE), changing)
+        with self._ledger.database.reading() as tx:
+            older = list(tx.execute(below.order_by(rows.c.order_id)))
+        settling = {row.block_number for row in older if row.block_number <= newest.finalized}
+        hashes = {number: self._head(number).hash for number in settling}
+        kept: list[Row[Any]] = []
+        stale: list[Row[Any]] = []
+        for row in older:
+            (kept if hashes.get(row.block_number, row.block_hash) == row.block_hash else stale).append(row)
+        return kept, stale
+
+    def _cursors(self) -> tuple[tuple[int, str], int]:
+        """Return the newest cursor, and the number of the newest cursor that is on the chain."""
+        with self._ledger.database.reading() as tx:
+            places = list(tx.execute(select(cursors).where(self._mine).order_by(cursors.c.block_number.desc())))
+        cursor = (places[0].block_number, places[0].block_hash)
+        for place in places[:-1]:
+            head = self._node.head(place.block_number)
+            if head is not None and head.hash == place.block_hash:
+                return cursor, place.block_number
+        return cursor, places[-1].block_number
+
+    def _logs(self, first: int | str, last: int | str) -> Sequence[Log]:
+        """Return logs of the transfers. If the node rejects the query, split it: the range may have too many logs."""
+        topics = ((TRANSFERRED,), None, (address_topic(self._watch.recipient),))
+        try:
+            return self._node.logs(LogFilter(self._watch.token, topics, first, last))
+        except Refused:
+            if isinstance(first, str) or isinstance(last, str) or first == last:
+                raise
+            middle = (first + last) // 2
+            return [*self._logs(first, middle), *self._logs(middle + 1, last)]
+
+    def _transfers(self, logs: Sequence[Log], known: Sequence[Row[Any]], latest: int) -> list[Transfer]:
+        """Return the transfers of logs. Receipts give the position of a log in its transaction."""
+        stored = {(row.transaction_hash, row.block_number, row.log_index): row for row in known}
+        asked: dict[str, None] = {}
+        found: dict[tuple[str, int], Transfer] = {}
+        for log in logs:
+            row = stored.get((log.transaction_hash, log.block_number, log.log_index))
+            # The hash of a pending block has no meaning; once the block is sealed, it is read again.
+            sealed = log.block_number <= latest
+            if row is None or not _tells_of(log, row) or (sealed and log.block_hash != row.block_hash):
+                asked[log.transaction_hash] = None
+            else:
+                found[log.transaction_hash, row.position] = _noted(row, log)
+        present = {*asked, *(hash for hash, _ in found)}
+        # A row from a receipt that appeared after `pending` was read has not vanished.
+        if latest >= 0:
+            pending = [row.transaction_hash for row in known if row.block_number > latest]
+            asked |= dict.fromkeys(hash for hash in pending if hash not in present)
+        blocks = {log.transaction_hash: log.block_hash for log in logs if log.block_number <= latest}
+        node = self._asked_receipts(asked)
+        for hash in asked:
+            receipt = node.receipt(hash)
+            if hash in blocks and (receipt is None or receipt.block_hash != blocks[hash]):
+                raise Moving(f"transaction {hash} left its block while it was read")
+            if receipt is None or (hash not in present and receipt.block_number <= latest):
+                continue
+            for each in transfers(receipt, self._watch.token):
+                if each.recipient == self._watch.recipient:
+                    found[hash, each.position] = each
+        return list(found.values())
+
+    def _asked_receipts(self, hashes: Collection[str]) -> Node:
+        if self._ahead is None or len(hashes) < 2:
+            return self._node
+        return self._ahead([partial(_receipt, hash) for hash in hashes])
+
+    def _head(self, number: int) -> Head:
+        head = self._node.head(number)
+        if head is None:
+            raise Moving(f"block {number} left the chain while a piece was read")
+        return head
+
+    def _replace(self, tx: Connection, piece: _Piece) -> None:
+        """Apply a range to rows and cursor. Raises `Overtaken` if the cursor changed since it was read."""
+        places = select(cursors).where(self._mine).order_by(cursors.c.block_number.desc())
+        newest = tx.execute(places.with_for_update()).first()
+        if newest is None or (newest.block_number, newest.block_hash) != piece.cursor:
+            raise Overtaken("another watcher moved the cursor")
+        found = {(each.log.transaction_hash, each.position) for each in piece.found}
+        for row in sorted(piece.known, key=lambda row: row.order_id or ""):
+            if (row.transaction_hash, row.position) not in found:
+                self._vanish(tx, row)
+        before = {(row.transaction_hash, row.position): row for row in piece.known}
+        for each in sorted(piece.found, key=lambda each: (each.log.block_number, each.log.log_index)):
+            step = grade(self._watch.policy, each.log.block_number, piece.newest)
+            seen = Seen(self._watch.chain_id, each, step)
+            noted = before.get((each.log.transaction_hash, each.position))
+            # An unchanged row needs no write; a process that changed it in between has newer data.
+            if noted is None or any(getattr(noted, name) != value for name, value in seen.values().items()):
+                record(self._ledger, tx, seen)
+        self._deepen(tx, piece)
+        self._move(tx, piece)
+
+    def _vanish(self, tx: Connection, row: Row[Any]) -> None:
+        """Delete a row, unless another process has recorded a new block for its transaction."""
+        current = tx.execute(select(rows).where(_same(row)).with_for_update()).one_or_none()
+        if current is not None:
+            forget(self._ledger, tx, current)
+
+    def _deepen(self, tx: Connection, piece: _Piece) -> None:
+        """Move older rows, which are still on the chain, to their current step."""
+        for row in piece.older:
+            step = grade(self._watch.policy, row.block_number, piece.newest)
+            if step is row.step:
+                continue
+            changed = tx.execute(update(rows).where(_same(row), rows.c.step == row.step).values(step=step))
+            if changed.rowcount == 1 and row.order_id is not None:
+                self._ledger.follow(tx, orders, locked(tx, orders, row.order_id), step)
+
+    def _move(self, tx: Connection, piece: _Piece) -> None:
+        """Insert the new cursor. Delete cursors that left the chain, and all final ones except the newest."""
+        gone = cursors.c.block_number > piece.anchor
+        tx.execute(delete(cursors).where(self._mine, gone))
+        if piece.end.number > piece.anchor:
+            tx.execute(insert(cursors).values(**self._key, block_number=piece.end.number, block_hash=piece.end.hash))
+        final = select(cursors.c.block_number).where(
+            self._mine, cursors.c.block_number <= piece.newest.finalized, cursors.c.block_number >= self._watch.start
+        )
+        settled = sorted(tx.execute(final).scalars())
+        if len(settled) > 1:
+            tx.execute(delete(cursors).where(self._mine, cursors.c.block_number.in_(settled[:-1])))
+
+
+def _receipt(hash: str, node: Node) -> object:
+    return node.receipt(hash)
+
+
+def _tells_of(log: Log, row: Row[Any]) -> bool:
+    """Return True if the log matches the row's sender and amount."""
+    return (topic_address(log.topics[1]), int.from_bytes(log.data[:32], "big")) == (row.sender, row.amount)
+
+
+def _noted(row: Row[Any], log: Log) -> Transfer:
+    """Return the transfer of a row whose log appeared again."""
+    rest = (row.position, row.sender, row.recipient, row.amount, row.nonce, row.memo, row.checkout)
+    return Transfer(replace(log, block_hash=row.block_hash), *rest)
+
+
+def _same(row: Row[Any]) -> Any:
+    """Return the condition for the row as it was read: the same transfer in the same block."""
+    return and_(
+        rows.c.chain_id == row.chain_id,
+        rows.c.transaction_hash == row.transaction_hash,
+        rows.c.position == row.position,
+        rows.c.block_hash == row.block_hash,
+    )

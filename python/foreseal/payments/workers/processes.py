@@ -1,0 +1,60 @@
+"""Processes that share a database, and the division of work between them."""
+
+import zlib
+from dataclasses import dataclass
+
+from sqlalchemy import delete, insert, select, update
+
+from foreseal.payments.api.tables import processes
+from foreseal.payments.ledger import Database
+
+# Number of leases after which an unseen process is deleted.
+_FORGOTTEN = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """Share of a process in the work. Overlapping shares are harmless: the work is only done twice."""
+
+    rank: int
+    count: int
+
+    def has(self, subject: str) -> bool:
+        """Return True if an order, refund or payout belongs to this process."""
+        return zlib.crc32(subject.encode()) % self.count == self.rank
+
+    @property
+    def first(self) -> bool:
+        """True if this process does the work that needs one process only."""
+        return self.rank == 0
+
+
+@dataclass(frozen=True, slots=True)
+class Processes:
+    """Registry of active processes. A crashed process no longer counts after one lease."""
+
+    database: Database
+    id: str
+    lease: float
+    """Seconds."""
+
+    def seen(self, now: float) -> Share:
+        """Record that this process is alive. Return its share."""
+        with self.database.transaction(durable=False) as tx:
+            mine = processes.c.id == self.id
+            if tx.execute(update(processes).where(mine).values(seen=now)).rowcount == 0:
+                tx.execute(insert(processes).values(id=self.id, seen=now))
+                tx.execute(delete(processes).where(processes.c.seen < now - _FORGOTTEN * self.lease))
+            living = select(processes.c.id).where(processes.c.seen > now - self.lease).order_by(processes.c.id)
+            ids = list(tx.execute(living).scalars())
+        return Share(ids.index(self.id), len(ids))
+
+    def gone(self) -> None:
+        """Remove this process from the registry."""
+        with self.database.transaction() as tx:
+            tx.execute(delete(processes).where(processes.c.id == self.id))
+
+    def count(self, now: float) -> int:
+        """Return the number of active processes."""
+        with self.database.reading() as tx:
+            return len(list(tx.execute(select(processes.c.id).where(processes.c.seen > now - self.lease))))

@@ -1,0 +1,127 @@
+"""The service in one process: HTTP, worker, webhooks and health."""
+
+import hashlib
+import secrets
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from sqlalchemy import func, select
+from sqlalchemy.exc import SQLAlchemyError
+from starlette.applications import Starlette
+
+from foreseal.payments.api import webhooks as hooks
+from foreseal.payments.api.app import application
+from foreseal.payments.api.backend import Backend
+from foreseal.payments.api.idempotency import Requests
+from foreseal.payments.api.tables import Delivery, deliveries
+from foreseal.payments.api.webhooks import Outbox
+from foreseal.payments.chain import ChainError
+from foreseal.payments.repeating import Repeating
+from foreseal.payments.workers.feed_listener import Waking
+from foreseal.payments.workers.processes import Processes
+from foreseal.payments.workers.webhook_dispatcher import Telling
+from foreseal.payments.workers.worker import Worker
+
+# Threads that advance orders, refunds and payouts.
+_THREADS = 4
+# Consecutive failed passes after which the health is `failing`.
+_FAILING = 3
+
+
+class Service:
+    """A merchant's service. `app` handles HTTP requests; the other components run from `start` to `stop`."""
+
+    def __init__(self, backend: Backend, environment: Mapping[str, str]) -> None:
+        """Set up the components. Raises `SecretError` if a webhook's secret is missing."""
+        configuration = backend.configuration
+        lease = float(configuration.serve.lease_seconds)
+        name = secrets.token_hex(8)
+        targets = {_hook_id(hook.url): hook for hook in configuration.webhooks}
+        found = {id: hook.secret().text(environment) for id, hook in targets.items()}
+        self._urls = {id: hook.url for id, hook in targets.items()}
+        self._backend = backend
+        self._processes = Processes(backend.database, name, lease)
+        self._pool = ThreadPoolExecutor(_THREADS, "advance")
+        self._telling = Telling(Outbox(backend.database, backend.clock, lease), found)
+        self._worker = Worker(backend, self._processes, self._pool, self._telling.wake)
+        self._repeating = Repeating("worker", self._worker.turn, configuration.node.poll_ms / 1000)
+        websocket = configuration.node.websocket
+        self._waking = None if websocket is None else Waking(websocket, self._repeating.wake)
+        requests = Requests(backend.database, backend.clock, name, lease)
+        self.app: Starlette = application(backend, requests, self.health, self._telling.wake)
+
+    def start(self) -> None:
+        """Start all components. Raises the database's errors."""
+        with self._backend.database.transaction() as tx:
+            hooks.configure(tx, self._urls, int(self._backend.clock()))
+        self._repeating.start()
+        self._telling.start()
+        if self._waking is not None:
+            self._waking.start()
+
+    def stop(self) -> None:
+        """Stop all components after their current work."""
+        if self._waking is not None:
+            self._waking.stop()
+        self._repeating.stop()
+        self._pool.shutdown()
+        self._telling.stop()
+        self._processes.gone()
+
+    def health(self) -> dict[str, Any]:
+        """Return the health. It names as reasons all failed checks of node, database and worker."""
+        state, now = self._worker.state, self._backend.clock()
+        block, reasons = self._node()
+        reachable = True
+        try:
+            pending, dead, count = self._counts(now)
+        except SQLAlchemyError:
+            pending = dead = count = 0
+            reachable = False
+            reasons.append({"code": "database_unreachable", "message": "the database does not respond"})
+        if state.errors >= _FAILING:
+            failed = f"the worker failed {state.errors} times in a row"
+            reasons.append({"code": "worker_failing", "message": failed})
+        return {
+            "status": "unhealthy" if reasons else "ok",
+            "reasons": reasons,
+            "node": {"reachable": block is not None, "latest_block": block},
+            "database": {"reachable": reachable},
+            "worker": {
+                "read_block": state.read,
+                "latest_block": state.latest,
+                "synced": state.caught_up,
+                "last_success": state.passed,
+                "consecutive_failures": state.errors,
+            },
+            "processes": count,
+            "webhooks": {"pending": pending, "dead": dead},
+        }
+
+    def _node(self) -> tuple[int | None, list[dict[str, str]]]:
+        """Return the node's latest block, and the reasons why the node is not usable."""
+        try:
+            found, head = self._backend.node.chain_id(), self._backend.node.head("latest")
+        except ChainError as error:
+            return None, [{"code": "node_unreachable", "message": str(error)}]
+        configured = self._backend.merchant.domain.chain_id
+        if found != configured:
+            return None, [{"code": "wrong_chain", "message": f"the node has chain id {found}, not {configured}"}]
+        if head is None:
+            return None, [{"code": "no_block", "message": "the node has no block"}]
+        return head.number, []
+
+    def _counts(self, now: float) -> tuple[int, int, int]:
+        with self._backend.database.reading() as tx:
+            of = select(deliveries.c.state, func.count().label("number")).group_by(deliveries.c.state)
+            # Delivered ones are never deleted, so a count of all would grow without bound.
+            open_ = deliveries.c.state.in_((Delivery.WAITING, Delivery.DEAD))
+            counts = {row.state: row.number for row in tx.execute(of.where(open_))}
+        waiting, dead = counts.get(Delivery.WAITING, 0), counts.get(Delivery.DEAD, 0)
+        return waiting, dead, self._processes.count(now)
+
+
+def _hook_id(url: str) -> str:
+    """Return the id of a configured target, the same in every process."""
+    return f"conf_{hashlib.sha256(url.encode()).hexdigest()[:24]}"

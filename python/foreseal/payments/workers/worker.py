@@ -1,0 +1,205 @@
+"""Background worker: all processing that no request triggers.
+
+```text
+woken by a flashblock of the node, or by the poll interval
+  |
+  v
+beat       active processes, and this process's share
+watch      transfers, including pre-confirmed ones            the first process; others occasionally
+expire     orders whose validBefore is final
+advance    orders, refunds, payouts of this process's share   in a few threads, so a slow one delays no other
+```
+"""
+
+import logging
+import threading
+from collections.abc import Callable
+from concurrent.futures import Executor
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from sqlalchemy import select
+from sqlalchemy.exc import SQLAlchemyError
+
+from foreseal.payments.api.backend import Backend
+from foreseal.payments.chain import ChainError, FinalityBroken, Moment, Node, Wish
+from foreseal.payments.ledger import LedgerError, OrderState, Overtaken
+from foreseal.payments.ledger.tables import attempts, orders, transactions
+from foreseal.payments.orders.reconciler import NotExpired, Progress
+from foreseal.payments.sending import Sender, SendingError
+from foreseal.payments.transfers.watcher import Watcher
+from foreseal.payments.workers.processes import Processes, Share
+from foreseal.payments.workers.scheduler import Agenda
+
+log = logging.getLogger(__name__)
+
+_UNUSED = (OrderState.DRAFTED, OrderState.SIGNED, OrderState.STORED, OrderState.VOIDED)
+# Expected errors of a pass: they are logged, and the next pass retries.
+_EXPECTED = (ChainError, LedgerError, SendingError, SQLAlchemyError)
+# Values per query.
+_AT_ONCE = 200
+# Maximum subjects per pass; the others are due in the next pass.
+_MOST = 1_000
+# Seconds between progress log lines while catching up.
+_TELL = 2.0
+
+
+@dataclass(slots=True)
+class State:
+    """Progress of the worker, for the health check."""
+
+    read: int | None = None
+    """Block up to which transfers are read."""
+    latest: int | None = None
+    passed: float | None = None
+    """Seconds since 1970 of the last complete pass."""
+    errors: int = 0
+    """Consecutive failed passes."""
+    share: Share = field(default_factory=lambda: Share(0, 1))
+
+    @property
+    def caught_up(self) -> bool:
+        """True if transfers are read up to the newest block seen."""
+        return self.read is not None and self.latest is not None and self.read >= self.latest
+
+
+class Worker:
+    """Worker that advances everything, one `turn` at a time."""
+
+    def __init__(self, backend: Backend, processes: Processes, pool: Executor, changed: Callable[[], None]) -> None:
+        """Set up the worker. `pool` advances orders, refunds and payouts. `changed` is called after each pass."""
+        self.state = State()
+        self._backend = backend
+        self._processes = processes
+        self._pool = pool
+        self._changed = changed
+        self._agenda = Agenda()
+        self._watcher = Watcher(backend.ledger, backend.node, backend.watch, self._read, backend.ahead)
+        self._busy: set[tuple[str, str]] = set()
+        self._looked: list[tuple[tuple[str, str], Any]] = []
+        self._lock = threading.Lock()
+        self._told = 0.0
+        self._watched = 0.0
+        self._seen = 0.0
+
+    def turn(self) -> None:
+        """Run one pass. Errors are logged, and the next pass retries."""
+        now = self._backend.clock()
+        try:
+            self._beat(now)
+            self._watch(now)
+            moment = Moment(self._backend.node)
+            self._advance(self._expiring(moment), now)
+        except _EXPECTED as error:
+            self.state.errors += 1
+            level = logging.ERROR if isinstance(error, FinalityBroken) else logging.WARNING
+            log.log(level, "a pass failed", extra={"error": f"{type(error).__name__}: {error}"[:300]})
+        else:
+            self.state.errors = 0
+            self.state.passed = now
+        self._changed()
+
+    def _beat(self, now: float) -> None:
+        lease = self._processes.lease
+        if now - self._seen >= lease / 4:
+            self.state.share = self._processes.seen(now)
+            self._seen = now
+
+    def _watch(self, now: float) -> None:
+        # One process is enough; the others poll once per lease in case the first is stuck.
+        if not self.state.share.first and now - self._watched < self._processes.lease:
+            return
+        self._watched = now
+        try:
+            self._watcher.poll()
+        except Overtaken:
+            log.debug("another process watches")
+
+    def _read(self, read: int, latest: int) -> None:
+        """Record the watcher's progress after each range of blocks."""
+        state, now = self.state, self._backend.clock()
+        behind = latest - read
+        if behind > 0 and now - self._told >= _TELL:
+            log.info("catching up with transfers", extra={"read": read, "latest": latest, "behind": behind})
+            self._told = now
+        elif behind == 0 and state.read is not None and not state.caught_up:
+            log.info("caught up with transfers", extra={"read": read})
+        state.read, state.latest = read, latest
+
+    def _expiring(self, moment: Moment) -> list[str]:
+        """Return the orders whose validBefore a final block has reached."""
+        final = moment.head("finalized")
+        if final is None:
+            return []
+        over = select(orders.c.id).where(orders.c.state.in_(_UNUSED), orders.c.valid_before <= final.timestamp)
+        with self._backend.database.reading() as tx:
+            return list(tx.execute(over.order_by(orders.c.id)).scalars())
+
+    def _advance(self, expiring: list[str], now: float) -> None:
+        with self._lock:
+            looked, self._looked = self._looked, []
+        for subject, place in looked:
+            self._agenda.looked(subject, place, now)
+        backend, share = self._backend, self.state.share
+        waiting = [("expiry", id) for id in expiring]
+        waiting += [("orders", id) for id in backend.progress.waiting(watched=True)]
+        waiting += [("refunds", id) for id in backend.refunds.waiting()]
+        waiting += [("payouts", id) for id in backend.payouts.waiting()]
+        due = self._agenda.due([each for each in waiting if share.has(each[1])], now)[:_MOST]
+        self._submit(due, Moment(backend.ahead(self._receipts(due))))
+
+    def _receipts(self, subjects: list[tuple[str, str]]) -> list[Wish]:
+        """Return queries for the receipts of these subjects' transactions, to be prefetched."""
+        found: list[Wish] = []
+        with self._backend.database.reading() as tx:
+            for first in range(0, len(subjects), _AT_ONCE):
+                ids = [id for _, id in subjects[first : first + _AT_ONCE]]
+                mine = select(attempts.c.hash).join(transactions, transactions.c.id == attempts.c.transaction_id)
+                wanted = mine.where(transactions.c.subject.in_(ids), transactions.c.ending.is_(None))
+                found += [partial(_receipt, hash) for hash in tx.execute(wanted).scalars()]
+        return found
+
+    def _submit(self, subjects: list[tuple[str, str]], moment: Node) -> None:
+        """Submit each subject to the pool, unless it is already in progress."""
+        sender = self._backend.sender.at(moment)
+        for subject in subjects:
+            with self._lock:
+                if subject in self._busy:
+                    continue
+                self._busy.add(subject)
+            self._pool.submit(self._look, subject, sender)
+
+    def _look(self, subject: tuple[str, str], sender: Sender) -> None:
+        """Advance one subject. Its errors do not affect the others."""
+        kind, id = subject
+        place = None
+        try:
+            place = self._step(kind, id, sender)
+        except NotExpired:
+            pass
+        except _EXPECTED as error:
+            told = f"{type(error).__name__}: {error}"[:300]
+            log.info("one does not go on", extra={"kind": kind, "subject": id, "error": told})
+        except Exception:  # a defect with this subject must not stop the others
+            log.exception("one fails", extra={"kind": kind, "subject": id})
+        finally:
+            with self._lock:
+                self._busy.discard(subject)
+                self._looked.append((subject, place))
+
+    def _step(self, kind: str, id: str, sender: Sender) -> tuple[str, str]:
+        ledger, merchant = self._backend.ledger, self._backend.merchant
+        if kind == "expiry":
+            Progress(ledger, sender, merchant).expire(id)
+            return ("", "")
+        if kind == "orders":
+            row = Progress(ledger, sender, merchant).advance(id)
+        else:
+            kept = self._backend.refunds if kind == "refunds" else self._backend.payouts
+            row = type(kept)(ledger, sender, merchant).advance(id)
+        return (row.state, row.step)
+
+
+def _receipt(hash: str, node: Node) -> object:
+    return node.receipt(hash)

@@ -1,0 +1,97 @@
+"""Evidence about a payment in the response to a paid request."""
+
+import re
+from collections.abc import Callable
+
+import orjson
+from x402.http.utils import decode_payment_required_header, decode_payment_response_header
+from x402.schemas import PaymentRequired, SettleResponse
+
+from foreseal.payments.ledger import Trigger
+from foreseal.payments.x402.buyer.errors import Unreadable
+from foreseal.payments.x402.buyer.policy import AMOUNT, Word
+from foreseal.payments.x402.buyer.purchases import Outcome
+from foreseal.payments.x402.wire import HASH
+
+REQUIRED = "PAYMENT-REQUIRED"
+RESPONSE = "PAYMENT-RESPONSE"
+PAYMENT_REQUIRED = 402
+"""HTTP status of an unpaid request."""
+SMALL = 1 << 16
+"""Maximum bytes to read of a 402 response so that its connection can be reused."""
+# @x402/express responds with 412 if Permit2 has no allowance.
+_REFUSALS = (PAYMENT_REQUIRED, 412)
+
+Headers = Callable[[str], str | None]
+"""Function that returns a response header by its case-insensitive name."""
+
+# Maximum characters of one header, more than any real list of offers needs.
+_LONGEST = 1 << 17
+# Python's decoder skips characters outside of base64. For a repeated header it would decode the first value.
+_BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}")
+
+
+def read_required(header: str) -> PaymentRequired:
+    """Return the seller's demand. Raises `Unreadable`."""
+    if len(header) > _LONGEST:
+        raise Unreadable(f"{REQUIRED} has {len(header)} characters, at most {_LONGEST} are read")
+    if not _BASE64.fullmatch(header):
+        raise Unreadable(f"{REQUIRED} is no base64, or is there twice")
+    try:
+        found = decode_payment_required_header(header)
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:  # errors in base64, JSON or its content
+        raise Unreadable(f"{REQUIRED} is not what x402 says: {error}") from error
+    if not isinstance(found, PaymentRequired) or found.x402_version != 2:
+        raise Unreadable(f"{REQUIRED} is of x402 version {found.x402_version}; 2 is understood")
+    return found
+
+
+def read_settlement(header: str | None) -> SettleResponse | None:
+    """Return the seller's settlement report; None if it is missing or invalid."""
+    if not header or len(header) > _LONGEST or not _BASE64.fullmatch(header):
+        return None
+    try:
+        return decode_payment_response_header(header)
+    except (ValueError, TypeError, RecursionError):  # an invalid report must not withhold the application's response
+        return None
+
+
+def read_outcome(amount: int, varies: bool, status: int, get_header: Headers, word: Word) -> Outcome | None:
+    """Return the outcome of a payment of `amount` units, or None if it is unknown.
+
+    If the price `varies`, `amount` is a maximum. A rejection without a settlement report happened before any settlement
+    attempt. After a failed attempt the payment may still be settled: a facilitator that timed out may have sent its
+    transaction.
+    """
+    told = get_header(RESPONSE)
+    if told is None:
+        refused = status in _REFUSALS and get_header(REQUIRED) is not None
+        return Outcome(Trigger.REFUSED) if refused and word is Word.SELLER else None
+    settlement = read_settlement(told)
+    if settlement is None or not settlement.success:
+        return None
+    settled = amount
+    if varies and word is Word.SELLER and AMOUNT.fullmatch(settlement.amount or ""):
+        settled = min(amount, int(settlement.amount or ""))
+    transaction = settlement.transaction.lower() if HASH.fullmatch(settlement.transaction) else None
+    return Outcome(Trigger.PAID, settled, transaction)
+
+
+def read_status(body: bytes, amount: int) -> Outcome | None:
+    """Return the outcome from a status of a seller or facilitator, for at most `amount` units. None if unknown.
+
+    The format is that of `Status.as_json`.
+    """
+    try:
+        told = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return None
+    if not isinstance(told, dict):
+        return None
+    if told.get("neverSettled") is True:
+        return Outcome(Trigger.REFUSED)
+    if told.get("status") != "settled":
+        return None
+    transaction, units = str(told.get("transaction")), str(told.get("amount"))
+    settled = int(units) if AMOUNT.fullmatch(units) else amount
+    return Outcome(Trigger.PAID, min(settled, amount), transaction.lower() if HASH.fullmatch(transaction) else None)

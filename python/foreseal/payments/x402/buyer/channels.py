@@ -1,0 +1,40 @@
+"""A buyer's state of its payment channels, persisted across restarts."""
+
+import json
+
+from sqlalchemy import ColumnElement, delete, select, update
+from x402.mechanisms.evm.batch_settlement.client.storage import BatchSettlementClientContext
+
+from foreseal.payments.ledger import Database, ensure
+from foreseal.payments.x402.buyer.tables import channels
+
+
+class Channels:
+    """Implementation of the package's `ClientChannelStorage` in a database."""
+
+    def __init__(self, database: Database, payer: str) -> None:
+        self._database = database
+        self._payer = payer
+
+    def get(self, key: str) -> BatchSettlementClientContext | None:
+        """Return the stored state of a channel by its id."""
+        with self._database.reading() as tx:
+            found = tx.execute(select(channels.c.record).where(self._same(key))).scalar_one_or_none()
+        return None if found is None else BatchSettlementClientContext.from_dict(json.loads(found))
+
+    def set(self, key: str, context: BatchSettlementClientContext) -> None:
+        """Store the state of a channel."""
+        record = json.dumps(context.to_dict(), sort_keys=True)
+        with self._database.transaction() as tx:
+            kept = update(channels).where(self._same(key)).values(record=record)
+            known = tx.execute(kept).rowcount
+            if not known and not ensure(tx, channels, payer=self._payer, channel=key.lower(), record=record):
+                tx.execute(kept)  # another process inserted the channel in between
+
+    def delete(self, key: str) -> None:
+        """Delete a channel."""
+        with self._database.transaction() as tx:
+            tx.execute(delete(channels).where(self._same(key)))
+
+    def _same(self, key: str) -> ColumnElement[bool]:
+        return (channels.c.payer == self._payer) & (channels.c.channel == key.lower())

@@ -1,0 +1,1 @@
+"""Facilitator of paid requests."""

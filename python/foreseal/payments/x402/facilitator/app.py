@@ -1,0 +1,97 @@
+"""The facilitator over HTTP, as defined by x402 v2: `/verify`, `/settle`, `/supported`, and also `/status/{payment}`.
+
+Status 200 is a definite answer, including an invalid payment. 400 means an invalid call. 503 means that the node did
+not answer, so the outcome is unknown.
+"""
+
+import contextlib
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+from pydantic import BaseModel
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from foreseal.payments.chain import ChainError
+from foreseal.payments.repeating import Repeating
+from foreseal.payments.sending import SendingError
+from foreseal.payments.x402.facilitator.facilitator import Facilitator
+from foreseal.payments.x402.identities import PaymentKey
+from foreseal.payments.x402.wire import Malformed, read_body, read_bounded
+
+_log = logging.getLogger(__name__)
+
+LARGEST_BODY = 512 * 1024
+"""Maximum bytes of a body; a claim of 200 vouchers is smaller."""
+_EVERY = 1.0
+"""Seconds between two checks of settlements that are not final."""
+
+Endpoint = Callable[[Request], Awaitable[Response]]
+
+
+def facilitator_app(facilitator: Facilitator, every: float = _EVERY) -> Starlette:
+    """Return the ASGI application.
+
+    With ASGI lifespan support in the server, it follows its settlements until they are final, every `every` seconds.
+    Without it, call `Facilitator.follow` regularly.
+    """
+
+    @contextlib.asynccontextmanager
+    async def following(_: Starlette) -> AsyncIterator[None]:
+        with Repeating("following", facilitator.follow, every):
+            yield
+
+    async def verify(request: Request) -> Response:
+        payment, requirements = read_body(await read_bounded(request, LARGEST_BODY))
+        return _answer(await run_in_threadpool(facilitator.verify, payment, requirements))
+
+    async def settle(request: Request) -> Response:
+        payment, requirements = read_body(await read_bounded(request, LARGEST_BODY))
+        return _answer(await run_in_threadpool(facilitator.settle, payment, requirements))
+
+    async def supported(_: Request) -> Response:
+        return _answer(await run_in_threadpool(facilitator.supported))
+
+    async def status(request: Request) -> Response:
+        key = PaymentKey.parse(request.path_params["payment"])
+        found = await run_in_threadpool(facilitator.status, key, _deadline(request))
+        return JSONResponse({"payment": key.name} | found.as_json(), headers={"cache-control": "no-store"})
+
+    return Starlette(
+        routes=[
+            Route("/verify", _guarded(verify), methods=["POST"]),
+            Route("/settle", _guarded(settle), methods=["POST"]),
+            Route("/supported", _guarded(supported)),
+            Route("/status/{payment}", _guarded(status)),
+        ],
+        lifespan=following,
+    )
+
+
+def _deadline(request: Request) -> int | None:
+    given = request.query_params.get("deadline")
+    if given is None:
+        return None
+    if not given.isascii() or not given.isdigit() or len(given) > 15:
+        raise Malformed(f"deadline: {given!r} is no time in seconds since 1970")
+    return int(given)
+
+
+def _guarded(endpoint: Endpoint) -> Endpoint:
+    async def guarded(request: Request) -> Response:
+        try:
+            return await endpoint(request)
+        except ValueError as error:  # `Malformed`, and invalid numbers or addresses
+            return JSONResponse({"error": str(error)}, status_code=400)
+        except (ChainError, SendingError) as error:
+            _log.warning("the node did not help: %s", error)
+            return JSONResponse({"error": f"nothing is known: {error}"}, status_code=503)
+
+    return guarded
+
+
+def _answer(found: BaseModel) -> Response:
+    return JSONResponse(found.model_dump(by_alias=True, exclude_none=True, mode="json"))

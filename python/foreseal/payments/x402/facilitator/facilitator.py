@@ -1,0 +1,273 @@
+"""Facilitator: checks signed payments, settles them on the chain, and pays the gas.
+
+It uses the schemes of the package `x402` unchanged. In addition, a settlement is stored before it is sent, happens once
+per payment despite repeated requests, and has a status that reports its outcome.
+
+Sellers with the same payee account must share a database of grants. A facilitator answers a repeated settlement request
+with the first transaction, because it cannot distinguish a retry from a second seller.
+"""
+
+import logging
+from dataclasses import dataclass, field, replace
+
+from eth_abi.abi import decode, encode
+from eth_account.signers.local import LocalAccount
+from eth_utils.address import to_checksum_address
+from eth_utils.crypto import keccak
+from starlette.concurrency import run_in_threadpool
+from x402 import x402FacilitatorSync
+from x402.extensions.eip2612_gas_sponsoring import EIP2612_GAS_SPONSORING
+from x402.mechanisms.evm.batch_settlement.facilitator import BatchSettlementEvmFacilitator
+from x402.mechanisms.evm.exact.facilitator import ExactEvmScheme
+from x402.mechanisms.evm.upto.facilitator import UptoEvmScheme
+from x402.schemas import PaymentPayload, PaymentRequirements, SettleResponse, SupportedResponse, VerifyResponse
+
+from foreseal.payments.chain import Node, Receipt
+from foreseal.payments.chain.token import transfers
+from foreseal.payments.contracts.addresses import BATCH_SETTLEMENT
+from foreseal.payments.ledger import Finality, SettlementState, TxStatus
+from foreseal.payments.typed_data import address
+from foreseal.payments.x402.facilitator.settlements import AlreadySettling, Asked, Settlements
+from foreseal.payments.x402.facilitator.signer import NodeSigner
+from foreseal.payments.x402.identities import BATCH, EXACT, PENDING, UPTO, Payment, PaymentKey, digest, granted, settled
+from foreseal.payments.x402.proof import Fate, Status, look, spent_by
+
+_log = logging.getLogger(__name__)
+
+_RECEIVERS = keccak(text="receivers(address,address)")[:4]
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Tokens and payees that a facilitator settles. An empty set allows any."""
+
+    tokens: frozenset[str] = field(default_factory=frozenset)
+    payees: frozenset[str] = field(default_factory=frozenset)
+
+    def __post_init__(self) -> None:
+        for name in ("tokens", "payees"):
+            object.__setattr__(self, name, frozenset(address(each, name) for each in getattr(self, name)))
+
+    def refuses(self, requirements: PaymentRequirements) -> str | None:
+        """Return the reason for a rejection, or None if the settlement is allowed."""
+        if self.tokens and to_checksum_address(requirements.asset) not in self.tokens:
+            return "asset_not_allowed"
+        if self.payees and to_checksum_address(requirements.pay_to) not in self.payees:
+            return "payee_not_allowed"
+        return None
+
+
+class _Writing:
+    """One settlement, as the schemes' writer and as their store of pending transactions."""
+
+    def __init__(self, settlements: Settlements, asked: Asked) -> None:
+        self._settlements = settlements
+        self._asked = asked
+        self.landed: Receipt | None = None
+
+    def submit(self, target: str, data: bytes) -> str:
+        return self._settlements.submit(self._asked, target, data)
+
+    def receipt(self) -> Receipt:
+        self.landed = self._settlements.receipt(self._asked.payment.key)
+        return self.landed
+
+    def get(self, key: str) -> str | None:
+        """Return the hash of the pending or completed transaction. A scheme waits for it instead of sending another."""
+        row = self._settlements.find(self._asked.payment.key)
+        under_way = row is not None and row.digest == self._asked.digest and row.step is not TxStatus.FAILED
+        return self._settlements.newest(self._asked.payment.key) if under_way else None
+
+    def set(self, key: str, tx_hash: str) -> None:
+        """Do nothing: the transaction was stored before it was sent."""
+
+    def delete(self, key: str) -> None:
+        """Do nothing: settlements are never deleted."""
+
+
+class _Rehearsal:
+    """A simulated settlement, which ends where the transaction would be stored."""
+
+    def __init__(self, node: Node, account: str) -> None:
+        self._node = node
+        self._account = account
+
+    def submit(self, target: str, data: bytes) -> str:
+        self._node.estimate_gas(self._account, target, data, "pending")
+        return "0x" + "ff" * 32
+
+    def receipt(self) -> Receipt:
+        raise TimeoutError("nothing was sent")
+
+    def get(self, key: str) -> str | None:
+        return None
+
+    def set(self, key: str, tx_hash: str) -> None:
+        """Do nothing: the transaction does not exist."""
+
+    def delete(self, key: str) -> None:
+        """Do nothing."""
+
+
+class Facilitator:
+    """Verifier and settler for one chain and one key. Safe for use from any thread."""
+
+    def __init__(self, settlements: Settlements, bounds: Bounds | None = None) -> None:
+        self.settlements = settlements
+        self.bounds = bounds or Bounds()
+        self._network = f"eip155:{settlements.sender.intents.chain_id}"
+
+    @property
+    def node(self) -> Node:
+        """Node used for settlements."""
+        return self.settlements.sender.node
+
+    @property
+    def account(self) -> LocalAccount:
+        """Account that pays the gas, and that payers of `upto` name."""
+        return self.settlements.sender.account
+
+    def supported(self) -> SupportedResponse:
+        """Return schemes, extensions and the account."""
+        return self._schemes(None).get_supported()
+
+    def verify(self, payment: PaymentPayload, requirements: PaymentRequirements) -> VerifyResponse:
+        """Check that a payment would be settled now, at `pending`. Raises `Malformed` and the node's errors."""
+        payer = granted(payment).key.payer
+        refused = self._refused(payment, requirements)
+        if refused is not None:
+            return VerifyResponse(is_valid=False, invalid_reason=refused, payer=payer)
+        found = self._schemes(None).verify(payment, requirements)
+        if found.is_valid and requirements.scheme == EXACT and "permit2Authorization" in payment.payload:
+            # The scheme checks signature, allowance and balance, but simulates nothing.
+            rehearsed = self._schemes(_Rehearsal(self.node, self.account.address)).settle(payment, requirements)
+            if rehearsed.error_reason != PENDING:
+                return VerifyResponse(is_valid=False, invalid_reason=rehearsed.error_reason, payer=payer)
+        return found
+
+    def settle(self, payment: PaymentPayload, requirements: PaymentRequirements) -> SettleResponse:
+        """Settle a payment, or return its earlier settlement. Raises `Malformed` and the node's errors.
+
+        `settlement_pending` with a transaction means that it was sent; a retry is safe.
+        """
+        wanted = self._wanted(payment, requirements)
+        refused = self._refused(payment, requirements)
+        if refused is not None:
+            return self._failure(wanted, refused)
+        asked = Asked(wanted, digest(payment, requirements))
+        row = self.settlements.find(wanted.key)
+        if row is not None and row.state is SettlementState.RELEASED and row.digest == asked.digest:
+            return self._success(wanted, "", 0)
+        if row is not None and row.digest != asked.digest and row.step is not TxStatus.FAILED:
+            return self._failure(wanted, "payment_settled_otherwise")
+        writing = _Writing(self.settlements, asked)
+        found = self._schemes(writing).settle(payment, requirements)
+        try:
+            if found.success and requirements.scheme == UPTO and wanted.amount == 0:
+                self.settlements.release(asked)
+        except AlreadySettling:
+            return self._failure(wanted, "payment_settled_otherwise")
+        if not found.success:
+            return self._elsewhere(wanted) or found
+        landed = found.transaction if writing.landed is None else writing.landed.transaction_hash
+        return found.model_copy(update={"transaction": landed})
+
+    def status(self, key: PaymentKey, deadline: int | None = None) -> Status:
+        """Return the status of a payment. For a payment never settled here, the caller gives its deadline.
+
+        Raises ValueError for a payment of another chain, and the node's errors.
+        """
+        if f"eip155:{key.chain_id}" != self._network:
+            raise ValueError(f"payment: is of chain {key.chain_id}, not of {self._network}")
+        row = self.settlements.find(key)
+        if row is None:
+            return look(self.node, key, deadline)
+        if row.state is SettlementState.RELEASED:
+            return Status(Fate.SETTLED, final=True, amount=0)
+        row = self.settlements.advance(key.name)
+        if row.state is SettlementState.SETTLED:
+            return Status(Fate.SETTLED, row.step is Finality.FINAL, self.settlements.newest(key), row.amount)
+        return look(self.node, key, row.deadline)
+
+    def follow(self) -> None:
+        """Check once all settlements that are not final, and resend those that are not on the chain."""
+        for payment, error in self.settlements.resume().items():
+            _log.warning("settlement is not followed", extra={"payment": payment, "reason": str(error)})
+
+    def _schemes(self, writing: _Writing | _Rehearsal | None) -> x402FacilitatorSync:
+        signer, networks = NodeSigner(self.node, self.account.address, writing), [self._network]
+        found = x402FacilitatorSync()
+        found.register(networks, ExactEvmScheme(signer, pending_store=writing))
+        found.register(networks, UptoEvmScheme(signer, pending_store=writing))
+        # No authorizer key is passed. With one, a payer's refund request would return money that the seller has not
+        # claimed yet.
+        found.register(networks, BatchSettlementEvmFacilitator(signer, None, pending_store=writing))
+        found.register_extension(EIP2612_GAS_SPONSORING)
+        return found
+
+    def _wanted(self, payment: PaymentPayload, requirements: PaymentRequirements) -> Payment:
+        totals: tuple[int, ...] = ()
+        if requirements.scheme == BATCH and payment.payload.get("type") == "settle":
+            settled(payment, requirements)
+            data = _RECEIVERS + encode(["address", "address"], [payment.payload["receiver"], payment.payload["token"]])
+            totals = tuple(decode(["uint256", "uint256"], self.node.call(BATCH_SETTLEMENT, data, "pending")))
+        found = settled(payment, requirements, totals)
+        return replace(found, amount=int(requirements.amount)) if requirements.scheme == UPTO else found
+
+    def _refused(self, payment: PaymentPayload, requirements: PaymentRequirements) -> str | None:
+        if requirements.network != self._network or payment.accepted.network != self._network:
+            return "network_mismatch"
+        if requirements.scheme != payment.accepted.scheme:
+            return "unsupported_scheme"
+        if requirements.scheme == EXACT and int(requirements.amount) == 0:
+            return "amount_is_zero"  # it would only cost gas
+        return self.bounds.refuses(requirements)
+
+    def _elsewhere(self, wanted: Payment) -> SettleResponse | None:
+        """Return a success if another account submitted the authorization first and it paid the same payee.
+
+        Any account may submit a TransferWithAuthorization that it has seen; the signed transfer is the same.
+        """
+        if wanted.payee is None or wanted.key.contract != wanted.token:
+            return None
+        receipt = spent_by(self.node, wanted.key)
+        if receipt is None:
+            return None
+        for moved in transfers(receipt, wanted.token):
+            if moved.nonce == wanted.key.nonce and (moved.recipient, moved.amount) == (wanted.payee, wanted.amount):
+                return self._success(wanted, receipt.transaction_hash, moved.amount)
+        return None
+
+    def _success(self, wanted: Payment, transaction: str, amount: int) -> SettleResponse:
+        return SettleResponse(
+            success=True,
+            payer=wanted.key.payer,
+            transaction=transaction,
+            network=self._network,
+            amount=str(amount),
+        )
+
+    def _failure(self, wanted: Payment, reason: str) -> SettleResponse:
+        return SettleResponse(
+            success=False, error_reason=reason, payer=wanted.key.payer, transaction="", network=self._network
+        )
+
+
+class InProcess:
+    """A facilitator in the seller's process, with the package's client interface. The seller also runs `follow`."""
+
+    def __init__(self, facilitator: Facilitator) -> None:
+        self._facilitator = facilitator
+        self.follow = facilitator.follow
+
+    async def verify(self, payload: PaymentPayload, requirements: PaymentRequirements) -> VerifyResponse:
+        """Verify like the HTTP client."""
+        return await run_in_threadpool(self._facilitator.verify, payload, requirements)
+
+    async def settle(self, payload: PaymentPayload, requirements: PaymentRequirements) -> SettleResponse:
+        """Settle like the HTTP client."""
+        return await run_in_threadpool(self._facilitator.settle, payload, requirements)
+
+    def get_supported(self) -> SupportedResponse:
+        """Return the supported kinds like the HTTP client."""
+        return self._facilitator.supported()

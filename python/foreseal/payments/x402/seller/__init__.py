@@ -1,0 +1,1 @@
+"""Seller of paid requests."""

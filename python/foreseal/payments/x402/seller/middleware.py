@@ -1,0 +1,367 @@
+"""Paid routes of an ASGI application: one handler run per payment, and its response only after settlement.
+
+```text
+no payment                         402, PAYMENT-REQUIRED
+malformed payment                  400
+invalid payment                    402, with the reason
+first use of the payment           verified -> granted -> handler -> response stored -> settled -> response
+a copy of it                       the stored response, or 409 with a status URL while there is none
+handler ended without a response   409 with a status URL, until it is proven that the payment was not settled
+```
+"""
+
+import asyncio
+import contextlib
+import hashlib
+import logging
+from collections.abc import Coroutine, Sequence
+from typing import Any
+from urllib.parse import quote
+
+import orjson
+from sqlalchemy import Row
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect, Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from x402.http.constants import PAYMENT_RESPONSE_HEADER, PAYMENT_SIGNATURE_HEADER
+from x402.http.utils import encode_payment_response_header
+from x402.http.x402_http_server_base import with_private_cache_control
+from x402.mechanisms.evm.batch_settlement.errors import ERR_CHANNEL_BUSY
+from x402.schemas import PaymentPayload, SettleResponse
+from x402.schemas.errors import FacilitatorCapabilityError
+
+from foreseal.payments.ledger import GrantState, LedgerError
+from foreseal.payments.x402.crash_points import PaidPoint
+from foreseal.payments.x402.identities import PaymentKey, granted
+from foreseal.payments.x402.seller.grants import Answer, Claim, stored_answer
+from foreseal.payments.x402.seller.offers import JSON, NO_STORE
+from foreseal.payments.x402.seller.prices import Charge, Price, chargeable
+from foreseal.payments.x402.seller.seller import Refused, Seller, Silent, Unavailable, Undecided
+from foreseal.payments.x402.wire import Malformed, read_bounded, read_header
+
+_log = logging.getLogger(__name__)
+
+LARGEST = 16 * 1024 * 1024
+"""Maximum bytes of a paid request's body, and of its response: both are held in memory."""
+_EVERY = 1.0
+
+
+class PaidRoutes:
+    """ASGI middleware: `app.add_middleware(PaidRoutes, seller=seller)`.
+
+    Routes without a price pass through. A handler finds a `Charge` in `request.state.payment`. While the application
+    runs, settlements are followed until they are final.
+    """
+
+    def __init__(self, app: ASGIApp, seller: Seller, every: float = _EVERY) -> None:
+        """Set up the middleware.
+
+        `every` is the number of seconds between two checks of settlements that are not final.
+        """
+        self.app = app
+        self.seller = seller
+        self._every = every
+        self._working: set[asyncio.Task[Answer]] = set()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._lifespan(scope, receive, send)
+            return
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        request, path = Request(scope, receive), _route(scope)
+        place = self.seller.offers.shop.status_path + "/"
+        if request.method in ("GET", "HEAD") and path.startswith(place):
+            await _send(send, await self._status(path.removeprefix(place)), request.method)
+            return
+        prices = self.seller.offers.table.of(request.method, path)
+        if not prices:
+            await self.app(scope, receive, send)
+            return
+        # A client that disconnects must not interrupt the work that it paid for.
+        task = asyncio.create_task(self._guarded(_Paid(self, request, prices).answer(), request))
+        self._working.add(task)
+        task.add_done_callback(self._working.discard)
+        await _send(send, await asyncio.shield(task), request.method)
+
+    async def _guarded(self, work: Coroutine[Any, Any, Answer], request: Request) -> Answer:
+        try:
+            return await work
+        except Malformed as error:
+            return _json(400, {"error": str(error)})
+        except ClientDisconnect:
+            return _json(400, {"error": "body: the connection ended within it"})
+        except (Unavailable, LedgerError, *Silent) as error:
+            _log.warning("no payment can be taken: %s", error, extra={"path": request.url.path})
+            said = "the payment cannot be worked on now: ask again with the same one"
+            return _json(503, {"error": said}).having(retry_after="1")
+
+    async def _status(self, id: str) -> Answer:
+        try:
+            name = PaymentKey.parse(id).name
+        except ValueError:
+            name = ""  # matches no payment
+        row = await run_in_threadpool(self.seller.grants.find, name)
+        if row is None:
+            return _json(404, {"error": f"no payment {id[:200]!r} was used here"})
+        try:
+            found = await self.seller.settled_status(row)
+        except Silent as error:
+            _log.warning("the node did not answer: %s", error)
+            return _json(503, {"error": "the chain cannot be asked now"}).having(retry_after="1")
+        return _json(200, {"payment": row.id, "grant": row.state.value} | found.as_json())
+
+    async def _lifespan(self, scope: Scope, receive: Receive, send: Send) -> None:
+        following: asyncio.Task[None] | None = None
+
+        async def told() -> Message:
+            nonlocal following
+            message = await receive()
+            if message["type"] == "lifespan.startup":
+                following = asyncio.create_task(self._follow())
+            return message
+
+        try:
+            await self.app(scope, told, send)
+        finally:
+            if following is not None:
+                following.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await following
+
+    async def _follow(self) -> None:
+        while True:
+            try:
+                await self.seller.offers.start()
+                await self.seller.follow()
+            except Silent as error:
+                _log.warning("settlements cannot be followed now: %s", error)
+            except Exception:  # one failure must not stop the following of settlements
+                _log.exception("settlements could not be followed")
+            await asyncio.sleep(self._every)
+
+
+class _Paid:
+    """One request to a route with a price."""
+
+    def __init__(self, routes: PaidRoutes, request: Request, prices: Sequence[Price]) -> None:
+        self._app = routes.app
+        self._seller = routes.seller
+        self._request = request
+        self._prices = prices
+        url, origin = request.url, routes.seller.offers.shop.origin
+        query = request.scope["query_string"].decode("latin-1")
+        self._path = quote(request.scope["path"], safe="/:@!$&'()*+,;=-._~") + (f"?{query}" if query else "")
+        self._url = f"{origin or f'{url.scheme}://{url.netloc}'}{self._path}"
+
+    async def answer(self) -> Answer:
+        """Return the response. Raises `Malformed`, `Unavailable` and the errors in `Silent`."""
+        given = self._request.headers.getlist(PAYMENT_SIGNATURE_HEADER)
+        if len(given) > 1:
+            raise Malformed(f"{PAYMENT_SIGNATURE_HEADER}: is given {len(given)} times")
+        payload = read_header(given[0]) if given else None
+        payment = None if payload is None else granted(payload)
+        body = b"" if payload is None else await read_bounded(self._request, LARGEST)
+        try:
+            await self._seller.offers.start()
+        except (ValueError, RuntimeError, FacilitatorCapabilityError) as error:
+            raise Unavailable(str(error)) from error
+        if payload is None or payment is None:
+            return await self._demand("payment_required")
+        said = [self._request.method, self._path, hashlib.sha256(body).hexdigest()]
+        digest = hashlib.sha256(orjson.dumps(said)).digest()
+        row = await self._find(payment.key.name)
+        if row is not None and not (row.state is GrantState.RELEASED and row.deadline is None):
+            return await self._copy(row, digest)
+        required, refusal = await self._seller.offers.demand(self._prices, self._url, "payment_does_not_match")
+        asked = self._seller.offers.server.find_matching_requirements(required.accepts, payload)
+        if asked is None:
+            return refusal
+        echoed = self._seller.offers.server.validate_extensions(required, payload)
+        if not echoed.valid:
+            return await self._demand(echoed.invalid_reason or "extension_echo_mismatch")
+        if payload.resource is not None and payload.resource.url != self._url:
+            return await self._demand("payment_is_for_another_resource")
+        return await self._first(Claim(payment, payload, asked, digest), body)
+
+    async def _first(self, claim: Claim, body: bytes) -> Answer:
+        """Process a payment without a grant."""
+        id = claim.payment.key.name
+        try:
+            directive = await self._seller.verify(claim.payload, claim.requirements)
+        except Refused as error:
+            # A copy may have been settled since the check of the grants, and caused this rejection.
+            row = await self._find(id)
+            if row is not None and row.state is not GrantState.RELEASED:
+                return await self._copy(row, claim.request)
+            if error.reason == ERR_CHANNEL_BUSY:
+                return self._undecided(id, "the channel is in use by another request")
+            return await self._demand(error.reason, claim.payload)
+        self._seller.ledger.passed(PaidPoint.PAYMENT_VERIFIED)
+        if not await run_in_threadpool(self._seller.grants.grant, claim):
+            row = await self._find(id)
+            assert row is not None, "a grant is never removed"
+            return await self._copy(row, claim.request)
+        self._seller.ledger.passed(PaidPoint.GRANT_STORED)
+        charge = chargeable(claim.payment, claim.requirements)
+        if directive is not None:
+            answered: Answer | None = _json(200, directive.body or {})
+        else:
+            answered = await self._handled(body, charge)
+        self._seller.ledger.passed(PaidPoint.HANDLER_ENDED)
+        if answered is None or answered.status >= 400:
+            return await self._uncharged(claim, answered)
+        await run_in_threadpool(self._seller.grants.answer, id, answered, charge.amount)
+        self._seller.ledger.passed(PaidPoint.ANSWER_STORED)
+        return await self._settled(claim, charge.amount, answered)
+
+    async def _settled(self, claim: Claim, charged: int, answered: Answer) -> Answer:
+        grants, id = self._seller.grants, claim.payment.key.name
+        try:
+            found = await self._seller.settle(claim.payload, claim.requirements, charged)
+        except Undecided as error:
+            await run_in_threadpool(grants.unsettled, id, str(error))
+            return self._undecided(id, "the settlement has not answered")
+        except Refused as error:
+            await run_in_threadpool(grants.unsettled, id)
+            return await self._refused(error)
+        self._seller.ledger.passed(PaidPoint.PAYMENT_SETTLED)
+        row = await run_in_threadpool(grants.settle, id, found)
+        self._seller.ledger.passed(PaidPoint.GRANT_SETTLED)
+        return _paid(answered, row)
+
+    async def _uncharged(self, claim: Claim, answered: Answer | None) -> Answer:
+        """Charge nothing after an error. Without a response, the payer gets the payment's status URL."""
+        id, status = claim.payment.key.name, None if answered is None else answered.status
+        await self._seller.cancel(claim.payload, claim.requirements, status)
+        if answered is None:
+            row = await self._find(id)
+            assert row is not None, "a grant is never removed"
+            with contextlib.suppress(*Silent):  # a voucher is released at once; other payments lack the proof so far
+                await self._seller.settled_status(row)
+            return self._undecided(id, "the handler ended without an answer; nothing is charged for it")
+        await run_in_threadpool(self._seller.grants.decline, id, answered)
+        return _private(answered)
+
+    async def _copy(self, row: Row[Any], digest: bytes) -> Answer:
+        """Respond to a payment that was used before."""
+        # Before the payment's end no chain query is needed, even for many copies.
+        if not self._seller.is_good(row):
+            try:
+                found = await self._seller.settled_status(row)
+            except Silent:
+                return self._undecided(row.id, "the chain cannot be asked now")
+            if found.never:
+                return await self._demand("payment_expired")
+        if row.request != digest:
+            if row.state is GrantState.SETTLED:
+                return await self._demand("payment_is_for_another_resource")
+            return self._undecided(row.id, "the payment is in use for another request")
+        if row.state is GrantState.DECLINED:
+            return _private(stored_answer(row))
+        if row.state is GrantState.SETTLED:
+            return _paid(stored_answer(row), row)
+        if row.state is GrantState.HELD or not await run_in_threadpool(self._seller.grants.lease, row):
+            return self._undecided(row.id, "the request is at work, or ended without an answer")
+        try:
+            row = await self._seller.finish(row)
+        except Undecided:
+            return self._undecided(row.id, "the settlement has not answered")
+        except Refused as error:
+            return await self._refused(error)
+        return _paid(stored_answer(row), row)
+
+    async def _handled(self, body: bytes, charge: Charge) -> Answer | None:
+        """Return the application's response; None if it ended without one."""
+        scope = dict(self._request.scope)
+        scope["state"] = {**scope.get("state", {}), "payment": charge}
+        given = False
+
+        async def receive() -> Message:
+            nonlocal given
+            if not given:
+                given = True
+                return {"type": "http.request", "body": body, "more_body": False}
+            return await self._request.receive()
+
+        answer = _Collected()
+        try:
+            await self._app(scope, receive, answer)
+        except Exception:  # any error of the handler; the payer gets a response that reports it
+            _log.exception("the handler of a paid request failed", extra={"path": self._path})
+            return None
+        return answer.whole()
+
+    async def _refused(self, error: Refused) -> Answer:
+        answer = await self._demand(error.reason)
+        if error.settlement is None:
+            return answer
+        return answer.having(**{PAYMENT_RESPONSE_HEADER.lower(): encode_payment_response_header(error.settlement)})
+
+    async def _demand(self, error: str, payment: PaymentPayload | None = None) -> Answer:
+        return (await self._seller.offers.demand(self._prices, self._url, error, payment))[1]
+
+    def _undecided(self, id: str, why: str) -> Answer:
+        url = f"{self._url.removesuffix(self._path)}{self._seller.offers.shop.status_path}/{id}"
+        return _json(409, {"error": why, "payment": id, "status": url}).having(location=url, retry_after="1")
+
+    async def _find(self, id: str) -> Row[Any] | None:
+        return await run_in_threadpool(self._seller.grants.find, id)
+
+
+class _Collected:
+    """Collector of the messages of a response."""
+
+    def __init__(self) -> None:
+        self._status: int | None = None
+        self._headers: tuple[tuple[str, str], ...] = ()
+        self._body = bytearray()
+        self._done = False
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self._status = message["status"]
+            pairs = message.get("headers", ())
+            self._headers = tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in pairs)
+        elif message["type"] == "http.response.body":
+            self._body += message.get("body", b"")
+            if len(self._body) > LARGEST:
+                raise ValueError(f"the answer of a paid request is more than {LARGEST} bytes")
+            self._done = not message.get("more_body", False)
+        else:
+            raise ValueError(f"the answer of a paid request cannot be {message['type']}")
+
+    def whole(self) -> Answer | None:
+        """Return the response; None if it is incomplete."""
+        if self._status is None or not self._done:
+            return None
+        return Answer(self._status, self._headers, bytes(self._body))
+
+
+def _route(scope: Scope) -> str:
+    """Return the decoded path without the mount point, as the application's routes match it."""
+    path, root = str(scope["path"]), str(scope.get("root_path", ""))
+    return path.removeprefix(root) if root and path.startswith(root + "/") else path
+
+
+def _private(answer: Answer) -> Answer:
+    given = next((value for name, value in answer.headers if name.lower() == "cache-control"), None)
+    return answer.having(cache_control=with_private_cache_control(given))
+
+
+def _paid(answer: Answer, row: Row[Any]) -> Answer:
+    found = encode_payment_response_header(SettleResponse.model_validate_json(row.settlement))
+    return _private(answer).having(**{PAYMENT_RESPONSE_HEADER.lower(): found})
+
+
+def _json(status: int, said: dict[str, Any]) -> Answer:
+    return Answer(status, (JSON, NO_STORE), orjson.dumps(said))
+
+
+async def _send(send: Send, answer: Answer, method: str) -> None:
+    headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in answer.headers]
+    if not any(name.lower() == b"content-length" for name, _ in headers):
+        headers.append((b"content-length", str(len(answer.body)).encode()))
+    await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+    await send({"type": "http.response.body", "body": b"" if method == "HEAD" else answer.body})

@@ -1,0 +1,138 @@
+"""A seller's demands: prices as the package's payment requirements, and 402 responses."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from eth_account.signers.local import LocalAccount
+from starlette.concurrency import run_in_threadpool
+from x402 import x402ResourceServer
+from x402.extensions.eip2612_gas_sponsoring import declare_eip2612_gas_sponsoring_extension
+from x402.http.constants import PAYMENT_REQUIRED_HEADER
+from x402.http.utils import encode_payment_required_header
+from x402.mechanisms.evm.batch_settlement.authorizer_signer import LocalAuthorizerSigner
+from x402.mechanisms.evm.batch_settlement.server import BatchSettlementEvmScheme, BatchSettlementEvmSchemeServerConfig
+from x402.mechanisms.evm.exact.server import ExactEvmScheme
+from x402.mechanisms.evm.upto.server import UptoEvmScheme
+from x402.schemas import (
+    AssetAmount,
+    PaymentPayload,
+    PaymentRequired,
+    PaymentRequirements,
+    ResourceConfig,
+    ResourceInfo,
+)
+from x402.server_base import FacilitatorClient
+
+from foreseal.payments.typed_data import Domain, address
+from foreseal.payments.x402.channels import Channels
+from foreseal.payments.x402.seller.grants import Answer
+from foreseal.payments.x402.seller.prices import Price, PriceTable, Scheme, Way
+
+NO_STORE = ("cache-control", "no-store")
+JSON = ("content-type", "application/json")
+
+
+@dataclass(frozen=True, slots=True)
+class Shop:
+    """A seller's prices, payee account and token."""
+
+    prices: Mapping[str, Price | Sequence[Price]]
+    """Prices by route, such as `GET /reports/{name}`."""
+    pay_to: str
+    domain: Domain
+    """Signing domain of the token: name, version, chain and contract."""
+    authorizer: LocalAccount | None = None
+    """Key that signs claims and refunds of payment channels.
+
+    Required for `batch-settlement`; never give it to facilitators.
+    """
+    origin: str | None = None
+    """Scheme and host that buyers see, such as `https://api.example`; defaults to those of the request."""
+    status_path: str = "/x402/payments"
+    """Path prefix under which buyers query the status of a payment."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "pay_to", address(self.pay_to, "pay_to"))
+        if not self.status_path.startswith("/") or self.status_path.endswith("/"):
+            raise ValueError(f"status_path: {self.status_path!r} does not begin with / or ends with it")
+        batch = any(price.scheme is Scheme.BATCH for price in PriceTable(self.prices).all())
+        if batch and self.authorizer is None:
+            raise ValueError("authorizer: batch-settlement needs a key that signs claims and refunds")
+
+    @property
+    def network(self) -> str:
+        """CAIP-2 id of the chain."""
+        return f"eip155:{self.domain.chain_id}"
+
+
+class Offers:
+    """Demands of a shop, built on the package's resource server."""
+
+    def __init__(self, shop: Shop, facilitator: FacilitatorClient, storage: Channels) -> None:
+        self.shop = shop
+        self.table = PriceTable(shop.prices)
+        self.server = x402ResourceServer(facilitator)
+        # For a type checker, the package's schemes do not satisfy its own protocol.
+        schemes: list[Any] = [ExactEvmScheme(), UptoEvmScheme()]  # type: ignore[no-untyped-call]
+        if shop.authorizer is not None:
+            signer = LocalAuthorizerSigner(shop.authorizer)
+            config = BatchSettlementEvmSchemeServerConfig(storage=storage, receiver_authorizer_signer=signer)
+            schemes.append(BatchSettlementEvmScheme(shop.pay_to, config))
+        for scheme in schemes:
+            self.server.register(shop.network, scheme)
+        self._facilitator = facilitator
+        self._starting = asyncio.Lock()
+        self._extensions: dict[str, object] | None = None
+
+    async def start(self) -> None:
+        """Load the facilitator's supported kinds once.
+
+        Raises the facilitator's errors, and ValueError for a price that it does not settle.
+        """
+        async with self._starting:
+            if self._extensions is not None:
+                return
+            await run_in_threadpool(self.server.initialize)
+            supported = await run_in_threadpool(self._facilitator.get_supported)
+            kinds = {kind.scheme for kind in supported.kinds if kind.network == self.shop.network}
+            for price in self.table.all():
+                if price.scheme.value not in kinds:
+                    raise ValueError(f"prices: the facilitator does not settle {price.scheme} on {self.shop.network}")
+            permits = declare_eip2612_gas_sponsoring_extension()
+            self._extensions = {name: each for name, each in permits.items() if name in supported.extensions}
+
+    def requirements(self, prices: Sequence[Price]) -> list[PaymentRequirements]:
+        """Return the package's requirements for these prices."""
+        return [each for price in prices for each in self.server.build_payment_requirements(self._config(price))]
+
+    async def demand(
+        self, prices: Sequence[Price], url: str, error: str, payment: PaymentPayload | None = None
+    ) -> tuple[PaymentRequired, Answer]:
+        """Return the content of a 402 response, and the response."""
+        permit2 = any(price.way is Way.PERMIT2 or price.scheme is Scheme.UPTO for price in prices)
+        required = await self.server.create_payment_required_response(
+            self.requirements(prices),
+            ResourceInfo(url=url),
+            error,
+            dict(self._extensions or {}) if permit2 else None,
+            None,
+            payment,
+        )
+        body = required.model_dump_json(by_alias=True, exclude_none=True).encode()
+        said = (PAYMENT_REQUIRED_HEADER.lower(), encode_payment_required_header(required))
+        return required, Answer(402, (JSON, NO_STORE, said), body)
+
+    def _config(self, price: Price) -> ResourceConfig:
+        domain = self.shop.domain
+        extra: dict[str, object] = {"name": domain.name, "version": domain.version}
+        if price.way is Way.PERMIT2 or price.scheme is Scheme.UPTO:
+            extra["assetTransferMethod"] = Way.PERMIT2.value
+        return ResourceConfig(
+            scheme=price.scheme.value,
+            pay_to=self.shop.pay_to,
+            price=AssetAmount(amount=str(price.amount), asset=domain.contract, extra=extra),
+            network=self.shop.network,
+            max_timeout_seconds=price.seconds,
+        )

@@ -1,0 +1,241 @@
+"""Seller logic without HTTP: verify and settle payments, determine their outcome, and follow them until final.
+
+The facilitator runs over HTTP or in this process. Its reports count until the chain contradicts them. The node is the
+seller's own: the proof that a payment was not settled comes from the chain, whichever facilitator is used.
+"""
+
+import logging
+import time
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+from sqlalchemy import Row
+from starlette.concurrency import run_in_threadpool
+from x402.schemas import PaymentPayload, PaymentRequirements, SettleResponse, VerifiedPaymentCancelOptions
+from x402.schemas.errors import PaymentAbortedError
+from x402.schemas.hooks import SkipHandlerDirective
+from x402.server_base import FacilitatorClient
+
+from foreseal.payments.chain import ChainError, Node, Policy
+from foreseal.payments.chain.token import transfers
+from foreseal.payments.ledger import Finality, GrantState, Ledger, LedgerError
+from foreseal.payments.sending import SendingError, safety
+from foreseal.payments.x402 import channels
+from foreseal.payments.x402.channels import Channels
+from foreseal.payments.x402.facilitator.facilitator import InProcess
+from foreseal.payments.x402.identities import BATCH, PENDING, PaymentKey, granted
+from foreseal.payments.x402.proof import Fate, Status, look
+from foreseal.payments.x402.seller.grants import Grants, stored_payment
+from foreseal.payments.x402.seller.offers import Offers, Shop
+from foreseal.payments.x402.wire import HASH
+
+_log = logging.getLogger(__name__)
+
+Silent = (httpx.HTTPError, OSError, TimeoutError, ChainError, SendingError)
+"""Errors that leave the outcome open: the facilitator or the node did not answer."""
+
+
+class Unavailable(Exception):
+    """The facilitator or the node does not answer; nothing was done."""
+
+
+class Refused(Exception):
+    """The payment is rejected. `reason` is the package's error reason."""
+
+    def __init__(self, reason: str, settlement: SettleResponse | None = None) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.settlement = settlement
+
+
+class Undecided(Exception):
+    """The payment may or may not be settled."""
+
+
+class Seller:
+    """One process of a seller; several may share the database."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        node: Node,
+        facilitator: FacilitatorClient,
+        shop: Shop,
+        policy: Policy | None = None,
+        milliseconds: Callable[[], int] | None = None,
+    ) -> None:
+        self.ledger = ledger
+        self.node = node
+        self.grants = Grants(ledger)
+        self.channels = Channels(ledger.database)
+        self.offers = Offers(shop, facilitator, self.channels)
+        self.facilitator = facilitator
+        self.policy = policy or Policy()
+        # The package's scheme uses this clock for reservations of channels.
+        self._milliseconds = milliseconds or (lambda: int(time.time() * 1000))
+
+    async def verify(self, payload: PaymentPayload, asked: PaymentRequirements) -> SkipHandlerDirective | None:
+        """Verify a payment. For a payment without a handler (a channel's refund), return the response to send.
+
+        Raises `Refused` and `Unavailable`.
+        """
+        try:
+            found = await self.offers.server.verify_payment(payload, asked)
+        except PaymentAbortedError as error:
+            raise Refused(error.reason or "payment_refused") from error
+        except (*Silent, ValueError) as error:  # the package raises ValueError if a facilitator's response is not 200
+            raise Unavailable(str(error)) from error
+        if not found.is_valid:
+            raise Refused(found.invalid_reason or "payment_invalid")
+        return found.skip_handler
+
+    async def settle(self, payload: PaymentPayload, asked: PaymentRequirements, charged: int) -> SettleResponse:
+        """Settle a payment. Raises `Refused` if it is reported as not settled, `Undecided` if the outcome is open."""
+        wanted = asked.model_copy(update={"amount": str(charged)})
+        try:
+            found = await self.offers.server.settle_payment(payload, wanted)
+        except PaymentAbortedError as error:
+            raise Refused(error.reason or "payment_refused") from error
+        except Exception as error:
+            # After any other error, the facilitator may still have sent it.
+            _log.warning("settlement is undecided", extra={"reason": str(error)})
+            raise Undecided(str(error)) from error
+        moves = found.transaction or (charged and asked.scheme != BATCH)
+        if found.success and (not moves or HASH.fullmatch(found.transaction)):
+            return found
+        if found.success:
+            raise Undecided("the facilitator names no transaction")
+        if found.error_reason == PENDING:
+            raise Undecided(found.error_message or PENDING)
+        raise Refused(found.error_reason or "settlement_failed", found)
+
+    async def cancel(self, payload: PaymentPayload, asked: PaymentRequirements, status: int | None) -> None:
+        """Release the reservations of `verify` after an error response of the handler, or after none."""
+        dispatcher = self.offers.server.create_payment_cancellation_dispatcher(payload, asked, None, None, [])
+        threw = VerifiedPaymentCancelOptions(reason="handler_threw")
+        failed = VerifiedPaymentCancelOptions(reason="handler_failed", response_status=status)
+        await dispatcher.cancel(threw if status is None else failed)
+
+    async def finish(self, row: Row[Any]) -> Row[Any]:
+        """Settle a stored response that its process did not settle. Return the updated grant.
+
+        Raises `Refused` and `Undecided`. The chain is checked first, so a settled payment is not settled again.
+        """
+        try:
+            response = await self._finished(row)
+        except Refused:
+            await run_in_threadpool(self.grants.unsettled, row.id)
+            raise
+        except (Undecided, *Silent) as error:
+            await run_in_threadpool(self.grants.unsettled, row.id, str(error))
+            raise Undecided(str(error)) from error
+        return await run_in_threadpool(self.grants.settle, row.id, response)
+
+    def is_good(self, row: Row[Any]) -> bool:
+        """Return True if a grant's payment has a deadline that has not passed."""
+        return row.state is not GrantState.RELEASED and row.deadline is not None and self.ledger.clock() <= row.deadline
+
+    def fate(self, row: Row[Any]) -> Status:
+        """Return the status of a grant's payment. Raises the node's errors."""
+        if row.state is GrantState.SETTLED:
+            return Status(Fate.SETTLED, row.step is Finality.FINAL, row.transaction_hash, row.charged)
+        if row.state is GrantState.RELEASED:
+            return Status(Fate.UNSETTLED, final=True)
+        payload, asked = stored_payment(row)
+        if asked.scheme != BATCH:
+            return look(self.node, PaymentKey.parse(row.id), row.deadline)
+        if payload.payload["type"] == "refund":  # a refund charges nothing, and only the facilitator executes it
+            return Status(Fate.OPEN, final=False)
+        channel = self.channels.get(payload.payload["voucher"]["channelId"])
+        if channels.is_charged(channel, payload):
+            return Status(Fate.SETTLED, final=True, amount=row.charged)
+        # Only this seller charges the channel. Without charge or reservation, it will not be charged, unless a stored
+        # response waits for settlement.
+        free = row.state is not GrantState.ANSWERED and not channels.is_reserved(channel, self._milliseconds())
+        return Status(Fate.UNSETTLED if free else Fate.OPEN, final=free)
+
+    async def settled_status(self, row: Row[Any]) -> Status:
+        """Return the status from `fate`, and release the grant if non-payment is proven."""
+        found = await run_in_threadpool(self.fate, row)
+        if found.never and row.state is not GrantState.RELEASED:
+            await run_in_threadpool(self.grants.release, row.id, found.fate)
+        return found
+
+    async def follow(self) -> None:
+        """Check every settlement that is not final, and settle again if a reorganization undid it."""
+        if isinstance(self.facilitator, InProcess):
+            await run_in_threadpool(self.facilitator.follow)
+        for row in await run_in_threadpool(self.grants.unfinished):
+            try:
+                if row.state is GrantState.SETTLED:
+                    await run_in_threadpool(self._deepen, row)
+                elif await run_in_threadpool(self.grants.lease, row):
+                    await self.finish(row)
+            except (Refused, Undecided, LedgerError, ValueError, *Silent) as error:
+                _log.warning("grant is not followed", extra={"payment": row.id, "reason": str(error)})
+
+    def _deepen(self, row: Row[Any]) -> None:
+        receipt = self.node.receipt(row.transaction_hash)
+        if receipt is None:
+            self.grants.reopen(row.id, "the transaction is not on the chain any more")
+            return
+        payload, asked = stored_payment(row)
+        wanted = granted(payload)
+        moved = [each for each in transfers(receipt, wanted.token) if each.sender == wanted.key.payer]
+        # A deposit pays the channel contract, not the payee; the channel's record covers the charge.
+        paid = asked.scheme == BATCH or any(
+            (each.recipient, each.amount) == (wanted.payee, row.charged) for each in moved
+        )
+        if not receipt.succeeded or not paid:
+            self.grants.reopen(row.id, "the transaction does not pay what was asked")
+            return
+        step = safety(self.node, self.policy, receipt.block_number, receipt.block_hash)
+        if step is not None:
+            self.grants.deepen(row.id, step)
+
+    async def _finished(self, row: Row[Any]) -> SettleResponse:
+        payload, asked = stored_payment(row)
+        found = await run_in_threadpool(self.fate, row)
+        if found.never:
+            await run_in_threadpool(self.grants.release, row.id, found.fate)
+            raise Refused("payment_expired")
+        response = _on_chain(row, asked, found)
+        if response is not None:
+            return response
+        if asked.scheme == BATCH:
+            return await self._finish_voucher(row, payload, asked)
+        return await self.settle(payload, asked, row.charged)
+
+    async def _finish_voucher(
+        self, row: Row[Any], payload: PaymentPayload, asked: PaymentRequirements
+    ) -> SettleResponse:
+        """Charge a channel for a process that crashed before it did."""
+        kind, balance = payload.payload.get("type"), None
+        response = _response(row, asked)
+        if kind == "refund":
+            raise Refused("refund_interrupted")
+        if kind == "deposit":
+            wanted = asked.model_copy(update={"amount": str(row.charged)})
+            response = await self.facilitator.settle(payload, wanted)
+            if response.error_reason == PENDING:
+                raise Undecided(PENDING)
+            if not response.success:
+                raise Refused(response.error_reason or "settlement_failed", response)
+            balance = ((response.extra or {}).get("channelState") or {}).get("balance")
+        await run_in_threadpool(channels.charge, self.channels, payload, row.charged, balance)
+        return response
+
+
+def _on_chain(row: Row[Any], asked: PaymentRequirements, found: Status) -> SettleResponse | None:
+    """Return the settlement that the chain already shows; None unless it has the full amount."""
+    if asked.scheme == BATCH and found.fate is Fate.SETTLED:
+        return _response(row, asked)
+    if found.fate is not Fate.SETTLED or found.transaction is None or found.amount != row.charged:
+        return None
+    return _response(row, asked, found.transaction, str(found.amount))
+
+
+def _response(row: Row[Any], asked: PaymentRequirements, transaction: str = "", amount: str = "") -> SettleResponse:
+    payer = PaymentKey.parse(row.id).payer
+    return SettleResponse(success=True, transaction=transaction, network=asked.network, payer=payer, amount=amount)

@@ -1,0 +1,183 @@
+"""Idempotency-Key: a retry returns the stored response; after a crash before the response the effect stays single."""
+
+import threading
+from typing import Any
+
+import pytest
+from sqlalchemy import select
+
+from foreseal.payments.api.idempotency import Answer, Claim, Requests
+from foreseal.payments.api.tables import Role, requests
+from foreseal.payments.ledger.tables import payouts, refunds, transactions
+from payments.api.till import LEASE, Till
+from payments.fake.contracts import PAYOUTS
+from payments.shop import BUYER, BUYERS, SHOP
+
+BODY = {"payer": BUYER.address, "amount": "500", "valid_seconds": 600}
+
+
+def test_the_same_key_and_body_replays_the_stored_answer(till: Till) -> None:
+    first = till.ask("POST", "/v1/orders", BODY, key="k")
+    again = till.ask("POST", "/v1/orders", dict(reversed(BODY.items())), key="k")
+    assert (first.status_code, again.status_code) == (201, 201)
+    assert again.content == first.content
+    assert (first.headers.get("idempotency-replayed"), again.headers.get("idempotency-replayed")) == (None, "true")
+    assert len(till.ids()) == 1
+    other = till.ask("POST", "/v1/orders", BODY, key="k 2")
+    assert other.json()["order"]["id"] != first.json()["order"]["id"]
+
+
+def test_another_body_or_path_under_a_key_is_an_error(till: Till) -> None:
+    till.made("/v1/orders", BODY, key="k")
+    for body in (BODY | {"amount": "501"}, BODY | {"id": "x"}):
+        error = till.refused(422, "idempotency_key_reused", "/v1/orders", body, key="k")
+        assert error["argument"] == "Idempotency-Key"
+    till.refused(422, "idempotency_key_reused", "/v1/orders/a/capture", key="k")
+    assert len(till.ids()) == 1
+
+
+def test_every_post_needs_a_key(till: Till) -> None:
+    paths = till.document["paths"]
+    posts = [path for path, item in paths.items() if "post" in item]
+    assert len(posts) > 10
+    for path in posts:
+        concrete = path.replace("{transaction}", "0x" + "00" * 32).replace("{position}", "0").replace("{id}", "1")
+        schema = paths[path]["post"]["requestBody"]["content"]["application/json"]["schema"]
+        body = _filled(schema)
+        for headers in ({"idempotency-key": ""}, {"idempotency-key": "x" * 256}):
+            response = till.ask("POST", concrete, body, headers=headers)
+            assert (response.status_code, response.json()["error"]["code"]) == (400, "idempotency_key_missing"), path
+
+
+def _filled(schema: Any) -> dict[str, Any]:
+    """Return a body that the schema allows."""
+    leg = {"recipient": BUYER.address}
+    values: dict[str, Any] = {"amount": "1", "payer": BUYER.address, "total": "1", "signature": "0x", "url": "http://x"}
+    values |= {"note": "n", "recipients": [leg | {"amount": "1"}], "shares": [leg | {"basis_points": 10_000}]}
+    return {name: values[name] for name in schema.get("required", ())}
+
+
+def test_a_refusal_is_an_answer_as_well(till: Till) -> None:
+    till.stored("poor", 10**9)
+    till.refused(409, "not_capturable", "/v1/orders/poor/capture", key="k")
+    till.chain.change(lambda state: state.balances.update({BUYER.address.lower(): 10**10}))
+    till.refused(409, "not_capturable", "/v1/orders/poor/capture", key="k")
+    till.made("/v1/orders/poor/capture", key="k 2")
+
+
+def test_what_was_sent_wrongly_is_not_kept(till: Till) -> None:
+    till.refused(400, "invalid_value", "/v1/orders", BODY | {"amount": 5}, key="k")
+    till.made("/v1/orders", BODY, key="k")
+
+
+def test_a_concurrent_double_is_409(till: Till) -> None:
+    other = till.another()
+    till.stored("a")
+    inside, go_on = threading.Event(), threading.Event()
+
+    def hold(method: str) -> None:
+        if method == "eth_estimateGas":
+            till.node.hook = None
+            inside.set()
+            assert go_on.wait(30)
+
+    till.node.hook = hold
+    answers: list[int] = []
+    first = threading.Thread(
+        target=lambda: answers.append(till.ask("POST", "/v1/orders/a/capture", key="k").status_code)
+    )
+    first.start()
+    assert inside.wait(30)
+    for process in (till.process, other):
+        response = till.ask("POST", "/v1/orders/a/capture", key="k", process=process)
+        assert (response.status_code, response.json()["error"]["code"]) == (409, "in_progress")
+        assert response.headers["retry-after"] == "1"
+    go_on.set()
+    first.join()
+    assert answers == [200]
+    assert till.ask("POST", "/v1/orders/a/capture", key="k", process=other).headers["idempotency-replayed"] == "true"
+
+
+class _Died(BaseException):
+    """The process ended before it stored its response."""
+
+
+def _asked_and_died(till: Till, monkeypatch: pytest.MonkeyPatch, path: str, body: Any, key: str) -> None:
+    """Send a request whose effect is stored but whose response is not."""
+
+    def die(*_: Any) -> None:
+        raise _Died
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Requests, "conclude", die)
+        with pytest.raises(_Died):
+            till.ask("POST", path, body, key=key)
+    with till.database.reading() as tx:
+        assert tx.execute(select(requests.c.status).where(requests.c.key == key)).scalar_one() is None
+
+
+def _after_the_lease(till: Till) -> None:
+    till.offset += LEASE + 1
+
+
+def test_a_death_after_each_effect_makes_no_second_one(till: Till, monkeypatch: pytest.MonkeyPatch) -> None:
+    def through(path: str, body: Any = None) -> Any:
+        key = till.key()
+        _asked_and_died(till, monkeypatch, path, body, key)
+        till.restart()
+        till.refused(409, "in_progress", path, body, key=key)
+        _after_the_lease(till)
+        return till.made(path, body, key=key)
+
+    id = through("/v1/orders", BODY)["order"]["id"]
+    assert till.ids() == [id]
+    stored = through(f"/v1/orders/{id}/signature", {"signature": till.signature(id)})
+    assert stored["order"]["state"] == "Stored, unused"
+    assert len(through(f"/v1/orders/{id}/capture")["transactions"]) == 1
+    till.settle()
+    through(f"/v1/orders/{id}/refunds", {"amount": "200"})
+    till.settle()
+    with till.database.reading() as tx:
+        assert len(tx.execute(select(refunds)).all()) == 1
+        assert len(tx.execute(select(transactions)).all()) == 2
+
+    till.stored("v")
+    assert through("/v1/orders/v/void")["order"]["state"] == "Voided offchain"
+    canceled = through("/v1/orders/v/cancel", {"signature": till.cancellation("v")})
+    assert len(canceled["transactions"]) == 1
+
+    till.chain.change(lambda state: state.allowances.update({(SHOP.address.lower(), PAYOUTS): 10**9}))
+    legs = [{"recipient": each.address, "amount": "10"} for each in BUYERS]
+    through("/v1/payouts", {"recipients": legs})
+    till.settle()
+    with till.database.reading() as tx:
+        assert len(tx.execute(select(payouts)).all()) == 1
+    assert till.get("/v1/balance")["faults"] == []
+    hook = through("/v1/webhooks", {"url": "http://x.example/"})["webhook"]["id"]
+    assert [each["id"] for each in till.get("/v1/webhooks")["items"]] == [hook]
+    assert through(f"/v1/webhooks/{hook}/retire")["retired"] is not None
+
+
+def test_who_was_thought_gone_stores_no_answer_over_the_other(till: Till) -> None:
+    till.stored("a")
+    claim = till.process.requests.claim("k", "f")
+    _after_the_lease(till)
+    again = till.process.requests.claim("k", "f")
+    assert isinstance(again, Claim)
+    till.process.requests.conclude(claim, Answer(200, b"late"))
+    _after_the_lease(till)
+    other = till.another()
+    mine = other.requests.claim("k", "f")
+    assert isinstance(claim, Claim)
+    assert isinstance(mine, Claim)
+    assert (claim.again, mine.again) == (False, True)
+    for late in (claim, again):
+        till.process.requests.conclude(late, Answer(200, b"late"))
+    other.requests.conclude(mine, Answer(201, b"mine"))
+    assert till.process.requests.claim("k", "f") == Answer(201, b"mine")
+
+
+def test_keys_are_of_the_merchant_and_no_way_around_roles(till: Till) -> None:
+    till.made("/v1/orders", BODY, key="k", role=Role.CASHIER)
+    assert till.ask("POST", "/v1/orders", BODY, key="k", role=Role.ADMIN).headers["idempotency-replayed"] == "true"
+    till.refused(403, "insufficient_role", "/v1/orders", BODY, key="k", role=Role.READER)

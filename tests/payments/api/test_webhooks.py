@@ -1,0 +1,212 @@
+"""Webhooks: at least once, in order per order, signed, despite rejections, crashes and two processes."""
+
+import hashlib
+import hmac
+from typing import Any
+
+import orjson
+import pytest
+from sqlalchemy import select
+
+from foreseal.payments.api import webhooks as hooks
+from foreseal.payments.api.events import event
+from foreseal.payments.api.signing import WrongHook, sign, verify
+from foreseal.payments.api.tables import Delivery, Role, deliveries
+from foreseal.payments.api.webhooks import ATTEMPTS, LONGEST_WAIT
+from foreseal.payments.crash_points import CrashPoint
+from foreseal.payments.ledger.tables import timeline
+from payments.api.till import LEASE, Process, Till
+from payments.shop import Killed
+
+URL = "http://hooks.test/a"
+
+
+def register(till: Till, url: str = URL) -> Any:
+    return till.made("/v1/webhooks", {"url": url})
+
+
+def tell(till: Till, process: Process | None = None) -> int:
+    """Deliver all due webhooks and return the number of attempts."""
+    one, tried = process or till.process, 0
+    one.outbox.fan_out()
+    for hook in one.outbox.targets():
+        while count := one.telling.deliver(hook):
+            tried += count
+    return tried
+
+
+def entries(till: Till) -> list[Any]:
+    """Return object id and type of each posted webhook."""
+    return [(e["data"]["object"]["id"], e["type"]) for e in (orjson.loads(body) for _, body, _ in till.post.got)]
+
+
+def test_a_target_is_told_what_happens_from_now_on_signed_and_in_order(till: Till) -> None:
+    till.draft("before")
+    made = register(till)
+    till.captured("a")
+    tell(till)
+    with till.database.reading() as tx:
+        wanted = select(timeline).where(timeline.c.subject_id == "a").order_by(timeline.c.id)
+        told = [(row.subject_id, event(row)["type"]) for row in tx.execute(wanted)]
+    assert len(told) > 5
+    assert entries(till) == told
+    assert ("a", "order.captured") in told
+    for url, body, headers in till.post.got:
+        assert url == URL
+        stamp, _, mac = headers["Foreseal-Signature"].partition(",v1=")
+        signed = stamp.removeprefix("t=").encode() + b"." + body
+        assert mac == hmac.new(made["secret"].encode(), signed, hashlib.sha256).hexdigest()
+        assert headers["Foreseal-Event"] == orjson.loads(body)["id"]
+        verify(made["secret"], headers["Foreseal-Signature"], body, till.clock())
+    assert tell(till) == 0
+    assert till.get("/v1/deliveries?limit=1")["items"][0]["state"] == "delivered"
+    assert "secret" not in till.get("/v1/webhooks")["items"][0]
+
+
+def test_a_signature_that_does_not_fit_is_refused() -> None:
+    header = sign("s", 1_000, b"body")
+    verify("s", header, b"body", 1_299)
+    wrong: list[tuple[str, str, bytes, float]] = [
+        ("x", header, b"body", 1_000),
+        ("s", header, b"bodx", 1_000),
+        ("s", header.replace("t=1000", "t=1001"), b"body", 1_000),
+        ("s", header, b"body", 1_301),
+        ("s", header, b"body", 699),
+        ("s", "", b"body", 1_000),
+    ]
+    for secret, given, body, now in wrong:
+        with pytest.raises(WrongHook):
+            verify(secret, given, body, now)
+
+
+def test_a_refusal_is_tried_again_ever_later_and_holds_up_its_order_alone(till: Till) -> None:
+    register(till)
+    till.draft("a")
+    tell(till)
+    refusing = True
+
+    def answer(_: str) -> int:
+        return 500 if refusing and orjson.loads(till.post.got[-1][1])["data"]["object"]["id"] == "a" else 204
+
+    till.post.status = answer
+    till.post.got.clear()
+    till.made("/v1/orders/a/signature", {"signature": till.signature("a")})
+    till.draft("b")
+    tell(till)
+    # The first of the two entries of `a` was attempted once, the second never.
+    assert entries(till) == [("a", "order.signed"), ("b", "order.created")]
+    (waiting,) = till.get("/v1/deliveries?state=pending&limit=5")["items"][1:]
+    assert (waiting["attempts"], waiting["last_error"]) == (1, "status 500")
+    for attempt in range(1, 5):
+        till.offset += 2.0 ** (attempt - 1) - 0.5
+        assert tell(till) == 0
+        till.offset += 0.5
+        assert tell(till) == 1
+    refusing = False
+    till.offset += LONGEST_WAIT
+    till.post.got.clear()
+    assert tell(till) == 2
+    assert [trigger for _, trigger in entries(till)] == [
+        "order.signed",
+        "order.stored",
+    ]
+
+
+def test_what_is_given_up_is_listed_and_can_be_tried_again(till: Till) -> None:
+    register(till)
+    till.post.status = lambda _: 500
+    till.draft("a")
+    till.made("/v1/orders/a/signature", {"signature": till.signature("a")})
+    waits = 0.0
+    for _ in range(ATTEMPTS):
+        tell(till)
+        before = till.offset
+        till.offset += LONGEST_WAIT
+        waits += till.offset - before
+    (dead,) = till.get("/v1/deliveries?state=dead")["items"]
+    assert (dead["attempts"], dead["object_id"]) == (ATTEMPTS, "a")
+    # A dead delivery does not block later ones.
+    till.post.status = lambda _: 200
+    till.post.got.clear()
+    tell(till)
+    assert [trigger for _, trigger in entries(till)] == [
+        "order.signed",
+        "order.stored",
+    ]
+    till.refused(404, "not_found", "/v1/deliveries/99999/retry")
+    assert till.made(f"/v1/deliveries/{dead['id']}/retry")["state"] == "pending"
+    assert tell(till) == 1
+    assert till.get("/v1/deliveries?state=dead")["items"] == []
+
+
+def test_what_a_dead_process_had_claimed_is_told_by_another(till: Till) -> None:
+    register(till)
+    till.draft("a")
+    other = till.another()
+    till.process.outbox.fan_out()
+    (hook,) = till.process.outbox.targets()
+    assert len(till.process.outbox.claim(hook.id, 10)) == 1
+    assert other.telling.deliver(hook) == 0
+    till.offset += LEASE + 1
+    assert other.telling.deliver(hook) == 1
+    assert entries(till) == [("a", "order.created")]
+
+
+def test_two_processes_tell_each_thing_once(till: Till) -> None:
+    register(till)
+    other = till.another()
+    for number in range(30):
+        till.draft(f"n{number}")
+    till.process.outbox.fan_out()
+    assert other.outbox.fan_out() == 0
+    (hook,) = till.process.outbox.targets()
+    mine = till.process.outbox.claim(hook.id, 20)
+    rest = other.outbox.claim(hook.id, 20)
+    assert (len(mine), len(rest)) == (20, 10)
+    assert not {row.id for row, _ in mine} & {row.id for row, _ in rest}
+
+
+def test_what_is_rolled_back_is_told_to_nobody(till: Till) -> None:
+    register(till)
+    till.stored("a")
+    tell(till)
+    till.process.crashes.arm(CrashPoint.VOID_DECIDED)
+    with pytest.raises(Killed):
+        till.ask("POST", "/v1/orders/a/void", {})
+    assert tell(till) == 0
+
+
+def test_targets_of_the_configuration_come_and_go_with_it(till: Till) -> None:
+    def configure(*targets: str) -> list[str]:
+        with till.database.transaction() as tx:
+            hooks.configure(tx, {each: f"http://{each}.test/" for each in targets}, 1)
+        return [each.id for each in till.process.outbox.targets()]
+
+    assert configure("x", "y") == ["x", "y"]
+    till.draft("a")
+    till.process.outbox.fan_out()
+    assert configure("y") == ["y"]
+    till.draft("b")
+    till.process.outbox.fan_out()
+    # Once restored, the target receives later entries and those that waited for it.
+    assert configure("x", "y") == ["x", "y"]
+    till.draft("c")
+    till.process.outbox.fan_out()
+    with till.database.reading() as tx:
+        waiting = tx.execute(select(deliveries).where(deliveries.c.state == Delivery.WAITING)).all()
+    told = {id: [row.subject_id for row in waiting if row.hook_id == id] for id in ("x", "y")}
+    assert told == {"x": ["a", "c"], "y": ["a", "b", "c"]}
+    # Its secret is in the configuration of another process.
+    (x, _) = till.process.outbox.targets()
+    assert till.process.telling.deliver(x) == 0
+
+
+def test_a_target_that_is_retired_is_told_nothing_more(till: Till) -> None:
+    made = register(till)["webhook"]
+    assert till.made(f"/v1/webhooks/{made['id']}/retire")["retired"] is not None
+    till.refused(404, "not_found", f"/v1/webhooks/{made['id']}/retire")
+    till.draft("a")
+    assert tell(till) == 0
+    for url in ("ftp://x", "http://", "http://user@x", "http://x/\0", "x"):
+        assert till.refused(400, "invalid_value", "/v1/webhooks", {"url": url})["argument"] == "url"
+    till.refused(403, "insufficient_role", "/v1/webhooks", {"url": URL}, role=Role.CASHIER)

@@ -1,0 +1,165 @@
+"""The worker: background work, its distribution between processes, and failures that must not block it."""
+
+import logging
+from typing import Any
+
+import pytest
+
+from foreseal.client.errors import ConnectionLost
+from foreseal.payments.workers.processes import Share
+from foreseal.payments.workers.scheduler import GRACE, LONGEST, Agenda
+from payments.api.till import LEASE, Till
+
+
+def test_one_wrong_order_holds_up_no_other(till: Till, monkeypatch: pytest.MonkeyPatch) -> None:
+    hashes = {}
+    for id in "abc":
+        made = till.made(f"/v1/orders/{till.stored(id)}/capture")
+        hashes[id] = made["transactions"][0]["hashes"][0]
+    till.settle()
+    asked = till.batches.request
+    till.made("/v1/orders/b/refunds", {"amount": "5", "id": "bad"})
+    till.made("/v1/orders/a/refunds", {"amount": "5", "id": "good"})
+    bad = till.get("/v1/refunds/bad")["transactions"][0]["hashes"][0]
+
+    def request(method: str, *params: Any) -> Any:
+        if params[:1] == (bad,):
+            raise ConnectionLost("of this one nothing comes")
+        return asked(method, *params)
+
+    def broken(request: Any) -> Any:
+        return till.batches.request(request.method, *request.params)
+
+    monkeypatch.setattr(till.batches, "request", request)
+    monkeypatch.setattr(till.batches, "_one", broken)
+    till.settle()
+    assert till.get("/v1/refunds/good")["refund"]["finality"] == "final"
+    assert till.get("/v1/refunds/bad")["refund"]["state"] == "Broadcast"
+    monkeypatch.undo()
+    till.settle()
+    assert till.get("/v1/refunds/bad")["refund"]["finality"] == "final"
+
+
+def test_whatever_is_wrong_with_one_the_others_go_on(
+    till: Till, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    for id in "ab":
+        till.made(f"/v1/orders/{till.stored(id)}/capture")
+    step = till.process.worker._step
+
+    def failing(kind: str, id: str, sender: Any) -> Any:
+        if id == "a":
+            raise KeyError("nobody thought of this")
+        return step(kind, id, sender)
+
+    monkeypatch.setattr(till.process.worker, "_step", failing)
+    till.settle()
+    assert "one fails" in caplog.text
+    detail = till.get("/v1/orders/b")
+    assert (detail["order"]["finality"], detail["transactions"][0]["result"]) == ("final", "included")
+    assert till.get("/v1/orders/a")["transactions"][0]["result"] is None
+
+
+def test_a_pass_that_fails_is_told_and_tried_again(till: Till, caplog: pytest.LogCaptureFixture) -> None:
+    till.node.losses += [("eth_getLogs", False)]
+    till.process.worker.turn()
+    assert till.process.worker.state.errors == 1
+    assert "a pass failed" in caplog.text
+    till.process.worker.turn()
+    assert till.process.worker.state.errors == 0
+    assert till.process.worker.state.passed == till.clock()
+
+
+def test_catching_up_is_shown(till: Till, caplog: pytest.LogCaptureFixture) -> None:
+    till.turn()
+    till.chain.mine(4_500)
+    caplog.set_level(logging.INFO)
+    seen = []
+    worker = till.process.worker
+    told = worker._read
+
+    def read(done: int, latest: int) -> None:
+        till.offset += 10
+        told(done, latest)
+        seen.append((worker.state.read, worker.state.latest, worker.state.caught_up))
+
+    worker._watcher._progressed = read
+    till.turn()
+    assert [caught for *_, caught in seen] == [False, False, True]
+    lines = [record for record in caplog.records if "catching up" in record.message]
+    assert [record.behind for record in lines] == [seen[0][1] - each[0] for each in seen[:-1]]  # type: ignore[attr-defined]
+    assert "caught up with transfers" in caplog.text
+
+
+def test_processes_share_what_waits_and_take_over_from_one_that_died(till: Till) -> None:
+    other = till.another()
+    ids = [f"n{number}" for number in range(20)]
+    for id in ids:
+        till.stored(id)
+        till.made(f"/v1/orders/{id}/capture")
+    looked: dict[str, list[str]] = {"a": [], "b": []}
+    for name, process in (("a", till.process), ("b", other)):
+        step = process.worker._step
+
+        def noted(kind: str, id: str, sender: Any, name: str = name, step: Any = step) -> Any:
+            looked[name].append(id)
+            return step(kind, id, sender)
+
+        process.worker._step = noted  # type: ignore[method-assign]
+    till.chain.mine(100)
+    for process in (till.process, other):
+        process.processes.seen(till.clock())
+    for process in (till.process, other):
+        process.worker.turn()
+    assert sorted([*looked["a"], *looked["b"]]) == sorted(ids)
+    assert 0 < len(looked["a"]) < 20
+    assert till.process.worker.state.share.count == 2
+    # The first one dies: after a lease the other one continues all of its work.
+    till.offset += LEASE + 1
+    till.chain.mine(100)
+    other.worker.turn()
+    assert other.worker.state.share == Share(0, 1)
+    other.processes.gone()
+    assert other.processes.count(till.clock()) == 0
+
+
+def test_a_share_is_of_one_process() -> None:
+    shares = [Share(rank, 3) for rank in range(3)]
+    for number in range(300):
+        assert sum(share.has(f"order {number}") for share in shares) == 1
+    assert [share.first for share in shares] == [True, False, False]
+    halves = [sum(Share(0, 2).has(f"n{number}") for number in range(first, first + 20)) for first in (0, 20, 100)]
+    assert all(3 < half < 17 for half in halves)
+
+
+def test_what_does_not_move_is_looked_at_ever_more_rarely() -> None:
+    agenda, thing, new = Agenda(), ("orders", "a"), ("orders", "b")
+    assert agenda.due([thing], 0.0) == [thing]
+    now, pauses = 0.0, []
+    for _ in range(7):
+        agenda.looked(thing, ("Stored", "broadcast"), now)
+        began = now
+        while not agenda.due([thing], now):
+            now += 0.5
+        pauses.append(now - began)
+    assert pauses == [GRACE, 4.0, 8.0, 16.0, LONGEST, LONGEST, LONGEST]
+    # Orders that change are checked again soon, failed ones later; new ones wait until the watcher has seen them.
+    agenda.looked(thing, ("Captured", "final"), now)
+    assert agenda.due([thing, new], now + GRACE) == [thing]
+    agenda.looked(thing, None, now)
+    assert agenda.due([thing, new], now + GRACE) == []
+    assert agenda.due([new], now + 2 * GRACE) == [new]
+    agenda.looked(thing, None, now)  # it is complete, and nothing waits for it
+
+
+def test_a_capture_asks_the_node_a_few_times_and_works_without_batches(till: Till) -> None:
+    asked = {}
+    for batches in (True, False):
+        till.batches.takes_batches = batches
+        id = till.stored(f"batches {batches}")
+        till.batches.asked = 0
+        till.made(f"/v1/orders/{id}/capture".replace(" ", "%20"))
+        asked[batches] = till.batches.asked
+    assert asked[True] <= 5 < 10 < asked[False]
+    till.settle()
+    assert {till.state(f"batches%20{each}") for each in (True, False)} == {"Used, captured / final"}
