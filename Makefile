@@ -33,6 +33,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 CORE := python/foreseal/_core.abi3.so
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find rust_core -name '*.rs' -o -name Cargo.toml)
+# Python tests that start no process.
+UNIT_TESTS := tests/codec tests/rpc tests/language tests/server/settings tests/test_architecture.py
 PYTHON_SOURCES := python tests benches docs/render.py
 COMPILER := tests/payments/contracts/compiler
 
@@ -43,7 +45,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONPATH PYTHONHOME
 
 .DEFAULT_GOAL := help
-.PHONY: help build run demo test test-rust test-python lint format bench figures load compare streams testing fuzz payments pairings properties crashes log-index archive schedules followers simulate mutants kills kills-workers workers readers flips hostile findings day hour reconcile promises differential contracts docs coverage clients wheel lock clean
+.PHONY: help build run demo test test-rust test-python check lint format bench figures load compare streams testing fuzz payments pairings properties crashes log-index archive schedules followers simulate mutants kills kills-workers workers readers flips hostile findings day hour reconcile promises differential contracts docs coverage clients wheel lock clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -101,6 +103,16 @@ lint: build $(VENV)/.dev ## Check format, clippy, ruff, mypy, the stub of the co
 	$(BIN)/python -m mypy.stubtest --mypy-config-file pyproject.toml foreseal._core
 	PYTHONPATH=tests $(BIN)/python -m language
 
+check: build $(VENV)/.dev ## Run what a change needs before a commit: format, lint and unit tests (under two minutes when warm)
+	cargo fmt --all --check
+	cargo clippy --release --workspace --all-targets --quiet -- -D warnings
+	$(BIN)/ruff check --quiet $(PYTHON_SOURCES)
+	$(BIN)/ruff format --quiet --check $(PYTHON_SOURCES)
+	$(BIN)/mypy
+	PYTHONPATH=tests $(BIN)/python -m language
+	cargo test --release --workspace --lib --quiet
+	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) -q $(UNIT_TESTS) $(ARGS)
+
 format: $(VENV)/.dev ## Format Rust and Python sources
 	cargo fmt --all
 	$(BIN)/ruff check --fix --quiet $(PYTHON_SOURCES)
@@ -151,7 +163,7 @@ crashes: $(VENV)/.run ## Break off the store's writes CRASHES times by loss of p
 	FORESEAL_CRASHES=$(CRASHES) cargo test --release -p foreseal-store --test crash
 
 log-index: $(VENV)/.run ## Compare searches in a store of LOGS logs with a naive scan
-	FORESEAL_LOGS=$(LOGS) cargo test --release -p foreseal-store --test many_logs
+	FORESEAL_LOGS=$(LOGS) cargo test --release -p foreseal-store --test store -- many_logs
 
 archive: $(VENV)/.run ## Compare the answers of a chain of BLOCKS blocks with a replay, and again after 100 of them were replaced
 	FORESEAL_ARCHIVE=$(BLOCKS) cargo test --release -p foreseal-rpc --lib tests::archive

@@ -6,7 +6,7 @@ import pytest
 
 from day.campaign import Campaign
 
-BLOCKS = 600
+BLOCKS = 400
 
 
 @pytest.mark.timeout(300)

@@ -13,17 +13,20 @@ from hostile.trial import GATE_BOUNDS
 SHORT = ("call-keccak", "trailers", "ping-unread", "two-byte-chunks", "half-head", "batch-heavy", "pool-gaps")
 
 
+# granian answers pings itself and queues the pongs: docs/transports.md names the proxy that prevents this.
+CASES = [
+    (transport, pattern) for transport in TRANSPORTS for pattern in SHORT if (transport, pattern) != ("asgi", "ping-unread")
+]
+
+
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("transport", TRANSPORTS)
-def test_honest_clients_are_answered_next_to_hostile_ones(transport: str) -> None:
-    # granian answers pings itself and queues the pongs: docs/transports.md names the proxy that prevents this.
-    names = tuple(name for name in SHORT if (name, transport) != ("ping-unread", "asgi"))
-    plan = Plan(names, (2,), (transport,), seconds=1.0, calm=1.0, bounds=GATE_BOUNDS)
-    trials = Campaign(Build.beside(), plan).run()
-    assert [trial.pattern for trial in trials] == list(names)
-    assert {f"{trial.pattern}: {failure}" for trial in trials for failure in trial.failures} == set()
-    for trial in trials:
-        assert all(delays.calls for delays in trial.after.reads.values()), trial.pattern
+@pytest.mark.parametrize(("transport", "pattern"), CASES)
+def test_honest_clients_are_answered_next_to_hostile_ones(transport: str, pattern: str) -> None:
+    plan = Plan((pattern,), (2,), (transport,), seconds=1.0, calm=1.0, bounds=GATE_BOUNDS)
+    (trial,) = Campaign(Build.beside(), plan).run()
+    assert trial.pattern == pattern
+    assert trial.failures == []
+    assert all(delays.calls for delays in trial.after.reads.values())
 
 
 def test_campaign_has_at_least_sixty_described_patterns() -> None:

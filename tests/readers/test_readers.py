@@ -7,7 +7,7 @@ import pytest
 
 from readers.campaign import LEAST, Campaign
 
-EVENTS = int(os.environ.get("FORESEAL_EVENTS", "30000"))
+EVENTS = int(os.environ.get("FORESEAL_EVENTS", "20000"))
 SEED = int(os.environ.get("FORESEAL_SEED", "1"))
 
 

@@ -8,7 +8,7 @@ from soak.campaign import Campaign
 from soak.load import Rates
 from soak.samples import Growth, Sample, growth_of
 
-SECONDS, INTERVAL = 20.0, 2.0
+SECONDS, INTERVAL = 12.0, 1.2
 
 
 @pytest.mark.timeout(120)

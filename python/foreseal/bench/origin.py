@@ -11,20 +11,21 @@ from pathlib import Path
 
 import orjson
 
+from foreseal._core import build_profile
+
 
 def origin(command: str, packages: Sequence[str]) -> dict[str, object]:
     """Return all metadata of a result file; `packages` are those whose versions matter.
 
-    An unavailable value, such as the commit without a clone, is None.
+    An unavailable value, such as the commit outside a clone of Foreseal, is None.
     """
-    here = str(Path(__file__).parent)
-    # Results of earlier runs do not change the measured code.
-    changed = _run("git", "-C", here, "status", "--porcelain", "--untracked-files=no", "--", ":/", ":!/benches/results")
+    commit, dirty = source_state(Path(__file__))
     return {
         "command": command,
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "commit": _run("git", "-C", here, "rev-parse", "HEAD"),
-        "dirty": None if changed is None else bool(changed),
+        "commit": commit,
+        "dirty": dirty,
+        "profile": build_profile(),
         "machine": {
             "processor": _processor(),
             "cores": os.cpu_count(),
@@ -39,6 +40,20 @@ def origin(command: str, packages: Sequence[str]) -> dict[str, object]:
             **{package: version(package) for package in packages},
         },
     }
+
+
+def source_state(module: Path) -> tuple[str | None, bool | None]:
+    """Return the commit that `module` is checked out from, and `True` if the checkout has other changes.
+
+    Both are None where git does not track the module: an installed wheel may lie inside a repository of its user, whose
+    commit says nothing about Foreseal.
+    """
+    here = str(module.parent)
+    if _run("git", "-C", here, "ls-files", "--error-unmatch", "--", module.name) is None:
+        return None, None
+    # Results of earlier runs do not change the measured code.
+    changed = _run("git", "-C", here, "status", "--porcelain", "--untracked-files=no", "--", ":/", ":!/benches/results")
+    return _run("git", "-C", here, "rev-parse", "HEAD"), None if changed is None else bool(changed)
 
 
 def save(report: dict[str, object], file: Path) -> None:

@@ -4,6 +4,7 @@
 mod accounts;
 mod backup;
 mod buckets;
+mod build;
 mod caller;
 mod chain_files;
 mod codec;
@@ -41,6 +42,8 @@ mod _core {
     use crate::backup::{run_backup, run_restore};
     #[pymodule_export]
     use crate::buckets::PyBuckets;
+    #[pymodule_export]
+    use crate::build::build_profile;
     #[pymodule_export]
     use crate::caller::PyCaller;
     #[pymodule_export]

@@ -8,7 +8,8 @@
 
 mod disk;
 mod script;
-#[path = "../support/mod.rs"]
+#[path = "../store/support/mod.rs"]
+#[allow(dead_code, reason = "this binary uses a part of it")]
 mod support;
 
 use std::{

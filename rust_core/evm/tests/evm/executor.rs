@@ -1,0 +1,325 @@
+//! Single transactions: receipts, diffs, rejections.
+
+use crate::memory::{ALICE, BOB, MINER, MemoryState, dev_spec, header, sign, transaction};
+use alloy_consensus::{Eip658Value, Transaction as _, TxEip4844, TxEip7702, TxLegacy};
+use alloy_eips::eip7702::Authorization;
+use alloy_primitives::{Address, B256, Bytes, TxKind, U256, hex, keccak256};
+use foreseal_evm::{BlockGas, ExecutionError, Executor, Rejected};
+use foreseal_primitives::{StateDiff, Transaction};
+use foreseal_state::StateError;
+
+const COUNTER: Address = Address::repeat_byte(0xc0);
+/// Adds one to slot 0 and logs with topic 7.
+const COUNTER_CODE: &[u8] = &hex!("5f54600101805f555f5260075f5fa100");
+
+fn run(state: &MemoryState, transactions: &[Transaction]) -> (Vec<foreseal_primitives::Receipt>, StateDiff) {
+    let (spec, header) = (dev_spec(), header());
+    let mut executor = Executor::new(&spec, state, state, &header);
+    let mut gas = BlockGas::default();
+    let receipts = transactions.iter().map(|t| executor.transact(t, &mut gas).unwrap()).collect();
+    (receipts, executor.take_diff())
+}
+
+fn reject(state: &MemoryState, transaction: &Transaction) -> ExecutionError {
+    let (spec, header) = (dev_spec(), header());
+    let mut executor = Executor::new(&spec, state, state, &header);
+    let mut gas = BlockGas::default();
+    let error = executor.transact(transaction, &mut gas).unwrap_err();
+    assert_eq!(gas, BlockGas::default(), "a rejected transaction fills nothing");
+    assert!(executor.take_diff().is_empty(), "a rejected transaction leaves nothing");
+    error
+}
+
+#[test]
+fn a_transfer_pays_receiver_and_miner_and_burns_the_base_fee() {
+    let mut state = MemoryState::funded();
+    let before = state.accounts[&ALICE].balance;
+    let (receipts, diff) = run(&state, &[sign(transaction(0, TxKind::Call(BOB), 5, vec![]), ALICE)]);
+    assert_eq!(receipts[0].gas_used, 21_000);
+    assert_eq!(receipts[0].status, Eip658Value::Eip658(true));
+    state.apply(&diff);
+    let gwei = U256::from(1_000_000_000u64);
+    assert_eq!(before - state.accounts[&ALICE].balance, U256::from(42_000) * gwei + U256::from(5));
+    assert_eq!(state.accounts[&MINER].balance, U256::from(21_000) * gwei);
+    assert_eq!(state.accounts[&ALICE].nonce, 1);
+    assert_eq!(diff.accounts.len(), 3);
+    assert!(diff.codes.is_empty());
+}
+
+/// EIP-3607, and its exception for impersonated contracts on a development chain.
+#[test]
+fn a_contract_sends_only_what_nobody_signed() {
+    let mut state = MemoryState::funded();
+    state.deploy(ALICE, COUNTER_CODE);
+    let signed = sign(transaction(1, TxKind::Call(BOB), 5, vec![]), ALICE);
+    assert!(matches!(reject(&state, &signed), ExecutionError::Rejected(Rejected::SenderHasCode)));
+    let (spec, header) = (dev_spec(), header());
+    let mut executor = Executor::new(&spec, &state, &state, &header);
+    let mut gas = BlockGas::default();
+    let spoken = Transaction::impersonated(transaction(1, TxKind::Call(BOB), 5, vec![]).into(), ALICE);
+    assert_eq!(executor.transact(&spoken, &mut gas).unwrap().gas_used, 21_000);
+    let next = sign(transaction(2, TxKind::Call(BOB), 5, vec![]), ALICE);
+    assert!(executor.transact(&next, &mut gas).is_err(), "it is no licence for the next one");
+}
+
+#[test]
+fn receipts_count_gas_and_logs_through_the_block() {
+    let mut state = MemoryState::funded();
+    state.deploy(COUNTER, COUNTER_CODE);
+    let call = |nonce| sign(transaction(nonce, TxKind::Call(COUNTER), 0, vec![]), ALICE);
+    let create = sign(transaction(2, TxKind::Create, 0, hex!("00").to_vec()), ALICE);
+    let (receipts, diff) = run(&state, &[call(0), call(1), create]);
+    assert_eq!(receipts[1].cumulative_gas_used, receipts[0].gas_used + receipts[1].gas_used);
+    assert_eq!(receipts.iter().map(|r| r.first_log_index).collect::<Vec<_>>(), [0, 1, 2]);
+    assert_eq!(receipts[1].logs[0].topics(), [B256::with_last_byte(7)]);
+    assert_eq!(receipts[1].bloom, foreseal_keccak::logs_bloom(&receipts[1].logs));
+    assert_eq!(receipts[2].contract_address, Some(ALICE.create(2)));
+    let counter = diff.accounts.iter().find(|c| c.address == COUNTER).unwrap();
+    assert_eq!(counter.diff.storage, [(U256::ZERO, U256::from(2))]);
+}
+
+#[test]
+fn takes_are_absolute_and_minimal() {
+    let mut state = MemoryState::funded();
+    state.deploy(COUNTER, COUNTER_CODE);
+    let (spec, header) = (dev_spec(), header());
+    let base = state.clone();
+    let mut executor = Executor::new(&spec, &base, &base, &header);
+    let mut gas = BlockGas::default();
+    for nonce in 0..3 {
+        executor
+            .transact(&sign(transaction(nonce, TxKind::Call(COUNTER), 0, vec![]), ALICE), &mut gas)
+            .unwrap();
+        let diff = executor.take_diff();
+        assert!(executor.take_diff().is_empty(), "a second take has nothing");
+        let addresses: Vec<_> = diff.accounts.iter().map(|c| c.address).collect();
+        assert_eq!(addresses, [ALICE, MINER, COUNTER]);
+        state.apply(&diff);
+    }
+    assert_eq!(state.storage[&(COUNTER, U256::ZERO)], U256::from(3));
+    let mut whole = base.clone();
+    whole.apply(
+        &run(
+            &base,
+            &(0..3)
+                .map(|n| sign(transaction(n, TxKind::Call(COUNTER), 0, vec![]), ALICE))
+                .collect::<Vec<_>>(),
+        )
+        .1,
+    );
+    assert_eq!(whole, state, "three small takes equal one");
+}
+
+#[test]
+fn rejections_are_typed_and_leave_nothing() {
+    let state = MemoryState::funded();
+    let plain = || transaction(0, TxKind::Call(BOB), 0, vec![]);
+    let check = |expected: Rejected, t: alloy_consensus::TxEip1559| {
+        assert_eq!(reject(&state, &sign(t, ALICE)), ExecutionError::Rejected(expected));
+    };
+    check(Rejected::NonceTooHigh { expected: 0, got: 1 }, transaction(1, TxKind::Call(BOB), 0, vec![]));
+    check(Rejected::FeeTooLow { max_fee: 5, base_fee: 1_000_000_000 }, {
+        let mut t = plain();
+        (t.max_fee_per_gas, t.max_priority_fee_per_gas) = (5, 1);
+        t
+    });
+    check(Rejected::TipAboveFee, {
+        let mut t = plain();
+        t.max_priority_fee_per_gas = 4_000_000_000;
+        t
+    });
+    check(Rejected::IntrinsicGas { needed: 21_000, got: 20_999 }, {
+        let mut t = plain();
+        t.gas_limit = 20_999;
+        t
+    });
+    check(Rejected::GasCapExceeded { cap: 1 << 24, got: (1 << 24) + 1 }, {
+        let mut t = plain();
+        t.gas_limit = (1 << 24) + 1;
+        t
+    });
+    check(Rejected::BlockGasExceeded { available: 400_000_000, needed: 400_000_001 }, {
+        let mut t = plain();
+        t.gas_limit = 400_000_001;
+        t
+    });
+    check(Rejected::ChainId, {
+        let mut t = plain();
+        t.chain_id = 1;
+        t
+    });
+    check(Rejected::InitCodeTooLarge, transaction(0, TxKind::Create, 0, vec![0; 49_153]));
+    let poor = Address::repeat_byte(0xee);
+    let error = reject(&state, &sign(plain(), poor));
+    let needed = U256::from(3_000_000_000_000_000u64);
+    assert_eq!(error, Rejected::InsufficientFunds { have: U256::ZERO, needed }.into());
+    let mut used = state.clone();
+    used.accounts.get_mut(&ALICE).unwrap().nonce = 3;
+    assert_eq!(reject(&used, &sign(plain(), ALICE)), Rejected::NonceTooLow { expected: 3, got: 0 }.into());
+    let mut contract = state.clone();
+    contract.deploy(ALICE, hex!("00").to_vec());
+    let mut from_contract = plain();
+    from_contract.nonce = 1;
+    assert_eq!(reject(&contract, &sign(from_contract, ALICE)), Rejected::SenderHasCode.into());
+}
+
+#[test]
+fn a_high_s_is_refused() {
+    let signature = alloy_primitives::Signature::new(U256::from(1), U256::MAX >> 1, false);
+    let legacy = TxLegacy { gas_limit: 21_000, to: TxKind::Call(BOB), ..Default::default() };
+    let signed = alloy_consensus::Signed::new_unhashed(legacy, signature);
+    let t = Transaction::new(signed.into(), ALICE);
+    assert_eq!(reject(&MemoryState::funded(), &t), Rejected::SignatureForm.into());
+}
+
+#[test]
+fn failing_reads_are_errors_and_leave_nothing() {
+    let mut state = MemoryState::funded();
+    state.broken = Some(BOB);
+    let t = sign(transaction(0, TxKind::Call(BOB), 1, vec![]), ALICE);
+    let expected = ExecutionError::State(StateError::Store("broken on purpose".to_owned()));
+    assert_eq!(reject(&state, &t), expected);
+}
+
+fn blob_transaction(blobs: usize, max_fee_per_blob_gas: u128) -> TxEip4844 {
+    TxEip4844 {
+        chain_id: 31_337,
+        gas_limit: 21_000,
+        max_fee_per_gas: 2_000_000_000,
+        max_priority_fee_per_gas: 0,
+        to: BOB,
+        blob_versioned_hashes: vec![
+            B256::with_last_byte(1)
+                | B256::new({
+                    let mut first = [0; 32];
+                    first[0] = 1;
+                    first
+                });
+            blobs
+        ],
+        max_fee_per_blob_gas,
+        ..Default::default()
+    }
+}
+
+#[test]
+fn blobs_pay_their_own_gas() {
+    let mut state = MemoryState::funded();
+    let (spec, header) = (dev_spec(), header());
+    let before = state.accounts[&ALICE].balance;
+    let base = state.clone();
+    let mut executor = Executor::new(&spec, &base, &base, &header);
+    let mut gas = BlockGas::default();
+    executor.transact(&sign(blob_transaction(2, 1), ALICE), &mut gas).unwrap();
+    assert_eq!(gas.blob_gas_used, 2 * 131_072);
+    state.apply(&executor.take_diff());
+    let paid = U256::from(21_000u64) * U256::from(1_000_000_000u64) + U256::from(2 * 131_072);
+    assert_eq!(before - state.accounts[&ALICE].balance, paid);
+    let full = BlockGas { blob_gas_used: 20 * 131_072, ..gas };
+    let mut next = blob_transaction(2, 1);
+    next.nonce = 1;
+    let error = executor.transact(&sign(next, ALICE), &mut full.clone()).unwrap_err();
+    assert_eq!(error, Rejected::BlobGasExceeded { available: 131_072, needed: 2 * 131_072 }.into());
+    assert_eq!(
+        reject(&base, &sign(blob_transaction(1, 0), ALICE)),
+        Rejected::BlobFeeTooLow { max_fee: 0, blob_fee: 1 }.into()
+    );
+    assert!(matches!(
+        reject(&base, &sign(blob_transaction(7, 1), ALICE)),
+        ExecutionError::Rejected(Rejected::Other(_))
+    ));
+}
+
+#[test]
+fn set_code_delegates_and_counts_the_authority_nonce() {
+    let mut state = MemoryState::funded();
+    state.deploy(COUNTER, COUNTER_CODE);
+    let secret = B256::repeat_byte(0x11);
+    let authorization = Authorization { chain_id: U256::from(31_337), address: COUNTER, nonce: 0 };
+    let signature =
+        alloy_consensus::crypto::secp256k1::sign_message(secret, authorization.signature_hash()).unwrap();
+    let signed = authorization.into_signed(signature);
+    let authority = signed.recover_authority().unwrap();
+    let set_code = TxEip7702 {
+        chain_id: 31_337,
+        gas_limit: 200_000,
+        max_fee_per_gas: 2_000_000_000,
+        to: authority,
+        authorization_list: vec![signed],
+        ..Default::default()
+    };
+    let (receipts, diff) = run(&state, &[sign(set_code, ALICE)]);
+    assert!(receipts[0].succeeded());
+    assert_eq!(receipts[0].logs[0].address, authority, "the delegate ran as the authority");
+    state.apply(&diff);
+    assert_eq!(state.accounts[&authority].nonce, 1);
+    let designator = [&hex!("ef0100")[..], COUNTER.as_slice()].concat();
+    assert_eq!(state.accounts[&authority].code_hash, keccak256(&designator));
+    assert_eq!(diff.codes[0].code, Bytes::from(designator));
+    assert_eq!(state.storage[&(authority, U256::ZERO)], U256::from(1));
+}
+
+#[test]
+fn a_contract_destroyed_where_it_was_made_leaves_nothing() {
+    let state = MemoryState::funded();
+    // Init code: store 1 in slot 1, then self-destruct to the caller.
+    let t = sign(transaction(0, TxKind::Create, 7, hex!("6001600155 33 ff").to_vec()), ALICE);
+    let created = ALICE.create(0);
+    let (receipts, diff) = run(&state, std::slice::from_ref(&t));
+    assert!(receipts[0].succeeded());
+    assert_eq!(t.envelope().value(), U256::from(7));
+    assert!(diff.accounts.iter().all(|c| c.address != created));
+}
+
+#[test]
+fn creation_over_a_funded_address_keeps_the_funds() {
+    let mut state = MemoryState::funded();
+    let created = ALICE.create(0);
+    let funds = foreseal_primitives::Account { balance: U256::from(9), ..Default::default() };
+    state.accounts.insert(created, funds);
+    let (_, diff) =
+        run(&state, &[sign(transaction(0, TxKind::Create, 1, hex!("6001600155 00").to_vec()), ALICE)]);
+    let change = diff.accounts.iter().find(|c| c.address == created).unwrap();
+    assert_eq!(change.diff.account.unwrap().balance, U256::from(10));
+    assert!(change.diff.wiped);
+    assert_eq!(change.diff.storage, [(U256::from(1), U256::from(1))]);
+}
+
+#[test]
+fn nothing_is_created_where_storage_is() {
+    let mut state = MemoryState::funded();
+    let created = ALICE.create(0);
+    let funds = foreseal_primitives::Account { balance: U256::from(9), ..Default::default() };
+    state.accounts.insert(created, funds);
+    state.storage.insert((created, U256::from(5)), U256::from(6));
+    let base = state.clone();
+    let (receipts, diff) =
+        run(&state, &[sign(transaction(0, TxKind::Create, 1, hex!("600160015500").to_vec()), ALICE)]);
+    assert_eq!(receipts[0].status, Eip658Value::Eip658(false));
+    assert_eq!(receipts[0].gas_used, 1_000_000, "a collision uses up all gas");
+    state.apply(&diff);
+    assert_eq!(state.accounts[&created], base.accounts[&created]);
+    assert_eq!(state.storage, base.storage);
+    assert_eq!(state.accounts[&ALICE].nonce, 1);
+}
+
+#[test]
+fn reading_ahead_changes_nothing() {
+    let mut state = MemoryState::funded();
+    state.deploy(COUNTER, COUNTER_CODE);
+    let (spec, header) = (dev_spec(), header());
+    let calls: Vec<_> =
+        (0..3).map(|n| sign(transaction(n, TxKind::Call(COUNTER), 0, vec![]), ALICE)).collect();
+    let (receipts, diff) = run(&state, &calls);
+    let mut executor = Executor::new(&spec, &state, &state, &header);
+    let mut gas = BlockGas::default();
+    for (call, receipt) in calls.iter().zip(&receipts) {
+        // Cached accounts, uncached ones, absent ones, and a duplicate.
+        executor.prefetch([ALICE, COUNTER, COUNTER, Address::repeat_byte(0x31)].into_iter()).unwrap();
+        assert_eq!(&executor.transact(call, &mut gas).unwrap(), receipt);
+    }
+    assert_eq!(executor.take_diff(), diff);
+    let broken = MemoryState { broken: Some(BOB), ..state.clone() };
+    let mut executor = Executor::new(&spec, &broken, &broken, &header);
+    assert!(matches!(executor.prefetch([BOB].into_iter()), Err(ExecutionError::State(_))));
+}

@@ -1,0 +1,13 @@
+//! Tests of the journal through its public interface.
+#![cfg(test)]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod copying;
+mod crash;
+mod damage;
+mod end;
+mod journal;
+mod plan;
+mod repair;
+mod show;
+mod whole;

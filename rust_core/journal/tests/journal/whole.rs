@@ -1,0 +1,58 @@
+//! Encoded appends: they equal the appended ones, from any starting point.
+
+use crate::plan::{open, records};
+use alloy_primitives::B256;
+use foreseal_journal::{Whole, simulated::SimulatedDisk};
+
+/// Enough for several segments.
+const APPENDS: usize = 40;
+
+#[test]
+fn what_is_read_back_as_bytes_is_what_was_appended() {
+    let disk = SimulatedDisk::default();
+    let (mut journal, _) = open(&disk, 0).unwrap();
+    assert_eq!(journal.newest(), None);
+    let mut made: Vec<Whole> = Vec::new();
+    for index in 0..APPENDS {
+        let given = records(&vec![vec![u8::try_from(index).unwrap(); 300 * (index % 9)]; 1 + index % 3]);
+        journal.append(&given).unwrap();
+        let newest = journal.newest().unwrap();
+        assert_eq!(newest.sequence, index as u64);
+        assert_eq!(format!("{:?}", newest.decode().unwrap().records), format!("{given:?}"));
+        made.push(newest);
+    }
+    // At opening the journal was empty; `until` sets how far the reader may read.
+    let past = journal.past();
+    assert_eq!(past.wholes(0).unwrap().count(), 0);
+    for end in [1, 7, APPENDS] {
+        let past = past.until(end as u64);
+        for from in 0..=end {
+            let read: Vec<Whole> = past.wholes(from as u64).unwrap().map(Result::unwrap).collect();
+            assert_eq!(read, made[from..end], "{from} to {end}");
+        }
+    }
+    let (journal, _) = open(&disk, 1).unwrap();
+    let again: Vec<Whole> = journal.past().wholes(0).unwrap().map(Result::unwrap).collect();
+    assert_eq!(again, made);
+}
+
+#[test]
+fn after_older_segments_went_it_begins_with_the_oldest_that_is_kept() {
+    let disk = SimulatedDisk::default();
+    let (mut journal, _) = open(&disk, 0).unwrap();
+    for index in 0..APPENDS {
+        journal.append(&records(&vec![vec![u8::try_from(index).unwrap(); 900]])).unwrap();
+    }
+    assert!(journal.remove_segments_before(30).unwrap() > 0);
+    let (first, past) = (journal.first_sequence(), journal.past().until(APPENDS as u64));
+    let read: Vec<u64> = past.wholes(3).unwrap().map(|whole| whole.unwrap().sequence).collect();
+    assert!(first > 3 && first <= 30);
+    assert_eq!(read, (first..APPENDS as u64).collect::<Vec<_>>());
+}
+
+#[test]
+fn bytes_that_are_no_records_are_named() {
+    let whole = Whole { sequence: 7, hash: B256::ZERO, count: 2, records: vec![3, 0xc0] };
+    let error = whole.decode().unwrap_err();
+    assert_eq!((error.sequence, error.index), (7, 0));
+}

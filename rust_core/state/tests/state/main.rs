@@ -1,0 +1,8 @@
+//! Tests of the state through its public interface.
+#![cfg(test)]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod double;
+mod proof;
+mod snapshot;
+mod stored;

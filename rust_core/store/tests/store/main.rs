@@ -1,0 +1,15 @@
+//! Tests of the store through its public interface.
+#![cfg(test)]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod blocks;
+mod copying;
+mod damage;
+mod log_search;
+mod many_logs;
+mod model;
+mod open;
+mod pages;
+mod support;
+mod upgrade;
+mod verify;

@@ -1,0 +1,82 @@
+//! Opening a store of an older program for writing upgrades it to the current
+//! schema; opening it for reading does not.
+
+use std::{ops::ControlFlow, path::Path};
+
+use crate::support::{Made, Maker, Size, dump, sealed};
+use foreseal_store::{Copying, Options, Origin, SCHEMA, Store, StoreError, Upgrading};
+use tempfile::{TempDir, tempdir};
+
+/// Returns a store of schema 1, which does not record the program that made it.
+fn of_schema_1() -> (TempDir, Options, Vec<Made>) {
+    let mut maker = Maker::new(12, Size::SMALL);
+    let genesis = maker.genesis();
+    let mut chain = maker.chain(&genesis, 6);
+    let options = Maker::options(&genesis);
+    chain.insert(0, genesis);
+    let folder = tempdir().unwrap();
+    Store::open(folder.path(), options).unwrap().write(&sealed(&chain)).unwrap();
+    let env = dump::open(folder.path());
+    let meta = dump::table(&env, "meta");
+    let mut txn = env.write_txn().unwrap();
+    meta.put(&mut txn, b"schema", &1_u32.to_be_bytes()).unwrap();
+    assert!(meta.delete(&mut txn, b"origins").unwrap());
+    txn.commit().unwrap();
+    drop(env);
+    (folder, options, chain)
+}
+
+fn assert_upgraded(folder: &Path, options: Options, chain: &[Made]) {
+    let store = Store::open(folder, options).unwrap();
+    // Each step of the upgrade is recorded.
+    let origin = |schema| Origin { schema, program: env!("CARGO_PKG_VERSION").to_owned(), at: 77 };
+    assert_eq!(store.origins().unwrap(), [2, SCHEMA].map(origin));
+    assert_eq!(store.head().unwrap().unwrap().hash, chain.last().unwrap().hash());
+    let verified = store.verify(&mut |_| ControlFlow::Continue(())).unwrap();
+    assert_eq!(verified.faults, vec![]);
+}
+
+#[test]
+fn opening_to_write_upgrades() {
+    let (folder, options, chain) = of_schema_1();
+    let options = Options { at: 77, ..options };
+    let mut told = Vec::new();
+    drop(
+        Store::open_reporting(folder.path(), options, &mut |upgrading| {
+            told.push(upgrading);
+            ControlFlow::Continue(())
+        })
+        .unwrap(),
+    );
+    assert_eq!(told[0], Upgrading { to: 2, done: 0, of: 1 });
+    assert!(told[1..].iter().all(|upgrading| upgrading.to == SCHEMA));
+    // Opening it at a later time adds no entry.
+    assert_upgraded(folder.path(), Options { at: 99, ..options }, &chain);
+}
+
+#[test]
+fn broken_off_it_stays_what_it_was() {
+    let (folder, options, chain) = of_schema_1();
+    let options = Options { at: 77, ..options };
+    let ended = Store::open_reporting(folder.path(), options, &mut |_| ControlFlow::Break(()));
+    assert_eq!(ended.unwrap_err(), StoreError::Interrupted);
+    assert_eq!(Copying::open(folder.path(), &options).unwrap().schema().unwrap(), 1);
+    assert_upgraded(folder.path(), options, &chain);
+}
+
+#[test]
+fn reading_refuses_an_older_schema_and_says_what_to_do() {
+    let (folder, options, _) = of_schema_1();
+    let error = Store::open(folder.path(), Options { read_only: true, ..options }).unwrap_err();
+    assert_eq!(error, StoreError::OlderSchema { found: 1, needed: SCHEMA });
+    assert!(error.to_string().contains("foreseal db upgrade"), "{error}");
+    assert_eq!(Copying::open(folder.path(), &options).unwrap().schema().unwrap(), 1);
+}
+
+#[test]
+fn another_chain_is_not_upgraded() {
+    let (folder, options, _) = of_schema_1();
+    let error = Store::open(folder.path(), Options { chain_id: 5, ..options }).unwrap_err();
+    assert!(matches!(error, StoreError::OtherChain { .. }), "{error}");
+    assert_eq!(Copying::open(folder.path(), &options).unwrap().schema().unwrap(), 1);
+}
