@@ -11,8 +11,6 @@ from live_node import shared
 
 # Samples for which the specification or the conventions require another response, with the reason.
 OTHERWISE = {
-    "get-storage-default-block.io": "spec.md: the block is required",
-    "get-nonce-default-block.io": "spec.md: the block is required",
     "filter-error-invalid-blockHash-and-range.io": "spec.md: blockHash makes the range ignored",
 }
 # In a sample with this note only the shape of the recorded response counts.

@@ -10,7 +10,7 @@ use revm::{
     context_interface::{block::BlobExcessGasAndPrice, either::Either},
 };
 
-use crate::{cache::Cache, machine::Machine, precompiles::MovedPrecompiles};
+use crate::{cache::Cache, machine::Machine, net_sstore, precompiles::MovedPrecompiles};
 
 /// Environment in which a request executes.
 #[derive(Clone)]
@@ -61,6 +61,9 @@ impl<'a> Environment<'a> {
 pub fn rules(spec: &ChainSpec, header: &Header) -> CfgEnv {
     let fork = spec.fork(header);
     let mut cfg = CfgEnv::new_with_spec(fork).with_chain_id(spec.chain_id());
+    if spec.has_net_sstore_gas(header.number) {
+        net_sstore::apply(&mut cfg);
+    }
     // Only the gas price of memory bounds its size.
     cfg.memory_limit = u64::MAX;
     if fork.is_enabled_in(SpecId::CANCUN)

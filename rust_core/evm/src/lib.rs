@@ -14,6 +14,7 @@ mod executor;
 mod header;
 mod machine;
 mod named_precompiles;
+mod net_sstore;
 mod overrides;
 mod precompiles;
 mod rewards;

@@ -7,7 +7,7 @@ use alloy_primitives::{Address, Bytes};
 use foreseal_primitives::SpecId;
 use revm::{
     Context,
-    bytecode::opcode::JUMPDEST,
+    bytecode::opcode::{JUMPDEST, SSTORE},
     context::{BlockEnv, CfgEnv, ContextSetters, ContextTr, Evm, FrameStack, Journal, JournalTr, TxEnv},
     context_interface::{
         context::ContextError,
@@ -30,6 +30,7 @@ use revm::{
 use crate::{
     cache::{Cache, Interruption},
     deadline::{COSTLY_INSTRUCTIONS, Deadline, STRICT_MEMORY, Watch, jumpdest},
+    net_sstore,
     precompiles::{MovedPrecompiles, Precompiles},
 };
 
@@ -51,10 +52,15 @@ impl<'a, I> Machine<'a, I> {
     pub fn with_inspector(cache: Cache<'a>, rules: CfgEnv, block: BlockEnv, inspector: I) -> Self {
         let fork = rules.spec;
         let context: MachineContext<'a> = Context::new(cache, fork);
+        let mut instruction = EthInstructions::new_mainnet_with_spec(fork);
+        if net_sstore::is_applied(&rules) {
+            let gas = instruction.gas_table()[usize::from(SSTORE)];
+            instruction.insert_instruction(SSTORE, Instruction::new(net_sstore::sstore), gas);
+        }
         Self(Evm {
             ctx: context.with_block(block).with_cfg(rules),
             inspector,
-            instruction: EthInstructions::new_mainnet_with_spec(fork),
+            instruction,
             precompiles: Precompiles::new(fork, MovedPrecompiles::default()),
             // Frames are allocated on first use: most calls need one.
             frame_stack: FrameStack::new(),

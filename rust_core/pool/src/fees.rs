@@ -41,15 +41,17 @@ impl Fees {
     /// Returns `true` if these fees may replace `pooled`.
     ///
     /// Every fee must rise by at least a tenth, in exact integers, and at least one must be higher (a tenth
-    /// of zero is zero).
+    /// of zero is zero). Only another blob transaction may replace a blob transaction, as any other offers no
+    /// `maxFeePerBlobGas`.
     pub fn outbid(&self, pooled: &Self) -> bool {
         let pairs = [
             (self.max_fee, pooled.max_fee),
             (self.tip, pooled.tip),
-            // Without blobs it counts as zero: only another blob transaction outbids a nonzero blob fee.
             (self.blob_fee.unwrap_or(0), pooled.blob_fee.unwrap_or(0)),
         ];
-        pairs.iter().all(|&(new, old)| raised_by_a_tenth(new, old) || mutant!("skip-price-bump"))
+        let has_blob_fee = self.blob_fee.is_some() || pooled.blob_fee.is_none();
+        has_blob_fee
+            && pairs.iter().all(|&(new, old)| raised_by_a_tenth(new, old) || mutant!("skip-price-bump"))
             && pairs.iter().any(|(new, old)| new > old)
     }
 

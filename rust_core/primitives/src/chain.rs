@@ -25,6 +25,8 @@ pub const MAX_BLOCK_BYTES: usize = 10 * 1024 * 1024 - 2 * 1024 * 1024;
 
 /// Lowest gas limit of a block (yellow paper, section 4.4.4).
 const MIN_GAS_LIMIT: u64 = 5_000;
+/// Maximum gas limit of a block: 2^63 - 1, as in geth.
+const MAX_GAS_LIMIT: u64 = u64::MAX >> 1;
 /// Divisor of the parent's gas limit: the limit changes by less than
 /// this fraction (yellow paper, section 4.4.4).
 const GAS_LIMIT_BOUND: u64 = 1_024;
@@ -112,8 +114,7 @@ impl ChainSpec {
             (config.berlin_block, SpecId::BERLIN),
             (config.istanbul_block, SpecId::ISTANBUL),
             (config.petersburg_block, SpecId::PETERSBURG),
-            // revm has no separate Constantinople: it differs from Petersburg only by EIP-1283. Every public
-            // network skipped EIP-1283 by activating both forks at the same block.
+            // revm has no separate Constantinople, which differs only by [`Self::has_net_sstore_gas`].
             (config.constantinople_block, SpecId::PETERSBURG),
             (config.byzantium_block, SpecId::BYZANTIUM),
             (config.eip158_block.or(config.eip155_block), SpecId::SPURIOUS_DRAGON),
@@ -121,6 +122,15 @@ impl ChainSpec {
             (config.homestead_block, SpecId::HOMESTEAD),
         ];
         earlier.into_iter().find(|(n, _)| block(*n)).map_or(SpecId::FRONTIER, |(_, id)| id)
+    }
+
+    /// Returns `true` if SSTORE is priced by EIP-1283: in Constantinople until Petersburg.
+    ///
+    /// As in geth, a chain without a Petersburg block has no such period.
+    pub fn has_net_sstore_gas(&self, number: u64) -> bool {
+        let config = self.config();
+        let constantinople = config.constantinople_block.is_some_and(|first| first <= number);
+        constantinople && config.petersburg_block.is_some_and(|first| number < first)
     }
 
     /// Returns the blob limits and the blob price parameters at `timestamp`; `None` before Cancun.
@@ -140,13 +150,13 @@ impl ChainSpec {
     }
 
     /// Returns the gas limits allowed for the block after `parent`. The range
-    /// is empty if the parent's limit is too low.
+    /// is empty if the parent's limit is too low or too high.
     pub fn gas_limits_after(&self, parent: &Header) -> RangeInclusive<u64> {
         // EIP-1559 doubles the limit at the fork, so the gas target equals the previous limit.
         let first = self.config().london_block == Some(parent.number.saturating_add(1));
         let before = if first { parent.gas_limit.saturating_mul(2) } else { parent.gas_limit };
         let step = (before / GAS_LIMIT_BOUND).saturating_sub(1);
-        before.saturating_sub(step).max(MIN_GAS_LIMIT)..=before.saturating_add(step)
+        before.saturating_sub(step).max(MIN_GAS_LIMIT)..=before.saturating_add(step).min(MAX_GAS_LIMIT)
     }
 
     /// Returns the base fee (wei per gas) of the block after `parent` (EIP-1559), ignoring

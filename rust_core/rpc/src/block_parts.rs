@@ -10,7 +10,8 @@ use crate::{
 };
 
 const HASH: Argument = Argument::required("hash", Kind::Hash);
-const BLOCK: Argument = Argument::required("block", Kind::Block);
+const BLOCK: Argument = Argument::block("block");
+const BLOCK_BEFORE_INDEX: Argument = Argument::required("block", Kind::Block);
 const INDEX: Argument = Argument::required("index", Kind::Quantity);
 
 pub const METHODS: &[Method] = &[
@@ -21,7 +22,7 @@ pub const METHODS: &[Method] = &[
     Method::short("eth_getTransactionByBlockHashAndIndex", &[HASH, INDEX], transaction_by_hash_and_index),
     Method::short(
         "eth_getTransactionByBlockNumberAndIndex",
-        &[BLOCK, INDEX],
+        &[BLOCK_BEFORE_INDEX, INDEX],
         transaction_by_number_and_index,
     ),
 ];
@@ -32,7 +33,7 @@ fn transaction_count_by_hash(context: &Context<'_>, params: &mut Params<'_>) -> 
 }
 
 fn transaction_count_by_number(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
-    answer(context, params.required()?, transaction_count)
+    answer(context, params.block_or_latest()?, transaction_count)
 }
 
 fn uncle_count_by_hash(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
@@ -41,7 +42,7 @@ fn uncle_count_by_hash(context: &Context<'_>, params: &mut Params<'_>) -> Result
 }
 
 fn uncle_count_by_number(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
-    answer(context, params.required()?, uncle_count)
+    answer(context, params.block_or_latest()?, uncle_count)
 }
 
 fn transaction_by_hash_and_index(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
@@ -50,7 +51,7 @@ fn transaction_by_hash_and_index(context: &Context<'_>, params: &mut Params<'_>)
 }
 
 fn transaction_by_number_and_index(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
-    let (id, index) = (params.required()?, params.required()?);
+    let (id, index) = (params.block_or_latest()?, params.required()?);
     answer(context, id, |_, found| transaction(found, index))
 }
 

@@ -22,14 +22,14 @@ pub const METHODS: &[Method] = &[
         &[Argument::required("hash", Kind::Hash), Argument::required("fullTransactions", Kind::Boolean)],
         get_block_by_hash,
     ),
-    Method::sharing("eth_getBlockReceipts", &[Argument::required("block", Kind::Block)], get_block_receipts),
+    Method::sharing("eth_getBlockReceipts", &[Argument::block("block")], get_block_receipts),
 ];
 
 /// JSON result for an object that does not exist.
 pub const NULL: &[u8] = b"null";
 
 fn get_block_by_number(context: &Context<'_>, params: &mut Params<'_>) -> Result<Bytes, Error> {
-    let (id, full) = (params.required()?, params.required()?);
+    let (id, full) = (params.block_or_latest()?, params.required()?);
     block(context, id, full)
 }
 
@@ -44,7 +44,7 @@ fn block(context: &Context<'_>, id: BlockId, full: bool) -> Result<Bytes, Error>
 }
 
 fn get_block_receipts(context: &Context<'_>, params: &mut Params<'_>) -> Result<Bytes, Error> {
-    answer(context, params.required()?, |view, found| {
+    answer(context, params.block_or_latest()?, |view, found| {
         context.rendered.part(found.block.hash, Part::Receipts, || receipts_json(view, found))
     })
 }

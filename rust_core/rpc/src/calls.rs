@@ -11,7 +11,7 @@ use crate::{
 };
 
 const TRANSACTION: Argument = Argument::required("transaction", Kind::Call);
-const BLOCK: Argument = Argument::optional("block", Kind::Block).or("latest");
+const BLOCK: Argument = Argument::block("block");
 const STATE: Argument = Argument::optional("stateOverrides", Kind::StateOverrides).or("none");
 const OVERRIDES: Argument = Argument::optional("blockOverrides", Kind::BlockOverrides).or("none");
 

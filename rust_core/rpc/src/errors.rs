@@ -53,6 +53,8 @@ pub enum Error {
     },
     Override(OverrideError),
     Simulate(SimulateError),
+    /// The block to simulate on does not exist.
+    SimulationBaseNotFound,
     SimulationLimit(SimulationLimit),
     Trace(TraceError),
     TraceLimit(TraceLimit),
@@ -88,6 +90,8 @@ impl Error {
 pub enum TraceError {
     #[error("genesis is not traceable")]
     Genesis,
+    #[error("block {hash} not found")]
+    BlockNotFound { hash: B256 },
     #[error("transaction not found")]
     TransactionNotFound,
     #[error("transaction index {index} out of range for block {block}")]

@@ -20,7 +20,7 @@ pub const METHODS: &[Method] = &[
         "eth_feeHistory",
         &[
             Argument::required("blockCount", Kind::Quantity),
-            Argument::required("newestBlock", Kind::Block),
+            Argument::block("newestBlock"),
             Argument::optional("rewardPercentiles", Kind::Percentiles).or("no rewards"),
         ],
         fee_history,
@@ -71,7 +71,7 @@ pub fn suggested_tip(view: &View) -> u128 {
 }
 
 fn fee_history(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
-    let (count, newest): (u64, _) = (params.required()?, params.required()?);
+    let (count, newest): (u64, _) = (params.required()?, params.block_or_latest()?);
     let percentiles: Option<Percentiles> = params.optional()?;
     let view = context.view()?;
     let newest = view.resolve(newest)?;

@@ -1,7 +1,6 @@
 //! Merkle proofs of accounts and slots (EIP-1186).
 
 use alloy_primitives::{Address, Bytes, KECCAK256_EMPTY, U256};
-use foreseal_node::BlockId;
 use foreseal_primitives::Account;
 use foreseal_state::{AccountProof, SlotProof};
 
@@ -16,7 +15,7 @@ pub const METHODS: &[Method] = &[Method::threaded(
     &[
         Argument::required("address", Kind::Address),
         Argument::required("slots", Kind::Slots),
-        Argument::optional("block", Kind::Block).or("latest"),
+        Argument::block("block"),
     ],
     get_proof,
 )];
@@ -25,7 +24,7 @@ pub const METHODS: &[Method] = &[Method::threaded(
 fn get_proof(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     let (address, keys): (Address, Vec<StorageKey>) = (params.required()?, params.required()?);
     Limit { name: "slots", max: context.limits.slots }.check(keys.len())?;
-    let at = context.view()?.moment(params.optional()?.unwrap_or(BlockId::Latest))?;
+    let at = context.view()?.moment(params.block_or_latest()?)?;
     let slots: Vec<U256> = keys.iter().map(|key| key.slot).collect();
     let proof = at.state().prove_account(&address, &slots)?;
     let mut out = Vec::new();

@@ -24,7 +24,7 @@ impl Question {
     /// Reads the call object and the block.
     pub fn read(context: &Context<'_>, params: &mut Params<'_>) -> Result<Self, Error> {
         let request = call_object(context, params)?.into();
-        let block = params.optional()?.unwrap_or(BlockId::Latest);
+        let block = params.block_or_latest()?;
         Ok(Self { request, block, state: StateOverrides::default(), overrides: BlockOverrides::default() })
     }
 

@@ -13,7 +13,8 @@ use crate::{
     transactions::{Found, find},
 };
 
-const BLOCK: Argument = Argument::required("block", Kind::Block);
+const BLOCK: Argument = Argument::block("block");
+const BLOCK_BEFORE_INDEX: Argument = Argument::required("block", Kind::Block);
 const HASH: Argument = Argument::required("hash", Kind::Hash);
 const INDEX: Argument = Argument::required("index", Kind::Quantity);
 
@@ -25,8 +26,12 @@ pub const METHODS: &[Method] = &[
     Method::threaded("eth_getRawTransactionByHash", &[HASH], raw_transaction).in_read_lane(),
     Method::threaded("eth_getRawTransactionByBlockHashAndIndex", &[HASH, INDEX], raw_by_hash_and_index)
         .in_read_lane(),
-    Method::threaded("eth_getRawTransactionByBlockNumberAndIndex", &[BLOCK, INDEX], raw_by_number_and_index)
-        .in_read_lane(),
+    Method::threaded(
+        "eth_getRawTransactionByBlockNumberAndIndex",
+        &[BLOCK_BEFORE_INDEX, INDEX],
+        raw_by_number_and_index,
+    )
+    .in_read_lane(),
 ];
 
 /// Result for a transaction that does not exist: the execution API has no `null` here.
@@ -76,7 +81,7 @@ fn raw_by_hash_and_index(context: &Context<'_>, params: &mut Params<'_>) -> Resu
 }
 
 fn raw_by_number_and_index(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
-    let (id, index) = (params.required()?, params.required()?);
+    let (id, index) = (params.block_or_latest()?, params.required()?);
     answer(context, id, |_, found| raw_at(found, index))
 }
 
@@ -86,7 +91,7 @@ fn raw_at(found: &Executed, index: u64) -> Vec<u8> {
 
 /// Reads the block of the next argument. The execution API has no `null` for a block that does not exist.
 fn block(context: &Context<'_>, params: &mut Params<'_>) -> Result<Arc<Executed>, Error> {
-    Ok(context.view()?.resolve(params.required()?)?)
+    Ok(context.view()?.resolve(params.block_or_latest()?)?)
 }
 
 fn data(bytes: &[u8]) -> Vec<u8> {

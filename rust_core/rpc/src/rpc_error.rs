@@ -93,6 +93,7 @@ impl From<Error> for RpcError {
             Error::CallGas { max } => Self::limit("execution needs", "gas", max),
             Error::Override(error) => error.into(),
             Error::Simulate(error) => error.into(),
+            Error::SimulationBaseNotFound => Self::new(SERVER, "header not found"),
             Error::SimulationLimit(limit) => Self::new(SIMULATION_LIMIT, limit.to_string()),
             Error::Trace(error) => Self::new(SERVER, error.to_string()),
             Error::TraceLimit(limit) => limit.into(),

@@ -3,7 +3,7 @@
 use foreseal_evm::{
     Deadline, Ending, SimulateBase, SimulateError, SimulateOptions, SimulatedBlock, SimulatedResult, simulate,
 };
-use foreseal_node::BlockId;
+use foreseal_node::ResolveError;
 use foreseal_primitives::FoundLog;
 
 use crate::{
@@ -16,7 +16,7 @@ use crate::{
 
 pub const METHODS: &[Method] = &[Method::threaded(
     "eth_simulateV1",
-    &[Argument::required("payload", Kind::Simulation), Argument::optional("block", Kind::Block).or("latest")],
+    &[Argument::required("payload", Kind::Simulation), Argument::block("block")],
     simulate_v1,
 )];
 
@@ -30,7 +30,10 @@ fn simulate_v1(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>
     let simulation: Simulation = params.required()?;
     check(context, params, &simulation)?;
     let view = context.view()?;
-    let at = view.moment(params.optional()?.unwrap_or(BlockId::Latest))?;
+    let at = view.moment(params.block_or_latest()?).map_err(|error| match error {
+        ResolveError::NotFound => Error::SimulationBaseNotFound,
+        error => error.into(),
+    })?;
     let base = SimulateBase {
         spec: view.spec(),
         header: at.header(),

@@ -12,12 +12,11 @@ use crate::{
 };
 
 const ADDRESS: Argument = Argument::required("address", Kind::Address);
-const BLOCK: Argument = Argument::required("block", Kind::Block);
-const BLOCK_OR_LATEST: Argument = Argument::optional("block", Kind::Block).or("latest");
+const BLOCK: Argument = Argument::block("block");
 
 pub const METHODS: &[Method] = &[
-    Method::inline("eth_getBalance", &[ADDRESS, BLOCK_OR_LATEST], get_balance),
-    Method::inline("eth_getCode", &[ADDRESS, BLOCK_OR_LATEST], get_code),
+    Method::inline("eth_getBalance", &[ADDRESS, BLOCK], get_balance),
+    Method::inline("eth_getCode", &[ADDRESS, BLOCK], get_code),
     Method::inline(
         "eth_getStorageAt",
         &[ADDRESS, Argument::required("position", Kind::Slot), BLOCK],
@@ -41,13 +40,13 @@ fn get_code(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, E
 
 fn get_storage_at(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     let (address, Word(slot)): (Address, Word) = (params.required()?, params.required()?);
-    let at = context.view()?.moment(params.required()?)?;
+    let at = block_or_latest(context, params)?;
     let value: [u8; 32] = at.state().storage(&address, &slot)?.to_be_bytes();
     Ok(data(&value))
 }
 
 fn get_transaction_count(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
-    let (address, id) = (params.required()?, params.required()?);
+    let (address, id) = (params.required()?, params.block_or_latest()?);
     let nonce = match id {
         BlockId::Pending => next_nonce(context, &address)?,
         sealed => account(context.view()?.moment(sealed)?.state(), &address)?.nonce,
@@ -74,7 +73,7 @@ pub fn next_nonce(context: &Context<'_>, address: &Address) -> Result<u64, Error
 
 /// Reads the block of the next argument; the default is the newest sealed block.
 fn block_or_latest(context: &Context<'_>, params: &mut Params<'_>) -> Result<Moment, Error> {
-    let id = params.optional()?.unwrap_or(BlockId::Latest);
+    let id = params.block_or_latest()?;
     Ok(context.view()?.moment(id)?)
 }
 

@@ -1,7 +1,6 @@
 //! `eth_getStorageValues`: slots of several accounts in one request.
 
 use alloy_primitives::Address;
-use foreseal_node::BlockId;
 use foreseal_scheduler::checkpoint;
 use foreseal_state::{State, StateReader};
 
@@ -13,10 +12,7 @@ use crate::{
 
 pub const METHODS: &[Method] = &[Method::threaded(
     "eth_getStorageValues",
-    &[
-        Argument::required("requests", Kind::StorageRequests),
-        Argument::optional("block", Kind::Block).or("latest"),
-    ],
+    &[Argument::required("requests", Kind::StorageRequests), Argument::block("block")],
     get_storage_values,
 )];
 
@@ -25,7 +21,7 @@ fn get_storage_values(context: &Context<'_>, params: &mut Params<'_>) -> Result<
     let StorageRequests(requests) = params.required()?;
     let count = requests.iter().map(|(_, keys)| keys.len()).sum();
     Limit { name: "slots", max: context.limits.slots }.check(count)?;
-    let at = context.view()?.moment(params.optional()?.unwrap_or(BlockId::Latest))?;
+    let at = context.view()?.moment(params.block_or_latest()?)?;
     let mut out = vec![b'{'];
     for (index, (address, keys)) in requests.iter().enumerate() {
         if index > 0 {

@@ -6,9 +6,9 @@ use bytes::Bytes;
 use foreseal_scheduler::Lane;
 
 use crate::{
-    Context, Error, Reply, block_parts, blocks, calls, chain, config, development, discover, fees, filters,
-    finality, logs, params::Params, preconfirmation, proofs, raw, send_sync, simulate, state, storage_values,
-    submit, subscriptions, traces, transaction_status, transactions, txpool,
+    Context, Error, Reply, block_parts, blocks, calls, capabilities, chain, config, development, discover,
+    fees, filters, finality, logs, params::Params, preconfirmation, proofs, raw, send_sync, simulate, state,
+    storage_values, submit, subscriptions, traces, transaction_status, transactions, txpool,
 };
 
 #[cfg(test)]
@@ -205,6 +205,7 @@ const FAMILIES: &[&[Method]] = &[
     block_parts::METHODS,
     blocks::METHODS,
     calls::METHODS,
+    capabilities::METHODS,
     chain::METHODS,
     config::METHODS,
     development::FAMILIES[0],
@@ -359,6 +360,11 @@ impl Argument {
     /// Creates a required argument.
     pub const fn required(name: &'static str, kind: Kind) -> Self {
         Self { name, kind, required: true, left_out: "" }
+    }
+
+    /// Creates an optional block argument; the default is `latest`.
+    pub const fn block(name: &'static str) -> Self {
+        Self::optional(name, Kind::Block).or("latest")
     }
 
     /// Creates an optional argument, which may be absent or `null`.

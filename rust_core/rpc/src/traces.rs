@@ -7,12 +7,11 @@ use std::time::Duration;
 
 use alloy_primitives::B256;
 use foreseal_evm::Deadline;
-use foreseal_node::{BlockId, Executed, Moment, View};
+use foreseal_node::{BlockId, Executed, Moment, ResolveError, View};
 
 use self::rerun::Rerun;
 use crate::{
     Argument, Context, Error, Kind, Method,
-    blocks::by_hash,
     errors::TraceError,
     json::write_data,
     params::{Params, TraceConfig},
@@ -26,11 +25,7 @@ pub const METHODS: &[Method] = &[
         &[Argument::required("hash", Kind::Hash), CONFIG],
         trace_transaction,
     ),
-    Method::threaded(
-        "debug_traceBlockByNumber",
-        &[Argument::required("block", Kind::Block), CONFIG],
-        trace_block_by_number,
-    ),
+    Method::threaded("debug_traceBlockByNumber", &[Argument::block("block"), CONFIG], trace_block_by_number),
     Method::threaded(
         "debug_traceBlockByHash",
         &[Argument::required("hash", Kind::Hash), CONFIG],
@@ -40,7 +35,7 @@ pub const METHODS: &[Method] = &[
         "debug_traceCall",
         &[
             Argument::required("transaction", Kind::Call),
-            Argument::optional("block", Kind::Block).or("latest"),
+            Argument::block("block"),
             Argument::optional("config", Kind::TraceCallConfig).or("every step of the machine"),
         ],
         call::trace_call,
@@ -60,13 +55,17 @@ fn trace_transaction(context: &Context<'_>, params: &mut Params<'_>) -> Result<V
 }
 
 fn trace_block_by_number(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
-    let id = params.required()?;
+    let id = params.block_or_latest()?;
     trace_block(context, params, id)
 }
 
 fn trace_block_by_hash(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
-    let id = by_hash(params)?;
-    trace_block(context, params, id)
+    let hash = params.required()?;
+    let id = BlockId::Hash { hash, require_canonical: false };
+    match trace_block(context, params, id) {
+        Err(Error::Resolve(ResolveError::NotFound)) => Err(TraceError::BlockNotFound { hash }.into()),
+        result => result,
+    }
 }
 
 fn trace_block(context: &Context<'_>, params: &mut Params<'_>, id: BlockId) -> Result<Vec<u8>, Error> {

@@ -1,11 +1,12 @@
 //! Single transactions: receipts, diffs, rejections.
 
 use crate::memory::{ALICE, BOB, MINER, MemoryState, dev_spec, header, sign, transaction};
-use alloy_consensus::{Eip658Value, Transaction as _, TxEip4844, TxEip7702, TxLegacy};
+use alloy_consensus::{Eip658Value, Header, Transaction as _, TxEip4844, TxEip7702, TxLegacy};
 use alloy_eips::eip7702::Authorization;
+use alloy_genesis::{ChainConfig, Genesis};
 use alloy_primitives::{Address, B256, Bytes, TxKind, U256, hex, keccak256};
 use foreseal_evm::{BlockGas, ExecutionError, Executor, Rejected};
-use foreseal_primitives::{StateDiff, Transaction};
+use foreseal_primitives::{ChainSpec, StateDiff, Transaction};
 use foreseal_state::StateError;
 
 const COUNTER: Address = Address::repeat_byte(0xc0);
@@ -322,4 +323,63 @@ fn reading_ahead_changes_nothing() {
     let broken = MemoryState { broken: Some(BOB), ..state.clone() };
     let mut executor = Executor::new(&spec, &broken, &broken, &header);
     assert!(matches!(executor.prefetch([BOB].into_iter()), Err(ExecutionError::State(_))));
+}
+
+/// The examples of EIP-1283: code, value of slot 0 before the call, used gas and refund.
+const NET_SSTORE: [(&[u8], u64, u64, u64); 17] = [
+    (&hex!("60006000556000600055"), 0, 412, 0),
+    (&hex!("60006000556001600055"), 0, 20_212, 0),
+    (&hex!("60016000556000600055"), 0, 20_212, 19_800),
+    (&hex!("60016000556002600055"), 0, 20_212, 0),
+    (&hex!("60016000556001600055"), 0, 20_212, 0),
+    (&hex!("60006000556000600055"), 1, 5_212, 15_000),
+    (&hex!("60006000556001600055"), 1, 5_212, 4_800),
+    (&hex!("60006000556002600055"), 1, 5_212, 0),
+    (&hex!("60026000556000600055"), 1, 5_212, 15_000),
+    (&hex!("60026000556003600055"), 1, 5_212, 0),
+    (&hex!("60026000556001600055"), 1, 5_212, 4_800),
+    (&hex!("60026000556002600055"), 1, 5_212, 0),
+    (&hex!("60016000556000600055"), 1, 5_212, 15_000),
+    (&hex!("60016000556002600055"), 1, 5_212, 0),
+    (&hex!("60016000556001600055"), 1, 412, 0),
+    (&hex!("600160005560006000556001600055"), 0, 40_218, 19_800),
+    (&hex!("600060005560016000556000600055"), 1, 10_218, 19_800),
+];
+
+/// Returns the rules of Constantinople at block 1 and of Petersburg from block 2.
+fn constantinople() -> ChainSpec {
+    let zero = Some(0);
+    let config = ChainConfig {
+        chain_id: 31_337,
+        homestead_block: zero,
+        eip150_block: zero,
+        eip155_block: zero,
+        eip158_block: zero,
+        byzantium_block: zero,
+        constantinople_block: zero,
+        petersburg_block: Some(2),
+        ..ChainConfig::default()
+    };
+    ChainSpec::new(Genesis { config, ..Genesis::default() }).unwrap()
+}
+
+#[test]
+fn constantinople_prices_sstore_by_eip_1283_until_petersburg() {
+    let spec = constantinople();
+    let run = |number, code: &'static [u8], before| {
+        let mut state = MemoryState::funded();
+        state.deploy(COUNTER, code);
+        state.storage.insert((COUNTER, U256::ZERO), U256::from(before));
+        let header = Header { number, gas_limit: 30_000_000, ..Header::default() };
+        let legacy =
+            TxLegacy { gas_limit: 100_000, gas_price: 1, to: TxKind::Call(COUNTER), ..TxLegacy::default() };
+        let mut executor = Executor::new(&spec, &state, &state, &header);
+        executor.transact(&sign(legacy, ALICE), &mut BlockGas::default()).unwrap().gas_used
+    };
+    for (code, before, gas, refund) in NET_SSTORE {
+        let used = 21_000 + gas;
+        assert_eq!(run(1, code, before), used - refund.min(used / 2), "{} from {before}", hex::encode(code));
+    }
+    let (code, before, _, _) = NET_SSTORE[0];
+    assert_eq!(run(2, code, before), 21_000 + 4 * 3 + 2 * 5_000);
 }

@@ -44,6 +44,13 @@ proptest! {
     }
 
     #[test]
+    fn only_blob_transactions_outbid_a_blob_transaction(max_fee in fee(), tip in fee(), blob_fee in fee()) {
+        let old = Fees { max_fee, tip, blob_fee: Some(blob_fee) };
+        let new = Fees { max_fee: u128::MAX, tip: u128::MAX, blob_fee: None };
+        prop_assert!(!new.outbid(&old));
+    }
+
+    #[test]
     fn the_least_replacement_that_is_told_is_the_least(old in fee()) {
         let told = Fees::least_replacement(old);
         let accepted = |new: U256| new * U256::from(10) >= U256::from(old) * U256::from(11) && new > U256::from(old);

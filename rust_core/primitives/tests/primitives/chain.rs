@@ -168,7 +168,9 @@ fn the_gas_limit_moves_by_less_than_a_1024th() {
     // London doubles the limit first.
     assert_eq!(after(26, 512_000), 1_023_001..=1_024_999);
     assert!(after(1, 4_990).is_empty() && after(1, 0).is_empty());
-    assert_eq!(*after(1, u64::MAX).end(), u64::MAX);
+    let max = u64::MAX >> 1;
+    assert_eq!(*after(1, max).end(), max);
+    assert!(after(1, u64::MAX).is_empty());
 }
 
 /// Matches geth. Tools that create genesis files rely on it: many set a

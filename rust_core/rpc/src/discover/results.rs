@@ -109,6 +109,7 @@ const RESULTS: &[Row] = &[
     ),
     ("the account with its proofs (EIP-1186)", OBJECT, &["eth_getProof"]),
     ("the rules now, next and last (EIP-7910)", OBJECT, &["eth_config"]),
+    ("the head, and the oldest available block of each resource", OBJECT, &["eth_capabilities"]),
     ("prices of a range of blocks", OBJECT, &["eth_feeHistory"]),
     ("addresses and slots that the call touches, and its gas", OBJECT, &["eth_createAccessList"]),
     ("false: nothing to catch up with", BOOLEAN, &["eth_syncing"]),

@@ -17,6 +17,7 @@ mod value;
 
 use std::fmt;
 
+use foreseal_node::BlockId;
 use serde_json::value::RawValue;
 
 pub use call_object::CallObject;
@@ -237,6 +238,11 @@ impl<'a> Params<'a> {
                 T::read(raw).map(Some).map_err(|invalid| ParamsError::Invalid { index, name, invalid }.into())
             }
         }
+    }
+
+    /// Reads the next argument as a block. Absent and `null` mean `latest`.
+    pub fn block_or_latest(&mut self) -> Result<BlockId, Error> {
+        Ok(self.optional()?.unwrap_or(BlockId::Latest))
     }
 
     /// Returns an error for field `name` of the argument that was read last. For values that are invalid only

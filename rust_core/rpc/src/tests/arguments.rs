@@ -103,7 +103,10 @@ fn every_wrong_argument_of_every_method_is_named() {
 fn a_missing_argument_is_named_if_it_is_required() {
     let bench = Bench::developing(1);
     for method in methods() {
-        for (index, Argument { name, required, .. }) in method.arguments.iter().enumerate() {
+        // A missing block means the latest one, even where another argument is required after it.
+        let arguments = method.arguments.iter().filter(|argument| argument.kind != Kind::Block);
+        for Argument { name, required, .. } in arguments {
+            let index = method.arguments.iter().position(|other| other.name == *name).unwrap();
             let values = right_values(method);
             let short = array(&values[..index]);
             let mut with_null = values.clone();
@@ -123,19 +126,31 @@ fn a_missing_argument_is_named_if_it_is_required() {
 }
 
 #[test]
-fn the_block_is_required_where_the_specification_says_so() {
-    let required = |name: &str| {
-        let method = crate::method(name).unwrap();
-        method.arguments.iter().find(|argument| argument.name == "block").unwrap().required
-    };
-    for name in
-        ["eth_getBlockByNumber", "eth_getBlockReceipts", "eth_getStorageAt", "eth_getTransactionCount"]
-    {
-        assert!(required(name), "{name}");
+fn missing_block_means_latest_in_every_method() {
+    let bench = Bench::developing(1);
+    let mut compared = 0;
+    for method in methods() {
+        let Some(index) = method.arguments.iter().position(|argument| argument.kind == Kind::Block) else {
+            continue;
+        };
+        let mut values = right_values(method);
+        values[index] = "\"latest\"";
+        let latest = bench.try_ask(method.name, &array(&values)).map_err(|error| error.message);
+        values[index] = "null";
+        let with_null = bench.try_ask(method.name, &array(&values)).map_err(|error| error.message);
+        assert_eq!(with_null, latest, "{} with null", method.name);
+        let last = !method.arguments[index + 1..].iter().any(|argument| argument.required);
+        assert_eq!(method.arguments[index].required, !last, "{}", method.name);
+        if last {
+            let short = |block: &[&str]| {
+                let params = array(&[&values[..index], block].concat());
+                bench.try_ask(method.name, &params).map_err(|error| error.message)
+            };
+            assert_eq!(short(&[]), short(&["\"latest\""]), "{} without a block", method.name);
+        }
+        compared += 1;
     }
-    for name in ["eth_estimateGas", "eth_call", "eth_getBalance", "eth_getCode"] {
-        assert!(!required(name), "{name}");
-    }
+    assert!(compared > 20, "{compared}");
 }
 
 #[test]

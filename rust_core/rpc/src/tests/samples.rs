@@ -36,11 +36,8 @@ fn serve(folder: &Path) -> Bench {
 }
 
 /// Samples whose result differs by specification or convention, with the reason.
-const OTHERWISE: &[(&str, &str)] = &[
-    ("get-storage-default-block.io", "the block is required"),
-    ("get-nonce-default-block.io", "the block is required"),
-    ("filter-error-invalid-blockHash-and-range.io", "blockHash makes the range ignored"),
-];
+const OTHERWISE: &[(&str, &str)] =
+    &[("filter-error-invalid-blockHash-and-range.io", "blockHash makes the range ignored")];
 
 /// Marker of samples whose recorded result defines only the schema. Traces are compared in full regardless.
 const FORM_ONLY: &str = "speconly: client response is only checked for schema validity";

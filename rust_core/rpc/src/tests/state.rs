@@ -173,3 +173,23 @@ fn the_status_in_a_batch_is_of_the_batchs_view() {
     assert_eq!(before["hash"], json!(older.pending().block.hash));
     assert_ne!(before["hash"], now["hash"]);
 }
+
+#[test]
+fn capabilities_name_the_head_and_the_window_of_proofs() {
+    let mut bench = Bench::developing(1);
+    bench.seal();
+    let latest = bench.view().latest().block.clone();
+    let complete = json!({"disabled":false,"oldestBlock":"0x0"});
+    assert_eq!(
+        bench.ask("eth_capabilities", "[]"),
+        json!({
+            "head": {"number": "0x1", "hash": latest.hash},
+            "state": complete, "tx": complete, "logs": complete, "receipts": complete, "blocks": complete,
+            "stateproofs": {
+                "disabled": false,
+                "oldestBlock": "0x0",
+                "deleteStrategy": {"type": "window", "retentionBlocks": "0x400"},
+            },
+        })
+    );
+}

@@ -349,11 +349,18 @@ fn what_is_not_there_is_an_error() {
     {
         assert_eq!(code(method, format!("[\"{block}\"]")), (-32000, "genesis is not traceable".to_owned()));
     }
-    for (method, block) in
-        [("debug_traceBlockByNumber", "0x99".to_owned()), ("debug_traceBlockByHash", unknown.to_string())]
-    {
-        assert_eq!(code(method, format!("[\"{block}\"]")), (-32001, "block not found".to_owned()));
-    }
+    assert_eq!(
+        code("debug_traceBlockByNumber", "[\"0x99\"]".to_owned()),
+        (-32001, "block not found".to_owned())
+    );
+    assert_eq!(
+        code("debug_traceBlockByHash", format!("[\"{unknown}\"]")),
+        (-32000, format!("block {unknown} not found"))
+    );
+    assert_eq!(
+        code("eth_simulateV1", "[{\"blockStateCalls\":[{}]},\"0x99\"]".to_owned()),
+        (-32000, "header not found".to_owned())
+    );
     assert_eq!(bench.ask("debug_traceBlockByNumber", "[\"pending\"]"), json!([]));
 }
 

@@ -21,7 +21,11 @@ const FORKS: [(&str, Activate); 18] = [
         config.eip158_block = Some(at);
     }),
     ("Byzantium", |config, at| config.byzantium_block = Some(at)),
-    ("Constantinople", |config, at| config.constantinople_block = Some(at)),
+    ("Constantinople", |config, at| {
+        config.constantinople_block = Some(at);
+        // Without a block for Petersburg it would activate together with Constantinople.
+        config.petersburg_block = Some(10_000_000);
+    }),
     ("ConstantinopleFix", |config, at| config.petersburg_block = Some(at)),
     ("Istanbul", |config, at| config.istanbul_block = Some(at)),
     ("MuirGlacier", |config, at| config.muir_glacier_block = Some(at)),
