@@ -16,7 +16,7 @@ use revm::{
 
 use crate::{
     CallLimits, CallOutcome, CallRequest, Environment, ExecutionError, call::Simulation,
-    machine::MachineContext, precompiles::precompile_addresses,
+    context::MachineContext, precompiles::precompile_addresses,
 };
 
 /// The access list of a request, and the outcome of its execution with that list.

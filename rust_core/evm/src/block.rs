@@ -1,17 +1,17 @@
 //! Import of a complete external block: validation, execution and comparison of its roots.
 
-use std::{fmt::Display, sync::Arc};
+use std::sync::Arc;
 
 use alloy_consensus::{Eip658Value, Header, Transaction as _};
 use alloy_primitives::Bloom;
 use foreseal_primitives::{
-    Block, BlockBytes, ChainSpec, Receipt, SpecId, StateDiff, Transaction, TransactionError, length_in_block,
-    recover_all,
+    Block, BlockBytes, ChainSpec, Receipt, SpecId, StateDiff, Transaction, length_in_block, recover_all,
 };
 use foreseal_state::{BlockHashes, State};
 use foreseal_trie::ordered_trie_root;
 
 use crate::{
+    block_error::{BlockError, expect},
     error::ExecutionError,
     executor::{BlockGas, Executor},
     header,
@@ -25,37 +25,6 @@ pub struct Executed {
     pub state: State,
     /// State changes of the block.
     pub diff: StateDiff,
-}
-
-/// Reasons that make a block invalid.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum BlockError {
-    /// A field differs from the value that the parent, the body or the execution yields.
-    #[error("{field}: expected {expected}, got {got}")]
-    Field { field: &'static str, expected: String, got: String },
-    #[error(transparent)]
-    Signature(#[from] TransactionError),
-    /// The block cannot contain the transaction at this position.
-    #[error("transaction {index}: {error}")]
-    Transaction { index: usize, error: ExecutionError },
-    /// Block processing around the transactions failed.
-    #[error(transparent)]
-    Execution(#[from] ExecutionError),
-}
-
-impl BlockError {
-    pub(crate) fn field(field: &'static str, expected: String, got: impl Display) -> Self {
-        Self::Field { field, expected, got: got.to_string() }
-    }
-}
-
-/// Compares a field; the error shows both values.
-pub(crate) fn expect<T: PartialEq + Display + Copy>(
-    field: &'static str,
-    expected: T,
-    got: T,
-) -> Result<(), BlockError> {
-    if expected == got { Ok(()) } else { Err(BlockError::field(field, expected.to_string(), got)) }
 }
 
 /// Executes `block` on its parent's state and validates it. A proof-of-work seal and the headers of uncles

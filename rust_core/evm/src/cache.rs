@@ -1,40 +1,19 @@
 //! Reads and writes of a step: the database that revm uses.
 
-use std::time::Duration;
-
 use alloy_primitives::{
     Address, B256, U256,
     map::{AddressMap, B256Map},
 };
 use foreseal_primitives::{Account, AccountDiff, ChangedAccount, NewCode, StateDiff};
-use foreseal_scheduler::Stopped;
 use foreseal_state::{BlockHashes, StateError, StateReader, StorageReader, analysed};
 use revm::{
     Database,
     bytecode::Bytecode,
-    database_interface::DBErrorMarker,
     primitives::{KECCAK_EMPTY, U256Map},
     state::{Account as EvmAccount, AccountInfo},
 };
 
-use crate::{deadline::Deadline, trace::TraceLimit};
-
-/// Reasons to stop an execution from outside, passed through revm as a database error.
-#[derive(Clone, Debug, thiserror::Error)]
-pub enum Interruption {
-    #[error(transparent)]
-    Read(#[from] StateError),
-    /// The execution exceeded its time limit.
-    #[error("execution took longer than {0:?}")]
-    TimeLimit(Duration),
-    /// The scheduler cancelled the job that executes.
-    #[error(transparent)]
-    Stopped(#[from] Stopped),
-    #[error(transparent)]
-    TraceLimit(#[from] TraceLimit),
-}
-
-impl DBErrorMarker for Interruption {}
+use crate::{deadline::Deadline, interruption::Interruption};
 
 /// Value of a slot, and its value at the last [`Cache::take_diff`].
 #[derive(Clone, Copy)]

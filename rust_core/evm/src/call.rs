@@ -13,10 +13,11 @@ use revm::{
 };
 
 use crate::{
+    context::MachineContext,
     deadline::Deadline,
     environment::{self, Environment},
     error::{ExecutionError, Rejected, TransactionFees},
-    machine::{Machine, MachineContext, MachineError},
+    machine::{Machine, MachineError},
 };
 
 /// An unsigned transaction. Absent fields have no effect.

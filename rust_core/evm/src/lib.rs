@@ -2,8 +2,11 @@
 
 mod access_list;
 mod block;
+mod block_error;
 mod cache;
 mod call;
+mod context;
+mod costly_instructions;
 mod deadline;
 mod deposits;
 mod difficulty;
@@ -12,6 +15,7 @@ mod error;
 mod estimate;
 mod executor;
 mod header;
+mod interruption;
 mod machine;
 mod named_precompiles;
 mod net_sstore;
@@ -22,9 +26,11 @@ mod simulate;
 mod system;
 mod trace;
 mod typed;
+mod watch;
 
 pub use access_list::{AccessListOutcome, create_access_list};
-pub use block::{BlockError, Executed, execute_block};
+pub use block::{Executed, execute_block};
+pub use block_error::BlockError;
 pub use call::{CallLimits, CallOutcome, CallRequest, call};
 pub use deadline::Deadline;
 pub use difficulty::difficulty_after;

@@ -8,7 +8,7 @@ use foreseal_primitives::SpecId;
 use revm::{
     Context,
     bytecode::opcode::{JUMPDEST, SSTORE},
-    context::{BlockEnv, CfgEnv, ContextSetters, ContextTr, Evm, FrameStack, Journal, JournalTr, TxEnv},
+    context::{BlockEnv, CfgEnv, ContextSetters, ContextTr, Evm, FrameStack, JournalTr, TxEnv},
     context_interface::{
         context::ContextError,
         result::{EVMError, ExecutionResult},
@@ -28,14 +28,16 @@ use revm::{
 };
 
 use crate::{
-    cache::{Cache, Interruption},
-    deadline::{COSTLY_INSTRUCTIONS, Deadline, STRICT_MEMORY, Watch, jumpdest},
+    cache::Cache,
+    context::MachineContext,
+    costly_instructions::{COSTLY_INSTRUCTIONS, jumpdest},
+    deadline::{Deadline, STRICT_MEMORY},
+    interruption::Interruption,
     net_sstore,
     precompiles::{MovedPrecompiles, Precompiles},
+    watch::Watch,
 };
 
-/// Context that instructions and inspectors access.
-pub(crate) type MachineContext<'a> = Context<BlockEnv, TxEnv, CfgEnv, Cache<'a>, Journal<Cache<'a>>, Watch>;
 type Instructions<'a> = EthInstructions<EthInterpreter, MachineContext<'a>>;
 type Inner<'a, I> = Evm<MachineContext<'a>, I, Instructions<'a>, Precompiles, Frame>;
 type Frame = EthFrame<EthInterpreter>;

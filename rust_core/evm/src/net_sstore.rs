@@ -13,7 +13,7 @@ use revm::{
     },
 };
 
-use crate::machine::MachineContext;
+use crate::context::MachineContext;
 
 /// Gas of SLOAD, and of an SSTORE that changes nothing, since EIP-150.
 const SLOAD_GAS: u64 = 200;

@@ -2,15 +2,14 @@
 
 use std::{fmt, path::Path, sync::Arc};
 
-use alloy_consensus::Header;
 use alloy_primitives::B256;
-use alloy_rlp::Decodable;
 use serde::Serialize;
 
 use crate::{
     Identity, JournalError, Place, Record, TornTail,
     disk::Disk,
-    end_mark::read_end,
+    end_file::read_end,
+    head::{Head, imported},
     layout::{Chain, FIRST_SEGMENT, SECTOR},
     record::decode_records,
     recovery::{Compared, end_place},
@@ -44,13 +43,6 @@ pub struct Report {
     pub fault: Option<Fault>,
     /// How the recorded end proves that the journal once held more, if it does. The node refuses to start.
     pub missing: Option<String>,
-}
-
-/// Number and hash of a block.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Head {
-    pub number: u64,
-    pub hash: B256,
 }
 
 /// Block number, index and hash of a step.
@@ -145,13 +137,6 @@ pub(crate) fn examine(dir: &Path, disk: Arc<dyn Disk>) -> Result<Examined, Journ
         if report.fault.is_some() { Ok(()) } else { compared.check(chain.unwrap_or(genesis), place, dir) };
     report.missing = compared.as_ref().err().map(ToString::to_string);
     Ok(Examined { report, chain, end: place, compared })
-}
-
-/// Returns the number and hash of the block in an import record.
-pub(crate) fn imported(block: &[u8]) -> Option<Head> {
-    let mut payload = alloy_rlp::Header::decode_bytes(&mut &*block, true).ok()?;
-    let header = Header::decode(&mut payload).ok()?;
-    Some(Head { number: header.number, hash: header.hash_slow() })
 }
 
 /// Returns the number of the block that a record extends or seals.

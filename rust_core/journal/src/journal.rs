@@ -1,50 +1,25 @@
 //! The journal as its only writer uses it.
 
-use std::{
-    ops::Range,
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::{ops::Range, path::PathBuf, sync::Arc};
 
 use foreseal_primitives::mutant;
 
 use crate::{
-    Identity, JournalError, Past, Place, Record, Recovery, Replay, Whole,
+    EndState, JournalError, Options, Past, Place, Record, Replay, Whole,
     disk::{Disk, DiskFile},
     encode_records,
-    end_mark::{EndFile, EndState, check_place},
+    end_file::{EndFile, check_place},
     layout::{
         APPEND_HEADER, AppendHeader, Chain, FORMAT, GREATEST_APPEND, SECTOR, SegmentHeader, padded,
         segment_name,
     },
-    recovery::recover,
+    segment_writer::{create_segment, sync, write_all},
     walk::Walk,
 };
 
 /// Capacity of the append buffer, in bytes, that is retained between appends. A step is smaller; an import
 /// may be larger.
 const BUFFER: usize = 8 << 20;
-
-/// Options for opening a journal.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// The chain that the node runs.
-    pub identity: Identity,
-    /// Number of bytes to preallocate for a segment, rounded up to whole sectors.
-    pub segment_bytes: u64,
-    /// Random bytes, new at every opening and never published. The salts of the segments derive from them.
-    pub entropy: [u8; 32],
-}
-
-impl Options {
-    /// Default number of bytes to preallocate for a segment.
-    pub const SEGMENT_BYTES: u64 = 64 << 20;
-
-    /// Creates options with segments of [`Self::SEGMENT_BYTES`].
-    pub fn new(identity: Identity, entropy: [u8; 32]) -> Self {
-        Self { identity, segment_bytes: Self::SEGMENT_BYTES, entropy }
-    }
-}
 
 /// An open journal: the only writer of its directory. The caller holds the [`DirLock`](crate::DirLock).
 pub struct Journal {
@@ -75,18 +50,6 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Opens the journal in `dir`, or creates it.
-    ///
-    /// Verifies every append and cuts a torn tail. On return, everything that [`Self::replay`] yields is on
-    /// stable storage.
-    ///
-    /// # Errors
-    /// [`JournalError::Corrupt`] when data that was once synced is damaged, [`JournalError::WrongChain`],
-    /// [`JournalError::NewerFormat`], and [`JournalError::Io`].
-    pub fn open(dir: &Path, disk: Arc<dyn Disk>, options: Options) -> Result<(Self, Recovery), JournalError> {
-        recover(dir, disk, options)
-    }
-
     /// Makes `records` durable as one unit and returns the append's sequence number.
     ///
     /// On `Ok` the records survive any failure of the process or the machine.
@@ -304,49 +267,4 @@ impl Journal {
         self.path = self.dir.join(segment_name(number));
         Ok(())
     }
-}
-
-/// Creates segment `number`, durably: file, header and directory entry. It continues `chain` and has room for
-/// an append of `bytes`.
-pub(crate) fn create_segment(
-    disk: &dyn Disk,
-    dir: &Path,
-    options: &Options,
-    (number, chain, bytes): (u64, Chain, u64),
-) -> Result<(Box<dyn DiskFile>, SegmentHeader), JournalError> {
-    let size = options.segment_bytes.checked_next_multiple_of(SECTOR).unwrap_or(u64::MAX).max(SECTOR + bytes);
-    let salt = blake3::Hasher::new_keyed(&options.entropy).update(&number.to_le_bytes()).finalize();
-    let identity = options.identity;
-    let header = SegmentHeader { format: FORMAT, number, size, identity, chain, salt: salt.into() };
-    let place = Place { segment: number, offset: 0 };
-    let path = dir.join(segment_name(number));
-    let file = disk.create(&path, size).map_err(JournalError::io("create", path))?;
-    // The size is synced first: a readable header then proves that the file once had the recorded size.
-    sync(&*file, place, dir)?;
-    write_all(&*file, &header.encode(), place, dir)?;
-    sync(&*file, place, dir)?;
-    if !mutant!("skip-dir-sync") {
-        disk.sync_dir(dir).map_err(JournalError::io("sync", dir))?;
-    }
-    Ok((file, header))
-}
-
-/// Performs one write. A short write is a failure: the state of the disk is undefined after it.
-pub(crate) fn write_all(
-    file: &dyn DiskFile,
-    bytes: &[u8],
-    place: Place,
-    dir: &Path,
-) -> Result<(), JournalError> {
-    let path = dir.join(segment_name(place.segment));
-    let written = file.write_at(bytes, place.offset).map_err(JournalError::io("write", path))?;
-    if written == bytes.len() {
-        Ok(())
-    } else {
-        Err(JournalError::ShortWrite { place, written, wanted: bytes.len() })
-    }
-}
-
-pub(crate) fn sync(file: &dyn DiskFile, place: Place, dir: &Path) -> Result<(), JournalError> {
-    file.sync().map_err(JournalError::io("sync", dir.join(segment_name(place.segment))))
 }

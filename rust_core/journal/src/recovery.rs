@@ -9,9 +9,9 @@ use serde::Serialize;
 use crate::{
     EndMark, EndState, Journal, JournalError, Options, Place, Tip,
     disk::{Disk, DiskFile, read_up_to},
-    end_mark::{EndFile, FoundEnd, end_path, read_end},
-    journal::{create_segment, sync, write_all},
+    end_file::{EndFile, FoundEnd, end_path, read_end},
     layout::{Chain, FIRST_SEGMENT, SegmentHeader, segment_name},
+    segment_writer::{create_segment, sync, write_all},
     walk::{End, Found, Tail, Walk},
 };
 
@@ -66,11 +66,21 @@ impl Recovery {
 /// Number of zero bytes written at a time over a torn tail.
 const ZEROS: usize = 1 << 20;
 
-pub(crate) fn recover(
-    dir: &Path,
-    disk: Arc<dyn Disk>,
-    options: Options,
-) -> Result<(Journal, Recovery), JournalError> {
+impl Journal {
+    /// Opens the journal in `dir`, or creates it.
+    ///
+    /// Verifies every append and cuts a torn tail. On return, everything that [`Self::replay`] yields is on
+    /// stable storage.
+    ///
+    /// # Errors
+    /// [`JournalError::Corrupt`] when data that was once synced is damaged, [`JournalError::WrongChain`],
+    /// [`JournalError::NewerFormat`], and [`JournalError::Io`].
+    pub fn open(dir: &Path, disk: Arc<dyn Disk>, options: Options) -> Result<(Self, Recovery), JournalError> {
+        recover(dir, disk, options)
+    }
+}
+
+fn recover(dir: &Path, disk: Arc<dyn Disk>, options: Options) -> Result<(Journal, Recovery), JournalError> {
     disk.create_dir(dir).map_err(JournalError::io("create", dir))?;
     let recorded = read_end(&*disk, dir)?;
     let mut walk = Walk::new(disk.clone(), dir, Some(options.identity))?;

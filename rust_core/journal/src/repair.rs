@@ -13,12 +13,12 @@ use crate::{
     EndState, Fault, JournalError, Place, Tip,
     check::{Examined, Report, block_number, examine},
     disk::Disk,
-    end_mark::{EndFile, read_end, remove_end},
-    journal::{sync, write_all},
+    end_file::{EndFile, read_end, remove_end},
     layout::{APPEND_HEADER, FIRST_SEGMENT, SECTOR, SegmentSector, segment_name},
     record::decode_records,
     recovery::write_zeros,
     segment::SegmentFile,
+    segment_writer::{sync, write_all},
     walk::{Walk, segment_numbers},
 };
 

@@ -7,7 +7,7 @@ use alloy_primitives::{B256, KECCAK256_EMPTY};
 use foreseal_primitives::Account;
 use foreseal_state::StateReader;
 
-use crate::{Dropped, PoolError, PooledTransaction, Submission, Waiting, contents::Contents};
+use crate::{Dropped, PoolError, PooledTransaction, Submission, Waiting, contents::Contents, origin::Origin};
 
 /// Result of an accepted submission.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,15 +35,6 @@ pub trait PendingHead {
     fn state(&self) -> &dyn StateReader;
     /// Returns `true` if an unsealed step contains the transaction.
     fn is_preconfirmed(&self, hash: &B256) -> bool;
-}
-
-/// Origin of a transaction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Origin {
-    Submitted,
-    /// From an unwound block or a saved pool. It was admitted before, so it waits if its sender cannot pay
-    /// now.
-    Returning,
 }
 
 impl Contents {

@@ -30,8 +30,22 @@ pub struct Best<'a> {
     last: Option<Arc<PooledTransaction>>,
 }
 
+impl Pool {
+    /// Returns the transactions for a step in a block with these base fees (wei per gas, wei per blob gas;
+    /// zero if the block has none).
+    pub fn best(&self, base_fee: u64, blob_base_fee: u128) -> Best<'_> {
+        let base_fee = u128::from(base_fee);
+        let heads = {
+            let mut contents = self.lock();
+            contents.set_fees(base_fee, blob_base_fee);
+            contents.heads.snapshot()
+        };
+        Best::new(self, heads, base_fee, blob_base_fee)
+    }
+}
+
 impl<'a> Best<'a> {
-    pub(crate) fn new(pool: &'a Pool, heads: Ranked, base_fee: u128, blob_base_fee: u128) -> Self {
+    fn new(pool: &'a Pool, heads: Ranked, base_fee: u128, blob_base_fee: u128) -> Self {
         let heads: Heads = Box::new(heads.into_best_first());
         let followers = BinaryHeap::new();
         Self { pool, base_fee, blob_base_fee, heads, ahead: VecDeque::new(), followers, last: None }

@@ -15,7 +15,7 @@ use crate::{
     arrivals::Arrivals,
     departed::Departed,
     event::Change,
-    eviction::Tails,
+    eviction_order::{EvictionOrder, same},
     order::Order,
     queue::{Ends, SenderQueue},
 };
@@ -33,7 +33,7 @@ pub(crate) struct Contents {
     /// The next transaction to run of every sender that has one.
     pub(crate) heads: Order,
     /// The last transaction of every sender; maintained only while the pool is near its limits.
-    pub(crate) tails: Option<Tails>,
+    pub(crate) tails: Option<EvictionOrder>,
     pub(crate) departed: Departed,
     /// Blob base fee of the block being built (wei per blob gas); zero if the block has none.
     pub(crate) blob_base_fee: u128,
@@ -235,14 +235,5 @@ impl Contents {
     fn forget(&mut self, transaction: &PooledTransaction) {
         self.bytes -= transaction.size();
         self.by_hash.remove(&transaction.hash());
-    }
-}
-
-/// Returns `true` if both are the same transaction, or both are `None`.
-pub(crate) fn same(a: Option<&Arc<PooledTransaction>>, b: Option<&Arc<PooledTransaction>>) -> bool {
-    match (a, b) {
-        (Some(a), Some(b)) => Arc::ptr_eq(a, b),
-        (None, None) => true,
-        _ => false,
     }
 }

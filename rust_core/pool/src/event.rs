@@ -9,7 +9,7 @@ use rayon::prelude::*;
 
 use crate::{
     PooledTransaction, Status, Submission,
-    admission::Origin,
+    origin::Origin,
     submission::decode_form,
     wire::{Wire, wire_enum, wire_struct},
 };

@@ -6,43 +6,14 @@ use foreseal_primitives::{Account, mutant};
 
 use crate::{
     DropReason, Dropped, PoolError, PooledTransaction, Submission,
-    contents::{Contents, same},
-    order::{Order, Rank, Ranked},
+    contents::Contents,
+    eviction_order::EvictionOrder,
+    order::{Rank, Ranked},
     queue::Ends,
 };
 
-/// The last transaction of every sender: the candidates for eviction.
-#[derive(Clone, Debug)]
-pub(crate) struct Tails {
-    /// Tails that can run; `waiting` has the others.
-    running: Order,
-    waiting: Order,
-}
-
-impl Tails {
-    fn new(base_fee: u128) -> Self {
-        Self { running: Order::new(base_fee), waiting: Order::new(base_fee) }
-    }
-
-    pub(crate) fn update(&mut self, before: &Ends, after: &Ends) {
-        if before.tail_runs == after.tail_runs && same(before.tail.as_ref(), after.tail.as_ref()) {
-            return;
-        }
-        if let Some(tail) = &before.tail {
-            self.order(before.tail_runs).remove(tail);
-        }
-        if let Some(tail) = &after.tail {
-            self.order(after.tail_runs).insert(tail.clone());
-        }
-    }
-
-    fn order(&mut self, runs: bool) -> &mut Order {
-        if runs { &mut self.running } else { &mut self.waiting }
-    }
-}
-
 /// A transaction chosen for eviction, with the reason.
-pub(crate) type Leaver = (Arc<PooledTransaction>, DropReason);
+pub(crate) type EvictionCandidate = (Arc<PooledTransaction>, DropReason);
 
 impl Contents {
     /// Chooses the transactions to evict so that the limits hold with the newcomer.
@@ -55,7 +26,7 @@ impl Contents {
         &mut self,
         newcomer: &Submission,
         account: &Account,
-    ) -> Result<Vec<Leaver>, PoolError> {
+    ) -> Result<Vec<EvictionCandidate>, PoolError> {
         let rival = self.rival(newcomer).cloned();
         let own_tail = if rival.is_none() { self.room_at_sender(newcomer)? } else { None };
         let freed = rival.as_ref().or(own_tail.as_ref());
@@ -65,7 +36,7 @@ impl Contents {
             bytes: (self.bytes + newcomer.size() - freed.map_or(0, |t| t.size()))
                 .saturating_sub(self.config.max_bytes),
         };
-        let mut leaving: Vec<Leaver> =
+        let mut leaving: Vec<EvictionCandidate> =
             own_tail.clone().map(|tail| (tail, DropReason::SenderFull)).into_iter().collect();
         if need.is_met() || mutant!("skip-pool-limit") {
             return Ok(leaving);
@@ -94,7 +65,7 @@ impl Contents {
     fn tails_by_price(&mut self) -> (Ranked, Ranked) {
         let base_fee = self.heads.base_fee();
         let tails = self.tails.get_or_insert_with(|| {
-            let mut tails = Tails::new(base_fee);
+            let mut tails = EvictionOrder::new(base_fee);
             for queue in self.senders.values() {
                 tails.update(&Ends::default(), &queue.ends());
             }
@@ -114,7 +85,7 @@ impl Contents {
     }
 
     /// Removes a chosen transaction and records the reason.
-    pub(crate) fn evict(&mut self, (transaction, reason): Leaver) -> Dropped {
+    pub(crate) fn evict(&mut self, (transaction, reason): EvictionCandidate) -> Dropped {
         self.remove(&transaction.hash());
         self.record(transaction.hash(), reason)
     }
@@ -166,7 +137,7 @@ struct Plan<'a> {
 }
 
 impl Plan<'_> {
-    /// Returns the cheapest tail. Tails that wait come before tails that can run.
+    /// Returns the cheapest tail. EvictionOrder that wait come before tails that can run.
     fn cheapest(&self, newcomer: &Submission) -> Option<((bool, Rank), Arc<PooledTransaction>)> {
         // Keep the newcomer's own predecessors: without them it would be behind a gap.
         let may_go = |(_, t): &(Rank, &Arc<PooledTransaction>)| {

@@ -8,7 +8,7 @@ use foreseal_primitives::Transaction;
 
 use crate::{
     Submission,
-    admission::Origin,
+    origin::Origin,
     submission::decode_form,
     wire::{Wire, wire_struct},
 };

@@ -9,12 +9,12 @@ use foreseal_state::StateError;
 use parking_lot::Mutex;
 
 use crate::{
-    Added, Admission, Arrived, Best, DropReason, Dropped, PendingHead, PoolConfig, PoolError, PoolFigures,
+    Added, Admission, Arrived, DropReason, Dropped, PendingHead, PoolConfig, PoolError, PoolFigures,
     PooledTransaction, Rules, Status, Submission,
-    admission::Origin,
     contents::Contents,
     event::Happening,
     locked::{Guarded, Locked},
+    origin::Origin,
     queue::SenderQueue,
 };
 
@@ -124,18 +124,6 @@ impl Pool {
     {
         let mut contents = self.lock();
         contents.admit(submission, origin, &*head())
-    }
-
-    /// Returns the transactions for a step in a block with these base fees (wei per gas, wei per blob gas;
-    /// zero if the block has none).
-    pub fn best(&self, base_fee: u64, blob_base_fee: u128) -> Best<'_> {
-        let base_fee = u128::from(base_fee);
-        let heads = {
-            let mut contents = self.lock();
-            contents.set_fees(base_fee, blob_base_fee);
-            contents.heads.snapshot()
-        };
-        Best::new(self, heads, base_fee, blob_base_fee)
     }
 
     pub(crate) fn runnable_after(&self, sender: Address, nonce: u64) -> Option<Arc<PooledTransaction>> {

@@ -12,7 +12,7 @@ use std::ops::Deref;
 use alloy_primitives::keccak256;
 use rayon::prelude::*;
 
-use crate::{Dropped, PendingHead, Pool, Rules, Submission, admission::Origin, submission::decode};
+use crate::{Dropped, PendingHead, Pool, Rules, Submission, origin::Origin, submission::decode};
 
 const MAGIC: &[u8; 8] = b"fsl-pool";
 const VERSION: u8 = 1;

@@ -12,7 +12,7 @@ use alloy_eips::{
 use foreseal_primitives::{Envelope, Transaction, TransactionError, mutant};
 use rayon::prelude::*;
 
-use crate::{PoolError, Rules, Sidecar, Submission, admission::Origin, rules::BLOB};
+use crate::{PoolError, Rules, Sidecar, Submission, origin::Origin, rules::BLOB};
 
 /// The pooled form: blob transactions include their sidecar, in either version.
 type PooledEnvelope = EthereumTxEnvelope<TxEip4844WithSidecar<Sidecar>>;

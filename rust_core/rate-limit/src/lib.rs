@@ -6,6 +6,6 @@ mod quota;
 mod table;
 
 pub use cpu_quota::{CpuQuota, MAX_CPU_RATE};
-pub use memory::{HEAD, SECRET, TableError};
+pub use memory::{HEAD, LINE, SECRET, TableError};
 pub use quota::{MOST_SPAN, Quota};
-pub use table::{LINE, Table};
+pub use table::Table;

@@ -13,6 +13,9 @@ pub const HEAD: usize = 64;
 /// Length in bytes of the secret at the start of the header.
 pub const SECRET: usize = 32;
 
+/// Slots per line. A line fills one cache line.
+pub const LINE: usize = 8;
+
 const SLOT: usize = size_of::<u64>();
 
 /// Error from creating or mapping a table.
@@ -75,5 +78,5 @@ impl Memory {
 
 fn size(slots: usize) -> Result<usize, TableError> {
     let bytes = slots.checked_mul(SLOT).and_then(|bytes| bytes.checked_add(HEAD));
-    bytes.filter(|_| slots > 0 && slots.is_multiple_of(crate::LINE)).ok_or(TableError::Slots { slots })
+    bytes.filter(|_| slots > 0 && slots.is_multiple_of(LINE)).ok_or(TableError::Slots { slots })
 }

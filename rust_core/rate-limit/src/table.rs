@@ -7,11 +7,8 @@ use std::{
 
 use crate::{
     CpuQuota, Quota,
-    memory::{Memory, SECRET, TableError},
+    memory::{LINE, Memory, SECRET, TableError},
 };
-
-/// Slots per line. A line fills one cache line.
-pub const LINE: usize = 8;
 
 const TAG_BITS: u32 = 16;
 const TAG: u64 = (1 << TAG_BITS) - 1;

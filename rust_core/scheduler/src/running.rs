@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::{Caller, Lane, Stopped, clock::thread_cpu_time, job::Control, scheduler::Shared};
+use crate::{Caller, Lane, Stopped, clock::thread_cpu_time, job::Control};
 
 /// Time between two checks of a job.
 const CHECK_INTERVAL: Duration = Duration::from_micros(500);
@@ -19,9 +19,20 @@ thread_local! {
     static RUNNING: RefCell<Option<Running>> = const { RefCell::new(None) };
 }
 
+/// Pauses running jobs while others need their threads.
+pub trait Pauser: Send + Sync {
+    /// Pauses a job if other jobs of its priority wait in its lane, or with `only_for_fresh` if fresh callers
+    /// do. Returns `true` after a pause.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Stopped::Displaced`] if the job must end for another caller.
+    fn pause(self: Arc<Self>, running: &mut Running, only_for_fresh: bool) -> Result<bool, Stopped>;
+}
+
 /// State of a running job.
 pub struct Running {
-    pub shared: Arc<Shared>,
+    pub pauser: Arc<dyn Pauser>,
     pub lane: Lane,
     pub caller: Caller,
     pub control: Arc<Control>,
@@ -40,7 +51,7 @@ pub struct Running {
 
 impl Running {
     pub fn new(
-        shared: Arc<Shared>,
+        pauser: Arc<dyn Pauser>,
         lane: Lane,
         (caller, control): (Caller, Arc<Control>),
         (arrived, limit): (Instant, Duration),
@@ -48,7 +59,7 @@ impl Running {
     ) -> Self {
         let (checked, charged) = (Instant::now(), thread_cpu_time());
         Self {
-            shared,
+            pauser,
             lane,
             caller,
             control,
@@ -86,9 +97,9 @@ impl Running {
         if self.used < SHORT_QUANTUM {
             return Ok(());
         }
-        let shared = self.shared.clone();
+        let pauser = self.pauser.clone();
         let only_for_fresh = self.used < QUANTUM;
-        if shared.pause(self, only_for_fresh)? {
+        if pauser.pause(self, only_for_fresh)? {
             // A pause takes wall time but no processor time.
             self.checked = Instant::now();
             self.stop_if_ended(self.checked)?;

@@ -16,7 +16,7 @@ use crate::{
     clock::lower_priority,
     job::{Control, Entry, Parker, Resumption, WaitingJob},
     metrics::Counters,
-    running::Running,
+    running::{Pauser, Running},
 };
 
 /// Interval between two searches for waiting jobs whose time limit is exceeded.
@@ -437,14 +437,10 @@ impl Shared {
             stopped,
         }
     }
+}
 
-    /// Pauses a job if other jobs of its priority wait in its lane, or with `only_for_fresh` if fresh callers
-    /// do. Returns `true` after a pause.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`Stopped::Displaced`] if the job must end for another caller.
-    pub fn pause(self: &Arc<Self>, running: &mut Running, only_for_fresh: bool) -> Result<bool, Stopped> {
+impl Pauser for Shared {
+    fn pause(self: Arc<Self>, running: &mut Running, only_for_fresh: bool) -> Result<bool, Stopped> {
         let queue = self.lane(running.lane);
         let (at, caller) = (running.caller.priority.index(), running.caller.id);
         let mut state = queue.state.lock();

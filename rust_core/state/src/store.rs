@@ -1,13 +1,13 @@
 //! Interface to the store that holds the parts of a state that are not in memory.
 
-use std::{fmt, sync::Arc};
+use std::sync::Arc;
 
 use alloy_primitives::{Address, B256, Bytes, U256};
 use foreseal_primitives::Account;
 use foreseal_trie::{LoadError, NodeSource};
 use revm_bytecode::Bytecode;
 
-use crate::StateError;
+use crate::{StateError, TrieName};
 
 /// States of stored blocks: flat values and trie nodes, both versioned by block.
 ///
@@ -71,23 +71,6 @@ pub trait StateStore: Send + Sync {
 /// States from before EIP-3541 may contain code that begins like a delegation (EIP-7702) but is none.
 pub fn analysed(code: Bytes) -> Bytecode {
     Bytecode::new_raw_checked(code.clone()).unwrap_or_else(|_| Bytecode::new_legacy(code))
-}
-
-/// A trie of a state.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TrieName {
-    Accounts,
-    /// Storage trie of the account with this hash of its address.
-    Storage(B256),
-}
-
-impl fmt::Display for TrieName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Accounts => f.write_str("the account trie"),
-            Self::Storage(account) => write!(f, "the storage trie of account hash {account}"),
-        }
-    }
 }
 
 /// The store below a state, and the block at which it is read.

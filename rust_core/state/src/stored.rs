@@ -7,9 +7,9 @@ use foreseal_primitives::Account;
 use foreseal_trie::{Changes, NodeChange, NodePath, NodeWrite, Trie, Want};
 
 use crate::{
-    State, StateError, StateStore,
+    State, StateError, StateStore, TrieName,
     account::{AccountLeaf, SlotValue},
-    store::{Base, Nodes, TrieName},
+    store::{Base, Nodes},
 };
 
 /// Trie nodes in which a state differs from an older one: a store writes them next to the flat values.

@@ -20,6 +20,18 @@ pub struct Reader {
     generation: u64,
 }
 
+impl Store {
+    /// Returns a reader, whose reads fail once blocks are unwound.
+    pub fn reader(&self) -> Result<Reader, StoreError> {
+        Ok(self.reader_of(self.progress()?.generation))
+    }
+
+    /// Same as [`Self::reader`], for an earlier generation.
+    pub fn reader_of(&self, generation: u64) -> Reader {
+        Reader::new(self.clone(), generation)
+    }
+}
+
 impl Reader {
     pub(crate) fn new(store: Store, generation: u64) -> Self {
         Self { store, generation }

@@ -6,7 +6,6 @@ use heed::RwTxn;
 use crate::{
     StoreError,
     table::{Table, Tables},
-    upgrade::Piece,
 };
 
 /// Limits of one transaction, in entries and in bytes.
@@ -16,6 +15,17 @@ const BYTES: usize = 8 << 20;
 /// free list for it, and writes the list again.
 const LARGE: usize = 1 << 20;
 const LARGE_KEY: &[u8] = b"large";
+
+/// Result of a piece of a step.
+pub(crate) enum Piece {
+    /// `done` of `of` is complete; the next piece starts at `place`.
+    More {
+        place: Vec<u8>,
+        done: u64,
+        of: u64,
+    },
+    Done,
+}
 
 /// Position of the step: a table, the number of entries done, and a key in the table.
 #[derive(Default)]

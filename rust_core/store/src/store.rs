@@ -11,7 +11,7 @@ use heed::{Env, RoTxn, RwTxn, WithoutTls};
 use parking_lot::Mutex;
 
 use crate::{
-    Head, Options, Origin, Progress, Reader, SealedBlock, StoreError, Upgrading,
+    Head, Options, Origin, Progress, SealedBlock, StoreError, Upgrading,
     block::write::{Indexes, append, forget_steps},
     meta,
     nodes::{NodeWrites, leave_window},
@@ -79,16 +79,6 @@ impl Store {
     /// Returns the programs that created and upgraded the store, oldest first.
     pub fn origins(&self) -> Result<Vec<Origin>, StoreError> {
         self.read(|snapshot, _| meta::origins(&snapshot.tables.meta, snapshot.txn))
-    }
-
-    /// Returns a reader, whose reads fail once blocks are unwound.
-    pub fn reader(&self) -> Result<Reader, StoreError> {
-        Ok(self.reader_of(self.progress()?.generation))
-    }
-
-    /// Same as [`Self::reader`], for an earlier generation.
-    pub fn reader_of(&self, generation: u64) -> Reader {
-        Reader::new(self.clone(), generation)
     }
 
     /// Writes blocks after the newest one. All are durable when this returns; on an error, none is stored.

@@ -17,20 +17,9 @@ use heed::{Env, RwTxn, WithoutTls};
 use crate::{
     Options, StoreError,
     meta::{self, Begun, Origin},
-    rewrite::rewrite,
+    rewrite::{Piece, rewrite},
     table::Tables,
 };
-
-/// Result of a piece of a step.
-pub(crate) enum Piece {
-    /// `done` of `of` is complete; the next piece starts at `place`.
-    More {
-        place: Vec<u8>,
-        done: u64,
-        of: u64,
-    },
-    Done,
-}
 
 /// The upgrade to one schema from the previous one.
 pub(crate) struct Step {

@@ -9,11 +9,8 @@ use triomphe::Arc;
 
 use crate::{
     Change, Key, Value,
-    node::{Branch, Child, Leaf, Node},
+    node::{Branch, Child, LOADED, Leaf, Node},
 };
-
-/// Invariant of planning: the nodes were loaded before.
-pub(crate) const LOADED: &str = "every node that the keys reach has been loaded";
 
 /// A child position in the tree under construction.
 pub(crate) enum Slot<V> {

@@ -2,6 +2,7 @@
 
 mod build;
 mod bytes;
+mod change;
 mod changes;
 mod decode;
 mod encode;
@@ -22,6 +23,7 @@ mod verify;
 mod walk;
 
 pub use bytes::{ByteTrie, trie_root};
+pub use change::Change;
 pub use changes::{Changes, NodeChange, NodeWrite};
 pub use key::{Key, KeyTooLong, MAX_KEY_BYTES};
 pub use list::{ListTrie, ordered_trie_root};
@@ -29,5 +31,5 @@ pub use load::Want;
 pub use lookup::Lookup;
 pub use node::Value;
 pub use source::{LoadError, NodePath, NodeSource, Whole};
-pub use trie::{Change, EMPTY_ROOT, Trie};
+pub use trie::{EMPTY_ROOT, Trie};
 pub use verify::{ProofError, verify_proof};

@@ -5,6 +5,9 @@ use triomphe::{Arc, ThinArc};
 
 use crate::Key;
 
+/// Invariant of lookups and changes: the nodes were loaded before.
+pub(crate) const LOADED: &str = "every node that the keys reach has been loaded";
+
 /// A value in a trie.
 pub trait Value: Clone + Send + Sync {
     /// Appends the bytes that the leaf commits to. They are never empty: an empty value means absence.

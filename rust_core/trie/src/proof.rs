@@ -3,11 +3,9 @@
 use alloy_primitives::Bytes;
 
 use crate::{
-    Trie, Value,
-    build::LOADED,
-    encode,
+    Trie, Value, encode,
     key::{nibble, shared_prefix},
-    node::{Branch, Node, Reference},
+    node::{Branch, LOADED, Node, Reference},
 };
 
 impl<V: Value> Trie<V> {

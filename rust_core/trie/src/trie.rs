@@ -4,7 +4,7 @@ use alloy_primitives::{B256, b256, keccak256};
 use rayon::prelude::*;
 
 use crate::{
-    Key, LoadError, Lookup, NodeSource, Value,
+    Change, Key, LoadError, Lookup, NodeSource, Value,
     build::{Build, Slot},
     fork,
     iter::Walk,
@@ -14,9 +14,6 @@ use crate::{
 
 /// Root of an empty trie: keccak-256 of the empty string's RLP.
 pub const EMPTY_ROOT: B256 = b256!("56e81f171bcc55a6ff8345e692c0f86e5b48e01b996cadc001622fb5e363b421");
-
-/// A key and its new value; `None` deletes it.
-pub type Change<V> = (Key, Option<V>);
 
 /// Number of changes from which on the subtrees of the root are processed in parallel.
 const FORK: usize = 256;

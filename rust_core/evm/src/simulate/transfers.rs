@@ -12,7 +12,7 @@ use revm::{
     },
 };
 
-use crate::machine::MachineContext;
+use crate::context::MachineContext;
 
 /// Address that emits a transfer of ether (ERC-7528).
 const ETHER: Address = address!("0xeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee");

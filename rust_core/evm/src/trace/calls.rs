@@ -22,7 +22,7 @@ use super::{
     fault::{LastStep, wording},
     steps::status,
 };
-use crate::machine::MachineContext;
+use crate::context::MachineContext;
 
 /// Approximate memory in bytes of a call without input and output.
 const FRAME_SIZE: usize = 1024;

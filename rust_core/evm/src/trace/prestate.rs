@@ -19,10 +19,7 @@ use revm::{
 };
 
 use super::{PrestateOptions, fault::LastStep, steps::status};
-use crate::{
-    cache::{Cache, Interruption},
-    machine::MachineContext,
-};
+use crate::{cache::Cache, context::MachineContext, interruption::Interruption};
 
 /// Parts of an account; `None` for parts that are not shown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

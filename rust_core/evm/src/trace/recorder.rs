@@ -25,8 +25,10 @@ use super::{
     steps::StepRecorder,
 };
 use crate::{
-    cache::{Cache, Interruption},
-    machine::{Machine, MachineContext, MachineError},
+    cache::Cache,
+    context::MachineContext,
+    interruption::Interruption,
+    machine::{Machine, MachineError},
 };
 
 /// The recorder of one tracer.

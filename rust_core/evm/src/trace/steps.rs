@@ -23,7 +23,7 @@ use super::{
     StepOptions, TraceLimit,
     fault::{LastStep, op_name, wording},
 };
-use crate::machine::MachineContext;
+use crate::context::MachineContext;
 
 /// Gas refund for an authorization of an existing account: `PER_EMPTY_ACCOUNT_COST - PER_AUTH_BASE_COST`.
 const AUTHORIZATION_REFUND: u64 = 12_500;

@@ -1,0 +1,11 @@
+//! The revm context of an execution.
+
+use revm::{
+    Context,
+    context::{BlockEnv, CfgEnv, Journal, TxEnv},
+};
+
+use crate::{cache::Cache, watch::Watch};
+
+/// Context that instructions and inspectors access.
+pub(crate) type MachineContext<'a> = Context<BlockEnv, TxEnv, CfgEnv, Cache<'a>, Journal<Cache<'a>>, Watch>;

@@ -1,0 +1,33 @@
+//! Output of a simulation.
+
+use alloy_primitives::{Bytes, Log};
+use foreseal_primitives::Block;
+use revm::context_interface::result::HaltReason;
+
+/// A simulated block. Its hash, roots and size are those of a real block.
+#[derive(Clone, Debug)]
+pub struct SimulatedBlock {
+    pub block: Block,
+    /// One result per transaction.
+    pub calls: Vec<SimulatedResult>,
+}
+
+/// Result of a simulated transaction.
+#[derive(Clone, Debug)]
+pub struct SimulatedResult {
+    pub output: Bytes,
+    /// Logs with their positions among all logs that the block's calls emitted, reverted ones included.
+    pub logs: Vec<(u64, Log)>,
+    pub gas_used: u64,
+    /// Gas before refunds.
+    pub gas_spent: u64,
+    pub ending: Ending,
+}
+
+/// Status of a simulated transaction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ending {
+    Success,
+    Revert,
+    Halt(HaltReason),
+}

@@ -1,0 +1,56 @@
+//! Writes to segments: their creation, writes without gaps, and syncs.
+
+use std::path::Path;
+
+use foreseal_primitives::mutant;
+
+use crate::{
+    JournalError, Options, Place,
+    disk::{Disk, DiskFile},
+    layout::{Chain, FORMAT, SECTOR, SegmentHeader, segment_name},
+};
+
+/// Creates segment `number`, durably: file, header and directory entry. It continues `chain` and has room for
+/// an append of `bytes`.
+pub(crate) fn create_segment(
+    disk: &dyn Disk,
+    dir: &Path,
+    options: &Options,
+    (number, chain, bytes): (u64, Chain, u64),
+) -> Result<(Box<dyn DiskFile>, SegmentHeader), JournalError> {
+    let size = options.segment_bytes.checked_next_multiple_of(SECTOR).unwrap_or(u64::MAX).max(SECTOR + bytes);
+    let salt = blake3::Hasher::new_keyed(&options.entropy).update(&number.to_le_bytes()).finalize();
+    let identity = options.identity;
+    let header = SegmentHeader { format: FORMAT, number, size, identity, chain, salt: salt.into() };
+    let place = Place { segment: number, offset: 0 };
+    let path = dir.join(segment_name(number));
+    let file = disk.create(&path, size).map_err(JournalError::io("create", path))?;
+    // The size is synced first: a readable header then proves that the file once had the recorded size.
+    sync(&*file, place, dir)?;
+    write_all(&*file, &header.encode(), place, dir)?;
+    sync(&*file, place, dir)?;
+    if !mutant!("skip-dir-sync") {
+        disk.sync_dir(dir).map_err(JournalError::io("sync", dir))?;
+    }
+    Ok((file, header))
+}
+
+/// Performs one write. A short write is a failure: the state of the disk is undefined after it.
+pub(crate) fn write_all(
+    file: &dyn DiskFile,
+    bytes: &[u8],
+    place: Place,
+    dir: &Path,
+) -> Result<(), JournalError> {
+    let path = dir.join(segment_name(place.segment));
+    let written = file.write_at(bytes, place.offset).map_err(JournalError::io("write", path))?;
+    if written == bytes.len() {
+        Ok(())
+    } else {
+        Err(JournalError::ShortWrite { place, written, wanted: bytes.len() })
+    }
+}
+
+pub(crate) fn sync(file: &dyn DiskFile, place: Place, dir: &Path) -> Result<(), JournalError> {
+    file.sync().map_err(JournalError::io("sync", dir.join(segment_name(place.segment))))
+}
