@@ -189,6 +189,7 @@ class FakeNode:
             | {"memory": {"used": 1 << 20, "free": 1 << 18, "trims": 1}}
             | {"journal": {"written": 8192, "segments": 2}}
             | {"lanes": {"read": lane}}
+            | {"caches": {"block_json": {"hits": 9, "misses": 4, "bytes": 2048, "capacity": 4096}}}
             | {"store": {"used": 4096, "limit": 1 << 40, "readers": 3, "most_readers": 1024}}
         )
 

@@ -124,7 +124,16 @@ def test_caches_are_counted() -> None:
     )
     # The calls and the request for the metrics have one head each.
     assert entries == {"addresses": 1, "keys": 0, "wrong_keys": 0, "heads": 1}
-    assert misses == entries
+    assert misses == entries | {"block_json": 4}
+    core = {
+        name: {sample.labels["cache"]: sample.value for sample in found[f"foreseal_cache_{name}"].samples}
+        for name in ("hits_total", "bytes", "capacity_bytes")
+    }
+    assert core == {
+        "hits_total": {"block_json": 9},
+        "bytes": {"block_json": 2048},
+        "capacity_bytes": {"block_json": 4096},
+    }
 
 
 def test_metrics_of_several_processes_are_one_text() -> None:

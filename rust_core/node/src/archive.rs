@@ -3,39 +3,26 @@
 use std::{ops::Range, sync::Arc};
 
 use alloy_primitives::B256;
-use foreseal_cache::Cache;
 use foreseal_evm::{BlockBody, BlockGas, ExecutionError, Executor};
 use foreseal_primitives::{ChainSpec, LogFilter, LogPosition, LogSink};
 use foreseal_state::{BlockHashes, State, StateError, StateStore};
 
-use crate::{Executed, History, Moment, Notes, Position, Step};
-
-/// Capacity of the block cache by weight; a transaction weighs 1.
-const BLOCKS_WEIGHT: u64 = 32_768;
-/// Weight of a block without its transactions.
-const BLOCK_WEIGHT: u64 = 256;
-/// Maximum number of cached blocks.
-const BLOCKS: usize = 128;
-/// Maximum number of cached step states.
-const STATES: usize = 64;
+use crate::{ArchiveCaches, Executed, History, Moment, Notes, Position, Step};
 
 /// Cached access to older sealed blocks. The chain replaces it after an unwind.
 #[derive(Debug)]
 pub(crate) struct Archive {
     history: Arc<dyn History>,
-    blocks: Cache<u64, Arc<Executed>>,
-    states: Cache<B256, State>,
-    notes: Arc<Notes>,
+    caches: ArchiveCaches,
 }
 
 impl Archive {
-    pub fn new(history: Arc<dyn History>) -> Self {
-        Self {
-            history,
-            blocks: Cache::new(BLOCKS_WEIGHT, BLOCKS),
-            states: Cache::new(STATES as u64, STATES),
-            notes: Arc::default(),
-        }
+    pub fn new(history: Arc<dyn History>, caches: ArchiveCaches) -> Self {
+        Self { history, caches }
+    }
+
+    pub fn caches(&self) -> &ArchiveCaches {
+        &self.caches
     }
 
     pub fn confirmed(&self) -> Option<u64> {
@@ -47,27 +34,25 @@ impl Archive {
     }
 
     pub fn block(&self, number: u64) -> Result<Option<Arc<Executed>>, StateError> {
-        if let Some(block) = self.blocks.get(&number) {
+        if let Some(block) = self.caches.blocks.get(&number) {
             return Ok(Some(block));
         }
         let Some(block) = self.history.block(number)? else { return Ok(None) };
-        // The weight is capped, so that even the largest block is cached and repeated reads decode it once.
-        let weight = (BLOCK_WEIGHT + block.block.transactions.len() as u64).min(BLOCKS_WEIGHT);
-        self.blocks.insert(number, block.clone(), weight);
+        self.caches.insert_block(number, &block);
         Ok(Some(block))
     }
 
     /// Returns the block if it is cached; the history is not read.
     pub fn at_hand(&self, number: u64) -> Option<Arc<Executed>> {
-        self.blocks.get(&number)
+        self.caches.blocks.get(&number)
     }
 
     pub fn notes(&self) -> &Arc<Notes> {
-        &self.notes
+        &self.caches.notes
     }
 
     pub fn moment(&self, number: u64) -> Result<Option<Moment>, StateError> {
-        match self.blocks.get(&number) {
+        match self.caches.blocks.get(&number) {
             Some(block) => Ok(Some(Moment::of(block))),
             None => self.history.moment(number),
         }
@@ -104,7 +89,7 @@ impl Archive {
         block: &Executed,
         (step, index): (&Step, usize),
     ) -> Result<State, StateError> {
-        if let Some(state) = self.states.get(&step.hash) {
+        if let Some(state) = self.caches.states.get(&step.hash) {
             return Ok(state);
         }
         let failed = |why: String| {
@@ -118,7 +103,7 @@ impl Archive {
         if want != got {
             return Err(failed(format!("its root is {want}, execution gives {got}")));
         }
-        self.states.insert(step.hash, state.clone(), 1);
+        self.caches.insert_state(step, &state);
         Ok(state)
     }
 }

@@ -14,7 +14,8 @@ use foreseal_state::{BlockHashes, State, StateError, genesis_diff};
 use imbl::Vector;
 
 use crate::{
-    Executed, Finality, FinalityDepth, History, Lookup, Recent, STEP_WINDOW, Step, Undone, View, Written,
+    ArchiveCaches, CacheSizes, Executed, Finality, FinalityDepth, History, Lookup, Recent, STEP_WINDOW, Step,
+    Undone, View, Written,
     archive::Archive,
     outgoing::{Changed, Outgoing},
     sealed::Sealed,
@@ -114,8 +115,10 @@ impl Chain {
         depth: FinalityDepth,
         history: Arc<dyn History>,
         window: Recent,
+        caches: &CacheSizes,
     ) -> Self {
-        Self { window, ..Self::of_genesis(spec, depth, Some(Arc::new(Archive::new(history)))) }
+        let archive = Arc::new(Archive::new(history, ArchiveCaches::new(caches)));
+        Self { window, ..Self::of_genesis(spec, depth, Some(archive)) }
     }
 
     fn of_genesis(spec: Arc<ChainSpec>, depth: FinalityDepth, archive: Option<Arc<Archive>>) -> Self {

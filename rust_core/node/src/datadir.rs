@@ -202,6 +202,7 @@ fn store_options(spec: &ChainSpec, settings: &StoreSettings) -> Options {
         proof_window: settings.proofs.saturating_add(1),
         step_window: STEP_WINDOW,
         at: settings.at,
+        caches: settings.caches.state,
         ..Options::new(spec.chain_id(), genesis_hash(spec))
     }
 }

@@ -8,6 +8,7 @@ use std::{
     time::Duration,
 };
 
+use foreseal_cache::CacheMetrics;
 use foreseal_journal::{Journal, Record};
 use foreseal_pool::PoolFigures;
 use foreseal_primitives::Flashblock;
@@ -154,6 +155,8 @@ pub struct NodeFigures {
     pub work: Arc<Figures>,
     pub pool: PoolFigures,
     pub store: StoreSize,
+    /// Caches of the store and of the chain's history.
+    pub caches: Vec<CacheMetrics>,
 }
 
 /// Stopwatch for consecutive intervals.

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod archive;
+mod archive_caches;
 mod at_hand;
 mod backlog;
 mod backup;
@@ -60,6 +61,8 @@ mod view;
 pub mod wire;
 mod writer;
 
+pub(crate) use archive_caches::ArchiveCaches;
+pub use archive_caches::CacheSizes;
 pub use backlog::StoreFailed;
 pub use backup::{
     BackupError, Copied, CopiedPart, Manifest, ManifestFile, Source, Watching, back_up, restore,

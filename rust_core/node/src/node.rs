@@ -15,8 +15,9 @@ use foreseal_store::Store;
 use parking_lot::Mutex;
 
 use crate::{
-    CatchingUp, Changes, Clock, ControlError, Feed, FollowerStatus, NodeError, NodeFigures, Now, Phase,
-    Producer, Randomness, Role, Room, Sequencer, Settings, Status, StepSigner, StoreFailed, View, Watcher,
+    ArchiveCaches, CacheSizes, CatchingUp, Changes, Clock, ControlError, Feed, FollowerStatus, NodeError,
+    NodeFigures, Now, Phase, Producer, Randomness, Role, Room, Sequencer, Settings, Status, StepSigner,
+    StoreFailed, View, Watcher,
     control::Control,
     datadir::{DataDir, Followed},
     feed_server::{FeedServer, Source},
@@ -97,8 +98,15 @@ impl Node {
         let shared = Arc::new(Shared::new(pool, surroundings.clock));
         shared.set_store(store.clone());
         let (spec, window) = (Arc::new(spec), settings.store.recent);
-        let ground =
-            Ground { spec: spec.clone(), store: store.clone(), journal, disk: surroundings.disk, window };
+        let caches = Arc::new(ArchiveCaches::new(&settings.store.caches));
+        let ground = Ground {
+            spec: spec.clone(),
+            store: store.clone(),
+            journal,
+            disk: surroundings.disk,
+            window,
+            caches,
+        };
         let part = Part::Follower(Arc::new(Following::new(ground, feed, name, shared.clone())));
         Ok(Self { spec, settings, shared, store, scrub: Mutex::default(), part })
     }
@@ -362,10 +370,17 @@ impl Node {
         }
     }
 
+    /// Returns the capacities of the caches.
+    pub fn cache_sizes(&self) -> &CacheSizes {
+        &self.settings.store.caches
+    }
+
     /// Returns the metrics of the node.
     pub fn figures(&self) -> NodeFigures {
         let work = self.shared.figures.clone();
-        NodeFigures { work, pool: self.pool().figures(), store: self.store.size() }
+        let archive = self.view().and_then(|view| view.caches());
+        let caches = self.store.caches().into_iter().chain(archive.into_iter().flatten()).collect();
+        NodeFigures { work, pool: self.pool().figures(), store: self.store.size(), caches }
     }
 
     /// Returns the current status of the node.

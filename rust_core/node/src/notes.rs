@@ -3,14 +3,10 @@
 use std::sync::Arc;
 
 use alloy_primitives::Log;
-use foreseal_cache::Cache;
+use foreseal_cache::{Cache, CacheMetrics};
 
-/// Maximum size of the cache, in bytes.
-const BYTES: u64 = 8 << 20;
-/// Approximate number of entries in a full cache.
-const NUMBER: usize = 8192;
-/// Size of an entry without its content, in bytes.
-const OWN: usize = 128;
+/// Expected size of an entry in bytes.
+const ENTRY_SIZE: u64 = 1 << 10;
 
 /// A log and its rendered form.
 #[derive(Debug)]
@@ -24,13 +20,22 @@ pub struct Note {
 #[derive(Debug)]
 pub struct Notes(Cache<u64, Arc<Note>>);
 
-impl Default for Notes {
-    fn default() -> Self {
-        Self(Cache::new(BYTES, NUMBER))
-    }
-}
-
 impl Notes {
+    /// Returns an empty cache of at most this many bytes.
+    pub(crate) fn new(capacity: u64) -> Self {
+        Self(Cache::new("log_json", capacity, ENTRY_SIZE))
+    }
+
+    /// Returns an empty cache with the same capacity and counters, for another generation of the chain.
+    pub(crate) fn renewed(&self) -> Self {
+        Self(self.0.renewed())
+    }
+
+    /// Returns the metrics of the cache.
+    pub(crate) fn metrics(&self) -> CacheMetrics {
+        self.0.metrics()
+    }
+
     /// Returns the cached log with this ordinal.
     pub fn get(&self, ordinal: u64) -> Option<Arc<Note>> {
         self.0.get(&ordinal)
@@ -39,7 +44,7 @@ impl Notes {
     /// Caches a log.
     pub fn keep(&self, ordinal: u64, note: Note) {
         let Note { log, shown } = &note;
-        let bytes = OWN + 32 * log.topics().len() + log.data.data.len() + shown.len();
+        let bytes = size_of::<Note>() + 32 * log.topics().len() + log.data.data.len() + shown.len();
         self.0.insert(ordinal, Arc::new(note), bytes as u64);
     }
 }

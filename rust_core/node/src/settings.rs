@@ -6,7 +6,7 @@ use alloy_genesis::Genesis;
 use alloy_primitives::{Address, B256, Bytes};
 use foreseal_builder::Opening;
 
-use crate::{Chain, FinalityDepth, Recent, STEP_WINDOW, ScrubSettings, backlog::most_blocks};
+use crate::{CacheSizes, Chain, FinalityDepth, Recent, STEP_WINDOW, ScrubSettings, backlog::most_blocks};
 
 /// Maximum length of a header's extra data, in bytes.
 const MAX_EXTRA_DATA: usize = 32;
@@ -121,6 +121,8 @@ pub struct StoreSettings {
     /// Current time in Unix seconds, which a store that is created or upgraded records.
     pub at: u64,
     pub scrub: ScrubSettings,
+    /// Capacities of all caches of the node.
+    pub caches: CacheSizes,
 }
 
 impl Default for StoreSettings {
@@ -133,6 +135,7 @@ impl Default for StoreSettings {
             retention: 1024,
             at: 0,
             scrub: ScrubSettings::default(),
+            caches: CacheSizes::default(),
         }
     }
 }

@@ -21,7 +21,7 @@ use foreseal_state::State;
 use foreseal_store::{Head, Store};
 
 use crate::{
-    Chain, NodeError, Now, Settings, Slot,
+    ArchiveCaches, Chain, NodeError, Now, Settings, Slot,
     chain::Resumed,
     contradiction,
     datadir::DataDir,
@@ -166,12 +166,13 @@ pub(crate) fn open_chain(
 ) -> Result<Chain, NodeError> {
     let (history, depth, window) = (link.history()?, settings.finality, settings.store.recent);
     let Some(head) = store.head()?.map(|head| head.number) else {
-        return Ok(Chain::with_history(spec, depth, history, window));
+        return Ok(Chain::with_history(spec, depth, history, window, &settings.store.caches));
     };
     let record = store.reader()?.record(head)?;
     let total_difficulty = record.map(|(_, record)| record.total_difficulty).unwrap_or_default();
     let resumed = Resumed { head, total_difficulty, beside: note.beside };
-    Ok(Chain::resumed(spec, depth, history, window, resumed)?)
+    let caches = ArchiveCaches::new(&settings.store.caches);
+    Ok(Chain::resumed(spec, depth, history, (window, caches), resumed)?)
 }
 
 /// The append at which replay begins, and the number of its records that the store has applied.

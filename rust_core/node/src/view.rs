@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use alloy_primitives::B256;
+use foreseal_cache::CacheMetrics;
 use foreseal_pool::PendingHead;
 use foreseal_primitives::{ChainSpec, mutant};
 use foreseal_state::{BlockHashes, StateError, StateReader};
@@ -83,6 +84,11 @@ impl View {
     /// Returns the newest sealed block.
     pub fn latest(&self) -> &Arc<Executed> {
         self.sealed.latest()
+    }
+
+    /// Returns the metrics of the caches in front of the history; `None` on a chain that is in memory alone.
+    pub(crate) fn caches(&self) -> Option<[CacheMetrics; 3]> {
+        self.sealed.archive().map(|archive| archive.caches().metrics())
     }
 
     /// Returns the cache of stored logs; `None` on a chain that is in memory alone.

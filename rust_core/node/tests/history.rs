@@ -10,7 +10,7 @@ use alloy_primitives::{Address, B256, Log, U256};
 use foreseal_builder::Opening;
 use foreseal_journal::{Identity, Journal, Options, RealDisk, Record};
 use foreseal_node::{
-    BlockId, Chain, Executed, FinalityDepth, History, Moment, Recent, ResolveError, View, replay,
+    BlockId, CacheSizes, Chain, Executed, FinalityDepth, History, Moment, Recent, ResolveError, View, replay,
 };
 use foreseal_primitives::{ChainSpec, FoundLog, LogFilter, LogPosition, LogSink};
 use foreseal_state::{BlockHashes, StateError, StateReader};
@@ -59,7 +59,7 @@ impl Twins {
         let history = Arc::new(MemoryHistory::default());
         let depth = FinalityDepth { safe: 2, finalized: 4 };
         let mut whole = Chain::new(spec.clone(), depth);
-        let mut split = Chain::with_history(spec, depth, history.clone(), WINDOW);
+        let mut split = Chain::with_history(spec, depth, history.clone(), WINDOW, &CacheSizes::default());
         history.confirm(split.latest());
         let mut old = None;
         for record in &records {

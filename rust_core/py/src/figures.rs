@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use foreseal_cache::CacheMetrics;
 use foreseal_node::{BOUNDS, Histogram, NodeFigures, StepPart};
 use foreseal_scheduler::LaneStatus;
 use serde_json::{Map, Value, json};
@@ -10,10 +11,11 @@ use crate::{lanes::lane_json, memory};
 
 /// Returns the node's metrics.
 ///
-/// `step`, the entries of `parts`, `append` and `commit` are histograms. `parts` and `lanes` are keyed by
-/// name.
-pub fn figures_json(figures: &NodeFigures, lanes: &[LaneStatus]) -> Value {
-    let NodeFigures { work, pool, store } = figures;
+/// `step`, the entries of `parts`, `append` and `commit` are histograms. `parts`, `lanes` and
+/// `caches` are keyed by name.
+pub fn figures_json(figures: &NodeFigures, block_json: CacheMetrics, lanes: &[LaneStatus]) -> Value {
+    let NodeFigures { work, pool, store, caches } = figures;
+    let caches: Map<String, Value> = caches.iter().chain([&block_json]).map(cache_json).collect();
     let parts: Map<String, Value> =
         StepPart::ALL.iter().map(|part| (part.name().to_owned(), histogram(work.part(*part)))).collect();
     let dropped: Map<String, Value> =
@@ -23,6 +25,7 @@ pub fn figures_json(figures: &NodeFigures, lanes: &[LaneStatus]) -> Value {
         lanes.iter().map(|status| (status.lane.name().to_owned(), lane_json(status))).collect();
     json!({
         "lanes": lanes,
+        "caches": caches,
         "bounds": BOUNDS.map(|bound| bound.as_secs_f64()),
         "steps": count(&work.steps),
         "transactions": count(&work.transactions),
@@ -42,6 +45,12 @@ pub fn figures_json(figures: &NodeFigures, lanes: &[LaneStatus]) -> Value {
             "most_readers": store.readers.1,
         },
     })
+}
+
+fn cache_json(cache: &CacheMetrics) -> (String, Value) {
+    let CacheMetrics { name, hits, misses, bytes, capacity } = *cache;
+    let value = json!({ "hits": hits, "misses": misses, "bytes": bytes, "capacity": capacity });
+    (name.to_owned(), value)
 }
 
 fn count(number: &AtomicU64) -> u64 {

@@ -381,7 +381,8 @@ impl PyNode {
 
     /// Returns metrics since the node was opened, as JSON for `/metrics`: histograms of times, counts, sizes.
     fn figures<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let json = figures_json(&self.core.api.node().figures(), &self.core.scheduler.status());
+        let api = &self.core.api;
+        let json = figures_json(&api.node().figures(), api.block_json(), &self.core.scheduler.status());
         Ok(PyBytes::new(py, &serde_json::to_vec(&json).map_err(CoreError::from)?))
     }
 

@@ -9,11 +9,12 @@ use std::time::Duration;
 use alloy_genesis::GenesisAccount;
 use alloy_primitives::{Address, Bytes, U256};
 use foreseal_node::{
-    Clock, Development, FastClock, FinalityDepth, Production, Recent, Role, ScrubSettings, Settings,
-    StoreSettings, SystemClock,
+    CacheSizes, Clock, Development, FastClock, FinalityDepth, Production, Recent, Role, ScrubSettings,
+    Settings, StoreSettings, SystemClock,
 };
 use foreseal_primitives::{DEV_GAS_LIMIT, DevGenesis, GenesisError, dev_genesis, parse_genesis};
 use foreseal_rpc::{Key, Limits};
+use foreseal_store::StateCacheSizes;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -77,6 +78,8 @@ pub struct PySettings {
     development: bool,
     #[serde(default)]
     store: PyStore,
+    #[serde(default)]
+    caches: PyCaches,
     #[serde(default)]
     limits: PyLimits,
     /// Worker threads, for calls too long for the event loop.
@@ -149,6 +152,52 @@ struct PyStore {
     scrub_rate: Option<u64>,
     /// Milliseconds.
     scrub_pause: Option<u64>,
+}
+
+/// Capacities of the caches in bytes; see `foreseal_node::CacheSizes`.
+#[derive(Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+struct PyCaches {
+    accounts: Option<u64>,
+    slots: Option<u64>,
+    code: Option<u64>,
+    blocks: Option<u64>,
+    step_states: Option<u64>,
+    log_json: Option<u64>,
+    block_json: Option<u64>,
+}
+
+impl From<CacheSizes> for PyCaches {
+    fn from(sizes: CacheSizes) -> Self {
+        let CacheSizes { state, blocks, step_states, log_json, block_json } = sizes;
+        let StateCacheSizes { accounts, slots, code } = state;
+        Self {
+            accounts: Some(accounts),
+            slots: Some(slots),
+            code: Some(code),
+            blocks: Some(blocks),
+            step_states: Some(step_states),
+            log_json: Some(log_json),
+            block_json: Some(block_json),
+        }
+    }
+}
+
+impl PyCaches {
+    fn sizes(&self) -> CacheSizes {
+        let default = CacheSizes::default();
+        CacheSizes {
+            state: StateCacheSizes {
+                accounts: self.accounts.unwrap_or(default.state.accounts),
+                slots: self.slots.unwrap_or(default.state.slots),
+                code: self.code.unwrap_or(default.state.code),
+            },
+            blocks: self.blocks.unwrap_or(default.blocks),
+            step_states: self.step_states.unwrap_or(default.step_states),
+            log_json: self.log_json.unwrap_or(default.log_json),
+            block_json: self.block_json.unwrap_or(default.block_json),
+        }
+    }
 }
 
 /// Limits of single requests; see `foreseal_rpc::Limits`.
@@ -262,6 +311,7 @@ impl PySettings {
                 rate: self.store.scrub_rate.unwrap_or(default.scrub.rate),
                 pause: self.store.scrub_pause.map_or(default.scrub.pause, Duration::from_millis),
             },
+            caches: self.caches.sizes(),
             at: SystemClock::default().now().unix.as_secs(),
         }
     }
@@ -348,6 +398,7 @@ struct Defaults {
     produce: bool,
     queue: usize,
     store: PyStore,
+    caches: PyCaches,
     limits: PyLimits,
 }
 
@@ -366,6 +417,7 @@ pub fn default_settings(py: Python<'_>) -> PyResult<Bound<'_, PyBytes>> {
         produce: yes(),
         queue: queue(),
         store: StoreSettings::default().into(),
+        caches: CacheSizes::default().into(),
         limits: Limits::default().into(),
     };
     let json = serde_json::to_vec(&defaults).map_err(|error| PyValueError::new_err(error.to_string()))?;

@@ -8,6 +8,7 @@ use std::{
 
 use alloy_primitives::B256;
 use bytes::Bytes;
+use foreseal_cache::CacheMetrics;
 use foreseal_evm::{CallLimits, Deadline};
 use foreseal_node::{Answering as _, Node, View};
 use foreseal_primitives::mutant;
@@ -148,7 +149,8 @@ impl Api {
     /// Creates the API of `node` with `limits`. `secret` makes filter ids hard to guess.
     pub fn new(node: Arc<Node>, limits: Limits, secret: B256) -> Self {
         let filters = Filters::of(&node, secret);
-        let (tight, rendered, development) = (limits.of_attempt(), Arc::default(), Arc::default());
+        let rendered = Arc::new(Rendered::new(node.cache_sizes().block_json));
+        let (tight, development) = (limits.of_attempt(), Arc::default());
         Self { node, limits, tight, filters, rendered, development, admin: false }
     }
 
@@ -192,6 +194,11 @@ impl Api {
             development: development.clone(),
             admin: *admin,
         }
+    }
+
+    /// Returns the metrics of the cache of rendered blocks.
+    pub fn block_json(&self) -> CacheMetrics {
+        self.rendered.metrics()
     }
 
     /// Returns the time limit of a call from its arrival, including the time in the queue.

@@ -5,14 +5,10 @@
 
 use alloy_primitives::B256;
 use bytes::Bytes;
-use foreseal_cache::Cache;
+use foreseal_cache::{Cache, CacheMetrics};
 
-/// Maximum total size of the entries in bytes.
-const BYTES: u64 = 24 << 20;
-/// Expected number of entries.
-const NUMBER: usize = 1024;
-/// Overhead of an entry in bytes, without its JSON.
-const OWN: usize = 128;
+/// Expected size of an entry in bytes.
+const ENTRY_SIZE: u64 = 24 << 10;
 
 /// Part of a block that is rendered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -28,13 +24,17 @@ pub enum Part {
 /// Cache by block hash and part.
 pub struct Rendered(Cache<(B256, Part), Bytes>);
 
-impl Default for Rendered {
-    fn default() -> Self {
-        Self(Cache::new(BYTES, NUMBER))
-    }
-}
-
 impl Rendered {
+    /// Returns an empty cache of at most this many bytes.
+    pub fn new(capacity: u64) -> Self {
+        Self(Cache::new("block_json", capacity, ENTRY_SIZE))
+    }
+
+    /// Returns the metrics of the cache.
+    pub fn metrics(&self) -> CacheMetrics {
+        self.0.metrics()
+    }
+
     /// Returns a part of the block with this hash. Calls `write` if the part is not cached.
     pub fn part(&self, hash: B256, part: Part, write: impl FnOnce() -> Vec<u8>) -> Bytes {
         let key = (hash, part);
@@ -43,7 +43,7 @@ impl Rendered {
         }
         // Drops spare capacity, which would otherwise occupy memory as long as the entry.
         let json = Bytes::from(write().into_boxed_slice());
-        self.0.insert(key, json.clone(), (OWN + json.len()) as u64);
+        self.0.insert(key, json.clone(), json.len() as u64);
         json
     }
 }
@@ -52,9 +52,11 @@ impl Rendered {
 mod tests {
     use super::*;
 
+    const BYTES: u64 = 24 << 20;
+
     #[test]
     fn what_is_there_is_not_written_again() {
-        let (rendered, mut written) = (Rendered::default(), 0);
+        let (rendered, mut written) = (Rendered::new(BYTES), 0);
         for _ in 0..3 {
             for part in [Part::Hashes, Part::Full, Part::Receipts] {
                 let json = rendered.part(B256::with_last_byte(1), part, || {
@@ -70,11 +72,11 @@ mod tests {
 
     #[test]
     fn it_holds_no_more_than_its_bytes() {
-        let rendered = Rendered::default();
+        let rendered = Rendered::new(BYTES);
         for number in 0..200_u8 {
             let json = rendered.part(B256::with_last_byte(number), Part::Full, || vec![number; 1 << 20]);
             assert_eq!((json.len(), json[0]), (1 << 20, number));
-            assert!(rendered.0.weight() <= BYTES);
+            assert!(rendered.0.bytes() <= BYTES);
         }
         let large = usize::try_from(BYTES).unwrap() + 1;
         assert_eq!(
@@ -82,6 +84,6 @@ mod tests {
             large,
             "not kept, but given"
         );
-        assert!(rendered.0.weight() <= BYTES);
+        assert!(rendered.0.bytes() <= BYTES);
     }
 }

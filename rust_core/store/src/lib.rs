@@ -45,6 +45,7 @@ pub use pages::{PageFault, ScrubPosition, Scrubbed};
 pub use reader::Reader;
 pub use repair::{Rewriting, Survey};
 pub use sealed::SealedBlock;
+pub use state::StateCacheSizes;
 pub use stats::{Stats, StoreSize, TableStats};
 pub use store::Store;
 pub use upgrade::Upgrading;

@@ -2,6 +2,8 @@
 
 use alloy_primitives::B256;
 
+use crate::StateCacheSizes;
+
 /// Settings of a store, and the chain that it must hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
@@ -20,6 +22,8 @@ pub struct Options {
     pub read_only: bool,
     /// Current Unix time in seconds, recorded in a store that is created or upgraded.
     pub at: u64,
+    /// Capacities of the caches of read state.
+    pub caches: StateCacheSizes,
 }
 
 impl Options {
@@ -41,11 +45,12 @@ impl Options {
             max_readers: Self::MAX_READERS,
             read_only: false,
             at: 0,
+            caches: StateCacheSizes::default(),
         }
     }
 
-    /// Returns `true` if both request the same, regardless of their times.
+    /// Returns `true` if both request the same, regardless of their times and of the caches' capacities.
     pub(crate) fn ask_the_same(&self, other: &Self) -> bool {
-        Self { at: other.at, ..*self } == *other
+        Self { at: other.at, caches: other.caches, ..*self } == *other
     }
 }

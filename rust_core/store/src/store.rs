@@ -7,6 +7,7 @@ use std::{
 };
 
 use alloy_primitives::Bytes;
+use foreseal_cache::CacheMetrics;
 use heed::{Env, RoTxn, RwTxn, WithoutTls};
 use parking_lot::Mutex;
 
@@ -47,7 +48,7 @@ impl Store {
         report: &mut dyn FnMut(Upgrading) -> ControlFlow<()>,
     ) -> Result<Self, StoreError> {
         let (env, tables) = open(path, &options, report)?;
-        let (path, recent) = (path.to_owned(), Recent::default());
+        let (path, recent) = (path.to_owned(), Recent::new(&options.caches));
         let (known, damage) = (Mutex::default(), OnceLock::new());
         Ok(Self { shared: Arc::new(Shared { env, tables, options, path, recent, known, damage }) })
     }
@@ -152,6 +153,11 @@ impl Store {
 
     pub(crate) fn tables(&self) -> &Tables {
         &self.shared.tables
+    }
+
+    /// Returns the metrics of the caches of read state.
+    pub fn caches(&self) -> [CacheMetrics; 3] {
+        self.shared.recent.metrics()
     }
 
     pub(crate) fn recent(&self) -> &Recent {

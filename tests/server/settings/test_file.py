@@ -89,7 +89,7 @@ def test_lines_of_other_ways_to_write_a_key(tmp_path: Path) -> None:
             "f.toml:2: node.qqqq is no setting: `foreseal config template` shows all settings",
         ),
         ("[limit]\nbody = 1", "f.toml:1: [limit] is no section: did you mean [limits]?"),
-        ("[qqqq]\nbody = 1", "f.toml:1: [qqqq] is no section: there are [node], [dev], [store], [server], "),
+        ("[qqqq]\nbody = 1", "f.toml:1: [qqqq] is no section: there are [node], [dev], [store], [caches], [server], "),
         ("datadir = 'x'", "f.toml:1: datadir is in no section: did you mean node.datadir?"),
         ("limits = 5", "f.toml:1: limits is a section: write [limits] above its settings"),
         ("[limits]\nbody = 0", "f.toml:2: limits.body: 0 is not in the range: the body limit must be at least 1"),

@@ -79,6 +79,16 @@ def _caches(name: str, kind: Kind, help: str, value: Callable[[BoundedCache[Any,
     return _many(f"cache_{name}", kind, help, "cache", lambda r: {mark: value(c) for mark, c in r.caches.items()})
 
 
+def _cache_figures(field: str) -> Callable[[Readings], dict[str, float]]:
+    """Return a reader of a metric of the core's caches, by cache."""
+    return lambda readings: {cache: found[field] for cache, found in readings.figures["caches"].items()}
+
+
+def _cache_misses(readings: Readings) -> dict[str, float]:
+    endpoint: dict[str, float] = {name: cache.misses for name, cache in readings.caches.items()}
+    return endpoint | _cache_figures("misses")(readings)
+
+
 def _queue_times(readings: Readings) -> Iterable[Sample]:
     for lane, found in readings.figures["lanes"].items():
         yield from histogram({"lane": lane}, found["bounds"], found["queue"]["counts"], found["queue"]["seconds"])
@@ -315,7 +325,22 @@ _STREAMS = (
         lambda r: r.streams.slow,
     ),
     _caches("entries", "gauge", "Entries of a cache of the endpoint, by cache.", len),
-    _caches("misses_total", "counter", "Times that an entry was not found and was added.", lambda c: c.misses),
+    _many("cache_misses_total", "counter", "Lookups that a cache did not answer, by cache.", "cache", _cache_misses),
+    _many(
+        "cache_hits_total",
+        "counter",
+        "Lookups that a cache of the core answered, by cache.",
+        "cache",
+        _cache_figures("hits"),
+    ),
+    _many("cache_bytes", "gauge", "Size of the entries of a cache of the core.", "cache", _cache_figures("bytes")),
+    _many(
+        "cache_capacity_bytes",
+        "gauge",
+        "Maximum size of the entries of a cache of the core; 0 if it is disabled.",
+        "cache",
+        _cache_figures("capacity"),
+    ),
     _caches("evicted_total", "counter", "Entries that were dropped to make room.", lambda c: c.evicted),
     _many("subscriptions", "gauge", "Subscriptions by kind.", "kind", lambda r: dict(r.streams.hub.kinds)),
     _one("notifications_total", "counter", "Notifications sent.", lambda r: r.streams.hub.traffic.notified),

@@ -14,6 +14,7 @@ GROUPS = {
     "Limits": "Limits of every caller.",
     "Public limits": "Lower limits of callers without an API key on a public endpoint. See [access.md](access.md).",
     "Store": "Store on disk and journal.",
+    "Caches": "Capacities of the caches in bytes; 0 disables one. See `foreseal_cache_*` in [metrics.md](metrics.md).",
     "Shutdown and memory": "Drain times and retained memory.",
     "Logging": "Log output on standard error.",
 }
@@ -23,6 +24,7 @@ _BY_SECTION = {
     "node": "Chain",
     "dev": "Development chain",
     "store": "Store",
+    "caches": "Caches",
     "server": "Network",
     "log": "Logging",
     "access": "Public access",

@@ -119,6 +119,19 @@ class StoreSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class CacheSizes:
+    """Capacities of the core's caches, in bytes; the table describes each field."""
+
+    accounts: int = 4 << 20
+    slots: int = 8 << 20
+    code: int = 64 << 20
+    blocks: int = 32 << 20
+    step_states: int = 16 << 20
+    log_json: int = 8 << 20
+    block_json: int = 24 << 20
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """Settings of the node and of its endpoint. Raises `SettingsError`."""
 
@@ -165,6 +178,7 @@ class Settings:
     hosts: frozenset[str] = frozenset()
     """Accepted host names in addition to loopback ones; empty accepts any unless `browsers` is set, `*` accepts any."""
     store: StoreSettings = field(default_factory=StoreSettings)
+    caches: CacheSizes = field(default_factory=CacheSizes)
     listen: Listen = field(default_factory=Listen)
     log: LogSettings = field(default_factory=LogSettings)
     limits: Limits = field(default_factory=Limits)
@@ -283,6 +297,7 @@ class Settings:
                 "queue": self.limits.calls,
                 "max_free_memory": self.max_free_memory,
                 "store": asdict(self.store),
+                "caches": asdict(self.caches),
                 "limits": asdict(self.core_limits),
                 "log": {"levels": self.log.level, "form": self.log.format, "process": self.log.process, "server": True},
                 **(role or {}),
@@ -293,6 +308,7 @@ class Settings:
 PARTS: dict[str, type] = {
     "dev": DevChain,
     "store": StoreSettings,
+    "caches": CacheSizes,
     "listen": Listen,
     "log": LogSettings,
     "limits": Limits,

@@ -15,7 +15,12 @@ STARTED = frozenset[Command](("dev", "run"))
 PREFIX = "FORESEAL_"
 """Prefix of every environment variable."""
 
-_SUBJECTS = {"limits": "the {} limit", "public": "the public {} limit", "store": "the store's {}"}
+_SUBJECTS = {
+    "limits": "the {} limit",
+    "public": "the public {} limit",
+    "store": "the store's {}",
+    "caches": "the cache {}",
+}
 
 
 class SettingsError(ValueError):

@@ -32,6 +32,7 @@ SECTIONS = {
     "node": "The chain, and how its blocks are produced.",
     "dev": "The development genesis: the newest mainnet rules and funded accounts.",
     "store": "The store on disk and the journal before it.",
+    "caches": "Capacities of the caches in bytes; 0 disables a cache.",
     "server": "The public listener.",
     "log": "What is written to standard error.",
     "access": "Who may call what.",
@@ -63,6 +64,17 @@ def _dev(name: str, kind: Kind, help: str, *, secret: bool = False) -> Setting:
 
 def _store(name: str, kind: Kind, help: str, *, more: str = "") -> Setting:
     return Setting(key=f"store.{name}", name=f"store_{name}", kind=kind, help=help, more=more, place=f"store.{name}")
+
+
+def _cache(name: str, help: str, *, more: str = "") -> Setting:
+    return Setting(
+        key=f"caches.{name}",
+        name=f"cache_{name}",
+        kind=Whole(0, unit="bytes"),
+        help=f"{help}.",
+        more=more,
+        place=f"caches.{name}",
+    )
 
 
 def _tls(name: str, help: str, *, unset: str) -> Setting:
@@ -183,6 +195,16 @@ _STORE = (
         more="See [store.md](store.md).",
     ),
     _store("scrub_pause", Duration(0), "Pause between two scrubs of the store."),
+)
+
+_CACHES = (
+    _cache("accounts", "Cache of accounts read from the store"),
+    _cache("slots", "Cache of storage slots read from the store"),
+    _cache("code", "Cache of analysed contract code"),
+    _cache("blocks", "Cache of blocks read from the store", more="Sizes are approximate."),
+    _cache("step_states", "Cache of re-executed step states", more="Sizes are approximate."),
+    _cache("log_json", "Cache of stored logs with their JSON"),
+    _cache("block_json", "Cache of blocks and receipts as JSON"),
 )
 
 _SERVER = (
@@ -420,7 +442,7 @@ _LOG = (
 )
 
 TABLE: dict[str, Setting] = {
-    setting.key: setting for setting in (*_NODE, *_DEV, *_STORE, *_SERVER, *_LOG, *_ACCESS, *LIMITS, *PUBLIC)
+    setting.key: setting for setting in (*_NODE, *_DEV, *_STORE, *_CACHES, *_SERVER, *_LOG, *_ACCESS, *LIMITS, *PUBLIC)
 }
 """All settings by key."""
 

@@ -9,7 +9,7 @@ use imbl::Vector;
 
 use super::{Chain, ChainError};
 use crate::{
-    Executed, FinalityDepth, History, Lookup, Recent, Undone,
+    ArchiveCaches, CacheSizes, Executed, FinalityDepth, History, Lookup, Recent, Undone,
     archive::Archive,
     outgoing::{Beside, Changed, Outgoing},
     sealed::Sealed,
@@ -36,10 +36,10 @@ impl Chain {
         spec: Arc<ChainSpec>,
         depth: FinalityDepth,
         history: Arc<dyn History>,
-        window: Recent,
+        (window, caches): (Recent, ArchiveCaches),
         from: Resumed,
     ) -> Result<Self, ChainError> {
-        let archive = Arc::new(Archive::new(history));
+        let archive = Arc::new(Archive::new(history, caches));
         let head = archive.block(from.head)?.ok_or(ChainError::NotOnChain { number: from.head })?;
         Ok(Self {
             sealed: Sealed::resumed(head, archive)?,
@@ -76,7 +76,9 @@ impl Chain {
 
     /// Sets the history from which blocks that are not in memory are read. It must hold the current chain.
     pub(crate) fn read_from(&mut self, history: Arc<dyn History>) {
-        self.sealed.set_archive(Arc::new(Archive::new(history)));
+        let caches = self.sealed.archive().map(|archive| archive.caches().renewed());
+        let caches = caches.unwrap_or_else(|| ArchiveCaches::new(&CacheSizes::default()));
+        self.sealed.set_archive(Arc::new(Archive::new(history, caches)));
     }
 
     pub(super) fn send(&mut self, block: Arc<Executed>, changed: Changed) {

@@ -8,7 +8,7 @@ use foreseal_primitives::ChainSpec;
 use foreseal_store::{Progress, Store};
 
 use crate::{
-    Chain, Recent, ReplayError, View,
+    ArchiveCaches, Chain, Recent, ReplayError, View,
     chain::Resumed,
     errors::NodeError,
     outgoing::{Note, Outgoing},
@@ -55,6 +55,7 @@ pub(crate) struct Ground {
     pub journal: PathBuf,
     pub disk: Arc<dyn Disk>,
     pub window: Recent,
+    pub caches: Arc<ArchiveCaches>,
 }
 
 /// The chain of a follower.
@@ -95,7 +96,8 @@ impl Replica {
         let record = ground.store.reader_of(generation).record(head.number)?;
         let total_difficulty = record.map(|(_, record)| record.total_difficulty).unwrap_or_default();
         let resumed = Resumed { head: head.number, total_difficulty, beside: seed.note.beside };
-        let mut chain = Chain::resumed(ground.spec.clone(), welcome.depth, history, ground.window, resumed)?;
+        let stored = (ground.window, ground.caches.renewed());
+        let mut chain = Chain::resumed(ground.spec.clone(), welcome.depth, history, stored, resumed)?;
         let identity = Identity { chain_id: ground.spec.chain_id(), genesis: ground.store.options().genesis };
         let past = Past::new(ground.journal.clone(), ground.disk.clone(), identity, journal_sequence + 1);
         // Includes the whole append that sealed the head, because none of its later records is undone yet.

@@ -17,6 +17,7 @@ mod write;
 
 use read::Version;
 pub(crate) use recent::Recent;
+pub use recent::StateCacheSizes;
 use recent::Values;
 pub(crate) use unwind::unwind_block;
 pub(crate) use write::StateWrites;

@@ -3,21 +3,34 @@
 use std::hash::Hash;
 
 use alloy_primitives::{Address, B256, U256};
-use foreseal_cache::Cache;
+use foreseal_cache::{Cache, CacheMetrics};
 use foreseal_primitives::Account;
 use revm_bytecode::Bytecode;
 
 use super::Version;
 use crate::Progress;
 
-const ACCOUNTS: usize = 16_384;
-const SLOTS: usize = 32_768;
-/// Capacity for code in bytes; analysis adds about an eighth.
-const CODE: u64 = 64 << 20;
-/// Overhead in bytes that is added to the weight of each code, so that many small ones are bounded as well.
-const CODE_BESIDE: u64 = 256;
-/// Expected number of cached codes.
-const CODES: usize = 1_024;
+/// Size in bytes of an analysed code without its bytes and its jump table, on the heap.
+const CODE_OVERHEAD: u64 = 192;
+/// Expected size of a code in bytes.
+const CODE_SIZE: u64 = 64 << 10;
+
+/// Capacities of the caches of read state, in bytes; 0 disables a cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StateCacheSizes {
+    /// Accounts as of a block.
+    pub accounts: u64,
+    /// Values of storage slots as of a block.
+    pub slots: u64,
+    /// Analysed codes.
+    pub code: u64,
+}
+
+impl Default for StateCacheSizes {
+    fn default() -> Self {
+        Self { accounts: 4 << 20, slots: 8 << 20, code: 64 << 20 }
+    }
+}
 
 /// Cache that all states share, so that the store is read once for many readers of a value.
 #[derive(Debug)]
@@ -27,21 +40,29 @@ pub(crate) struct Recent {
     codes: Cache<B256, Bytecode>,
 }
 
-impl Default for Recent {
-    fn default() -> Self {
-        Self { accounts: Values::new(ACCOUNTS), slots: Values::new(SLOTS), codes: Cache::new(CODE, CODES) }
-    }
-}
-
 impl Recent {
+    pub fn new(sizes: &StateCacheSizes) -> Self {
+        Self {
+            accounts: Values::new("accounts", sizes.accounts),
+            slots: Values::new("slots", sizes.slots),
+            codes: Cache::new("code", sizes.code, CODE_SIZE),
+        }
+    }
+
+    /// Returns the metrics of all caches.
+    pub fn metrics(&self) -> [CacheMetrics; 3] {
+        [self.accounts.0.metrics(), self.slots.0.metrics(), self.codes.metrics()]
+    }
+
     /// Returns the analysed code with this hash.
     pub fn code(&self, hash: &B256) -> Option<Bytecode> {
         self.codes.get(hash)
     }
 
     pub fn keep_code(&self, hash: B256, code: Bytecode) {
-        let weight = CODE_BESIDE + code.len() as u64;
-        self.codes.insert(hash, code, weight);
+        let length = code.len() as u64;
+        // The jump table has a bit for each byte of code.
+        self.codes.insert(hash, code, CODE_OVERHEAD + length + length / 8);
     }
 }
 
@@ -60,21 +81,21 @@ struct Kept<V> {
 }
 
 impl<K: Eq + Hash, V: Clone> Values<K, V> {
-    fn new(number: usize) -> Self {
-        Self(Cache::new(number as u64, number))
+    fn new(name: &'static str, capacity: u64) -> Self {
+        Self(Cache::new(name, capacity, Cache::<K, Kept<V>>::INLINE_SIZE))
     }
 
     /// Returns the value as of block `at` of a generation, if it is cached.
     pub fn get(&self, key: &K, generation: u64, at: u64) -> Option<V> {
-        let kept = self.0.get(key)?;
-        (kept.generation == generation && (kept.since..=kept.until).contains(&at)).then_some(kept.value)
+        let valid = |kept: &Kept<V>| kept.generation == generation && (kept.since..=kept.until).contains(&at);
+        self.0.get_if(key, valid).map(|kept| kept.value)
     }
 
     /// Caches a value that was read as of block `at`, in a transaction with this progress.
     pub fn keep(&self, key: K, at: u64, progress: &Progress, Version { value, since }: Version<V>) {
         // A value as of a future block may still change.
         if progress.head.is_some_and(|head| at <= head.number) {
-            self.0.insert(key, Kept { value, generation: progress.generation, since, until: at }, 1);
+            self.0.insert(key, Kept { value, generation: progress.generation, since, until: at }, 0);
         }
     }
 }
@@ -104,7 +125,7 @@ mod tests {
 
     #[test]
     fn a_value_is_known_from_the_block_that_wrote_it_to_the_newest_that_it_was_read_at() {
-        let values = Values::new(8);
+        let values = Values::new("test", 4096);
         let asked =
             [(6, 40, true), (6, 40, false), (4, 40, false), (5, 40, false), (7, 70, true), (6, 40, true)];
         for (at, value, read) in asked {
@@ -116,19 +137,21 @@ mod tests {
 
     #[test]
     fn however_small_they_are_there_is_a_most_of_codes() {
-        let recent = Recent::default();
-        let most = CODE / CODE_BESIDE;
+        let sizes = StateCacheSizes { code: 4 << 20, ..StateCacheSizes::default() };
+        let recent = Recent::new(&sizes);
+        let most = sizes.code / CODE_OVERHEAD;
         let hash = |number: u64| B256::left_padding_from(&number.to_be_bytes());
         for number in 0..most + 1_000 {
             recent.keep_code(hash(number), Bytecode::new_legacy(vec![0].into()));
         }
+        assert!(recent.codes.bytes() <= sizes.code);
         let kept = (0..most + 1_000).filter(|number| recent.code(&hash(*number)).is_some()).count() as u64;
         assert!((most / 2..most).contains(&kept), "{kept} of {most}");
     }
 
     #[test]
     fn what_is_read_as_of_a_block_that_is_to_come_is_not_kept() {
-        let values = Values::new(8);
+        let values = Values::new("test", 4096);
         assert_eq!(ask(&values, 0, HEAD + 1), (70, true));
         assert_eq!(ask(&values, 0, HEAD + 1), (70, true));
     }

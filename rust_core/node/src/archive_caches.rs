@@ -1,0 +1,99 @@
+//! Caches in front of the block history.
+
+use std::sync::Arc;
+
+use alloy_primitives::B256;
+use foreseal_cache::{Cache, CacheMetrics};
+use foreseal_state::State;
+use foreseal_store::StateCacheSizes;
+
+use crate::{Executed, Notes, Step};
+
+/// Approximate size of a block in bytes, without its transactions.
+const BLOCK_SIZE: u64 = 8 << 10;
+/// Approximate size in bytes of a transaction and its receipt, without input and logs.
+const TRANSACTION_SIZE: usize = 768;
+/// Approximate size in bytes of a log without topics and data.
+const LOG_SIZE: usize = 96;
+/// Approximate size in bytes of the trie nodes by which a step changes the state of its parent.
+const STATE_SIZE: u64 = 64 << 10;
+/// The same for each transaction.
+const TRANSACTION_NODES_SIZE: u64 = 8 << 10;
+
+/// Capacities of the caches of a node, in bytes; 0 disables a cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CacheSizes {
+    pub state: StateCacheSizes,
+    /// Sealed blocks that were read from the store.
+    pub blocks: u64,
+    /// States after steps, computed by re-execution.
+    pub step_states: u64,
+    /// Stored logs with their JSON.
+    pub log_json: u64,
+    /// Blocks and receipts as JSON.
+    pub block_json: u64,
+}
+
+impl Default for CacheSizes {
+    fn default() -> Self {
+        Self {
+            state: StateCacheSizes::default(),
+            blocks: 32 << 20,
+            step_states: 16 << 20,
+            log_json: 8 << 20,
+            block_json: 24 << 20,
+        }
+    }
+}
+
+/// Caches of blocks, states and logs of one generation of the chain.
+#[derive(Debug)]
+pub(crate) struct ArchiveCaches {
+    pub blocks: Cache<u64, Arc<Executed>>,
+    pub states: Cache<B256, State>,
+    pub notes: Arc<Notes>,
+}
+
+impl ArchiveCaches {
+    pub fn new(sizes: &CacheSizes) -> Self {
+        Self {
+            blocks: Cache::new("blocks", sizes.blocks, 32 * BLOCK_SIZE),
+            states: Cache::new("step_states", sizes.step_states, 4 * STATE_SIZE),
+            notes: Arc::new(Notes::new(sizes.log_json)),
+        }
+    }
+
+    /// Returns empty caches with the same capacities and counters, for another generation.
+    pub fn renewed(&self) -> Self {
+        Self {
+            blocks: self.blocks.renewed(),
+            states: self.states.renewed(),
+            notes: Arc::new(self.notes.renewed()),
+        }
+    }
+
+    pub fn metrics(&self) -> [CacheMetrics; 3] {
+        [self.blocks.metrics(), self.states.metrics(), self.notes.metrics()]
+    }
+
+    pub fn insert_block(&self, number: u64, block: &Arc<Executed>) {
+        let content = &block.block;
+        let logs: usize = content
+            .receipts
+            .iter()
+            .flat_map(|receipt| &receipt.logs)
+            .map(|log| LOG_SIZE + 32 * log.topics().len() + log.data.data.len())
+            .sum();
+        let transactions = content.transactions_length + TRANSACTION_SIZE * content.transactions.len();
+        // The size is capped, so that even the largest block is cached and repeated reads decode it once.
+        let most = self.blocks.capacity().saturating_sub(Cache::<u64, Arc<Executed>>::INLINE_SIZE);
+        let size = (BLOCK_SIZE + (logs + transactions) as u64).min(most);
+        self.blocks.insert(number, block.clone(), size);
+    }
+
+    pub fn insert_state(&self, step: &Step, state: &State) {
+        let most = self.states.capacity().saturating_sub(Cache::<B256, State>::INLINE_SIZE);
+        let size = (STATE_SIZE + TRANSACTION_NODES_SIZE * step.transactions as u64).min(most);
+        self.states.insert(step.hash, state.clone(), size);
+    }
+}
