@@ -248,3 +248,15 @@ def test_what_is_no_transaction_is_refused_with_a_reason(rpc: Rpc, account: Loca
         assert word in message
     for one, other in itertools.combinations(messages, 2):
         assert one != other
+
+
+def test_a_batch_with_invalid_json_in_one_call_submits_nothing(rpc: Rpc, account: LocalAccount) -> None:
+    """The body is not JSON, so no call of it runs, whichever path it takes."""
+    raw = signed(account, Sender(rpc, account).nonce())
+    good = b'{"jsonrpc":"2.0","id":1,"method":"eth_sendRawTransaction","params":["%b"]}' % raw.encode()
+    for params in (b"[nope]", b'["0x",]', b'["0x"}'):
+        bad = b'{"jsonrpc":"2.0","id":2,"method":"eth_sendRawTransaction","params":%b}' % params
+        answer = rpc.post(b"[%b,%b]" % (good, bad)).json()
+        assert (answer["id"], answer["error"]["code"]) == (None, -32700)
+        assert rpc("eth_getTransactionByHash", hash_of(raw)) is None
+    assert submit(rpc, raw) == hash_of(raw)

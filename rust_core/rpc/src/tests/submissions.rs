@@ -84,6 +84,20 @@ fn nothing_enters_before_all_pieces_are_read() {
 }
 
 #[test]
+fn a_batch_with_invalid_json_in_parameters_is_rejected_as_a_whole() {
+    let bench = Bench::new(1);
+    let api = api(&bench);
+    let good = call(1, &transfer(&bench.wallets[0], 0));
+    for params in ["[nope]", "[\"0x\",]", "[\"0x\"}", "[1e999]", "[,]", "[\"0x\" \"0x\"]"] {
+        let bad =
+            format!(r#"{{"jsonrpc":"2.0","id":2,"method":"eth_sendRawTransaction","params":{params}}}"#);
+        assert!(read(&api, &format!("[{good},{bad}]")).is_none(), "{params}");
+        assert!(read(&api, &bad).is_none(), "{params}");
+    }
+    assert!(read(&api, &format!("[{good}]")).is_some());
+}
+
+#[test]
 fn other_bodies_go_the_long_way() {
     let bench = Bench::new(1);
     let one = call(1, &transfer(&bench.wallets[0], 0));
