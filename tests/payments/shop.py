@@ -18,7 +18,7 @@ from foreseal.payments.merchant import Merchant
 from foreseal.payments.orders.authorizations import Orders, PermitTerms, Terms
 from foreseal.payments.orders.cancellations import Cancellations
 from foreseal.payments.orders.captures import Captures
-from foreseal.payments.orders.reconciler import Progress
+from foreseal.payments.orders.reconciler import OrderReconciler
 from foreseal.payments.sending import Fees, Intents, Sender
 from foreseal.payments.transfers.conservation import Balance, balance
 from foreseal.payments.transfers.watcher import Watch, Watcher
@@ -99,7 +99,7 @@ class Shop:
         self.sender = Sender(self.ledger, self.rpc, intents, self.policy, Fees(patience=10))
         self.orders = Orders(self.ledger, self.rpc, self.merchant)
         self.captures = Captures(self.ledger, self.sender, self.merchant)
-        self.progress = Progress(self.ledger, self.sender, self.merchant)
+        self.progress = OrderReconciler(self.ledger, self.sender, self.merchant)
         self.cancellations = Cancellations(self.ledger, self.sender, self.merchant)
         self.refunds = Refunds(self.ledger, self.sender, self.merchant)
         self.payouts = Payouts(self.ledger, self.sender, self.merchant)

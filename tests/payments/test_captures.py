@@ -8,7 +8,7 @@ from foreseal.payments.ledger import Ledger, NotAllowed, TxStatus
 from foreseal.payments.merchant import Merchant
 from foreseal.payments.orders.cancellations import NotCancelable
 from foreseal.payments.orders.captures import Captures, NotCapturable, Obstacle
-from foreseal.payments.orders.reconciler import NotExpired, Progress
+from foreseal.payments.orders.reconciler import NotExpired, OrderReconciler
 from foreseal.payments.sending import WrongChain
 from foreseal.payments.signatures import WrongSignature
 from foreseal.payments.typed_data import Domain
@@ -455,7 +455,7 @@ def test_what_a_slower_process_saw_does_not_undo_what_a_faster_one_began(shop: S
     shop.captures.capture(shop.stored("a", 500))
     shop.chain.change(lambda state: state.balances.update({LOW: 0}))
     shop.chain.mine(shop.chain.finality + 2)
-    slower = Progress(Ledger(shop.database, lambda: 0, lambda point: again(point)), shop.sender, shop.merchant)
+    slower = OrderReconciler(Ledger(shop.database, lambda: 0, lambda point: again(point)), shop.sender, shop.merchant)
 
     def again(point: CrashPoint) -> None:
         """Between the slower process's read and its transaction the faster one fails the capture and starts another."""

@@ -11,11 +11,11 @@ from sqlalchemy.exc import StatementError
 from foreseal.payments.amounts import LARGEST
 from foreseal.payments.crash_points import CrashPoint
 from foreseal.payments.ledger import (
+    ConcurrentUpdate,
     Database,
     Duplicate,
     Finality,
     OrderState,
-    Overtaken,
     Trigger,
     TxStatus,
     Unknown,
@@ -86,7 +86,7 @@ def test_a_transition_that_somebody_else_made_first_is_overtaken(shop: Shop) -> 
     with shop.database.reading() as tx:
         stale = shop.orders.get("a")
     shop.orders.void("a")
-    with pytest.raises(Overtaken, match="a is no longer Stored, unused"), shop.database.transaction() as tx:
+    with pytest.raises(ConcurrentUpdate, match="a is no longer Stored, unused"), shop.database.transaction() as tx:
         shop.ledger.move(tx, orders, stale, Trigger.VOID)
     assert len(shop.orders.timeline("a")) == 4
 
@@ -163,7 +163,7 @@ def test_of_two_transactions_that_wait_for_each_other_one_is_overtaken(shop: Sho
                     met.wait(30)
                 locked(tx, orders, second)
             answers.append("done")
-        except Overtaken:
+        except ConcurrentUpdate:
             answers.append("overtaken")
 
     threads = [threading.Thread(target=work, args=pair) for pair in (("a", "b"), ("b", "a"))]

@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import select
 
 from foreseal.errors import RpcError
-from foreseal.payments.chain import Incomplete, Moving, Refused, Reverted
+from foreseal.payments.chain import ChainReorganized, Incomplete, Refused, Reverted
 from foreseal.payments.ledger.tables import attempts
 from foreseal.payments.orders.authorizations import memo
 from foreseal.payments.transfers.watcher import Watch, Watcher
@@ -114,8 +114,8 @@ def test_nothing_is_final_while_the_newest_block_is_below_the_final_one(shop: Sh
         return {**true("latest", full), "number": "0x63"} if name == "finalized" else true(name, full)
 
     answers(shop, "eth_getBlockByNumber", block)
-    assert isinstance(shop.progress.resume()["a"], Moving)
-    with pytest.raises(Moving):
+    assert isinstance(shop.progress.resume()["a"], ChainReorganized)
+    with pytest.raises(ChainReorganized):
         shop.watcher.poll()
     assert shop.place("a") == "Stored, unused / broadcast"
 

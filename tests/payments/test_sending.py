@@ -9,7 +9,7 @@ from sqlalchemy import select
 
 from foreseal.payments.chain import Refused
 from foreseal.payments.ledger import Finality, TxStatus
-from foreseal.payments.ledger.tables import Ending, Purpose, attempts, transactions
+from foreseal.payments.ledger.tables import Purpose, TxResult, attempts, transactions
 from foreseal.payments.sending import (
     GWEI,
     Call,
@@ -169,7 +169,7 @@ def test_a_second_transaction_waits_until_the_first_can_do_nothing_more(shop: Sh
         store(shop, "a")
     with shop.database.transaction() as tx:
         assert open_intent(tx, Purpose.PAYOUT, "a") == intent
-        close(tx, intent, Ending.FINAL)
+        close(tx, intent, TxResult.INCLUDED)
         assert open_intent(tx, Purpose.PAYOUT, "a") is None
     again = store(shop, "a")
     with shop.database.reading() as tx:

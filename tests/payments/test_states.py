@@ -8,7 +8,7 @@ from foreseal.payments.ledger import (
     Finality,
     NotAllowed,
     OrderState,
-    Place,
+    OrderStatus,
     Trigger,
     TxStatus,
     locked,
@@ -34,7 +34,7 @@ FILLED_IN = {
     ("Used, captured", "reopen", "Stored, unused"),
     ("Canceled", "reopen", "Voided offchain"),
 }
-# Progress of a transaction within a state, until its logs prove the next state.
+# OrderReconciler of a transaction within a state, until its logs prove the next state.
 FLIGHT = {
     ("intended", "taken", "broadcast"),
     ("unknown", "taken", "broadcast"),
@@ -184,8 +184,8 @@ def test_whatever_is_not_in_the_table_is_refused(shop: Shop, table: Table, state
     refused = 0
     with shop.database.transaction() as tx:
         if table is refunds:
-            _insert(shop, tx, orders, "o", Place(OrderState.CAPTURED, Finality.FINAL))
-        for number, place in enumerate(Place(state, step) for state in states for step in STEPS):
+            _insert(shop, tx, orders, "o", OrderStatus(OrderState.CAPTURED, Finality.FINAL))
+        for number, place in enumerate(OrderStatus(state, step) for state in states for step in STEPS):
             id = f"{table.name} {number}"
             _insert(shop, tx, table, id, place)
             row = locked(tx, table, id)
@@ -203,7 +203,7 @@ def test_whatever_is_not_in_the_table_is_refused(shop: Shop, table: Table, state
         following(transitions, None, Trigger.SIGN)
 
 
-def _insert(shop: Shop, tx: object, table: Table, id: str, place: Place) -> None:
+def _insert(shop: Shop, tx: object, table: Table, id: str, place: OrderStatus) -> None:
     values: dict[str, object] = {"id": id, "chain_id": 1, "token": "0x", "amount": 1}
     if table is orders:
         values |= {"payer": "0x", "payee": "0x", "valid_after": 0, "valid_before": 1, "nonce": b"", "since_block": 0}

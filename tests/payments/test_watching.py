@@ -5,13 +5,13 @@ import contextlib
 import pytest
 from sqlalchemy import select
 
-from foreseal.payments.chain import FinalityBroken, Moving, Policy, Tier, Unanswered
+from foreseal.payments.chain import ChainReorganized, FinalityBroken, Policy, Tier, Unanswered
 from foreseal.payments.crash_points import CrashPoint
-from foreseal.payments.ledger import Ledger, Overtaken
-from foreseal.payments.ledger.tables import cursors, suspense
+from foreseal.payments.ledger import ConcurrentUpdate, Ledger
+from foreseal.payments.ledger.tables import cursors, unmatched_transfers
 from foreseal.payments.orders.authorizations import memo
 from foreseal.payments.orders.captures import call_of
-from foreseal.payments.orders.reconciler import Progress
+from foreseal.payments.orders.reconciler import OrderReconciler
 from foreseal.payments.transfers.evidence import windows
 from foreseal.payments.transfers.watcher import Watch, Watcher
 from payments.scan import received
@@ -25,13 +25,14 @@ def fresh(shop: Shop) -> set[tuple[object, ...]]:
 def reasons(shop: Shop) -> dict[str, tuple[str, str | None]]:
     """Return the reasons of unmatched transfers, with their orders."""
     with shop.database.reading() as tx:
-        return {row.transaction_hash: (row.reason.value, row.order_id) for row in tx.execute(select(suspense))}
+        rows = tx.execute(select(unmatched_transfers))
+        return {row.transaction_hash: (row.reason.value, row.order_id) for row in rows}
 
 
 def caught_up(shop: Shop) -> int:
     """Poll until nothing changes any more and return the number of polls."""
     for attempt in range(1, 10):
-        with contextlib.suppress(Moving):
+        with contextlib.suppress(ChainReorganized):
             shop.watcher.poll()
             return attempt
     raise AssertionError("the watcher does not come to an end")
@@ -271,7 +272,7 @@ def test_a_receipt_that_was_noted_after_its_chain_was_gone_becomes_nothing_final
             shop.watcher.poll()
             assert shop.place("a") == "Stored, unused / unknown"
 
-    slower = Progress(Ledger(shop.database, lambda: 0, passed), shop.sender, shop.merchant)
+    slower = OrderReconciler(Ledger(shop.database, lambda: 0, passed), shop.sender, shop.merchant)
     slower.advance("a")
     assert shop.place("a") == "Used, captured / provisional"
     shop.watcher.poll()
@@ -293,7 +294,7 @@ def test_of_two_watchers_one_gets_its_way(shop: Shop) -> None:
 
     watch = Watch(shop.chain.chain_id, ADDRESS, SHOP.address)
     second = Watcher(Ledger(shop.database, lambda: 0, passed), shop.rpc, watch)
-    with pytest.raises(Overtaken, match="another watcher"):
+    with pytest.raises(ConcurrentUpdate, match="another watcher"):
         second.poll()
     second.poll()
     assert shop.rows() == fresh(shop)

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from payments.api.till import Till
+from payments.api.service_harness import ServiceHarness
 
 
 @pytest.fixture
-def till(url: str, tmp_path: Path) -> Iterator[Till]:
+def till(url: str, tmp_path: Path) -> Iterator[ServiceHarness]:
     """Provide a merchant's service on a fake chain."""
-    one = Till(url, tmp_path)
+    one = ServiceHarness(url, tmp_path)
     yield one
     one.close()

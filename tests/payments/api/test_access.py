@@ -10,7 +10,7 @@ from foreseal.payments.api import api_keys
 from foreseal.payments.api.routes import ROUTES
 from foreseal.payments.api.tables import Role
 from foreseal.payments.api.tables import api_keys as rows
-from payments.api.till import Till
+from payments.api.service_harness import ServiceHarness
 
 ROLES = {
     "cashier": {"orders", "signature", "capture", "void", "cancel"},
@@ -19,7 +19,7 @@ ROLES = {
 }
 
 
-def test_every_route_is_for_the_roles_that_it_says(till: Till) -> None:
+def test_every_route_is_for_the_roles_that_it_says(till: ServiceHarness) -> None:
     seen: dict[str, set[str]] = {}
     for path, item in till.document["paths"].items():
         for method, operation in item.items():
@@ -38,7 +38,7 @@ def test_every_route_is_for_the_roles_that_it_says(till: Till) -> None:
     assert seen == ROLES
 
 
-def test_a_key_is_kept_as_its_hash_and_ends_when_it_is_revoked(till: Till) -> None:
+def test_a_key_is_kept_as_its_hash_and_ends_when_it_is_revoked(till: ServiceHarness) -> None:
     with till.database.transaction() as tx:
         text = api_keys.create(tx, "shop", Role.READER, 1)
         row = tx.execute(select(rows).where(rows.c.name == "shop")).one()
@@ -56,7 +56,7 @@ def test_a_key_is_kept_as_its_hash_and_ends_when_it_is_revoked(till: Till) -> No
     assert till.ask("GET", "/v1/orders", role=None, headers=headers).status_code == 401
 
 
-def test_the_command_makes_lists_and_revokes_keys(till: Till, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_makes_lists_and_revokes_keys(till: ServiceHarness, capsys: pytest.CaptureFixture[str]) -> None:
     def keys(*arguments: str, code: int = 0) -> str:
         assert run(["pay", "keys", *arguments, "--config", str(till.file)]) == code
         return capsys.readouterr().out if code == 0 else capsys.readouterr().err
@@ -72,7 +72,7 @@ def test_the_command_makes_lists_and_revokes_keys(till: Till, capsys: pytest.Cap
     assert {each["state"] for each in orjson.loads(keys("list", "--json")) if each["name"] == "till 1"} == {"revoked"}
 
 
-def test_the_document_has_every_route_and_is_openapi(till: Till) -> None:
+def test_the_document_has_every_route_and_is_openapi(till: ServiceHarness) -> None:
     document = till.document
     operations = {(method.upper(), path) for path, item in document["paths"].items() for method in item}
     assert operations == {(route.method, route.path) for route in ROUTES} | {

@@ -9,14 +9,14 @@ from sqlalchemy import select
 from foreseal.payments.api.idempotency import Answer, Claim, Requests
 from foreseal.payments.api.tables import Role, requests
 from foreseal.payments.ledger.tables import payouts, refunds, transactions
-from payments.api.till import LEASE, Till
+from payments.api.service_harness import LEASE, ServiceHarness
 from payments.fake.contracts import PAYOUTS
 from payments.shop import BUYER, BUYERS, SHOP
 
 BODY = {"payer": BUYER.address, "amount": "500", "valid_seconds": 600}
 
 
-def test_the_same_key_and_body_replays_the_stored_answer(till: Till) -> None:
+def test_the_same_key_and_body_replays_the_stored_answer(till: ServiceHarness) -> None:
     first = till.ask("POST", "/v1/orders", BODY, key="k")
     again = till.ask("POST", "/v1/orders", dict(reversed(BODY.items())), key="k")
     assert (first.status_code, again.status_code) == (201, 201)
@@ -27,7 +27,7 @@ def test_the_same_key_and_body_replays_the_stored_answer(till: Till) -> None:
     assert other.json()["order"]["id"] != first.json()["order"]["id"]
 
 
-def test_another_body_or_path_under_a_key_is_an_error(till: Till) -> None:
+def test_another_body_or_path_under_a_key_is_an_error(till: ServiceHarness) -> None:
     till.made("/v1/orders", BODY, key="k")
     for body in (BODY | {"amount": "501"}, BODY | {"id": "x"}):
         error = till.refused(422, "idempotency_key_reused", "/v1/orders", body, key="k")
@@ -36,7 +36,7 @@ def test_another_body_or_path_under_a_key_is_an_error(till: Till) -> None:
     assert len(till.ids()) == 1
 
 
-def test_every_post_needs_a_key(till: Till) -> None:
+def test_every_post_needs_a_key(till: ServiceHarness) -> None:
     paths = till.document["paths"]
     posts = [path for path, item in paths.items() if "post" in item]
     assert len(posts) > 10
@@ -57,7 +57,7 @@ def _filled(schema: Any) -> dict[str, Any]:
     return {name: values[name] for name in schema.get("required", ())}
 
 
-def test_a_refusal_is_an_answer_as_well(till: Till) -> None:
+def test_a_refusal_is_an_answer_as_well(till: ServiceHarness) -> None:
     till.stored("poor", 10**9)
     till.refused(409, "not_capturable", "/v1/orders/poor/capture", key="k")
     till.chain.change(lambda state: state.balances.update({BUYER.address.lower(): 10**10}))
@@ -65,12 +65,12 @@ def test_a_refusal_is_an_answer_as_well(till: Till) -> None:
     till.made("/v1/orders/poor/capture", key="k 2")
 
 
-def test_what_was_sent_wrongly_is_not_kept(till: Till) -> None:
+def test_what_was_sent_wrongly_is_not_kept(till: ServiceHarness) -> None:
     till.refused(400, "invalid_value", "/v1/orders", BODY | {"amount": 5}, key="k")
     till.made("/v1/orders", BODY, key="k")
 
 
-def test_a_concurrent_double_is_409(till: Till) -> None:
+def test_a_concurrent_double_is_409(till: ServiceHarness) -> None:
     other = till.another()
     till.stored("a")
     inside, go_on = threading.Event(), threading.Event()
@@ -102,7 +102,7 @@ class _Died(BaseException):
     """The process ended before it stored its response."""
 
 
-def _asked_and_died(till: Till, monkeypatch: pytest.MonkeyPatch, path: str, body: Any, key: str) -> None:
+def _asked_and_died(till: ServiceHarness, monkeypatch: pytest.MonkeyPatch, path: str, body: Any, key: str) -> None:
     """Send a request whose effect is stored but whose response is not."""
 
     def die(*_: Any) -> None:
@@ -116,11 +116,11 @@ def _asked_and_died(till: Till, monkeypatch: pytest.MonkeyPatch, path: str, body
         assert tx.execute(select(requests.c.status).where(requests.c.key == key)).scalar_one() is None
 
 
-def _after_the_lease(till: Till) -> None:
+def _after_the_lease(till: ServiceHarness) -> None:
     till.offset += LEASE + 1
 
 
-def test_a_death_after_each_effect_makes_no_second_one(till: Till, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_death_after_each_effect_makes_no_second_one(till: ServiceHarness, monkeypatch: pytest.MonkeyPatch) -> None:
     def through(path: str, body: Any = None) -> Any:
         key = till.key()
         _asked_and_died(till, monkeypatch, path, body, key)
@@ -158,7 +158,7 @@ def test_a_death_after_each_effect_makes_no_second_one(till: Till, monkeypatch: 
     assert through(f"/v1/webhooks/{hook}/retire")["retired"] is not None
 
 
-def test_who_was_thought_gone_stores_no_answer_over_the_other(till: Till) -> None:
+def test_who_was_thought_gone_stores_no_answer_over_the_other(till: ServiceHarness) -> None:
     till.stored("a")
     claim = till.process.requests.claim("k", "f")
     _after_the_lease(till)
@@ -177,7 +177,7 @@ def test_who_was_thought_gone_stores_no_answer_over_the_other(till: Till) -> Non
     assert till.process.requests.claim("k", "f") == Answer(201, b"mine")
 
 
-def test_keys_are_of_the_merchant_and_no_way_around_roles(till: Till) -> None:
+def test_keys_are_of_the_merchant_and_no_way_around_roles(till: ServiceHarness) -> None:
     till.made("/v1/orders", BODY, key="k", role=Role.CASHIER)
     assert till.ask("POST", "/v1/orders", BODY, key="k", role=Role.ADMIN).headers["idempotency-replayed"] == "true"
     till.refused(403, "insufficient_role", "/v1/orders", BODY, key="k", role=Role.READER)

@@ -5,12 +5,12 @@ import io
 
 from foreseal.payments.api.tables import Role
 from foreseal.payments.orders.authorizations import memo
-from payments.api.till import Till
+from payments.api.service_harness import ServiceHarness
 from payments.fake.contracts import PAYOUTS, TOKEN, selector
 from payments.shop import BUYER, BUYERS, SHOP
 
 
-def _pay(till: Till, amount: int, memo: bytes | None = None) -> str:
+def _pay(till: ServiceHarness, amount: int, memo: bytes | None = None) -> str:
     """Transfer to the merchant as a buyer and return the hash."""
     data = bytes(12) + bytes.fromhex(SHOP.address[2:]) + amount.to_bytes(32, "big")
     name = "transfer(address,uint256)" if memo is None else "transferWithMemo(address,uint256,bytes32)"
@@ -19,13 +19,13 @@ def _pay(till: Till, amount: int, memo: bytes | None = None) -> str:
     return sent.hash
 
 
-def _exported(till: Till) -> list[dict[str, str]]:
+def _exported(till: ServiceHarness) -> list[dict[str, str]]:
     response = till.ask("GET", "/v1/export.csv", role=Role.READER)
     assert response.headers["content-disposition"] == 'attachment; filename="payments.csv"'
     return list(csv.DictReader(io.StringIO(response.text)))
 
 
-def test_refunds_are_never_more_than_the_capture(till: Till) -> None:
+def test_refunds_are_never_more_than_the_capture(till: ServiceHarness) -> None:
     till.captured("a", 500)
     made = till.made("/v1/orders/a/refunds", {"amount": "200"}, role=Role.REFUNDER)
     refund = made["refund"]
@@ -46,7 +46,7 @@ def test_refunds_are_never_more_than_the_capture(till: Till) -> None:
     till.refused(409, "not_refundable", "/v1/orders/b/refunds", {"amount": "1"})
 
 
-def test_payouts_and_splits(till: Till) -> None:
+def test_payouts_and_splits(till: ServiceHarness) -> None:
     till.captured("a", 10_000)
     legs: list[dict[str, object]]
     legs = [{"recipient": each.address, "amount": str(100 + index)} for index, each in enumerate(BUYERS)]
@@ -75,7 +75,7 @@ def test_payouts_and_splits(till: Till) -> None:
     assert BUYERS[2].address in error["message"]
 
 
-def test_unmatched_transfers_are_listed_and_resolved(till: Till) -> None:
+def test_unmatched_transfers_are_listed_and_resolved(till: ServiceHarness) -> None:
     till.stored("a", 500)
     hashes = [_pay(till, 1), _pay(till, 499, memo("a")), _pay(till, 501, memo("a")), _pay(till, 2)]
     till.settle()
@@ -100,7 +100,7 @@ def test_unmatched_transfers_are_listed_and_resolved(till: Till) -> None:
     assert len(till.get("/v1/unmatched-transfers?resolved=false&reason=unmatched")["items"]) == 2
 
 
-def test_the_export_is_what_the_chain_has(till: Till) -> None:
+def test_the_export_is_what_the_chain_has(till: ServiceHarness) -> None:
     till.captured("=1+1", 500)
     till.made("/v1/orders/=1%2B1/refunds", {"amount": "200", "id": "r"})
     till.chain.change(lambda state: state.allowances.update({(SHOP.address.lower(), PAYOUTS): 10**9}))

@@ -4,20 +4,20 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
-from payments.api.till import Till
+from payments.api.service_harness import ServiceHarness
 
 DUMP = Path(__file__).parent.parent / "data" / "ledger_v3.sql"
 
 
-def opened(folder: Path) -> Till:
+def opened(folder: Path) -> ServiceHarness:
     """Return a service on the database of the dump, with a new API key per role."""
     with sqlite3.connect(folder / "pay.db") as database:
         database.executescript(DUMP.read_text())
     database.close()
-    return Till(f"sqlite:///{folder}/pay.db", folder)
+    return ServiceHarness(f"sqlite:///{folder}/pay.db", folder)
 
 
-def events(till: Till, path: str) -> list[tuple[str, Any]]:
+def events(till: ServiceHarness, path: str) -> list[tuple[str, Any]]:
     """Return type and reason of each event."""
     found = till.get(f"/v1/{path}/timeline")["items"]
     return [(each["type"], each["data"]["details"].get("reason")) for each in found]

@@ -9,11 +9,11 @@ from sqlalchemy.exc import OperationalError, TimeoutError
 
 from foreseal.payments.api.tables import Role
 from foreseal.payments.ledger import Database
-from payments.api.till import Till
+from payments.api.service_harness import ServiceHarness
 from payments.shop import ADDRESS, BUYER, BUYERS, SHOP
 
 
-def test_an_order_goes_from_terms_to_a_final_capture(till: Till) -> None:
+def test_an_order_goes_from_terms_to_a_final_capture(till: ServiceHarness) -> None:
     made = till.draft("7", 12_340, valid_seconds=600)
     order = made["order"]
     assert (order["state"], order["amount"], order["amount_shown"]) == ("Drafted", "12340", "0.012340 USDC")
@@ -61,7 +61,7 @@ def test_an_order_goes_from_terms_to_a_final_capture(till: Till) -> None:
     assert (ids := [int(each["id"].removeprefix("evt_")) for each in told]) == sorted(ids)
 
 
-def test_void_and_cancel(till: Till) -> None:
+def test_void_and_cancel(till: ServiceHarness) -> None:
     till.stored("a")
     voided = till.made("/v1/orders/a/void", {"reason": "sold out"}, role=Role.CASHIER)
     assert voided["order"]["state"] == "Voided offchain"
@@ -78,7 +78,7 @@ def test_void_and_cancel(till: Till) -> None:
     assert till.state("a") == "Canceled / final"
 
 
-def test_an_order_expires_by_itself(till: Till) -> None:
+def test_an_order_expires_by_itself(till: ServiceHarness) -> None:
     till.draft("a", valid_seconds=100)
     till.stored("b", valid_seconds=100)
     till.stored("c", valid_seconds=100_000)
@@ -110,7 +110,7 @@ WRONG_TERMS: list[tuple[dict[str, object], str, str]] = [
 ]
 
 
-def test_terms_that_cannot_be_name_the_argument(till: Till) -> None:
+def test_terms_that_cannot_be_name_the_argument(till: ServiceHarness) -> None:
     for change, argument, said in WRONG_TERMS:
         body = {"id": "a", "payer": BUYER.address, "amount": "500"} | change
         response = till.ask("POST", "/v1/orders", body)
@@ -120,16 +120,16 @@ def test_terms_that_cannot_be_name_the_argument(till: Till) -> None:
     assert till.ids() == []
 
 
-def test_what_is_no_object_of_json_is_refused(till: Till) -> None:
+def test_what_is_no_object_of_json_is_refused(till: ServiceHarness) -> None:
     for body in (b"[]", b"{", b"\xff", b'"text"', b"1"):
         till.refused(400, "invalid_body", "/v1/orders", body)
 
 
-def test_a_body_may_not_be_of_any_size(till: Till) -> None:
+def test_a_body_may_not_be_of_any_size(till: ServiceHarness) -> None:
     till.refused(413, "body_too_large", "/v1/orders", b" " * (256 * 1024 + 1))
 
 
-def test_what_cannot_be_done_says_why(till: Till) -> None:
+def test_what_cannot_be_done_says_why(till: ServiceHarness) -> None:
     till.draft("a", 500)
     body = {"id": "a", "payer": BUYER.address, "amount": "500"}
     assert till.refused(409, "duplicate", "/v1/orders", body)["argument"] == "id"
@@ -149,7 +149,7 @@ def test_what_cannot_be_done_says_why(till: Till) -> None:
     assert till.state("poor") == "Stored, unused / idle"
 
 
-def test_a_node_that_does_not_answer_is_503_and_nothing_is_done(till: Till) -> None:
+def test_a_node_that_does_not_answer_is_503_and_nothing_is_done(till: ServiceHarness) -> None:
     till.stored("a")
     till.node.losses += [("eth_getBlockByNumber", False)] * 2  # of the batch, and of the request after it
     key = till.key()
@@ -162,7 +162,7 @@ def test_a_node_that_does_not_answer_is_503_and_nothing_is_done(till: Till) -> N
 @pytest.mark.parametrize("way", ["reading", "transaction"])
 @pytest.mark.parametrize("error", [OperationalError("", {}, Exception("at shop:secret@host")), TimeoutError("secret")])
 def test_a_database_that_does_not_answer_is_503_and_says_nothing_of_itself(
-    till: Till, monkeypatch: pytest.MonkeyPatch, way: str, error: Exception
+    till: ServiceHarness, monkeypatch: pytest.MonkeyPatch, way: str, error: Exception
 ) -> None:
     def down(*_: Any, **__: Any) -> None:
         raise error
@@ -176,7 +176,7 @@ def test_a_database_that_does_not_answer_is_503_and_says_nothing_of_itself(
     till.made("/v1/orders", body, key="k")
 
 
-def test_pages_hold_every_order_once_the_newest_first(till: Till) -> None:
+def test_pages_hold_every_order_once_the_newest_first(till: ServiceHarness) -> None:
     for number in range(7):
         till.draft(f"n{number}", 100 + number, BUYERS[number % 2])
     seen, cursor = [], ""
@@ -190,7 +190,7 @@ def test_pages_hold_every_order_once_the_newest_first(till: Till) -> None:
     assert seen == [f"n{number}" for number in range(6, -1, -1)]
 
 
-def test_orders_are_found_by_what_they_have(till: Till) -> None:
+def test_orders_are_found_by_what_they_have(till: ServiceHarness) -> None:
     till.captured("paid 1")
     till.stored("open 1", buyer=BUYERS[1])
     till.stored("open_1")
@@ -218,7 +218,7 @@ def test_orders_are_found_by_what_they_have(till: Till) -> None:
     assert till.ask("GET", "/v1/orders?limit=1&limit=2").json()["error"]["message"] == "limit is given twice"
 
 
-def test_paths_and_methods_that_are_not_there_have_the_same_shape(till: Till) -> None:
+def test_paths_and_methods_that_are_not_there_have_the_same_shape(till: ServiceHarness) -> None:
     assert till.ask("GET", "/v1/nothing").json()["error"]["code"] == "no_such_path"
     response = till.ask("POST", "/v1/orders/a/timeline")
     assert (response.status_code, response.json()["error"]["code"]) == (405, "method_not_allowed")

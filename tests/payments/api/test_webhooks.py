@@ -10,22 +10,22 @@ from sqlalchemy import select
 
 from foreseal.payments.api import webhooks as hooks
 from foreseal.payments.api.events import event
-from foreseal.payments.api.signing import WrongHook, sign, verify
+from foreseal.payments.api.signing import InvalidWebhookSignature, sign, verify
 from foreseal.payments.api.tables import Delivery, Role, deliveries
 from foreseal.payments.api.webhooks import ATTEMPTS, LONGEST_WAIT
 from foreseal.payments.crash_points import CrashPoint
 from foreseal.payments.ledger.tables import timeline
-from payments.api.till import LEASE, Process, Till
+from payments.api.service_harness import LEASE, Process, ServiceHarness
 from payments.shop import Killed
 
 URL = "http://hooks.test/a"
 
 
-def register(till: Till, url: str = URL) -> Any:
+def register(till: ServiceHarness, url: str = URL) -> Any:
     return till.made("/v1/webhooks", {"url": url})
 
 
-def tell(till: Till, process: Process | None = None) -> int:
+def tell(till: ServiceHarness, process: Process | None = None) -> int:
     """Deliver all due webhooks and return the number of attempts."""
     one, tried = process or till.process, 0
     one.outbox.fan_out()
@@ -35,12 +35,12 @@ def tell(till: Till, process: Process | None = None) -> int:
     return tried
 
 
-def entries(till: Till) -> list[Any]:
+def entries(till: ServiceHarness) -> list[Any]:
     """Return object id and type of each posted webhook."""
     return [(e["data"]["object"]["id"], e["type"]) for e in (orjson.loads(body) for _, body, _ in till.post.got)]
 
 
-def test_a_target_is_told_what_happens_from_now_on_signed_and_in_order(till: Till) -> None:
+def test_a_target_is_told_what_happens_from_now_on_signed_and_in_order(till: ServiceHarness) -> None:
     till.draft("before")
     made = register(till)
     till.captured("a")
@@ -75,11 +75,11 @@ def test_a_signature_that_does_not_fit_is_refused() -> None:
         ("s", "", b"body", 1_000),
     ]
     for secret, given, body, now in wrong:
-        with pytest.raises(WrongHook):
+        with pytest.raises(InvalidWebhookSignature):
             verify(secret, given, body, now)
 
 
-def test_a_refusal_is_tried_again_ever_later_and_holds_up_its_order_alone(till: Till) -> None:
+def test_a_refusal_is_tried_again_ever_later_and_holds_up_its_order_alone(till: ServiceHarness) -> None:
     register(till)
     till.draft("a")
     tell(till)
@@ -112,7 +112,7 @@ def test_a_refusal_is_tried_again_ever_later_and_holds_up_its_order_alone(till: 
     ]
 
 
-def test_what_is_given_up_is_listed_and_can_be_tried_again(till: Till) -> None:
+def test_what_is_given_up_is_listed_and_can_be_tried_again(till: ServiceHarness) -> None:
     register(till)
     till.post.status = lambda _: 500
     till.draft("a")
@@ -139,7 +139,7 @@ def test_what_is_given_up_is_listed_and_can_be_tried_again(till: Till) -> None:
     assert till.get("/v1/deliveries?state=dead")["items"] == []
 
 
-def test_what_a_dead_process_had_claimed_is_told_by_another(till: Till) -> None:
+def test_what_a_dead_process_had_claimed_is_told_by_another(till: ServiceHarness) -> None:
     register(till)
     till.draft("a")
     other = till.another()
@@ -152,7 +152,7 @@ def test_what_a_dead_process_had_claimed_is_told_by_another(till: Till) -> None:
     assert entries(till) == [("a", "order.created")]
 
 
-def test_two_processes_tell_each_thing_once(till: Till) -> None:
+def test_two_processes_tell_each_thing_once(till: ServiceHarness) -> None:
     register(till)
     other = till.another()
     for number in range(30):
@@ -166,7 +166,7 @@ def test_two_processes_tell_each_thing_once(till: Till) -> None:
     assert not {row.id for row, _ in mine} & {row.id for row, _ in rest}
 
 
-def test_what_is_rolled_back_is_told_to_nobody(till: Till) -> None:
+def test_what_is_rolled_back_is_told_to_nobody(till: ServiceHarness) -> None:
     register(till)
     till.stored("a")
     tell(till)
@@ -176,7 +176,7 @@ def test_what_is_rolled_back_is_told_to_nobody(till: Till) -> None:
     assert tell(till) == 0
 
 
-def test_targets_of_the_configuration_come_and_go_with_it(till: Till) -> None:
+def test_targets_of_the_configuration_come_and_go_with_it(till: ServiceHarness) -> None:
     def configure(*targets: str) -> list[str]:
         with till.database.transaction() as tx:
             hooks.configure(tx, {each: f"http://{each}.test/" for each in targets}, 1)
@@ -201,7 +201,7 @@ def test_targets_of_the_configuration_come_and_go_with_it(till: Till) -> None:
     assert till.process.telling.deliver(x) == 0
 
 
-def test_a_target_that_is_retired_is_told_nothing_more(till: Till) -> None:
+def test_a_target_that_is_retired_is_told_nothing_more(till: ServiceHarness) -> None:
     made = register(till)["webhook"]
     assert till.made(f"/v1/webhooks/{made['id']}/retire")["retired"] is not None
     till.refused(404, "not_found", f"/v1/webhooks/{made['id']}/retire")

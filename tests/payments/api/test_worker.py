@@ -7,11 +7,11 @@ import pytest
 
 from foreseal.client.errors import ConnectionLost
 from foreseal.payments.workers.processes import Share
-from foreseal.payments.workers.scheduler import GRACE, LONGEST, Agenda
-from payments.api.till import LEASE, Till
+from foreseal.payments.workers.scheduler import GRACE, LONGEST, Scheduler
+from payments.api.service_harness import LEASE, ServiceHarness
 
 
-def test_one_wrong_order_holds_up_no_other(till: Till, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_wrong_order_holds_up_no_other(till: ServiceHarness, monkeypatch: pytest.MonkeyPatch) -> None:
     hashes = {}
     for id in "abc":
         made = till.made(f"/v1/orders/{till.stored(id)}/capture")
@@ -41,7 +41,7 @@ def test_one_wrong_order_holds_up_no_other(till: Till, monkeypatch: pytest.Monke
 
 
 def test_whatever_is_wrong_with_one_the_others_go_on(
-    till: Till, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    till: ServiceHarness, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     for id in "ab":
         till.made(f"/v1/orders/{till.stored(id)}/capture")
@@ -54,13 +54,13 @@ def test_whatever_is_wrong_with_one_the_others_go_on(
 
     monkeypatch.setattr(till.process.worker, "_step", failing)
     till.settle()
-    assert "one fails" in caplog.text
+    assert "failed to advance" in caplog.text
     detail = till.get("/v1/orders/b")
     assert (detail["order"]["finality"], detail["transactions"][0]["result"]) == ("final", "included")
     assert till.get("/v1/orders/a")["transactions"][0]["result"] is None
 
 
-def test_a_pass_that_fails_is_told_and_tried_again(till: Till, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_pass_that_fails_is_told_and_tried_again(till: ServiceHarness, caplog: pytest.LogCaptureFixture) -> None:
     till.node.losses += [("eth_getLogs", False)]
     till.process.worker.turn()
     assert till.process.worker.state.errors == 1
@@ -70,7 +70,7 @@ def test_a_pass_that_fails_is_told_and_tried_again(till: Till, caplog: pytest.Lo
     assert till.process.worker.state.passed == till.clock()
 
 
-def test_catching_up_is_shown(till: Till, caplog: pytest.LogCaptureFixture) -> None:
+def test_catching_up_is_shown(till: ServiceHarness, caplog: pytest.LogCaptureFixture) -> None:
     till.turn()
     till.chain.mine(4_500)
     caplog.set_level(logging.INFO)
@@ -91,7 +91,7 @@ def test_catching_up_is_shown(till: Till, caplog: pytest.LogCaptureFixture) -> N
     assert "caught up with transfers" in caplog.text
 
 
-def test_processes_share_what_waits_and_take_over_from_one_that_died(till: Till) -> None:
+def test_processes_share_what_waits_and_take_over_from_one_that_died(till: ServiceHarness) -> None:
     other = till.another()
     ids = [f"n{number}" for number in range(20)]
     for id in ids:
@@ -133,7 +133,7 @@ def test_a_share_is_of_one_process() -> None:
 
 
 def test_what_does_not_move_is_looked_at_ever_more_rarely() -> None:
-    agenda, thing, new = Agenda(), ("orders", "a"), ("orders", "b")
+    agenda, thing, new = Scheduler(), ("orders", "a"), ("orders", "b")
     assert agenda.due([thing], 0.0) == [thing]
     now, pauses = 0.0, []
     for _ in range(7):
@@ -152,7 +152,7 @@ def test_what_does_not_move_is_looked_at_ever_more_rarely() -> None:
     agenda.looked(thing, None, now)  # it is complete, and nothing waits for it
 
 
-def test_a_capture_asks_the_node_a_few_times_and_works_without_batches(till: Till) -> None:
+def test_a_capture_asks_the_node_a_few_times_and_works_without_batches(till: ServiceHarness) -> None:
     asked = {}
     for batches in (True, False):
         till.batches.takes_batches = batches

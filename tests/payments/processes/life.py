@@ -10,7 +10,7 @@ from typing import Any
 from eth_account import Account
 
 from foreseal.client import Client
-from foreseal.payments.chain import Moving, Policy, RpcNode, Unanswered
+from foreseal.payments.chain import ChainReorganized, Policy, RpcNode, Unanswered
 from foreseal.payments.contracts.development import CHECKOUT, NAME, PAYOUTS, TOKEN, VERSION
 from foreseal.payments.crash_points import CrashPoint
 from foreseal.payments.disbursements.payouts import Payouts
@@ -20,7 +20,7 @@ from foreseal.payments.merchant import Merchant
 from foreseal.payments.orders.authorizations import Orders, PermitTerms, Terms, message
 from foreseal.payments.orders.cancellations import Cancellations
 from foreseal.payments.orders.captures import Captures
-from foreseal.payments.orders.reconciler import NotExpired, Progress
+from foreseal.payments.orders.reconciler import NotExpired, OrderReconciler
 from foreseal.payments.sending import Fees, Intents, Sender, building
 from foreseal.payments.transfers.watcher import Watch, Watcher
 from foreseal.payments.typed_data import Domain, random_nonce
@@ -81,7 +81,7 @@ class Merchandise:
         sender = Sender(self.ledger, self.node, Intents(domain.chain_id, key), Policy(), Fees(patience=0))
         self.orders = Orders(self.ledger, self.node, self.merchant)
         self.captures = Captures(self.ledger, sender, self.merchant)
-        self.progress = Progress(self.ledger, sender, self.merchant)
+        self.progress = OrderReconciler(self.ledger, sender, self.merchant)
         self.cancellations = Cancellations(self.ledger, sender, self.merchant)
         self.refunds = Refunds(self.ledger, sender, self.merchant)
         self.payouts = Payouts(self.ledger, sender, self.merchant)
@@ -111,7 +111,7 @@ class Merchandise:
         self.progress.resume()
         self.refunds.resume()
         self.payouts.resume()
-        with contextlib.suppress(Moving, Unanswered):
+        with contextlib.suppress(ChainReorganized, Unanswered):
             self.watcher.poll()
 
     def _passed(self, point: CrashPoint) -> None:
@@ -143,7 +143,7 @@ class Merchandise:
     def _once(self, act: Callable[[], object]) -> None:
         """Repeat the call like a client does, until a busy node responds in time."""
         for _ in range(LIMIT):
-            with contextlib.suppress(Unanswered, Moving):
+            with contextlib.suppress(Unanswered, ChainReorganized):
                 with contextlib.suppress(NotAllowed, Duplicate):  # it was done in an earlier life
                     act()
                 return

@@ -12,7 +12,7 @@ from starlette.routing import Route as Endpoint
 from foreseal.payments.api.backend import Backend
 from foreseal.payments.api.errors import ApiError
 from foreseal.payments.api.idempotency import Requests
-from foreseal.payments.api.route import Desk, Route, refusal
+from foreseal.payments.api.route import RequestHandler, Route, refusal
 from foreseal.payments.api.routes import ROUTES
 from foreseal.payments.api.routes.general import Health, general_routes
 
@@ -23,7 +23,7 @@ Changed = Callable[[], None]
 
 def application(backend: Backend, requests: Requests, health: Health, changed: Changed) -> Starlette:
     """Return the merchant's HTTP service. `changed` is called after a request that may have changed state."""
-    desk = Desk(backend, requests)
+    desk = RequestHandler(backend, requests)
     routes = (*ROUTES, *general_routes(health, ROUTES))
     return Starlette(
         routes=[_endpoint(desk, route, changed) for route in routes],
@@ -31,7 +31,7 @@ def application(backend: Backend, requests: Requests, health: Health, changed: C
     )
 
 
-def _endpoint(desk: Desk, route: Route, changed: Changed) -> Endpoint:
+def _endpoint(desk: RequestHandler, route: Route, changed: Changed) -> Endpoint:
     async def answer(request: Request) -> Response:
         response = await desk.answer(route, request)
         if route.claims:
@@ -52,5 +52,5 @@ def _no_route(request: Request, error: Exception) -> Response:
 
 
 def _failed(request: Request, error: Exception) -> Response:
-    log.error("a request failed", extra={"path": request.url.path}, exc_info=error)
+    log.error("request failed", extra={"path": request.url.path}, exc_info=error)
     return refusal(ApiError(500, "internal", "the service failed; the same request may be sent again"))

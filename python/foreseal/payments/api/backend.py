@@ -16,7 +16,7 @@ from foreseal.payments.merchant import Merchant
 from foreseal.payments.orders.authorizations import Orders
 from foreseal.payments.orders.cancellations import Cancellations
 from foreseal.payments.orders.captures import Captures, call_of, parts_of
-from foreseal.payments.orders.reconciler import Progress
+from foreseal.payments.orders.reconciler import OrderReconciler
 from foreseal.payments.sending import Intents, Sender
 from foreseal.payments.transfers.evidence import is_used
 from foreseal.payments.transfers.watcher import Watch
@@ -44,7 +44,7 @@ class Backend:
     orders: Orders
     captures: Captures
     cancellations: Cancellations
-    progress: Progress
+    progress: OrderReconciler
     refunds: Refunds
     payouts: Payouts
     watch: Watch
@@ -92,7 +92,7 @@ class Backend:
             Orders(ledger, node, merchant),
             Captures(ledger, sender, merchant),
             Cancellations(ledger, sender, merchant),
-            Progress(ledger, sender, merchant),
+            OrderReconciler(ledger, sender, merchant),
             Refunds(ledger, sender, merchant),
             Payouts(ledger, sender, merchant),
             watch,

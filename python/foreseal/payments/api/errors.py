@@ -13,11 +13,11 @@ from typing import Any
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.exc import TimeoutError as NoConnection
 
-from foreseal.payments.chain import ChainError, Moving, Refused, Reverted, Unanswered
+from foreseal.payments.chain import ChainError, ChainReorganized, Refused, Reverted, Unanswered
 from foreseal.payments.disbursements.disbursements import Forbidden
 from foreseal.payments.disbursements.payouts import NotFunded
 from foreseal.payments.disbursements.refunds import NotRefundable
-from foreseal.payments.ledger import Duplicate, NotAllowed, NotCovered, Overtaken, Unknown
+from foreseal.payments.ledger import ConcurrentUpdate, Duplicate, NotAllowed, NotCovered, Unknown
 from foreseal.payments.orders.cancellations import NotCancelable
 from foreseal.payments.orders.captures import NotCapturable
 from foreseal.payments.sending import FeeTooHigh, SendingError, StillOpen
@@ -59,7 +59,7 @@ _MEANINGS = (
     _Meaning(Unknown, 404, "not_found", "id"),
     _Meaning(Duplicate, 409, "duplicate", "id"),
     _Meaning(NotAllowed, 409, "not_allowed"),
-    _Meaning(Overtaken, 503, "concurrent_update"),
+    _Meaning(ConcurrentUpdate, 503, "concurrent_update"),
     _Meaning(NotRefundable, 409, "not_refundable"),
     _Meaning(NotCovered, 409, "not_covered", "amount"),
     _Meaning(Forbidden, 409, "account_forbidden"),
@@ -71,7 +71,7 @@ _MEANINGS = (
     _Meaning(FeeTooHigh, 503, "fee_too_high"),
     _Meaning(SendingError, 503, "transaction_not_sent"),
     _Meaning(Reverted, 409, "would_revert"),
-    _Meaning(Moving, 503, "chain_reorganized"),
+    _Meaning(ChainReorganized, 503, "chain_reorganized"),
     _Meaning(Unanswered, 503, "node_unreachable"),
     _Meaning(Refused, 502, "node_rejected"),
     _Meaning(ChainError, 502, "node_error"),

@@ -92,7 +92,7 @@ class Route:
         return self.method == "POST"
 
 
-class Desk:
+class RequestHandler:
     """Handler of requests to the routes."""
 
     def __init__(self, backend: Backend, requests: Requests) -> None:

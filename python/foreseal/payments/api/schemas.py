@@ -6,7 +6,7 @@ from typing import Any
 from foreseal.payments.api.events import OBJECTS, TYPES
 from foreseal.payments.api.tables import Delivery, Origin
 from foreseal.payments.ledger import DisbursementState, Finality, OrderState, TxStatus
-from foreseal.payments.ledger.tables import Ending, Purpose, Reason
+from foreseal.payments.ledger.tables import Purpose, Reason, TxResult
 
 Schema = Mapping[str, Any]
 
@@ -108,7 +108,7 @@ SCHEMAS: dict[str, Schema] = {
     ),
     "Payment": whole(**_TRANSFER, block_hash=TEXT),
     "Transaction": whole(
-        purpose=words(Purpose), account_nonce=WHOLE, hashes=many(HASH), result=nullable(words(Ending))
+        purpose=words(Purpose), account_nonce=WHOLE, hashes=many(HASH), result=nullable(words(TxResult))
     ),
     "OrderDetail": whole(order=ref("Order"), transactions=many(ref("Transaction"))),
     "OrderToSign": whole(order=ref("Order"), typed_data=ref("TypedData")),

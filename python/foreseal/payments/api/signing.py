@@ -11,7 +11,7 @@ TOLERANCE = 300
 _FORM = re.compile(r"t=([0-9]{1,12}),v1=([0-9a-f]{64})")
 
 
-class WrongHook(ValueError):
+class InvalidWebhookSignature(ValueError):
     """A webhook whose signature is invalid or too old."""
 
 
@@ -21,14 +21,14 @@ def sign(secret: str, time: int, body: bytes) -> str:
 
 
 def verify(secret: str, header: str, body: bytes, now: float, tolerance: float = TOLERANCE) -> None:
-    """Verify a received webhook over its exact body bytes. Raises `WrongHook`."""
+    """Verify a received webhook over its exact body bytes. Raises `InvalidWebhookSignature`."""
     match = _FORM.fullmatch(header)
     if match is None:
-        raise WrongHook(f"{HEADER}: {header[:100]!r} is no signature")
+        raise InvalidWebhookSignature(f"{HEADER}: {header[:100]!r} is no signature")
     if not hmac.compare_digest(_mac(secret, int(match[1]), body), match[2]):
-        raise WrongHook(f"{HEADER}: it is not the signature of this body by this secret")
+        raise InvalidWebhookSignature(f"{HEADER}: it is not the signature of this body by this secret")
     if abs(now - int(match[1])) > tolerance:
-        raise WrongHook(f"{HEADER}: it was signed {now - int(match[1]):.0f} s ago")
+        raise InvalidWebhookSignature(f"{HEADER}: it was signed {now - int(match[1]):.0f} s ago")
 
 
 def _mac(secret: str, time: int, body: bytes) -> str:

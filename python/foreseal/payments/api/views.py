@@ -107,7 +107,7 @@ class Views:
         ]
 
     def unmatched(self, tx: Connection, rows: Sequence[Row[Any]]) -> list[Json]:
-        """Return unmatched transfers: rows of `suspense` joined with `transfers`."""
+        """Return unmatched transfers: rows of `unmatched_transfers` joined with `transfers`."""
         hashes = [row.transaction_hash for row in rows]
         done = {
             (row.transaction_hash, row.position): {"note": row.note, "by": row.resolved_by, "time": row.time}

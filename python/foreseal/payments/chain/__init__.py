@@ -4,9 +4,9 @@ from foreseal.payments.chain.ahead import Batches, Wish, ahead
 from foreseal.payments.chain.checkout import Checkout
 from foreseal.payments.chain.errors import (
     ChainError,
+    ChainReorganized,
     FinalityBroken,
     Incomplete,
-    Moving,
     NonceTooLow,
     Refused,
     Reverted,
@@ -24,6 +24,7 @@ __all__ = [
     "Batches",
     "Block",
     "ChainError",
+    "ChainReorganized",
     "Checkout",
     "FinalityBroken",
     "Head",
@@ -32,7 +33,6 @@ __all__ = [
     "Log",
     "LogFilter",
     "Moment",
-    "Moving",
     "Node",
     "NonceTooLow",
     "Parts",

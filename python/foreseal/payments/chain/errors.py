@@ -8,7 +8,7 @@ ChainError
 │   └── Underpriced     the fee is too low to replace the transaction with the same account nonce
 ├── Reverted        the call would revert; `reason` is its text
 ├── Incomplete      the node's answer lacks a required field
-├── Moving          the chain was reorganized while it was read
+├── ChainReorganized          the chain was reorganized while it was read
 └── FinalityBroken  a final transfer is no longer on the chain
 ```
 """
@@ -51,7 +51,7 @@ class Incomplete(ChainError):
     """A block or a field is missing that every node must return."""
 
 
-class Moving(ChainError):
+class ChainReorganized(ChainError):
     """The answers belong to different chains; retry the operation."""
 
 

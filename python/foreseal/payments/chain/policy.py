@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from foreseal.payments.chain.errors import Incomplete, Moving
+from foreseal.payments.chain.errors import ChainReorganized, Incomplete
 from foreseal.payments.chain.node import Node
 
 
@@ -71,13 +71,13 @@ class Policy:
 def heads(node: Node) -> Heads:
     """Return the newest blocks. Raises the node's errors, and `Incomplete` if there is no latest block.
 
-    Raises `Moving` if a safe or final block is above the newest. In that case two nodes answered, and one lacks the
-    block that the other calls final.
+    Raises `ChainReorganized` if a safe or final block is above the newest. In that case two nodes answered, and one
+    lacks the block that the other calls final.
     """
     found = [node.head(name) for name in ("finalized", "safe", "latest")]
     if found[-1] is None:
         raise Incomplete("the node has no latest block")
     finalized, safe, latest = (-1 if each is None else each.number for each in found)
     if max(safe, finalized) > latest:
-        raise Moving(f"block {max(safe, finalized)} is final or safe, and the newest is {latest}: ask again")
+        raise ChainReorganized(f"block {max(safe, finalized)} is final or safe, and the newest is {latest}: ask again")
     return Heads(latest, safe, finalized)

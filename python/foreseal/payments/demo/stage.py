@@ -17,7 +17,7 @@ from foreseal.payments.merchant import Merchant
 from foreseal.payments.orders.authorizations import Orders
 from foreseal.payments.orders.cancellations import Cancellations
 from foreseal.payments.orders.captures import Captures
-from foreseal.payments.orders.reconciler import Progress
+from foreseal.payments.orders.reconciler import OrderReconciler
 from foreseal.payments.sending import Intents, Sender, building
 from foreseal.payments.transfers.watcher import Watch, Watcher
 from foreseal.payments.typed_data import Domain, Message
@@ -68,7 +68,7 @@ class Stage:
         self.orders = Orders(self.ledger, self.node, self.merchant)
         self.captures = Captures(self.ledger, sender, self.merchant)
         self.cancellations = Cancellations(self.ledger, sender, self.merchant)
-        self.progress = Progress(self.ledger, sender, self.merchant)
+        self.progress = OrderReconciler(self.ledger, sender, self.merchant)
         self.refunds = Refunds(self.ledger, sender, self.merchant)
         start = max(0, self.number("latest"))
         watch = Watch(self.merchant.domain.chain_id, TOKEN, self.merchant.payee, start, policy)

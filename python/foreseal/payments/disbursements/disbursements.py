@@ -35,7 +35,7 @@ from foreseal.payments.ledger import (
     Finality,
     Ledger,
     LedgerError,
-    Place,
+    OrderStatus,
     Step,
     Trigger,
     TxStatus,
@@ -115,12 +115,12 @@ class Disbursements(ABC):
 
         A forbidden recipient makes it Blocked. Raises `Forbidden` if the token forbids the merchant or the contract,
         `NotAllowed` if it is under way or done, `Reverted` if it would revert for another reason, `FeeTooHigh`,
-        `Overtaken`, and the node's errors.
+        `ConcurrentUpdate`, and the node's errors.
         """
         with self.ledger.database.reading() as tx:
             row = read(tx, self.table, id)
             legs = self.recipients(tx, row)
-        following(DISBURSEMENT, Place(row.state, row.step), Trigger.SUBMIT)
+        following(DISBURSEMENT, OrderStatus(row.state, row.step), Trigger.SUBMIT)
         contract, data = self.call(row, legs)
         at_fault = self.forbidden(row.token, contract, legs)
         if at_fault in (self.merchant.payee, contract):

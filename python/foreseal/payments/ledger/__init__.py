@@ -2,11 +2,11 @@
 
 from foreseal.payments.ledger.database import Database, ensure
 from foreseal.payments.ledger.errors import (
+    ConcurrentUpdate,
     Duplicate,
     LedgerError,
     NotAllowed,
     NotCovered,
-    Overtaken,
     Unknown,
     WrongSchema,
 )
@@ -18,7 +18,7 @@ from foreseal.payments.ledger.states import (
     Finality,
     GrantState,
     OrderState,
-    Place,
+    OrderStatus,
     PurchaseState,
     SettlementState,
     Step,
@@ -32,6 +32,7 @@ __all__ = [
     "EFFECTED",
     "IN_FLIGHT",
     "REVERSIBLE",
+    "ConcurrentUpdate",
     "Database",
     "DisbursementState",
     "Duplicate",
@@ -43,8 +44,7 @@ __all__ = [
     "NotAllowed",
     "NotCovered",
     "OrderState",
-    "Overtaken",
-    "Place",
+    "OrderStatus",
     "PurchaseState",
     "SettlementState",
     "Step",

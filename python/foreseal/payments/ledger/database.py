@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Connection, Engine, Table, create_engine, event, func, insert, inspect, make_url, select
 from sqlalchemy.exc import IntegrityError, OperationalError
 
-from foreseal.payments.ledger.errors import Overtaken, WrongSchema
+from foreseal.payments.ledger.errors import ConcurrentUpdate, WrongSchema
 from foreseal.payments.ledger.tables import SCHEMA, metadata, schema
 
 _READING = "foreseal_reading"
@@ -60,7 +60,7 @@ class Database:
         later commits, until the next durable commit. Use it for facts that can be determined again.
 
         SQLite runs one such transaction at a time, from its start. On PostgreSQL, callers lock the rows they decide on
-        as they read them. A deadlock between two transactions raises `Overtaken`.
+        as they read them. A deadlock between two transactions raises `ConcurrentUpdate`.
         """
         try:
             with self._writing, self.engine.connect().execution_options(**{_DURABLE: durable}) as tx, tx.begin():
@@ -69,7 +69,7 @@ class Database:
                 yield tx
         except OperationalError as error:
             if getattr(error.orig, "sqlstate", None) == _DEADLOCK:
-                raise Overtaken("another transaction was in the way") from error
+                raise ConcurrentUpdate("another transaction was in the way") from error
             raise
 
     @contextlib.contextmanager

@@ -3,7 +3,7 @@
 ```text
 LedgerError
 ├── NotAllowed      the transition is not in the table
-├── Overtaken       the row changed since it was read: read again
+├── ConcurrentUpdate       the row changed since it was read: read again
 ├── Duplicate       a unique key belongs to another row
 ├── Unknown         no such order, refund or payout
 ├── NotCovered      a refund would exceed the captured amount
@@ -28,7 +28,7 @@ class NotAllowed(LedgerError):
         return f"{self.place}: {self.trigger} is not allowed"
 
 
-class Overtaken(LedgerError):
+class ConcurrentUpdate(LedgerError):
     """A compare-and-set found another state than the one read before."""
 
 

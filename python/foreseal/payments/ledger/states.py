@@ -159,7 +159,7 @@ class Trigger(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class OrderStatus:
     """A state and the step within it."""
 
     state: State
@@ -169,23 +169,23 @@ class Place:
         return self.state if self.step is TxStatus.IDLE else f"{self.state} ({self.step})"
 
 
-Transitions = Mapping[tuple[Place | None, Trigger], Place]
+Transitions = Mapping[tuple[OrderStatus | None, Trigger], OrderStatus]
 
 
-def _flight(state: State) -> Iterator[tuple[tuple[Place | None, Trigger], Place]]:
+def _flight(state: State) -> Iterator[tuple[tuple[OrderStatus | None, Trigger], OrderStatus]]:
     """Yield the transitions of a transaction in flight from a state."""
     for step in (TxStatus.INTENDED, TxStatus.UNKNOWN):
-        yield (Place(state, step), Trigger.TAKEN), Place(state, TxStatus.BROADCAST)
+        yield (OrderStatus(state, step), Trigger.TAKEN), OrderStatus(state, TxStatus.BROADCAST)
     for step in (TxStatus.INTENDED, TxStatus.BROADCAST):
-        yield (Place(state, step), Trigger.LOST), Place(state, TxStatus.UNKNOWN)
+        yield (OrderStatus(state, step), Trigger.LOST), OrderStatus(state, TxStatus.UNKNOWN)
     for step in IN_FLIGHT:
-        yield (Place(state, step), Trigger.FAIL), Place(state, TxStatus.FAILED)
+        yield (OrderStatus(state, step), Trigger.FAIL), OrderStatus(state, TxStatus.FAILED)
 
 
-def _effect(state: State, back: Place) -> Iterator[tuple[tuple[Place | None, Trigger], Place]]:
+def _effect(state: State, back: OrderStatus) -> Iterator[tuple[tuple[OrderStatus | None, Trigger], OrderStatus]]:
     """Yield the transitions after a transaction's effect. `back` is the place after a reorganization."""
     provisional, confirmed, final = (
-        Place(state, step) for step in (Finality.PROVISIONAL, Finality.CONFIRMED, Finality.FINAL)
+        OrderStatus(state, step) for step in (Finality.PROVISIONAL, Finality.CONFIRMED, Finality.FINAL)
     )
     yield (provisional, Trigger.CONFIRM), confirmed
     yield (confirmed, Trigger.DEMOTE), provisional
@@ -194,62 +194,64 @@ def _effect(state: State, back: Place) -> Iterator[tuple[tuple[Place | None, Tri
         yield (place, Trigger.REOPEN), back
 
 
-def _order() -> Iterator[tuple[tuple[Place | None, Trigger], Place]]:
+def _order() -> Iterator[tuple[tuple[OrderStatus | None, Trigger], OrderStatus]]:
     drafted, signed, stored, voided = (
-        Place(state) for state in (OrderState.DRAFTED, OrderState.SIGNED, OrderState.STORED, OrderState.VOIDED)
+        OrderStatus(state) for state in (OrderState.DRAFTED, OrderState.SIGNED, OrderState.STORED, OrderState.VOIDED)
     )
     yield (None, Trigger.SET_TERMS), drafted
     yield (drafted, Trigger.SIGN), signed
     yield (signed, Trigger.STORE), stored
     for step in (TxStatus.IDLE, TxStatus.FAILED):
-        yield (Place(stored.state, step), Trigger.CAPTURE), Place(stored.state, TxStatus.INTENDED)
-        yield (Place(stored.state, step), Trigger.VOID), voided
-        yield (Place(voided.state, step), Trigger.CANCEL), Place(voided.state, TxStatus.INTENDED)
+        yield (OrderStatus(stored.state, step), Trigger.CAPTURE), OrderStatus(stored.state, TxStatus.INTENDED)
+        yield (OrderStatus(stored.state, step), Trigger.VOID), voided
+        yield (OrderStatus(voided.state, step), Trigger.CANCEL), OrderStatus(voided.state, TxStatus.INTENDED)
     for state, effect in ((OrderState.STORED, OrderState.CAPTURED), (OrderState.VOIDED, OrderState.CANCELED)):
         yield from _flight(state)
         # Also from idle and failed: the payer, or a database that was lost, may have sent it.
         for step in (TxStatus.IDLE, *IN_FLIGHT, TxStatus.FAILED):
-            yield (Place(state, step), Trigger.LANDED), Place(effect, Finality.PROVISIONAL)
-            yield (Place(state, step), Trigger.EXPIRE), Place(OrderState.EXPIRED)
-        yield from _effect(effect, Place(state, TxStatus.UNKNOWN))
+            yield (OrderStatus(state, step), Trigger.LANDED), OrderStatus(effect, Finality.PROVISIONAL)
+            yield (OrderStatus(state, step), Trigger.EXPIRE), OrderStatus(OrderState.EXPIRED)
+        yield from _effect(effect, OrderStatus(state, TxStatus.UNKNOWN))
     for place in (drafted, signed):
-        yield (place, Trigger.EXPIRE), Place(OrderState.EXPIRED)
+        yield (place, Trigger.EXPIRE), OrderStatus(OrderState.EXPIRED)
 
 
-def _disbursement() -> Iterator[tuple[tuple[Place | None, Trigger], Place]]:
+def _disbursement() -> Iterator[tuple[tuple[OrderStatus | None, Trigger], OrderStatus]]:
     reserved, broadcast = DisbursementState.RESERVED, DisbursementState.BROADCAST
-    yield (None, Trigger.RESERVE), Place(reserved)
+    yield (None, Trigger.RESERVE), OrderStatus(reserved)
     for step in (TxStatus.IDLE, TxStatus.FAILED):
-        yield (Place(reserved, step), Trigger.SUBMIT), Place(reserved, TxStatus.INTENDED)
-        yield (Place(reserved, step), Trigger.BLOCK), Place(DisbursementState.BLOCKED)
+        yield (OrderStatus(reserved, step), Trigger.SUBMIT), OrderStatus(reserved, TxStatus.INTENDED)
+        yield (OrderStatus(reserved, step), Trigger.BLOCK), OrderStatus(DisbursementState.BLOCKED)
     for step in (TxStatus.INTENDED, TxStatus.UNKNOWN):
-        yield (Place(reserved, step), Trigger.TAKEN), Place(broadcast)
-    yield (Place(reserved, TxStatus.INTENDED), Trigger.LOST), Place(reserved, TxStatus.UNKNOWN)
-    for place in (*(Place(reserved, step) for step in (TxStatus.INTENDED, TxStatus.UNKNOWN)), Place(broadcast)):
-        yield (place, Trigger.FAIL), Place(reserved, TxStatus.FAILED)
-        yield (place, Trigger.LANDED), Place(DisbursementState.COMPLETE, Finality.PROVISIONAL)
-    yield from _effect(DisbursementState.COMPLETE, Place(broadcast))
+        yield (OrderStatus(reserved, step), Trigger.TAKEN), OrderStatus(broadcast)
+    yield (OrderStatus(reserved, TxStatus.INTENDED), Trigger.LOST), OrderStatus(reserved, TxStatus.UNKNOWN)
+    unanswered = [OrderStatus(reserved, step) for step in (TxStatus.INTENDED, TxStatus.UNKNOWN)]
+    for place in (*unanswered, OrderStatus(broadcast)):
+        yield (place, Trigger.FAIL), OrderStatus(reserved, TxStatus.FAILED)
+        yield (place, Trigger.LANDED), OrderStatus(DisbursementState.COMPLETE, Finality.PROVISIONAL)
+    yield from _effect(DisbursementState.COMPLETE, OrderStatus(broadcast))
 
 
-def _settlement() -> Iterator[tuple[tuple[Place | None, Trigger], Place]]:
+def _settlement() -> Iterator[tuple[tuple[OrderStatus | None, Trigger], OrderStatus]]:
     submitted, settled = SettlementState.SUBMITTED, SettlementState.SETTLED
-    yield (None, Trigger.RELEASE), Place(SettlementState.RELEASED)
-    for place in (None, Place(submitted, TxStatus.FAILED)):
-        yield (place, Trigger.SETTLE), Place(submitted, TxStatus.INTENDED)
+    yield (None, Trigger.RELEASE), OrderStatus(SettlementState.RELEASED)
+    for place in (None, OrderStatus(submitted, TxStatus.FAILED)):
+        yield (place, Trigger.SETTLE), OrderStatus(submitted, TxStatus.INTENDED)
     yield from _flight(submitted)
     for step in IN_FLIGHT:
-        yield (Place(submitted, step), Trigger.LANDED), Place(settled, Finality.PROVISIONAL)
-    yield from _effect(settled, Place(submitted, TxStatus.UNKNOWN))
+        yield (OrderStatus(submitted, step), Trigger.LANDED), OrderStatus(settled, Finality.PROVISIONAL)
+    yield from _effect(settled, OrderStatus(submitted, TxStatus.UNKNOWN))
 
 
-def _grant() -> Iterator[tuple[tuple[Place | None, Trigger], Place]]:
-    held, declined, released = (Place(state) for state in (GrantState.HELD, GrantState.DECLINED, GrantState.RELEASED))
-    answered, unknown = Place(GrantState.ANSWERED), Place(GrantState.ANSWERED, TxStatus.UNKNOWN)
+def _grant() -> Iterator[tuple[tuple[OrderStatus | None, Trigger], OrderStatus]]:
+    states = (GrantState.HELD, GrantState.DECLINED, GrantState.RELEASED)
+    held, declined, released = (OrderStatus(state) for state in states)
+    answered, unknown = OrderStatus(GrantState.ANSWERED), OrderStatus(GrantState.ANSWERED, TxStatus.UNKNOWN)
     yield (held, Trigger.ANSWER), answered
     yield (held, Trigger.DECLINE), declined
     yield (answered, Trigger.LOST), unknown
     for place in (answered, unknown):
-        yield (place, Trigger.LANDED), Place(GrantState.SETTLED, Finality.PROVISIONAL)
+        yield (place, Trigger.LANDED), OrderStatus(GrantState.SETTLED, Finality.PROVISIONAL)
     yield from _effect(GrantState.SETTLED, unknown)
     for place in (held, answered, unknown, declined):
         yield (place, Trigger.RELEASE), released
@@ -258,19 +260,19 @@ def _grant() -> Iterator[tuple[tuple[Place | None, Trigger], Place]]:
         yield (before, Trigger.GRANT), held
 
 
-def _purchase() -> Iterator[tuple[tuple[Place | None, Trigger], Place]]:
-    reserved, presented = Place(PurchaseState.RESERVED), Place(PurchaseState.PRESENTED)
+def _purchase() -> Iterator[tuple[tuple[OrderStatus | None, Trigger], OrderStatus]]:
+    reserved, presented = OrderStatus(PurchaseState.RESERVED), OrderStatus(PurchaseState.PRESENTED)
     yield (None, Trigger.RESERVE), reserved
     yield (reserved, Trigger.PRESENT), presented
     for place in (reserved, presented):
-        yield (place, Trigger.UNSENT), Place(PurchaseState.RETURNED, Finality.FINAL)
+        yield (place, Trigger.UNSENT), OrderStatus(PurchaseState.RETURNED, Finality.FINAL)
     said = {Trigger.PAID: PurchaseState.SPENT, Trigger.REFUSED: PurchaseState.RETURNED}
     proven = {Trigger.SPENT: PurchaseState.SPENT, Trigger.UNSPENT: PurchaseState.RETURNED}
     for trigger, state in said.items():
-        yield (presented, trigger), Place(state, Finality.PROVISIONAL)
-    for place in (presented, *(Place(state, Finality.PROVISIONAL) for state in said.values())):
+        yield (presented, trigger), OrderStatus(state, Finality.PROVISIONAL)
+    for place in (presented, *(OrderStatus(state, Finality.PROVISIONAL) for state in said.values())):
         for trigger, state in proven.items():
-            yield (place, trigger), Place(state, Finality.FINAL)
+            yield (place, trigger), OrderStatus(state, Finality.FINAL)
 
 
 ORDER: Transitions = dict(_order())
@@ -296,7 +298,7 @@ def parsed(text: str) -> tuple[str, Step]:
     return state, Finality(found) if found in EFFECTED else TxStatus(found)
 
 
-def following(transitions: Transitions, place: Place | None, trigger: Trigger) -> Place:
+def following(transitions: Transitions, place: OrderStatus | None, trigger: Trigger) -> OrderStatus:
     """Return the place to which a trigger leads. Raises `NotAllowed` if the table has no such transition."""
     try:
         return transitions[place, trigger]

@@ -39,23 +39,23 @@ class Purpose(StrEnum):
     SETTLE = "settle"
 
 
-class Ending(StrEnum):
+class TxResult(StrEnum):
     """Reason why a transaction needs no further tracking."""
 
-    FINAL = "included"
+    INCLUDED = "included"
     """A final block includes it."""
-    DISPLACED = "replaced"
+    REPLACED = "replaced"
     """It is final that another transaction used its account nonce."""
 
 
 class Reason(StrEnum):
     """Reason why a transfer to the merchant matches no order."""
 
-    UNDER = "underpaid"
-    OVER = "overpaid"
+    UNDERPAID = "underpaid"
+    OVERPAID = "overpaid"
     LATE = "late"
     """Its order was voided, canceled or expired."""
-    DOUBLE = "duplicate"
+    DUPLICATE = "duplicate"
     """Another transfer already paid its order."""
     DIRECT = "direct"
     """It refers to an open order without using its authorization, which could still be captured."""
@@ -63,9 +63,9 @@ class Reason(StrEnum):
     """It refers to no order."""
 
 
-STORED_REASONS = {Reason.UNDER: "under", Reason.OVER: "over", Reason.DOUBLE: "double"}
+STORED_REASONS = {Reason.UNDERPAID: "under", Reason.OVERPAID: "over", Reason.DUPLICATE: "double"}
 """Stored texts of reasons, where they differ."""
-STORED_ENDINGS = {Ending.FINAL: "final", Ending.DISPLACED: "displaced"}
+STORED_RESULTS = {TxResult.INCLUDED: "final", TxResult.REPLACED: "displaced"}
 """Stored texts of endings, where they differ."""
 
 metadata = MetaData()
@@ -129,7 +129,7 @@ transactions = Table(
     Column("target", String(42), nullable=False),
     Column("data", LargeBinary, nullable=False),
     Column("gas", BigInteger, nullable=False),
-    Column("ending", Word(Ending, stored=STORED_ENDINGS)),
+    Column("ending", Word(TxResult, stored=STORED_RESULTS)),
     UniqueConstraint("chain_id", "sender", "account_nonce"),
     UniqueConstraint("purpose", "subject", "round"),
     Index("transactions_ending", "ending"),
@@ -170,7 +170,7 @@ transfers = Table(
     Index("transfers_step", "chain_id", "token", "recipient", "step", "block_number"),
 )
 
-suspense = Table(
+unmatched_transfers = Table(
     "suspense",
     metadata,
     Column("chain_id", BigInteger, primary_key=True, autoincrement=False),

@@ -9,9 +9,18 @@ from sqlalchemy.exc import IntegrityError
 
 from foreseal.payments.crash_points import Passed, unwatched
 from foreseal.payments.ledger.database import Database
-from foreseal.payments.ledger.errors import Duplicate, Overtaken, Unknown
+from foreseal.payments.ledger.errors import ConcurrentUpdate, Duplicate, Unknown
 from foreseal.payments.ledger.identifiers import is_storable
-from foreseal.payments.ledger.states import DISBURSEMENT, ORDER, Finality, Place, Step, Transitions, Trigger, following
+from foreseal.payments.ledger.states import (
+    DISBURSEMENT,
+    ORDER,
+    Finality,
+    OrderStatus,
+    Step,
+    Transitions,
+    Trigger,
+    following,
+)
 from foreseal.payments.ledger.tables import orders, payouts, refunds
 from foreseal.payments.ledger.timeline import Entry, note
 
@@ -56,16 +65,16 @@ class Ledger:
     def move(self, tx: Connection, table: Table, row: Row[Any], trigger: Trigger, **details: Any) -> Row[Any]:
         """Apply a trigger to the row as it was read. Return the updated row.
 
-        Raises `NotAllowed` if the table has no such transition, `Overtaken` if the row has changed. `details` are JSON
-        for the timeline.
+        Raises `NotAllowed` if the table has no such transition, `ConcurrentUpdate` if the row has changed. `details`
+        are JSON for the timeline.
         """
-        before = Place(row.state, row.step)
+        before = OrderStatus(row.state, row.step)
         after = following(_transitions(table), before, trigger)
         same = (table.c.id == row.id) & (table.c.state == before.state) & (table.c.step == before.step)
         changing = update(table).where(same).values(state=after.state, step=after.step)
         moved = tx.execute(changing.returning(table)).one_or_none()
         if moved is None:
-            raise Overtaken(f"{table.name}: {row.id} is no longer {before}")
+            raise ConcurrentUpdate(f"{table.name}: {row.id} is no longer {before}")
         note(tx, Entry(table.name, row.id, self.clock(), trigger, str(before), str(after), details))
         return moved
 
@@ -77,7 +86,7 @@ class Ledger:
 
     def allows(self, table: Table, row: Row[Any], trigger: Trigger) -> bool:
         """Return True if a trigger leads somewhere from the place of the row as it was read."""
-        return (Place(row.state, row.step), trigger) in _transitions(table)
+        return (OrderStatus(row.state, row.step), trigger) in _transitions(table)
 
 
 def _transitions(table: Table) -> Transitions:

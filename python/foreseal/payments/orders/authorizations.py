@@ -57,7 +57,7 @@ class PermitTerms:
 
 
 class Orders:
-    """Orders of a merchant. Every method that changes one may raise `NotAllowed`, `Overtaken` and `Unknown`."""
+    """Orders of a merchant. Every method that changes one may raise `NotAllowed`, `ConcurrentUpdate` and `Unknown`."""
 
     def __init__(self, ledger: Ledger, node: Node, merchant: Merchant) -> None:
         self._ledger = ledger

@@ -7,11 +7,11 @@ from sqlalchemy import Row
 from foreseal.payments.chain import Token
 from foreseal.payments.chain.token import cancel_call
 from foreseal.payments.crash_points import CrashPoint
-from foreseal.payments.ledger import Ledger, Place, Trigger, locked, read
+from foreseal.payments.ledger import Ledger, OrderStatus, Trigger, locked, read
 from foreseal.payments.ledger.states import ORDER, following
 from foreseal.payments.ledger.tables import Purpose, orders
 from foreseal.payments.merchant import Merchant
-from foreseal.payments.orders.reconciler import Progress
+from foreseal.payments.orders.reconciler import OrderReconciler
 from foreseal.payments.sending import Sender, building
 from foreseal.payments.signatures import check
 from foreseal.payments.typed_data import Cancellation
@@ -28,7 +28,7 @@ class Cancellations:
         self._ledger = ledger
         self._sender = sender
         self._merchant = merchant
-        self._progress = Progress(ledger, sender, merchant)
+        self._progress = OrderReconciler(ledger, sender, merchant)
 
     def message(self, id: str) -> Cancellation:
         """Return the message that the payer signs to cancel an order.
@@ -44,11 +44,12 @@ class Cancellations:
         """Relay the payer's cancellation of a voided order before it expires. Return the updated order.
 
         Raises `NotCancelable`, `WrongSignature`, `Reverted` (for example, a paused token), `FeeTooHigh` and the node's
-        errors, all before anything is stored. Raises `NotAllowed` and `Overtaken` if the state of the order forbids it.
+        errors, all before anything is stored. Raises `NotAllowed` and `ConcurrentUpdate` if the state of the order
+        forbids it.
         """
         with self._ledger.database.reading() as tx:
             order = read(tx, orders, id)
-        following(ORDER, Place(order.state, order.step), Trigger.CANCEL)
+        following(ORDER, OrderStatus(order.state, order.step), Trigger.CANCEL)
         _require_authorization(order)
         message = Cancellation(order.payer, order.nonce)
         node = self._sender.node

@@ -10,12 +10,12 @@ from foreseal.payments.chain import Parts, Reverted, Token, forbidden
 from foreseal.payments.chain.checkout import capture_call
 from foreseal.payments.chain.token import receive_call, separator
 from foreseal.payments.crash_points import CrashPoint
-from foreseal.payments.ledger import Ledger, Place, Trigger, locked, read
+from foreseal.payments.ledger import Ledger, OrderStatus, Trigger, locked, read
 from foreseal.payments.ledger.states import ORDER, following
 from foreseal.payments.ledger.tables import Purpose, orders
 from foreseal.payments.merchant import Merchant
 from foreseal.payments.orders.authorizations import authorization, message, permit
-from foreseal.payments.orders.reconciler import Progress
+from foreseal.payments.orders.reconciler import OrderReconciler
 from foreseal.payments.sending import Sender, WrongChain, building
 from foreseal.payments.signatures import check
 from foreseal.payments.transfers.evidence import is_used
@@ -75,7 +75,7 @@ class Captures:
         self._ledger = ledger
         self._sender = sender
         self._merchant = merchant
-        self._progress = Progress(ledger, sender, merchant)
+        self._progress = OrderReconciler(ledger, sender, merchant)
 
     def capture(self, id: str, amount: int | None = None) -> Row[Any]:
         """Decide to capture a stored order, and send the transaction. Return the updated order.
@@ -83,13 +83,13 @@ class Captures:
         `amount`, in smallest units, is the amount to capture. An order with a permit needs it: at most the permitted
         maximum, captured once. Any other order has one amount; another value raises ValueError.
 
-        The order becomes captured only by the logs of a receipt, which `Progress.advance` reads. Raises
+        The order becomes captured only by the logs of a receipt, which `OrderReconciler.advance` reads. Raises
         `NotCapturable`, `WrongSignature`, `WrongChain`, `FeeTooHigh` and the node's errors, all before anything is
-        stored. Raises `NotAllowed` and `Overtaken` if the order is void or its capture is already decided.
+        stored. Raises `NotAllowed` and `ConcurrentUpdate` if the order is void or its capture is already decided.
         """
         with self._ledger.database.reading() as tx:
             order = read(tx, orders, id)
-        following(ORDER, Place(order.state, order.step), Trigger.CAPTURE)
+        following(ORDER, OrderStatus(order.state, order.step), Trigger.CAPTURE)
         taken = _taken(order, amount)
         self._check(order, taken)
         try:

@@ -15,7 +15,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, or_, select
 
-from foreseal.payments.chain import Incomplete, Moving, Receipt
+from foreseal.payments.chain import ChainReorganized, Incomplete, Receipt
 from foreseal.payments.chain.token import canceled, transfers
 from foreseal.payments.crash_points import CrashPoint
 from foreseal.payments.ledger import (
@@ -30,7 +30,7 @@ from foreseal.payments.ledger import (
     locked,
     read,
 )
-from foreseal.payments.ledger.tables import Ending, Purpose, orders
+from foreseal.payments.ledger.tables import Purpose, TxResult, orders
 from foreseal.payments.ledger.tables import transfers as rows
 from foreseal.payments.merchant import Merchant
 from foreseal.payments.sending import (
@@ -45,7 +45,7 @@ from foreseal.payments.sending import (
     safety,
 )
 from foreseal.payments.transfers.evidence import consumed, is_used
-from foreseal.payments.transfers.matching import Seen, forget, record
+from foreseal.payments.transfers.matching import ObservedTransfer, forget, record
 
 _SENDING = (OrderState.STORED, OrderState.VOIDED)
 _EFFECTED = (OrderState.CAPTURED, OrderState.CANCELED)
@@ -56,7 +56,7 @@ class NotExpired(Exception):
     """No final block has reached validBefore, or the authorization was used or canceled before."""
 
 
-class Progress:
+class OrderReconciler:
     """Reconciler that moves orders to the state shown by the chain."""
 
     def __init__(self, ledger: Ledger, sender: Sender, merchant: Merchant) -> None:
@@ -67,7 +67,7 @@ class Progress:
     def advance(self, id: str) -> Row[Any]:
         """Take the next step of an order. Return the updated row. Safe to repeat, and safe against crashes.
 
-        Raises the node's errors, `FinalityBroken`, and `Overtaken` if another process was faster.
+        Raises the node's errors, `FinalityBroken`, and `ConcurrentUpdate` if another process was faster.
         """
         with self._ledger.database.reading() as tx:
             order = read(tx, orders, id)
@@ -127,7 +127,7 @@ class Progress:
             else safety(self._sender.node, self._sender.policy, found.block_number, found.block_hash)
         )
         if found is not None and step is None:
-            raise Moving(f"transaction {found.transaction_hash} left its block while it was read")
+            raise ChainReorganized(f"transaction {found.transaction_hash} left its block while it was read")
         with self._ledger.database.transaction() as tx:
             order = locked(tx, orders, id)
             if found is None or step is None:
@@ -176,7 +176,7 @@ class Progress:
                 order = locked(tx, orders, order.id)
                 if is_open(tx, intent):
                     self._fail(tx, order, "account_nonce_used")
-                    close(tx, intent, Ending.DISPLACED)
+                    close(tx, intent, TxResult.REPLACED)
         else:
             if order.state in _EFFECTED:
                 self.look(order.id)
@@ -195,7 +195,7 @@ class Progress:
             else:
                 nothing = not self._captured(tx, order, receipt, step)
             if step is Finality.FINAL:
-                close(tx, intent, Ending.FINAL)
+                close(tx, intent, TxResult.INCLUDED)
                 if nothing and receipt.succeeded:
                     raise Incomplete(f"{receipt.transaction_hash} succeeded, and its receipt lacks the token's logs")
                 if nothing:
@@ -214,7 +214,7 @@ class Progress:
             == (order.payer, order.payee, order.nonce, order.checkout)
         ]
         for each in found:
-            record(self._ledger, tx, Seen(order.chain_id, each, step))
+            record(self._ledger, tx, ObservedTransfer(order.chain_id, each, step))
         return bool(found)
 
     def _canceled(self, tx: Connection, order: Row[Any], receipt: Receipt, step: Step) -> None:

@@ -9,7 +9,7 @@ from eth_typing import ChecksumAddress
 from sqlalchemy import Connection, Row, Select, func, insert, select, update
 
 from foreseal.payments.ledger import ensure
-from foreseal.payments.ledger.tables import Ending, Purpose, accounts, attempts, transactions
+from foreseal.payments.ledger.tables import Purpose, TxResult, accounts, attempts, transactions
 from foreseal.payments.sending.errors import StillOpen
 from foreseal.payments.sending.fees import Quote
 
@@ -131,7 +131,7 @@ def is_open(tx: Connection, intent: int) -> bool:
     return tx.execute(select(transactions.c.ending).where(transactions.c.id == intent)).scalar_one() is None
 
 
-def close(tx: Connection, intent: int, ending: Ending) -> None:
+def close(tx: Connection, intent: int, ending: TxResult) -> None:
     """Record that an intent needs no further tracking."""
     tx.execute(update(transactions).where(transactions.c.id == intent).values(ending=ending))
 

@@ -8,7 +8,7 @@ from sqlalchemy import Connection, Row, Table
 from foreseal.payments.chain import Receipt
 from foreseal.payments.crash_points import CrashPoint
 from foreseal.payments.ledger import EFFECTED, Finality, Ledger, Trigger, TxStatus, locked
-from foreseal.payments.ledger.tables import Ending
+from foreseal.payments.ledger.tables import TxResult
 from foreseal.payments.sending.intents import close, is_open
 from foreseal.payments.sending.sender import Delivered, Delivery, Outcome
 
@@ -54,5 +54,5 @@ def note_outcome(ledger: Ledger, tx: Connection, table: Table, id: str, outcome:
         if step in (Finality.FINAL, TxStatus.FAILED):
             ledger.move(tx, table, row, Trigger.FAIL, **details)
     if step in (Finality.FINAL, TxStatus.FAILED):
-        close(tx, outcome.intent, Ending.FINAL if step is Finality.FINAL else Ending.DISPLACED)
+        close(tx, outcome.intent, TxResult.INCLUDED if step is Finality.FINAL else TxResult.REPLACED)
     return True

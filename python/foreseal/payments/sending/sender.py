@@ -21,10 +21,10 @@ from sqlalchemy import Row
 
 from foreseal.payments.chain import (
     ChainError,
+    ChainReorganized,
     Head,
     Heads,
     Incomplete,
-    Moving,
     Node,
     NonceTooLow,
     Policy,
@@ -191,7 +191,7 @@ class Sender:
             step = safety(self.node, self.policy, landed.block_number, landed.block_hash)
             if step is not None:
                 return Outcome(intent, landed, step)
-        raise Moving("the chain moved each time that the transaction was looked for")
+        raise ChainReorganized("the chain moved each time that the transaction was looked for")
 
     def _missing(self, row: Row[Any], hashes: list[str]) -> Outcome:
         """Return the outcome of an intent without a receipt."""

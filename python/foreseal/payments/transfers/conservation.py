@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, select
 
 from foreseal.payments.ledger.states import DisbursementState, OrderState
-from foreseal.payments.ledger.tables import orders, refunds, suspense, transfers
+from foreseal.payments.ledger.tables import orders, refunds, transfers, unmatched_transfers
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -40,12 +40,13 @@ class Balance:
 def balance(tx: Connection) -> Balance:
     """Compute all sums from one snapshot, and compare them.
 
-    Each captured order has one matched transfer of the same amount. Every other transfer is in `suspense` once. The
-    refunds of an order, including pending ones, never exceed its capture.
+    Each captured order has one matched transfer of the same amount. Every other transfer is in `unmatched_transfers`
+    once. The refunds of an order, including pending ones, never exceed its capture.
     """
     faults: list[Fault] = []
     taken = {row.id: row for row in tx.execute(select(orders).where(orders.c.state == OrderState.CAPTURED))}
-    held = {(row.chain_id, row.transaction_hash, row.position): row.order_id for row in tx.execute(select(suspense))}
+    rows = tx.execute(select(unmatched_transfers))
+    held = {(row.chain_id, row.transaction_hash, row.position): row.order_id for row in rows}
     received = captured = unmatched = 0
     matched: dict[str, int] = {}
     for row in tx.execute(select(transfers)):

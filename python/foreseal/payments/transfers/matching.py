@@ -1,8 +1,8 @@
 """Effect of on-chain transfers on orders. The rows of `transfers` are authoritative, and orders follow them.
 
 Receipts of own captures and the watcher both report transfers here. A transfer that matches an order captures it. An
-unmatched transfer goes to `suspense`. A transfer that left the chain reopens its order. Each change is part of the
-caller's database transaction.
+unmatched transfer goes to `unmatched_transfers`. A transfer that left the chain reopens its order. Each change is part
+of the caller's database transaction.
 """
 
 from dataclasses import dataclass
@@ -12,15 +12,25 @@ from sqlalchemy import Connection, Row, Table, and_, delete, insert, select, upd
 from sqlalchemy.exc import IntegrityError
 
 from foreseal.payments.chain import FinalityBroken, Transfer
-from foreseal.payments.ledger import Entry, Finality, Ledger, OrderState, Overtaken, Place, Step, Trigger, locked
-from foreseal.payments.ledger.tables import Reason, authorizations, orders, suspense, transfers
+from foreseal.payments.ledger import (
+    ConcurrentUpdate,
+    Entry,
+    Finality,
+    Ledger,
+    OrderState,
+    OrderStatus,
+    Step,
+    Trigger,
+    locked,
+)
+from foreseal.payments.ledger.tables import Reason, authorizations, orders, transfers, unmatched_transfers
 from foreseal.payments.ledger.timeline import note
 
 _LATE = (OrderState.VOIDED, OrderState.CANCELED, OrderState.EXPIRED)
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class ObservedTransfer:
     """A transfer to the merchant on the chain."""
 
     chain_id: int
@@ -53,7 +63,7 @@ class Seen:
 _CONTENT = ("token", "sender", "recipient", "amount", "nonce", "memo", "checkout")
 
 
-def record(ledger: Ledger, tx: Connection, seen: Seen) -> None:
+def record(ledger: Ledger, tx: Connection, seen: ObservedTransfer) -> None:
     """Record a transfer or its new position, and move its order accordingly. Raises `FinalityBroken`."""
     values = seen.values()
     row = tx.execute(select(transfers).where(_key(transfers, values)).with_for_update()).one_or_none()
@@ -64,7 +74,7 @@ def record(ledger: Ledger, tx: Connection, seen: Seen) -> None:
         try:
             tx.execute(insert(transfers).values(**values))
         except IntegrityError as error:
-            raise Overtaken(f"transfer {values['transaction_hash']} was noted by somebody else just now") from error
+            raise ConcurrentUpdate(f"transfer {values['transaction_hash']} was recorded by another process") from error
         _match(ledger, tx, seen)
     elif row.step is Finality.FINAL:
         if row.block_hash != values["block_hash"]:
@@ -83,12 +93,12 @@ def forget(ledger: Ledger, tx: Connection, row: Row[Any]) -> None:
     if row.order_id is not None:
         order = locked(tx, orders, row.order_id)
         ledger.move(tx, orders, order, Trigger.REOPEN, transaction=row.transaction_hash, block=row.block_hash)
-    tx.execute(delete(suspense).where(_key(suspense, key)))
+    tx.execute(delete(unmatched_transfers).where(_key(unmatched_transfers, key)))
     tx.execute(delete(transfers).where(_key(transfers, key)))
 
 
-def _match(ledger: Ledger, tx: Connection, seen: Seen) -> None:
-    """Match a new transfer to its order, or add it to `suspense`."""
+def _match(ledger: Ledger, tx: Connection, seen: ObservedTransfer) -> None:
+    """Match a new transfer to its order, or add it to `unmatched_transfers`."""
     transfer, order = seen.transfer, None
     by_authorization = False
     if transfer.nonce is not None:
@@ -111,7 +121,7 @@ def _match(ledger: Ledger, tx: Connection, seen: Seen) -> None:
     reason = _reason(order, before, transfer, by_authorization=by_authorization)
     if reason is not None:
         _suspend(tx, seen, reason, order.id)
-        place, log = str(Place(order.state, order.step)), transfer.log
+        place, log = str(OrderStatus(order.state, order.step)), transfer.log
         told = {"reason": reason, "transaction": log.transaction_hash, "amount": str(transfer.amount)}
         note(tx, Entry(orders.name, order.id, ledger.clock(), "suspense", place, place, told))
         return
@@ -124,7 +134,7 @@ def _match(ledger: Ledger, tx: Connection, seen: Seen) -> None:
     ledger.follow(tx, orders, order, seen.step)
 
 
-def _of_authorization(tx: Connection, seen: Seen) -> Row[Any] | None:
+def _of_authorization(tx: Connection, seen: ObservedTransfer) -> Row[Any] | None:
     same = and_(
         authorizations.c.chain_id == seen.chain_id,
         authorizations.c.contract == (seen.transfer.checkout or seen.transfer.log.address),
@@ -135,7 +145,7 @@ def _of_authorization(tx: Connection, seen: Seen) -> Row[Any] | None:
     return None if found is None else locked(tx, orders, found)
 
 
-def _of_memo(tx: Connection, seen: Seen) -> Row[Any] | None:
+def _of_memo(tx: Connection, seen: ObservedTransfer) -> Row[Any] | None:
     same = and_(
         orders.c.chain_id == seen.chain_id,
         orders.c.token == seen.transfer.log.address,
@@ -147,20 +157,20 @@ def _of_memo(tx: Connection, seen: Seen) -> Row[Any] | None:
 def _reason(order: Row[Any], before: Row[Any] | None, transfer: Transfer, *, by_authorization: bool) -> Reason | None:
     """Return the reason why a transfer does not pay the order that it refers to; None if it does."""
     if before is not None:
-        return Reason.DOUBLE
+        return Reason.DUPLICATE
     if order.state in _LATE:
         return Reason.LATE
     captured = by_authorization and order.checkout is not None
     if transfer.amount != order.amount and not (captured and transfer.amount < order.amount):
-        return Reason.UNDER if transfer.amount < order.amount else Reason.OVER
+        return Reason.UNDERPAID if transfer.amount < order.amount else Reason.OVERPAID
     if not by_authorization or order.state is not OrderState.STORED or transfer.recipient != order.payee:
         return Reason.DIRECT
     return None
 
 
-def _suspend(tx: Connection, seen: Seen, reason: Reason, order: str | None) -> None:
+def _suspend(tx: Connection, seen: ObservedTransfer, reason: Reason, order: str | None) -> None:
     key = {name: seen.values()[name] for name in ("chain_id", "transaction_hash", "position")}
-    tx.execute(insert(suspense).values(**key, reason=reason, order_id=order))
+    tx.execute(insert(unmatched_transfers).values(**key, reason=reason, order_id=order))
 
 
 def _key(table: Table, values: Any) -> Any:

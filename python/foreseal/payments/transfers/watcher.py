@@ -8,7 +8,7 @@ window from there, or from `overlap` below the newest cursor, in ranges under 2,
         |
         v
 one database transaction per range: rows that vanished are deleted (their orders reopen), rows
-that exist are recorded (matched to orders, or added to `suspense`), the cursor advances
+that exist are recorded (matched to orders, or added to `unmatched_transfers`), the cursor advances
 ```
 
 Subscriptions only wake the watcher. The source of truth is eth_getLogs.
@@ -21,15 +21,27 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, and_, delete, insert, or_, select, update
 
-from foreseal.payments.chain import Head, Heads, Log, LogFilter, Moving, Node, Policy, Refused, Transfer, Wish, heads
+from foreseal.payments.chain import (
+    ChainReorganized,
+    Head,
+    Heads,
+    Log,
+    LogFilter,
+    Node,
+    Policy,
+    Refused,
+    Transfer,
+    Wish,
+    heads,
+)
 from foreseal.payments.chain.token import TRANSFERRED, address_topic, topic_address, transfers
 from foreseal.payments.crash_points import CrashPoint
-from foreseal.payments.ledger import REVERSIBLE, Finality, Ledger, Overtaken, ensure, locked
+from foreseal.payments.ledger import REVERSIBLE, ConcurrentUpdate, Finality, Ledger, ensure, locked
 from foreseal.payments.ledger.tables import cursors, orders
 from foreseal.payments.ledger.tables import transfers as rows
 from foreseal.payments.sending import grade
 from foreseal.payments.transfers.evidence import WIDEST
-from foreseal.payments.transfers.matching import Seen, forget, record
+from foreseal.payments.transfers.matching import ObservedTransfer, forget, record
 from foreseal.payments.typed_data import address
 
 
@@ -116,8 +128,9 @@ class Watcher:
     def poll(self) -> None:
         """Catch up with the chain, including pre-confirmed transfers.
 
-        Ranges stored before an error persist, and the next call continues after them. Raises `Moving` if the chain was
-        reorganized during a range, `Overtaken` if another watcher is active, `FinalityBroken`, and the node's errors.
+        Ranges stored before an error persist, and the next call continues after them. Raises `ChainReorganized` if the
+        chain was reorganized during a range, `ConcurrentUpdate` if another watcher is active, `FinalityBroken`, and the
+        node's errors.
         """
         self._establish()
         again = True
@@ -168,7 +181,7 @@ class Watcher:
         older, stale = self._older(first, newest)
         reached = self._head(end)
         if (reached if last else self._head(tip.number)).hash != tip.hash:
-            raise Moving("the chain was reorganised while a piece was read")
+            raise ChainReorganized("the chain was reorganised while a piece was read")
         return _Piece(first, reached, newest, anchor, cursor, [*known, *stale], older, found)
 
     def _older(self, first: int, newest: Heads) -> tuple[list[Row[Any]], list[Row[Any]]]:
@@ -238,7 +251,7 @@ class Watcher:
         for hash in asked:
             receipt = node.receipt(hash)
             if hash in blocks and (receipt is None or receipt.block_hash != blocks[hash]):
-                raise Moving(f"transaction {hash} left its block while it was read")
+                raise ChainReorganized(f"transaction {hash} left its block while it was read")
             if receipt is None or (hash not in present and receipt.block_number <= latest):
                 continue
             for each in transfers(receipt, self._watch.token):
@@ -254,15 +267,15 @@ class Watcher:
     def _head(self, number: int) -> Head:
         head = self._node.head(number)
         if head is None:
-            raise Moving(f"block {number} left the chain while a piece was read")
+            raise ChainReorganized(f"block {number} left the chain while a piece was read")
         return head
 
     def _replace(self, tx: Connection, piece: _Piece) -> None:
-        """Apply a range to rows and cursor. Raises `Overtaken` if the cursor changed since it was read."""
+        """Apply a range to rows and cursor. Raises `ConcurrentUpdate` if the cursor changed since it was read."""
         places = select(cursors).where(self._mine).order_by(cursors.c.block_number.desc())
         newest = tx.execute(places.with_for_update()).first()
         if newest is None or (newest.block_number, newest.block_hash) != piece.cursor:
-            raise Overtaken("another watcher moved the cursor")
+            raise ConcurrentUpdate("another watcher moved the cursor")
         found = {(each.log.transaction_hash, each.position) for each in piece.found}
         for row in sorted(piece.known, key=lambda row: row.order_id or ""):
             if (row.transaction_hash, row.position) not in found:
@@ -270,7 +283,7 @@ class Watcher:
         before = {(row.transaction_hash, row.position): row for row in piece.known}
         for each in sorted(piece.found, key=lambda each: (each.log.block_number, each.log.log_index)):
             step = grade(self._watch.policy, each.log.block_number, piece.newest)
-            seen = Seen(self._watch.chain_id, each, step)
+            seen = ObservedTransfer(self._watch.chain_id, each, step)
             noted = before.get((each.log.transaction_hash, each.position))
             # An unchanged row needs no write; a process that changed it in between has newer data.
             if noted is None or any(getattr(noted, name) != value for name, value in seen.values().items()):

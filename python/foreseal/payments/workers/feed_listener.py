@@ -12,7 +12,7 @@ log = logging.getLogger(__name__)
 _PAUSE = 5.0
 
 
-class Waking:
+class FeedListener:
     """Follower of a node's feed in a thread. Without a feed, only the poll interval wakes the worker."""
 
     def __init__(self, url: str, wake: Callable[[], None]) -> None:

@@ -16,7 +16,7 @@ class _Item:
     place: Hashable = None
 
 
-class Agenda:
+class Scheduler:
     """Schedule of polls. Times are seconds of any clock. For use by one thread."""
 
     def __init__(self, grace: float = GRACE) -> None:

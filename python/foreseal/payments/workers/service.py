@@ -18,9 +18,9 @@ from foreseal.payments.api.tables import Delivery, deliveries
 from foreseal.payments.api.webhooks import Outbox
 from foreseal.payments.chain import ChainError
 from foreseal.payments.repeating import Repeating
-from foreseal.payments.workers.feed_listener import Waking
+from foreseal.payments.workers.feed_listener import FeedListener
 from foreseal.payments.workers.processes import Processes
-from foreseal.payments.workers.webhook_dispatcher import Telling
+from foreseal.payments.workers.webhook_dispatcher import WebhookDispatcher
 from foreseal.payments.workers.worker import Worker
 
 # Threads that advance orders, refunds and payouts.
@@ -43,11 +43,11 @@ class Service:
         self._backend = backend
         self._processes = Processes(backend.database, name, lease)
         self._pool = ThreadPoolExecutor(_THREADS, "advance")
-        self._telling = Telling(Outbox(backend.database, backend.clock, lease), found)
+        self._telling = WebhookDispatcher(Outbox(backend.database, backend.clock, lease), found)
         self._worker = Worker(backend, self._processes, self._pool, self._telling.wake)
         self._repeating = Repeating("worker", self._worker.turn, configuration.node.poll_ms / 1000)
         websocket = configuration.node.websocket
-        self._waking = None if websocket is None else Waking(websocket, self._repeating.wake)
+        self._waking = None if websocket is None else FeedListener(websocket, self._repeating.wake)
         requests = Requests(backend.database, backend.clock, name, lease)
         self.app: Starlette = application(backend, requests, self.health, self._telling.wake)
 

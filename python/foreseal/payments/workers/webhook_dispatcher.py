@@ -34,7 +34,7 @@ Post = Callable[[str, bytes, Mapping[str, str]], int]
 """Function that posts a body to a URL and returns the status. Raises `httpx.HTTPError`."""
 
 
-class Telling:
+class WebhookDispatcher:
     """Dispatcher of webhooks to all targets."""
 
     def __init__(self, outbox: Outbox, secrets: Mapping[str, str], post: Post | None = None) -> None:

@@ -24,13 +24,13 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from foreseal.payments.api.backend import Backend
 from foreseal.payments.chain import ChainError, FinalityBroken, Moment, Node, Wish
-from foreseal.payments.ledger import LedgerError, OrderState, Overtaken
+from foreseal.payments.ledger import ConcurrentUpdate, LedgerError, OrderState
 from foreseal.payments.ledger.tables import attempts, orders, transactions
-from foreseal.payments.orders.reconciler import NotExpired, Progress
+from foreseal.payments.orders.reconciler import NotExpired, OrderReconciler
 from foreseal.payments.sending import Sender, SendingError
 from foreseal.payments.transfers.watcher import Watcher
 from foreseal.payments.workers.processes import Processes, Share
-from foreseal.payments.workers.scheduler import Agenda
+from foreseal.payments.workers.scheduler import Scheduler
 
 log = logging.getLogger(__name__)
 
@@ -74,7 +74,7 @@ class Worker:
         self._processes = processes
         self._pool = pool
         self._changed = changed
-        self._agenda = Agenda()
+        self._agenda = Scheduler()
         self._watcher = Watcher(backend.ledger, backend.node, backend.watch, self._read, backend.ahead)
         self._busy: set[tuple[str, str]] = set()
         self._looked: list[tuple[tuple[str, str], Any]] = []
@@ -113,7 +113,7 @@ class Worker:
         self._watched = now
         try:
             self._watcher.poll()
-        except Overtaken:
+        except ConcurrentUpdate:
             log.debug("another process watches")
 
     def _read(self, read: int, latest: int) -> None:
@@ -180,9 +180,9 @@ class Worker:
             pass
         except _EXPECTED as error:
             told = f"{type(error).__name__}: {error}"[:300]
-            log.info("one does not go on", extra={"kind": kind, "subject": id, "error": told})
+            log.info("failed to advance", extra={"kind": kind, "subject": id, "error": told})
         except Exception:  # a defect with this subject must not stop the others
-            log.exception("one fails", extra={"kind": kind, "subject": id})
+            log.exception("failed to advance", extra={"kind": kind, "subject": id})
         finally:
             with self._lock:
                 self._busy.discard(subject)
@@ -191,10 +191,10 @@ class Worker:
     def _step(self, kind: str, id: str, sender: Sender) -> tuple[str, str]:
         ledger, merchant = self._backend.ledger, self._backend.merchant
         if kind == "expiry":
-            Progress(ledger, sender, merchant).expire(id)
+            OrderReconciler(ledger, sender, merchant).expire(id)
             return ("", "")
         if kind == "orders":
-            row = Progress(ledger, sender, merchant).advance(id)
+            row = OrderReconciler(ledger, sender, merchant).advance(id)
         else:
             kept = self._backend.refunds if kind == "refunds" else self._backend.payouts
             row = type(kept)(ledger, sender, merchant).advance(id)

@@ -13,7 +13,7 @@ from x402.mechanisms.evm.batch_settlement.server.storage import Channel, Channel
 from x402.mechanisms.evm.batch_settlement.types import ChannelConfig
 from x402.schemas import PaymentPayload, PaymentRequirements
 
-from foreseal.payments.ledger import Database, Overtaken
+from foreseal.payments.ledger import ConcurrentUpdate, Database
 from foreseal.payments.x402.tables import channels
 
 # The first two updates of a channel may find no row to lock; one of them retries.
@@ -44,14 +44,14 @@ class Channels:
     ) -> ChannelUpdateResult:
         """Apply `update` to a channel. Returning the same object changes nothing; returning None deletes the channel.
 
-        Raises `Overtaken` if other processes repeatedly inserted it first.
+        Raises `ConcurrentUpdate` if other processes repeatedly inserted it first.
         """
         for _ in range(_ATTEMPTS):
             try:
                 return self._update(channel_id.lower(), update)
             except IntegrityError:  # another process inserted the channel in between
                 continue
-        raise Overtaken(f"channel {channel_id} was made by somebody else just now")
+        raise ConcurrentUpdate(f"channel {channel_id} was made by somebody else just now")
 
     def _update(self, id: str, change: Callable[[Channel | None], Channel | None]) -> ChannelUpdateResult:
         with self._database.transaction() as tx:

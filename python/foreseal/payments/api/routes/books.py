@@ -17,7 +17,15 @@ from foreseal.payments.api.route import Call, Lines, Reply, Route
 from foreseal.payments.api.tables import Role, resolutions
 from foreseal.payments.chain.policy import HIGHEST
 from foreseal.payments.ledger import DisbursementState, Duplicate, Finality, Trigger, Unknown
-from foreseal.payments.ledger.tables import Reason, payout_legs, payouts, refunds, suspense, timeline, transfers
+from foreseal.payments.ledger.tables import (
+    Reason,
+    payout_legs,
+    payouts,
+    refunds,
+    timeline,
+    transfers,
+    unmatched_transfers,
+)
 from foreseal.payments.transfers.conservation import balance
 
 HEADS = (
@@ -38,8 +46,9 @@ HEADS = (
 _ROWS = 500
 # Timeline triggers whose details contain the log position of a transfer.
 _LANDED = (Trigger.LANDED, Trigger.CONFIRM, Trigger.DEMOTE, Trigger.FINALIZE)
-_SAME = and_(*(suspense.c[name] == transfers.c[name] for name in ("chain_id", "transaction_hash", "position")))
-_NAMES = (suspense.c.reason, suspense.c.order_id.label("intended_order"))
+_KEY = ("chain_id", "transaction_hash", "position")
+_SAME = and_(*(unmatched_transfers.c[name] == transfers.c[name] for name in _KEY))
+_NAMES = (unmatched_transfers.c.reason, unmatched_transfers.c.order_id.label("intended_order"))
 _PARTS = (
     Field("transaction", WORD, "Hash of the transaction.", required=True),
     Field(
@@ -49,14 +58,14 @@ _PARTS = (
 
 
 def _suspended(*conditions: Any) -> Select[Any]:
-    return select(transfers, *_NAMES).join(suspense, _SAME).where(*conditions)
+    return select(transfers, *_NAMES).join(unmatched_transfers, _SAME).where(*conditions)
 
 
 def _suspense(call: Call) -> Reply:
     asked = call.query
     limit, wanted = limited(asked), []
     if asked["reason"] is not None:
-        wanted.append(suspense.c.reason == Reason(asked["reason"]))
+        wanted.append(unmatched_transfers.c.reason == Reason(asked["reason"]))
     if asked["resolved"] is not None:
         done = select(resolutions.c.position).where(
             *(resolutions.c[name] == transfers.c[name] for name in ("chain_id", "transaction_hash", "position"))
@@ -129,7 +138,7 @@ def _lines(call: Call) -> Iterator[str]:
 
 def _rows(tx: Connection) -> Iterator[dict[str, Any]]:
     """Yield captured and unmatched transfers in chain order, then completed refunds and payouts."""
-    everything = select(transfers, *_NAMES).outerjoin(suspense, _SAME)
+    everything = select(transfers, *_NAMES).outerjoin(unmatched_transfers, _SAME)
     for row in tx.execute(everything.order_by(transfers.c.block_number, transfers.c.log_index)):
         yield {
             "kind": "captured" if row.order_id is not None else "unmatched",

@@ -89,7 +89,7 @@ class Purchases:
     def present(self, id: str, signed: Payment) -> None:
         """Store the signed payment before it is sent.
 
-        Raises `NotAllowed` or `Overtaken` if the purchase was returned in the meantime.
+        Raises `NotAllowed` or `ConcurrentUpdate` if the purchase was returned in the meantime.
         """
         values = {"contract": signed.key.contract, "nonce": signed.key.nonce, "valid_before": signed.deadline}
         with self.ledger.database.transaction() as tx:
@@ -106,7 +106,7 @@ class Purchases:
         """Apply an outcome. Return True if it changed the purchase.
 
         An outcome from the chain is final; one from the seller can only be changed by the chain. Raises ValueError if
-        it exceeds the signed amount, `Overtaken` if another outcome came first: read again.
+        it exceeds the signed amount, `ConcurrentUpdate` if another outcome came first: read again.
         """
         with self.ledger.database.transaction() as tx:
             row = read(tx, purchases, id)

@@ -17,7 +17,7 @@ from sqlalchemy import Row, select
 
 from foreseal.payments.chain import ChainError, Node
 from foreseal.payments.chain.token import transfers
-from foreseal.payments.ledger import Database, Overtaken, PurchaseState, Trigger
+from foreseal.payments.ledger import ConcurrentUpdate, Database, PurchaseState, Trigger
 from foreseal.payments.x402.buyer.answers import read_status
 from foreseal.payments.x402.buyer.policy import Asset
 from foreseal.payments.x402.buyer.purchases import Outcome, Purchases
@@ -72,7 +72,7 @@ class Reconciliation:
                 outcome, reserved = self._outcome(row), row.state is PurchaseState.RESERVED
                 if outcome is not None and self._purchases.conclude(row.id, outcome, unless_presented=reserved):
                     found.concluded += 1
-            except Overtaken:  # its buyer recorded an outcome first
+            except ConcurrentUpdate:  # its buyer recorded an outcome first
                 outcome = None
             except (ChainError, httpx.HTTPError) as error:
                 found.errors[row.id] = str(error)

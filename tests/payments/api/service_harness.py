@@ -25,7 +25,7 @@ from foreseal.payments.configuration import read
 from foreseal.payments.ledger.tables import orders
 from foreseal.payments.typed_data import Cancellation, ReceiveAuthorization
 from foreseal.payments.workers.processes import Processes
-from foreseal.payments.workers.webhook_dispatcher import Telling
+from foreseal.payments.workers.webhook_dispatcher import WebhookDispatcher
 from foreseal.payments.workers.worker import Worker
 from payments.fake.blocks import FakeChain
 from payments.fake.contracts import NAME, PAYOUTS, TOKEN, VERSION
@@ -84,14 +84,14 @@ class Batches:
 class Process:
     """One process of the service on a database and a chain that others may share."""
 
-    def __init__(self, till: "Till", name: str) -> None:
+    def __init__(self, till: "ServiceHarness", name: str) -> None:
         self.crashes = Crashes()
         config = read(till.file)
         environment = {"SHOP_KEY": "0x" + bytes(SHOP.key).hex()}
         self.backend = Backend.open(config, environment, till.clock, till.batches, self.crashes)
         self.processes = Processes(self.backend.database, name, LEASE)
         self.outbox = Outbox(self.backend.database, till.clock, LEASE)
-        self.telling = Telling(self.outbox, {}, till.post)
+        self.telling = WebhookDispatcher(self.outbox, {}, till.post)
         self.worker = Worker(self.backend, self.processes, AtOnce(), lambda: None)
         self.requests = Requests(self.backend.database, till.clock, name, LEASE)
         self.app = application(self.backend, self.requests, lambda: till.health, lambda: None)
@@ -111,7 +111,7 @@ class Process:
         self.backend.close()
 
 
-class Till:
+class ServiceHarness:
     """The service; `restart` is a new process."""
 
     def __init__(self, url: str, folder: Path, more: str = "", finality: int = 40) -> None:
