@@ -68,7 +68,7 @@ impl TestChain {
     /// Creates a development chain that never starts, with the methods of the admin listener. Methods can
     /// only parse their parameters.
     pub fn unstarted() -> Self {
-        let chain = Self::make(Some(Development { snapshots: 10, mined: 2 }));
+        let chain = Self::make(Some(Development { snapshots: 10, mined: 2, ..Development::default() }));
         let keys = Wallet::some(WALLETS);
         let key = |wallet: &Wallet| Key { address: wallet.address, secret: wallet.secret() };
         Self { api: chain.api.with_keys(keys.iter().map(key).collect()).for_admin(), ..chain }

@@ -46,9 +46,9 @@ def test_commands_and_options_are_completed(shell: str) -> None:
 def test_bash_completes_with_the_script() -> None:
     lines = [
         script("bash"),
-        f"PATH={FORESEAL.parent}:$PATH COMP_WORDS=(foreseal dev --mnem) COMP_CWORD=2",
+        f"PATH={FORESEAL.parent}:$PATH COMP_WORDS=(foreseal dev --autom) COMP_CWORD=2",
         "_foreseal_completion foreseal",
         'echo "${COMPREPLY[@]}"',
     ]
     done = subprocess.run(["bash"], input="\n".join(lines), capture_output=True, text=True, check=True, timeout=60)
-    assert done.stdout.split() == ["--mnemonic"]
+    assert done.stdout.split() == ["--automine"]

@@ -1,7 +1,7 @@
 """ethers 6, unmodified: ethers.test.mjs has the tests, ethers.streams.test.mjs those of WebSockets."""
 
 from clients.javascript import passed_tests
-from live import DEV_ACCOUNTS, LiveNode
+from live import DEV_ACCOUNTS, LiveNode, live_node
 from live.accounts import key_of
 
 TESTS = {
@@ -21,6 +21,13 @@ STREAMS = {
     "after the end of a subscription nothing comes",
 }
 
+AUTOMINE = {
+    "the balance at latest shows a transfer after wait",
+    "the nonce at latest follows each receipt",
+    "a deployed contract has code at latest",
+    "transactions sent together are all in latest after their receipts",
+}
+
 
 def test_ethers(node: LiveNode) -> None:
     assert passed_tests("ethers.test.mjs", node.url, key_of(DEV_ACCOUNTS[0])) == TESTS
@@ -28,3 +35,8 @@ def test_ethers(node: LiveNode) -> None:
 
 def test_ethers_over_a_websocket(node: LiveNode) -> None:
     assert passed_tests("ethers.streams.test.mjs", node.url, key_of(DEV_ACCOUNTS[0])) == STREAMS
+
+
+def test_ethers_with_automine() -> None:
+    with live_node("--automine") as node:
+        assert passed_tests("ethers.automine.test.mjs", node.url, key_of(DEV_ACCOUNTS[0])) == AUTOMINE

@@ -22,6 +22,13 @@ STREAMS = {
     "nothing that follows the answer of a subscription is lost while steps are made",
 }
 
+AUTOMINE = {
+    "the balance at latest shows a transfer after its receipt",
+    "the nonce at latest follows each receipt",
+    "a deployed contract has code at latest",
+    "automine is switched off and on by the test client",
+}
+
 
 def test_viem(node: LiveNode) -> None:
     assert passed_tests("viem.test.mjs", node.url, key_of(DEV_ACCOUNTS[0])) == TESTS
@@ -30,3 +37,8 @@ def test_viem(node: LiveNode) -> None:
 def test_viem_over_a_websocket() -> None:
     with live_node("--step", "10ms") as quick:
         assert passed_tests("viem.streams.test.mjs", quick.url, key_of(DEV_ACCOUNTS[0])) == STREAMS
+
+
+def test_viem_with_automine() -> None:
+    with live_node("--automine") as node:
+        assert passed_tests("viem.automine.test.mjs", node.url, key_of(DEV_ACCOUNTS[0])) == AUTOMINE

@@ -52,7 +52,7 @@ DIFFERENCES = {
     "test_gas_price_from_strategy_bypassed_for_dynamic_fee_txn": SIGNER,
 }
 
-# Tests whose outcome depends on the time of the next step.
+# Tests whose outcome depends on the time of the next step, without automine.
 RACES = {
     "test_eth_call_old_contract_state": SEALED,
     "test_sign_authorization_send_raw_and_send_set_code_transactions": SEALED,
@@ -68,10 +68,23 @@ RACES = {
     "test_eth_replace_transaction_underpriced": PRECONFIRMED,
 }
 
+MINED = "a transaction is mined when the sending call returns, so it is neither unmined nor replaceable"
+
+# Tests that fail under automine in addition, with the reason.
+AUTOMINE_DIFFERENCES: dict[str, str] = {name: MINED for name, reason in RACES.items() if reason == PRECONFIRMED}
+
+
+@pytest.fixture(scope="module", params=["interval", "automine"])
+def mining(request: pytest.FixtureRequest) -> str:
+    """Return each of the mining modes."""
+    mode: str = request.param
+    return mode
+
 
 @pytest.fixture(scope="module")
-def node() -> Iterator[LiveNode]:
-    with live_node("--block-time", "1s", "--chain-id", str(CHAIN_ID)) as node:
+def node(mining: str) -> Iterator[LiveNode]:
+    mode = ["--automine"] if mining == "automine" else ["--block-time", "1s"]
+    with live_node(*mode, "--chain-id", str(CHAIN_ID)) as node:
         yield node
 
 
@@ -85,6 +98,8 @@ def w3(node: LiveNode) -> Web3:
     w3.middleware_onion.inject(SignAndSendRawMiddlewareBuilder.build(ACCOUNT), layer=0)
     w3.eth.default_account = ACCOUNT.address
     # The first block is empty. Some tests query the first blocks of a chain that has run for a while.
+    if node.rpc("anvil_getAutomine"):
+        node.rpc("anvil_mine", "0x1")
     wait_for_block(node.rpc, 1)
     sealed(w3, node, w3.eth.send_transaction({"to": ACCOUNT.address}))
     node.rpc("anvil_mine", "0xa")
@@ -112,9 +127,10 @@ def no_delegation_stays(node: LiveNode) -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def known_difference(request: pytest.FixtureRequest) -> None:
+def known_difference(request: pytest.FixtureRequest, mining: str) -> None:
     name = request.node.originalname
-    for reasons, strict in ((DIFFERENCES, True), (RACES, False)):
+    of_mode = (AUTOMINE_DIFFERENCES, True) if mining == "automine" else (RACES, False)
+    for reasons, strict in ((DIFFERENCES, True), of_mode):
         if name in reasons:
             request.applymarker(pytest.mark.xfail(reason=reasons[name], strict=strict))
 

@@ -16,18 +16,18 @@ _CURL = """curl -s {url} -H 'Content-Type: application/json' \\
   -d '{{"jsonrpc":"2.0","id":1,"method":"eth_getBlockByNumber","params":["pending",false]}}'"""
 
 _REACHABLE = """
-  [bold red]Warning: {host} is no loopback address.[/] Whoever reaches it may use the keys above, spend from
-  any account, and change the chain, its balances and its clock. Requests need a loopback Host name, or one of
-  --allowed-host: that keeps out web pages and nobody else."""
+  [bold red]Warning: {host} is not a loopback address.[/] Any client that reaches it can use the keys above, spend
+  from any account, and change the chain, its balances and its clock. The check of the Host name (--allowed-host)
+  rejects web pages only."""
 
 
 class Banner:
     """URL, chain, accounts and an example call. Raises ValueError for an invalid mnemonic."""
 
-    def __init__(self, settings: Settings, *, kept: bool) -> None:
-        """`kept` means that the data folder persists after exit."""
+    def __init__(self, settings: Settings, *, persistent: bool) -> None:
+        """`persistent` means that the data folder persists after exit."""
         self._settings = settings
-        self._kept = kept
+        self._persistent = persistent
         dev = settings.dev
         self._accounts = derive_accounts(dev.mnemonic, dev.accounts) if dev else []
         self.people: Development | None = None
@@ -43,25 +43,30 @@ class Banner:
         console = Console(highlight=False, soft_wrap=True)
         settings, dev = self._settings, self._settings.dev
         step, block_time = format_duration(settings.step), format_duration(settings.block_time)
-        folder = str(settings.datadir) if self._kept else "a temporary folder, removed at exit (--datadir keeps one)"
+        blocks = f"sealed every {block_time}, a pre-confirmed step every {step}"
+        if settings.automine:
+            blocks = "one for each transaction, sealed at once (automine)"
+        folder = "a temporary folder, deleted at exit (--datadir retains one)"
+        if self._persistent:
+            folder = str(settings.datadir)
         console.print("\n[bold]Foreseal[/] development chain\n")
         console.print(f"  URL       [bold green]{url}[/]")
         console.print(f"  Transport {settings.listen.transport}")
         console.print(f"  Chain id  {dev.chain_id if dev else f'that of {settings.genesis}'}")
-        console.print(f"  Blocks    sealed every {block_time}, a pre-confirmed step every {step}")
+        console.print(f"  Blocks    {blocks}")
         console.print(f"  Data      {folder}")
         if dev and self._accounts:
             console.print(f"\n  Accounts, {dev.balance:,} ether each, from: [italic]{dev.mnemonic}[/]")
             for index, (address, key) in enumerate(self._accounts):
                 console.print(f"  {index:>4}  {address}  [dim]{key}[/]{self._role(address)}")
             console.print(
-                "  [bold yellow]Everybody knows these keys: whatever is sent to them on a real chain is lost.[/]"
+                "  [bold yellow]These keys are public: funds sent to them on a real chain are lost.[/]"
             )
         if self.people is not None:
             self._show_payments(console, url)
         if not is_loopback(settings.listen.host):
             console.print(_REACHABLE.format(host=settings.listen.host))
-        console.print("\n  Look at the block that is being built:\n")
+        console.print("\n  Read the block that is being built:\n")
         console.print(_CURL.format(url=url), markup=False)
         console.print("\n  Ctrl-C stops.\n")
 

@@ -20,6 +20,7 @@ from foreseal.server.settings import DevChain, Settings
     cls=GroupedCommand,
     of="dev",
     examples=(
+        ("seal each transaction at once, for tests", "foreseal dev --automine"),
         ("any free port, steps of 100 ms", "foreseal dev --port 0 --step 100ms"),
         ("retain the chain in a folder", "foreseal dev --datadir ./chain"),
         ("deploy the payment contracts", "foreseal dev --payments"),
@@ -33,14 +34,14 @@ def dev_command(config: Path | None, **options: Any) -> None:
     """
     values = gathered("dev", config, options)
     with contextlib.ExitStack() as stack:
-        kept = values.values["node.datadir"].value is not None
+        persistent = values.values["node.datadir"].value is not None
         folder = None
-        if not kept:
+        if not persistent:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="foreseal-")))
         settings = settings_of(values, folder)
         # The keys are derived before the chain starts, so that an invalid mnemonic is a usage error.
         try:
-            banner = Banner(settings, kept=kept)
+            banner = Banner(settings, persistent=persistent)
         except ValueError as error:
             raise click.UsageError(f"{values.values['dev.mnemonic'].where()}: {error}") from None
         if settings.dev and settings.dev.payments:

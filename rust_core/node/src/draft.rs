@@ -86,11 +86,17 @@ impl Draft {
     ) -> Result<Vec<(B256, Rejected)>, BuildError> {
         let stepped = self.open_block().include(transactions, self.chain.hashes())?;
         if let Some((block, step)) = stepped.step {
-            let step = self.stamped(step);
-            self.records.push(Record::Step(step.clone()));
-            self.chain.stepped(block, Recorded { step, change: None });
+            self.add(block, step);
         }
         Ok(stepped.rejected)
+    }
+
+    /// Adds an executed step of transactions. Returns it with its time and signature.
+    pub fn add(&mut self, block: OpenBlock, step: Flashblock) -> Arc<Flashblock> {
+        let step = self.stamped(step);
+        self.records.push(Record::Step(step.clone()));
+        self.chain.stepped(block, Recorded { step: step.clone(), change: None });
+        step
     }
 
     /// Adds a step with an override by a development method. Returns its diff; `None` if it changes nothing.

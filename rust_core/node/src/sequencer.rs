@@ -12,11 +12,11 @@
 use std::{sync::Arc, time::Duration};
 
 use alloy_primitives::B256;
-use foreseal_builder::{BuildError, Opening};
+use foreseal_builder::{BuildError, OpenBlock, Opening};
 use foreseal_evm::Rejected;
 use foreseal_journal::{Journal, JournalError, Record, Whole};
 use foreseal_pool::{DropReason, PoolSnapshot};
-use foreseal_primitives::mutant;
+use foreseal_primitives::{Flashblock, mutant};
 use foreseal_state::StateError;
 
 use crate::{
@@ -85,7 +85,10 @@ impl Sequencer {
         makes: Makes,
     ) -> Result<Self, ProductionError> {
         let Started { chain, journal, link } = started;
-        let mining = Mining::Interval { seconds: settings.production.block_time };
+        let automine = settings.development.is_some_and(|development| development.automine);
+        let timed = Mining::Interval { seconds: settings.production.block_time };
+        let mining = if automine { Mining::Automatic } else { timed };
+        shared.set_automine(automine);
         let snapshots = Snapshots::default();
         let (slot, fixed, halted) = (None, None, None);
         let mut sequencer = Self {
@@ -189,12 +192,13 @@ impl Sequencer {
         if self.mining.is_timed() && slot.ended(now) {
             self.seal(now.shifted(self.chain.clock_offset()))?;
         }
-        if !self.mining.is_timed() && self.shared.pool.counts().pooled > 0 {
-            self.catch_up().map_err(ControlError::into_production)?;
-        }
-        let stepped = self.step(keep_going)?;
-        if stepped && self.mining == Mining::Automatic {
-            self.seal(now.shifted(self.chain.clock_offset()))?;
+        match self.mining {
+            Mining::Automatic => self.seal_executable(keep_going).map_err(ControlError::into_production)?,
+            Mining::Manual if self.shared.pool.counts().pooled > 0 => {
+                self.catch_up().map_err(ControlError::into_production)?;
+                self.step(keep_going)?;
+            }
+            Mining::Manual | Mining::Interval { .. } => drop(self.step(keep_going)?),
         }
         self.shared.tick(now.monotonic);
         Ok(())
@@ -203,7 +207,12 @@ impl Sequencer {
     /// Seals the block being built and opens the next, with one append and one swap of views. `now` is on the
     /// chain's clock.
     fn seal(&mut self, now: Now) -> Result<(), ProductionError> {
-        let mut draft = self.draft();
+        let draft = self.draft();
+        self.seal_draft(draft, now)
+    }
+
+    /// Seals the block being built in `draft` like [`Self::seal`].
+    pub(crate) fn seal_draft(&mut self, mut draft: Draft, now: Now) -> Result<(), ProductionError> {
         draft.seal()?;
         self.shared.reached(Point::BetweenSealAndOpen);
         let slot = self.next_slot(&draft.chain, now);
@@ -332,8 +341,12 @@ impl Sequencer {
         self.link.drain()
     }
 
-    /// Executes the pool's best transactions as one step. Returns `true` if a step was made.
-    pub(crate) fn step(&mut self, keep_going: &mut dyn FnMut() -> bool) -> Result<bool, ProductionError> {
+    /// Executes the pool's best transactions on the block being built, and drops those that no block can hold.
+    /// Returns the block with their step; `None` if there is none to execute.
+    pub(crate) fn execute(
+        &self,
+        keep_going: &mut dyn FnMut() -> bool,
+    ) -> Result<Option<(OpenBlock, Flashblock)>, ProductionError> {
         let open = self.chain.open_block().expect("a node that produces always has an open block");
         let (base_fee, blob_fee) = self.chain.spec().fees_of(open.header());
         let (clock, figures) = (self.shared.clock.clone(), self.shared.figures.clone());
@@ -345,10 +358,19 @@ impl Sequencer {
         for (hash, reason) in stepped.rejected {
             self.judge(&hash, &reason);
         }
-        let Some((block, flashblock)) = stepped.step else { return Ok(false) };
-        figures.part(StepPart::Select).add(taken + stepped.times.select);
-        figures.part(StepPart::Execute).add(stepped.times.execute);
-        figures.part(StepPart::Roots).add(stepped.times.roots);
+        if stepped.step.is_some() {
+            figures.part(StepPart::Select).add(taken + stepped.times.select);
+            figures.part(StepPart::Execute).add(stepped.times.execute);
+            figures.part(StepPart::Roots).add(stepped.times.roots);
+        }
+        Ok(stepped.step)
+    }
+
+    /// Executes the pool's best transactions as one step. Returns `true` if a step was made.
+    pub(crate) fn step(&mut self, keep_going: &mut dyn FnMut() -> bool) -> Result<bool, ProductionError> {
+        let (clock, figures) = (self.shared.clock.clone(), self.shared.figures.clone());
+        let mut laps = Laps::begin(&*clock);
+        let Some((block, flashblock)) = self.execute(keep_going)? else { return Ok(false) };
         let step = self.stamp().put(flashblock);
         let recorded = Recorded { step: step.clone(), change: None };
         if mutant!("unpool-before-publish") {

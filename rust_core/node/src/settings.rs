@@ -89,9 +89,11 @@ impl Production {
     }
 }
 
-/// Limits of the development methods.
+/// Mining mode at start, and limits of the development methods.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Development {
+    /// Seals each submission at once: [`Mining::Automatic`](crate::Mining::Automatic) from the start.
+    pub automine: bool,
     /// Maximum number of snapshots.
     pub snapshots: u64,
     /// Maximum number of blocks mined by one request.
@@ -100,7 +102,7 @@ pub struct Development {
 
 impl Default for Development {
     fn default() -> Self {
-        Self { snapshots: 10_000, mined: 100_000 }
+        Self { automine: false, snapshots: 10_000, mined: 100_000 }
     }
 }
 

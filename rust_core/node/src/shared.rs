@@ -93,6 +93,8 @@ pub(crate) struct Shared {
     /// Counter of events that waiting readers re-check on: a new view, the end of production, damage, answers
     /// from the sequencer.
     pub(crate) changes: Changes,
+    /// `true` while each submission is sealed at once.
+    automine: AtomicBool,
     stopping: AtomicBool,
     stop_lock: Mutex<()>,
     stop_wake: Condvar,
@@ -118,6 +120,7 @@ impl Shared {
             desk: Desk::default(),
             phase: Mutex::new((Phase::Replaying { records: 0 }, PoolStart::New)),
             changes: Changes::default(),
+            automine: AtomicBool::new(false),
             stopping: AtomicBool::new(false),
             stop_lock: Mutex::new(()),
             stop_wake: Condvar::new(),
@@ -347,6 +350,15 @@ impl Shared {
         if !self.stopping() {
             self.stop_wake.wait_for(&mut guard, wait);
         }
+    }
+
+    /// Returns `true` while each submission is sealed at once.
+    pub(crate) fn is_automine(&self) -> bool {
+        self.automine.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn set_automine(&self, automine: bool) {
+        self.automine.store(automine, Ordering::SeqCst);
     }
 }
 

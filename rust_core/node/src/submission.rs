@@ -50,7 +50,19 @@ impl Node {
         }
         let submission = self.check(|rules| impersonated_submission(transaction, rules))?;
         let hash = submission.hash();
-        self.shared.admit(submission, false).map(|_| hash)
+        self.admit(submission, false).map(|_| hash)
+    }
+
+    /// Adds a submission to the pool. Under automine, its block is sealed when this returns.
+    fn admit(&self, submission: Submission, runnable: bool) -> Result<Admission, SubmitError> {
+        let admission = self.shared.admit(submission, runnable)?;
+        if self.shared.is_automine()
+            && let Err(error) = self.control(|writer| writer.seal_executable(&mut || true))
+        {
+            // The transaction is in the pool; a failure of the writer is reported by health checks.
+            tracing::warn!(%error, "failed to seal a submission");
+        }
+        Ok(admission)
     }
 
     fn check(
@@ -76,7 +88,7 @@ impl Node {
     /// applies the resulting pool change before it delivers the answer.
     pub fn send(&self, submission: Submission, runnable: bool) -> Result<Sent, SubmitError> {
         match &self.part {
-            Part::Writer(_) => self.shared.admit(submission, runnable).map(Sent::Done),
+            Part::Writer(_) => self.admit(submission, runnable).map(Sent::Done),
             Part::Follower(following) => following.send(&submission, runnable).map(Sent::Underway),
         }
     }

@@ -245,22 +245,34 @@ fn blocks_end_as_the_mining_says() {
     }
     assert_eq!((bench.view().latest().number(), bench.view().pending_index()), (0, 1));
     assert_eq!(bench.producer.due(), None);
-    set(&bench, Mining::Automatic);
-    bench.tick();
-    assert_eq!(bench.view().latest().number(), 0, "nothing new to seal");
     bench.node.submit(&transfer(1)).unwrap();
+    set(&bench, Mining::Automatic);
+    assert_eq!(bench.view().latest().number(), 2, "the block being built and the pool are sealed");
+    assert_eq!((bench.view().pending_index(), bench.node.pool().counts().pooled), (0, 0));
     bench.tick();
-    assert_eq!(bench.view().latest().number(), 1);
+    assert_eq!(bench.view().latest().number(), 2, "no empty block");
     bench.node.control(|writer| writer.write(&balance(1))).unwrap();
-    assert_eq!(bench.view().latest().number(), 2);
+    assert_eq!(bench.view().latest().number(), 3);
     bench.clock.advance(Duration::from_mins(1));
     bench.node.submit(&transfer(2)).unwrap();
-    bench.tick();
     let late = bench.view().latest().clone();
-    assert_eq!((late.number(), late.block.header.timestamp), (3, 1_000_068), "an empty block does not age");
+    assert_eq!((late.number(), late.block.header.timestamp), (4, 1_000_069), "an empty block does not age");
     set(&bench, Mining::Interval { seconds: 1 });
     (0..5).for_each(|_| bench.tick());
-    assert_eq!(bench.view().latest().number(), 4);
+    assert_eq!(bench.view().latest().number(), 5);
+}
+
+#[test]
+fn automine_from_the_start_seals_each_submission() {
+    let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(1));
+    let development = Some(Development { automine: true, ..Development::default() });
+    let settings = Settings { development, ..settings(datadir.path(), &wallets) };
+    let bench = Bench::open(settings, Arc::default(), Arc::new(RealDisk)).unwrap();
+    assert_eq!(bench.producer.due(), None);
+    let hash = bench.node.submit(&wallets[0].transfer(0, SOMEBODY, 7, Fees::default())).unwrap();
+    let view = bench.view();
+    assert_eq!(view.transaction(&hash).unwrap().unwrap().0.number(), 1);
+    assert_eq!((view.latest().number(), view.pending_index()), (1, 0));
 }
 
 #[test]

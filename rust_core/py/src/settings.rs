@@ -50,6 +50,7 @@ pub enum SettingsError {
 /// All settings that Python may set. Absent members have their defaults.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a setting of its own")]
 pub struct PySettings {
     datadir: PathBuf,
     #[serde(default)]
@@ -75,6 +76,9 @@ pub struct PySettings {
     /// Enables test helpers that change the chain.
     #[serde(default)]
     development: bool,
+    /// Seals each submission at once; requires `development`.
+    #[serde(default)]
+    automine: bool,
     #[serde(default)]
     store: PyStore,
     #[serde(default)]
@@ -236,7 +240,9 @@ impl PySettings {
             sequencer_key: self.sequencer_key.clone(),
             new_sequencer_key: self.new_sequencer_key,
             store: self.store(),
-            development: self.development.then(Development::default),
+            development: self
+                .development
+                .then(|| Development { automine: self.automine, ..Development::default() }),
             finality: self.finality(),
             role: self.role(),
             ..Settings::new(self.datadir.clone())

@@ -122,6 +122,7 @@ def test_every_variable_is_read() -> None:
         "sequencer_key": "/k",
         "new_sequencer_key": True,
         "development": False,
+        "automine": False,
         "queue": 3,
         "max_free_memory": 3_000_000,
         "store": {

@@ -7,7 +7,7 @@ from foreseal.server.settings.table import TABLE
 
 GROUPS = {
     "Chain": "Data directory, genesis, blocks and steps.",
-    "Development chain": "The development genesis and its funded accounts.",
+    "Development chain": "Mining, and the development genesis with its funded accounts.",
     "Network": "Listeners, accepted hosts and origins, proxies and processes.",
     "TLS": "Certificates of the public listener.",
     "Public access": "Public callers, and rates and methods of every tier. See [access.md](access.md).",
@@ -30,6 +30,7 @@ _BY_SECTION = {
     "public": "Public limits",
 }
 _BY_KEY = {
+    "node.automine": "Development chain",
     "node.dev": "Development chain",
     "server.tls_cert": "TLS",
     "server.tls_key": "TLS",
@@ -46,7 +47,9 @@ _BY_KEY = {
 _BASICS = ("node.datadir", "node.genesis", "node.block_time", "node.step", "server.host", "server.port", "log.level")
 
 ESSENTIAL: Mapping[Command, frozenset[str]] = {
-    "dev": frozenset((*_BASICS, "dev.chain_id", "dev.accounts", "dev.balance", "dev.mnemonic", "dev.payments")),
+    "dev": frozenset(
+        (*_BASICS, "node.automine", "dev.chain_id", "dev.accounts", "dev.balance", "dev.mnemonic", "dev.payments")
+    ),
     "run": frozenset(
         (
             *_BASICS,

@@ -181,9 +181,10 @@ _MOST_DIGITS = 80
 
 @dataclass(frozen=True, slots=True)
 class Duration(Kind):
-    """Milliseconds, written 200ms, 2s or 1m."""
+    """Milliseconds, written 200ms, 2s or 1m; with `seconds`, a number without unit means seconds."""
 
     least: int = 1
+    seconds: bool = False
 
     metavar = "DURATION"
 
@@ -196,7 +197,7 @@ class Duration(Kind):
         return "a whole number and its unit, such as 200ms, 2s or 1m"
 
     def parse(self, text: str) -> int:
-        return parse_duration(text)
+        return parse_duration(text + "s" if self.seconds and text.strip().isdigit() else text)
 
     def fits(self, value: Any) -> bool:
         return bool(value >= self.least)

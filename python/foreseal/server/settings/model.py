@@ -134,6 +134,8 @@ class Settings:
     """Milliseconds between blocks, whole seconds."""
     step: int = 200
     """Milliseconds between pre-confirmed steps."""
+    automine: bool = False
+    """True if a development chain seals each submission at once."""
     gas_limit: int | None = None
     """Gas limit that produced blocks move towards; None keeps that of the genesis."""
     safe_depth: int = 32
@@ -179,6 +181,8 @@ class Settings:
                 setting.check(place_in(self, setting.place))
             except ValueError as error:
                 raise SettingsError(str(error)) from None
+        if self.automine and not self.development:
+            raise SettingsError("automine needs a development chain", "node.automine")
         if self.block_time < 1000 or self.block_time % 1000:
             raise SettingsError(
                 f"block time must be a whole number of seconds, at least 1s, not {format_duration(self.block_time)}",
@@ -280,6 +284,7 @@ class Settings:
                 "sequencer_key": None if self.sequencer_key is None else str(self.sequencer_key),
                 "new_sequencer_key": self.new_sequencer_key,
                 "development": self.development,
+                "automine": self.automine,
                 "queue": self.limits.calls,
                 "max_free_memory": self.max_free_memory,
                 "store": asdict(self.store),

@@ -43,6 +43,8 @@ class Gathered:
         tree.pop("dev", None)
         if self.command == "dev":
             tree["development"] = True
+        if tree["block_time"] == 0 and tree.get("development"):
+            tree |= {"automine": True, "block_time": default_of(TABLE["node.block_time"])}
         tree["browsers"] = tree.get("development", False)
         tree["datadir"] = tree["datadir"] or datadir
         if tree["datadir"] is None:

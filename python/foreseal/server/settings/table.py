@@ -113,8 +113,22 @@ _NODE = (
         place="produce",
         commands=frozenset[Command](("run", "app")),
     ),
-    _node("block_time", Duration(0), "Time between sealed blocks, whole seconds."),
+    _node(
+        "block_time",
+        Duration(0, seconds=True),
+        "Time between sealed blocks: whole seconds, with or without unit.",
+        more="`0` on a development chain means `automine`.",
+    ),
     _node("step", Duration(0), "Time between pre-confirmed steps, at least 10ms."),
+    Setting(
+        key="node.automine",
+        name="automine",
+        kind=Flag(),
+        help="Seal each transaction in a block at once, instead of blocks by time.",
+        more="A receipt is visible only when its block is `latest`. Also `evm_setAutomine`.",
+        place="automine",
+        commands=frozenset[Command](("dev", "app")),
+    ),
     _node("gas_limit", Whole(5000), "Gas limit that produced blocks move towards.", unset="that of the genesis"),
     _node("safe_depth", Whole(0, unit="blocks"), "Blocks by which safe trails latest."),
     _node(

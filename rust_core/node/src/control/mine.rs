@@ -2,7 +2,7 @@
 
 use alloy_primitives::Address;
 
-use crate::{ControlError, Mining, Slot, draft::Draft, sequencer::Sequencer};
+use crate::{ControlError, Mining, Slot, draft::Draft, figures::Laps, sequencer::Sequencer};
 
 /// Number of empty blocks that are appended and published together. One fsync per block would dominate the
 /// time. In batches of this size fsync is a small part, and readers still see the chain grow.
@@ -88,7 +88,44 @@ impl Sequencer {
         let slot = self.producing()?;
         self.mining = mining;
         self.slot = Some(Slot::of(self.now(), slot.timestamp, mining.block_time()));
+        self.shared.set_automine(mining == Mining::Automatic);
+        if mining == Mining::Automatic { self.seal_executable(&mut || true) } else { Ok(()) }
+    }
+
+    /// Seals the block being built if it has steps, then everything in the pool that can be executed, block
+    /// after block.
+    pub(crate) fn seal_executable(
+        &mut self,
+        keep_going: &mut dyn FnMut() -> bool,
+    ) -> Result<(), ControlError> {
+        if self.chain.open_block().is_some_and(|open| open.index() > 0) {
+            let (draft, now) = (self.draft(), self.now());
+            self.seal_draft(draft, now)?;
+        }
+        while self.shared.pool.counts().pooled > 0 && !self.shared.stopping() {
+            self.catch_up()?;
+            if !self.step_and_seal(keep_going)? {
+                break;
+            }
+        }
         Ok(())
+    }
+
+    /// Executes the pool's best transactions and seals the block with them, with one append and one swap of
+    /// views: their receipts are visible only in a block that is `latest`. Returns `true` if a block was sealed.
+    fn step_and_seal(&mut self, keep_going: &mut dyn FnMut() -> bool) -> Result<bool, ControlError> {
+        let clock = self.shared.clock.clone();
+        let mut laps = Laps::begin(&*clock);
+        let Some((block, step)) = self.execute(keep_going)? else { return Ok(false) };
+        let mut draft = self.draft();
+        let step = draft.add(block, step);
+        let now = self.now();
+        self.seal_draft(draft, now)?;
+        self.shared.pool.on_step(&step.transactions, &step.diff);
+        laps.lap();
+        self.shared.figures.step.add(laps.whole());
+        self.shared.figures.stepped(&step);
+        Ok(true)
     }
 
     /// Returns the mining mode.

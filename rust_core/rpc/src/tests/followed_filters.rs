@@ -20,7 +20,7 @@ fn followed(count: usize) -> (Bench, Vec<Api>) {
     let feed = datadir.path().join("feed.sock");
     let settings = settings(datadir.path(), &wallets);
     let role = Role::Sequencer { feed: Some(feed.clone()) };
-    let development = Some(Development { snapshots: 10, mined: 5 });
+    let development = Some(Development { snapshots: 10, mined: 5, ..Development::default() });
     let sequencer = Settings { role, development, ..settings.clone() };
     let bench = Bench::open(datadir, sequencer, wallets, Limits::default());
     let follow = |index: usize| follower(&bench, &settings, &feed, &format!("worker-{index}"));

@@ -83,7 +83,7 @@ impl Bench {
     fn developing(wallets: u64) -> Self {
         let datadir = tempfile::tempdir().unwrap();
         let wallets = Wallet::some(wallets);
-        let development = Some(Development { snapshots: 1_000, mined: 5 });
+        let development = Some(Development { snapshots: 1_000, mined: 5, ..Development::default() });
         let settings = Settings { development, ..settings(datadir.path(), &wallets) };
         let bench = Self::open(datadir, settings, wallets, Limits::default());
         let key = |wallet: &Wallet| Key { address: wallet.address, secret: wallet.secret() };
