@@ -18,7 +18,7 @@ class RpcError(Exception):
 
 
 # Kinds of `NodeError` that are caused by the command line or the settings.
-_WRONG_USE = frozenset({"in-use", "settings", "genesis", "store"})
+_USAGE_KINDS = frozenset({"in-use", "settings", "genesis", "store"})
 
 
 class NodeError(Exception):
@@ -33,9 +33,9 @@ class NodeError(Exception):
         self.message = message
 
     @property
-    def wrong_use(self) -> bool:
+    def is_usage_error(self) -> bool:
         """True if another command line or other settings would avoid the error; retrying does not help."""
-        return self.kind in _WRONG_USE
+        return self.kind in _USAGE_KINDS
 
     def __str__(self) -> str:
         return self.message

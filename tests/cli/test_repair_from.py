@@ -14,7 +14,7 @@ import pytest
 from command import foreseal
 from flips import chain
 from foreseal._core import Node, SteppedNode, db_verify
-from foreseal.cli.other_node import MAX_RATE_WAITS, OtherNode, read_key
+from foreseal.cli.recovery_source import MAX_RATE_WAITS, RecoverySource, read_key
 from foreseal.errors import NodeError
 from live.process import live_node
 from live_node import wait_until
@@ -200,13 +200,13 @@ def test_a_rate_limit_is_waited_for_and_the_key_sent(tmp_path: Path) -> None:
     headers: list[Any] = []
     answers = {**IDENTITY, "eth_getBlockByNumber": {"hash": "0x" + "11" * 32}, "debug_getRawBlock": "0xc0"}
     with answering(answers, 2, headers) as url:
-        node = OtherNode(url, read_key(tmp_path / "key"))
+        node = RecoverySource(url, read_key(tmp_path / "key"))
         assert node.chain() == (31337, b"\x11" * 32, 1)
         assert node.block(1) == b"\xc0"
         node.close()
     assert [header["x-api-key"] for header in headers] == ["fs_secret"] * 6
     with answering(answers, MAX_RATE_WAITS) as url:
-        node = OtherNode(url)
+        node = RecoverySource(url)
         with pytest.raises(NodeError, match=r"^--from: http://.*: eth_chainId was refused"):
             node.chain()
         node.close()

@@ -197,7 +197,10 @@ def test_a_taken_address_is_named_before_anything_is_opened(dev: Pair, tmp_path:
 def test_development_methods_that_others_reach_are_warned_of(node: LiveNode) -> None:
     assert "is not a loopback address" not in node.printed
     with live_node("--host", "0.0.0.0") as reachable:
-        assert "Warning: 0.0.0.0 is not a loopback address. Any client that reaches it can use the keys above" in reachable.printed
+        assert (
+            "Warning: 0.0.0.0 is not a loopback address. Any client that reaches it can use the keys above"
+            in reachable.printed
+        )
 
 
 def test_metrics_of_the_admin_listener_are_those_of_the_endpoint_as_well() -> None:

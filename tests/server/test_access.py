@@ -483,7 +483,7 @@ def test_a_method_that_there_is_not_is_an_error_at_the_start(tmp_path: Path, wro
         with pytest.raises(NodeError) as caught:
             running(tmp_path, use, access=Access(**lists))
         assert caught.value.message == f"access.{tier}: there is no method {wrong}"
-        assert caught.value.wrong_use
+        assert caught.value.is_usage_error
 
 
 @pytest.mark.parametrize("tier", ["public", "dedicated"])

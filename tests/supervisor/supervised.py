@@ -37,7 +37,7 @@ def main() -> int:
         )
     except NodeError as error:
         print(f"foreseal: {error}", file=sys.stderr)
-        return 2 if error.wrong_use else 1
+        return 2 if error.is_usage_error else 1
     except KeyboardInterrupt:
         return 130
 

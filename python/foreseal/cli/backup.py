@@ -9,7 +9,7 @@ import orjson
 from foreseal._core import run_backup, run_restore
 from foreseal.cli.db import verified
 from foreseal.cli.options import DATADIR, FOLDER, option
-from foreseal.cli.shown import moment, print_facts, progress_shown
+from foreseal.cli.output import moment, print_facts, progress_shown
 
 
 @click.command("backup")

@@ -59,9 +59,7 @@ class Banner:
             console.print(f"\n  Accounts, {dev.balance:,} ether each, from: [italic]{dev.mnemonic}[/]")
             for index, (address, key) in enumerate(self._accounts):
                 console.print(f"  {index:>4}  {address}  [dim]{key}[/]{self._role(address)}")
-            console.print(
-                "  [bold yellow]These keys are public: funds sent to them on a real chain are lost.[/]"
-            )
+            console.print("  [bold yellow]These keys are public: funds sent to them on a real chain are lost.[/]")
         if self.people is not None:
             self._show_payments(console, url)
         if not is_loopback(settings.listen.host):

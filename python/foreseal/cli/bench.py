@@ -19,7 +19,7 @@ from foreseal.bench.peers import KINDS, Absent, Started, named
 from foreseal.bench.phases import PHASES, Bench, Plan, extent_of
 from foreseal.bench.report import page
 from foreseal.cli.options import Value
-from foreseal.cli.shown import progress_shown
+from foreseal.cli.output import progress_shown
 
 _PACKAGES = ("granian", "httptools", "orjson", "uvloop")
 _COUNT = click.IntRange(min=1)

@@ -7,7 +7,7 @@ from typing import Any
 import click
 import orjson
 
-from foreseal.cli.exits import WRONG_USE
+from foreseal.cli.exit_codes import USAGE_ERROR
 from foreseal.cli.help import GroupedCommand
 from foreseal.cli.options import FILE, gathered, setting_options
 from foreseal.server.settings import SECTIONS, TABLE, Setting, SettingsError
@@ -72,7 +72,7 @@ def check_command(command: Command | None, file: Path) -> None:
     for problem in read.problems:
         click.echo(f"foreseal: {problem}", err=True)
     if read.problems:
-        raise SystemExit(WRONG_USE)
+        raise SystemExit(USAGE_ERROR)
     names: tuple[Command, ...] = (command,) if command else tuple(COMMANDS)
     fitting = [name for name in names if all(name in TABLE[key].commands for key in read.given)]
     if not fitting:

@@ -8,10 +8,10 @@ import click
 import orjson
 
 from foreseal._core import db_repair, db_schema, db_stats, db_upgrade, db_verify, run_backup
-from foreseal.cli.exits import FAILED
+from foreseal.cli.exit_codes import FAILED
 from foreseal.cli.options import DATADIR, FILE, Value, option
-from foreseal.cli.other_node import OtherNode, read_key
-from foreseal.cli.shown import moment, print_facts, progress_shown
+from foreseal.cli.output import moment, print_facts, progress_shown
+from foreseal.cli.recovery_source import RecoverySource, read_key
 
 # Number of faults that are printed; all of them are counted.
 SHOWN = 50
@@ -108,7 +108,7 @@ def upgrade_command(datadir: Path, backup: Path | None, no_backup: bool, store_m
 
 def _url(text: str) -> str:
     """Return a URL of a node. Raise ValueError if it is none."""
-    OtherNode(text)
+    RecoverySource(text)
     return text
 
 
@@ -137,7 +137,7 @@ def repair_command(
     """
     if url is None and from_key_file is not None:
         raise click.UsageError("--from-key-file needs --from URL")
-    node = None if url is None else OtherNode(url, None if from_key_file is None else read_key(from_key_file))
+    node = None if url is None else RecoverySource(url, None if from_key_file is None else read_key(from_key_file))
     where = None if backup is None else str(backup)
     with progress_shown("verifying") as show:
         plan = orjson.loads(db_repair(str(datadir), False, show, where, store_map, node))
@@ -157,7 +157,7 @@ def repair_command(
     click.echo(f"the store is repaired and verified; the damaged one is in {datadir / 'store.damaged'}")
 
 
-def _print_plan(plan: dict[str, Any], node: OtherNode | None) -> None:
+def _print_plan(plan: dict[str, Any], node: RecoverySource | None) -> None:
     """Print what a repair does."""
     if plan["warning"]:
         click.echo(f"warning: {plan['warning']}", err=True)

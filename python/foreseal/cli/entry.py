@@ -4,7 +4,7 @@ import signal
 import sys
 from types import FrameType
 
-from foreseal.cli.exits import INTERRUPTED
+from foreseal.cli.exit_codes import INTERRUPTED
 
 _SERVING = ("dev", "run")
 

@@ -13,7 +13,7 @@ import click
 import orjson
 
 from foreseal.cli.options import CONFIG, Decorated, Value, gathered, option
-from foreseal.cli.shown import moment, print_table
+from foreseal.cli.output import moment, print_table
 from foreseal.rpc.rate import MOST_CALLS, NONE, Rate, burst_of, parse_rate
 from foreseal.server import keys
 from foreseal.server.key_file import changing

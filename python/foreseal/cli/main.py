@@ -6,7 +6,7 @@ import click
 from click.exceptions import NoArgsIsHelpError
 
 from foreseal.cli.commands import Commands
-from foreseal.cli.exits import FAILED, INTERRUPTED, WRONG_USE
+from foreseal.cli.exit_codes import FAILED, INTERRUPTED, USAGE_ERROR
 from foreseal.errors import NodeError
 
 _COMMANDS = {
@@ -54,14 +54,14 @@ def run(arguments: Sequence[str] | None = None) -> int:
         code = foreseal.main(arguments, prog_name="foreseal", standalone_mode=False)
     except NoArgsIsHelpError as error:
         click.echo(error.format_message())
-        return WRONG_USE
+        return USAGE_ERROR
     except click.UsageError as error:
         path = error.ctx.command_path if error.ctx else "foreseal"
-        return _end(WRONG_USE, f"{error.format_message()} (see {path} --help)")
+        return _end(USAGE_ERROR, f"{error.format_message()} (see {path} --help)")
     except click.ClickException as error:
         return _end(error.exit_code, error.format_message())
     except NodeError as error:
-        return _end(WRONG_USE if error.wrong_use else FAILED, error.message)
+        return _end(USAGE_ERROR if error.is_usage_error else FAILED, error.message)
     except OSError as error:
         return _end(FAILED, str(error))
     except (KeyboardInterrupt, click.Abort):

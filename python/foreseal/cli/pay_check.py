@@ -9,7 +9,7 @@ from typing import Any
 import click
 from sqlalchemy.exc import SQLAlchemyError
 
-from foreseal.cli.exits import WRONG_USE
+from foreseal.cli.exit_codes import USAGE_ERROR
 from foreseal.cli.options import FILE, Decorated
 from foreseal.payments.configuration import Configuration, ConfigurationError, Secret, SecretError, read, template
 from foreseal.payments.ledger import WrongSchema
@@ -32,7 +32,7 @@ def refused(problems: list[str]) -> SystemExit:
     """Print each fault on a line and return the exception to raise."""
     for problem in problems:
         click.echo(f"foreseal: {problem}", err=True)
-    return SystemExit(WRONG_USE)
+    return SystemExit(USAGE_ERROR)
 
 
 @contextmanager

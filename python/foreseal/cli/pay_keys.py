@@ -9,8 +9,8 @@ import click
 import orjson
 from sqlalchemy import Connection
 
+from foreseal.cli.output import moment, print_table
 from foreseal.cli.pay_check import configured, opening, read_configuration
-from foreseal.cli.shown import moment, print_table
 from foreseal.payments.api import api_keys
 from foreseal.payments.api.tables import Role
 from foreseal.payments.ledger import Database, Unknown

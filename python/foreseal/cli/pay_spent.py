@@ -11,7 +11,7 @@ from sqlalchemy import make_url
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from foreseal.cli.options import Value
-from foreseal.cli.shown import print_table, progress_shown
+from foreseal.cli.output import print_table, progress_shown
 from foreseal.client import Client
 from foreseal.payments.chain import ChainError, Node, RpcNode
 from foreseal.payments.ledger import Database, Ledger, LedgerError

@@ -8,7 +8,7 @@ from typing import Any, BinaryIO
 import click
 import orjson
 
-from foreseal.cli.exits import FAILED
+from foreseal.cli.exit_codes import FAILED
 from foreseal.cli.options import Value
 from foreseal.errors import PreconfirmationError
 from foreseal.preconfirmation import (

@@ -16,8 +16,8 @@ import orjson
 
 from foreseal.errors import NodeError
 from foreseal.server.heartbeat import Heartbeat, is_in_disk_sleep
-from foreseal.supervisor.handover import Handover
-from foreseal.supervisor.watch import Timeouts, Watch
+from foreseal.supervisor.bootstrap import BootstrapMessage
+from foreseal.supervisor.stall_detector import StallDetector, Timeouts
 
 log = logging.getLogger(__name__)
 _MOST = 65536
@@ -30,7 +30,7 @@ class Child:
         self,
         name: str,
         command: Sequence[str],
-        handover: Handover,
+        bootstrap: BootstrapMessage,
         timeouts: Timeouts,
         on_heartbeat: Callable[[], None] = lambda: None,
     ) -> None:
@@ -53,9 +53,9 @@ class Child:
         self._ready_at: float | None = None
         self._told = b""
         report, other = os.pipe()
-        handover = replace(handover, report=other)
+        bootstrap = replace(bootstrap, report=other)
         try:
-            given = handover.inherited
+            given = bootstrap.inherited
             # The command is this interpreter with this package.
             self._process = subprocess.Popen([*command, name], stdin=subprocess.PIPE, pass_fds=given)  # noqa: S603
         except OSError:
@@ -74,12 +74,12 @@ class Child:
         self._report = report
         loop.add_reader(report, self._hear)
         loop.add_reader(self._pidfd, self._end)
-        self._watch = Watch(timeouts, monotonic())
+        self._watch = StallDetector(timeouts, monotonic())
         self._interval = timeouts.interval
         self._on_heartbeat = on_heartbeat
         self._next_check = loop.call_later(self._interval, self._check)
         with contextlib.suppress(BrokenPipeError), cast(IO[bytes], self._process.stdin) as told:
-            told.write(handover.encode())
+            told.write(bootstrap.encode())
 
     @property
     def pid(self) -> int:

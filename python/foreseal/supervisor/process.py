@@ -30,13 +30,13 @@ def main(make_node: Callable[[bytes], Any] | None = None) -> None:
         signal.signal(number, signal.SIG_IGN)
     told = sys.stdin.buffer.read()
 
-    from foreseal.supervisor.handover import Handover
+    from foreseal.supervisor.bootstrap import BootstrapMessage
     from foreseal.supervisor.roles import fill
 
-    handover = Handover.decode(told)
-    if os.getppid() != handover.supervisor:
+    bootstrap = BootstrapMessage.decode(told)
+    if os.getppid() != bootstrap.supervisor:
         sys.exit(1)
-    sys.exit(fill(handover, make_node))
+    sys.exit(fill(bootstrap, make_node))
 
 
 if __name__ == "__main__":

@@ -18,12 +18,12 @@ from foreseal.server.buckets import shared_memory
 from foreseal.server.listening import listen
 from foreseal.server.process_table import ProcessTable, shared_table
 from foreseal.server.settings import Settings
+from foreseal.supervisor.bootstrap import BootstrapMessage
 from foreseal.supervisor.child import Child
-from foreseal.supervisor.endings import FAILED, named
-from foreseal.supervisor.handover import Handover
-from foreseal.supervisor.places import feed_path
-from foreseal.supervisor.post import Post
-from foreseal.supervisor.watch import Timeouts
+from foreseal.supervisor.exit_status import FAILED, describe_exit
+from foreseal.supervisor.feed_socket import feed_path
+from foreseal.supervisor.process_slot import ProcessSlot
+from foreseal.supervisor.stall_detector import Timeouts
 
 log = logging.getLogger(__name__)
 
@@ -87,8 +87,10 @@ class Supervisor:
         self._timeouts = Timeouts.from_settings(settings)
         self._feed = feed
         self._command = command
-        self._sequencer = Post(SEQUENCER, self._start_sequencer, alone=True, on_restart=table.restart)
-        self._workers = [Post(name, self._start_worker, on_restart=table.restart) for name in worker_names(settings)]
+        self._sequencer = ProcessSlot(SEQUENCER, self._start_sequencer, alone=True, on_restart=table.restart)
+        self._workers = [
+            ProcessSlot(name, self._start_worker, on_restart=table.restart) for name in worker_names(settings)
+        ]
         self._keeping: set[asyncio.Task[None]] = set()
         # Done, with the exception, when a slot failed permanently.
         self._vacant: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -159,10 +161,10 @@ class Supervisor:
         await asyncio.gather(*(worker.stop(worker_stop_time(self._settings)) for worker in self._workers))
         code = await self._sequencer.stop(end - monotonic())
         if code:
-            log.error("the sequencer did not stop in order", extra={"ended": named(code)})
+            log.error("the sequencer did not stop in order", extra={"ended": describe_exit(code)})
         return FAILED if code else 0
 
-    def _keep(self, post: Post) -> None:
+    def _keep(self, post: ProcessSlot) -> None:
         task = asyncio.ensure_future(post.keep())
         self._keeping.add(task)
         task.add_done_callback(self._kept)
@@ -173,21 +175,21 @@ class Supervisor:
             self._vacant.set_exception(error)
 
     def _start_sequencer(self, name: str) -> Child:
-        handover = self._handover(_named(self._settings, name), {"feed": self._feed})
-        return self._start(name, dataclasses.replace(handover, processes=self._processes))
+        bootstrap = self._bootstrap(_named(self._settings, name), {"feed": self._feed})
+        return self._start(name, dataclasses.replace(bootstrap, processes=self._processes))
 
     def _start_worker(self, name: str) -> Child:
         role = {"follow": self._feed, "name": name}
         # Administrators call the sequencer.
         settings = dataclasses.replace(_named(self._settings, name), admin=None)
-        handover = self._handover(settings, role)
-        return self._start(name, dataclasses.replace(handover, socket=self._listening.fileno(), buckets=self._buckets))
+        bootstrap = self._bootstrap(settings, role)
+        return self._start(name, dataclasses.replace(bootstrap, socket=self._listening.fileno(), buckets=self._buckets))
 
-    def _handover(self, settings: Settings, role: dict[str, str]) -> Handover:
-        return Handover(os.getpid(), -1, settings, role, heartbeat_interval=self._timeouts.interval)
+    def _bootstrap(self, settings: Settings, role: dict[str, str]) -> BootstrapMessage:
+        return BootstrapMessage(os.getpid(), -1, settings, role, heartbeat_interval=self._timeouts.interval)
 
-    def _start(self, name: str, handover: Handover) -> Child:
-        return Child(name, self._command, handover, self._timeouts, lambda: self._table.beat(name))
+    def _start(self, name: str, bootstrap: BootstrapMessage) -> Child:
+        return Child(name, self._command, bootstrap, self._timeouts, lambda: self._table.beat(name))
 
 
 def _named(settings: Settings, process: str) -> Settings:

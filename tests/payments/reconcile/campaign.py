@@ -19,7 +19,7 @@ from eth_account.signers.local import LocalAccount
 from eth_utils.crypto import keccak
 
 from campaigns import quantile
-from foreseal.cli.shown import Show, progress_shown
+from foreseal.cli.output import Show, progress_shown
 from foreseal.payments.contracts.development import TOKEN
 from live.accounts import DEV_ACCOUNTS
 from live.blocks import wait_for

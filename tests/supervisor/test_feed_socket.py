@@ -10,7 +10,7 @@ import pytest
 
 from foreseal.server.address import LONGEST_PATH
 from foreseal.server.settings import SettingsError
-from foreseal.supervisor.places import feed_path
+from foreseal.supervisor.feed_socket import feed_path
 
 
 def private(folder: Path) -> bool:

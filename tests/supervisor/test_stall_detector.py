@@ -3,13 +3,13 @@
 import pytest
 
 from foreseal.server.heartbeat import STOPPING, Heartbeat
-from foreseal.supervisor.watch import NEVER, Timeouts, Watch
+from foreseal.supervisor.stall_detector import NEVER, StallDetector, Timeouts
 
 TIMEOUTS = Timeouts(heartbeat=3.0, busy=60.0, stop=15.0)
 BEAT = Heartbeat("producing")
 
 
-def check_until(watch: Watch, start: float, end: float, *, disk: bool = False) -> tuple[float, str] | None:
+def check_until(watch: StallDetector, start: float, end: float, *, disk: bool = False) -> tuple[float, str] | None:
     """Check every half second; return time and reason of the first verdict."""
     now = start
     while now < end:
@@ -21,24 +21,24 @@ def check_until(watch: Watch, start: float, end: float, *, disk: bool = False) -
 
 
 def test_silence_of_three_seconds_is_wedged() -> None:
-    watch = Watch(TIMEOUTS, 0.0)
+    watch = StallDetector(TIMEOUTS, 0.0)
     assert watch.hear(BEAT, 1.0) is None
     assert check_until(watch, 1.0, 10.0) == (4.0, "no heartbeat for 3.0 s")
 
 
 def test_heartbeats_reset_the_silence() -> None:
-    watch = Watch(TIMEOUTS, 0.0)
+    watch = StallDetector(TIMEOUTS, 0.0)
     for second in range(100):
         assert watch.hear(BEAT, float(second)) is None
         assert check_until(watch, float(second), second + 1.0) is None
 
 
 def test_first_heartbeat_has_the_busy_timeout() -> None:
-    assert check_until(Watch(TIMEOUTS, 0.0), 0.0, 100.0) == (60.0, "no heartbeat for 60.0 s")
+    assert check_until(StallDetector(TIMEOUTS, 0.0), 0.0, 100.0) == (60.0, "no heartbeat for 60.0 s")
 
 
 def test_pause_of_the_machine_is_not_silence() -> None:
-    watch = Watch(TIMEOUTS, 0.0)
+    watch = StallDetector(TIMEOUTS, 0.0)
     watch.hear(BEAT, 0.0)
     assert watch.check(0.5, lambda: False) is None
     # Nothing ran for a minute.
@@ -47,14 +47,14 @@ def test_pause_of_the_machine_is_not_silence() -> None:
 
 
 def test_disk_sleep_has_the_busy_timeout() -> None:
-    watch = Watch(TIMEOUTS, 0.0)
+    watch = StallDetector(TIMEOUTS, 0.0)
     watch.hear(BEAT, 0.0)
     assert check_until(watch, 0.0, 59.0, disk=True) is None
     assert check_until(watch, 59.0, 70.0, disk=True) == (60.0, "no heartbeat for 60.0 s")
 
 
 def test_stopping_process_has_the_stop_time() -> None:
-    watch = Watch(TIMEOUTS, 0.0)
+    watch = StallDetector(TIMEOUTS, 0.0)
     watch.hear(Heartbeat(STOPPING), 0.0)
     assert check_until(watch, 0.0, 100.0) == (15.0, "no heartbeat for 15.0 s")
 
@@ -69,11 +69,11 @@ def test_stopping_process_has_the_stop_time() -> None:
     ],
 )
 def test_heartbeat_without_progress_is_judged(heartbeat: Heartbeat, reason: str | None) -> None:
-    assert Watch(TIMEOUTS, 0.0).hear(heartbeat, 1.0) == reason
+    assert StallDetector(TIMEOUTS, 0.0).hear(heartbeat, 1.0) == reason
 
 
 def test_timeout_of_never_judges_nothing() -> None:
-    watch = Watch(Timeouts(NEVER, NEVER, NEVER), 0.0)
+    watch = StallDetector(Timeouts(NEVER, NEVER, NEVER), 0.0)
     assert check_until(watch, 0.0, 1000.0) is None
     assert watch.hear(Heartbeat("producing", stalled=1e6, idle=1e6), 1000.0) is None
     assert check_until(watch, 1000.0, 2000.0) is None

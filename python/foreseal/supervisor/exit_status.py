@@ -4,10 +4,10 @@ import signal
 
 # Exit codes other than 0.
 FAILED = 1
-WRONG_USE = 2
+USAGE_ERROR = 2
 
 
-def named(code: int) -> str:
+def describe_exit(code: int) -> str:
     """Format an exit code of `subprocess` as text."""
     if code >= 0:
         return f"exit code {code}"

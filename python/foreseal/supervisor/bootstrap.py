@@ -15,7 +15,7 @@ from foreseal.server.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
-class Handover:
+class BootstrapMessage:
     """Bootstrap message of the supervisor to a process that it has started."""
 
     supervisor: int
@@ -44,11 +44,11 @@ class Handover:
         return pickle.dumps(self)
 
     @staticmethod
-    def decode(data: bytes) -> "Handover":
+    def decode(data: bytes) -> "BootstrapMessage":
         """Deserialize a message, which only the supervisor can have sent."""
-        handover = pickle.loads(data)  # noqa: S301 - through a pipe that only the parent has
-        assert isinstance(handover, Handover), "the supervisor sends nothing else"
-        return handover
+        bootstrap = pickle.loads(data)  # noqa: S301 - through a pipe that only the parent has
+        assert isinstance(bootstrap, BootstrapMessage), "the supervisor sends nothing else"
+        return bootstrap
 
 
 class Report:

@@ -20,7 +20,7 @@ MAX_RATE_WAITS = 120
 """Number of waits for the rate limit of the node before one request fails."""
 
 
-class OtherNode:
+class RecoverySource:
     """A node that serves `debug_getRawBlock`, by its URL.
 
     Every method raises NodeError, which names the option.

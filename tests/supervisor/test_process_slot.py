@@ -12,11 +12,11 @@ import pytest
 
 from foreseal.server.settings import Settings
 from foreseal.server.shared import LEAVE
+from foreseal.supervisor.bootstrap import BootstrapMessage
 from foreseal.supervisor.child import Child
-from foreseal.supervisor.handover import Handover
-from foreseal.supervisor.post import Post
+from foreseal.supervisor.process_slot import ProcessSlot
+from foreseal.supervisor.stall_detector import Timeouts
 from foreseal.supervisor.supervisor import worker_stop_time
-from foreseal.supervisor.watch import Timeouts
 
 from asgi_client import until
 from descriptors import descriptors
@@ -64,13 +64,13 @@ class Starts:
         return cast(Child, self.started[-1])
 
 
-def kept(starts: Starts, use: Callable[[Post, "asyncio.Task[None]"], Awaitable[None]]) -> list[dict[str, Any]]:
+def kept(starts: Starts, use: Callable[[ProcessSlot, "asyncio.Task[None]"], Awaitable[None]]) -> list[dict[str, Any]]:
     """Run `use` with the slot; return the errors that the event loop reported as unhandled."""
     unheard: list[dict[str, Any]] = []
 
     async def run() -> None:
         asyncio.get_running_loop().set_exception_handler(lambda _, context: unheard.append(context))
-        post = Post("worker-1", starts)
+        post = ProcessSlot("worker-1", starts)
         keeping = asyncio.ensure_future(post.keep())
         try:
             await use(post, keeping)
@@ -85,7 +85,7 @@ def kept(starts: Starts, use: Callable[[Post, "asyncio.Task[None]"], Awaitable[N
 def test_a_machine_without_room_for_a_process_is_tried_again(caplog: pytest.LogCaptureFixture) -> None:
     starts = Starts(2, 3)
 
-    async def use(_: Post, keeping: "asyncio.Task[None]") -> None:
+    async def use(_: ProcessSlot, keeping: "asyncio.Task[None]") -> None:
         await until(lambda: bool(starts.started))
         starts.started[0].answer()
         await asyncio.sleep(0)
@@ -99,7 +99,7 @@ def test_a_machine_without_room_for_a_process_is_tried_again(caplog: pytest.LogC
 
 
 def test_the_first_process_that_cannot_be_started_ends_it() -> None:
-    async def use(_: Post, keeping: "asyncio.Task[None]") -> None:
+    async def use(_: ProcessSlot, keeping: "asyncio.Task[None]") -> None:
         await until(keeping.done)
         assert keeping.exception() is NO_ROOM
 
@@ -109,7 +109,7 @@ def test_the_first_process_that_cannot_be_started_ends_it() -> None:
 def test_a_process_stays_where_there_is_no_room_for_the_next(caplog: pytest.LogCaptureFixture) -> None:
     starts = Starts(2)
 
-    async def use(post: Post, keeping: "asyncio.Task[None]") -> None:
+    async def use(post: ProcessSlot, keeping: "asyncio.Task[None]") -> None:
         await until(lambda: bool(starts.started))
         (old,) = starts.started
         old.answer()
@@ -125,7 +125,7 @@ def test_a_process_stays_where_there_is_no_room_for_the_next(caplog: pytest.LogC
 def test_a_stop_during_a_replacement_leaves_nothing_unsaid() -> None:
     starts = Starts()
 
-    async def use(post: Post, keeping: "asyncio.Task[None]") -> None:
+    async def use(post: ProcessSlot, keeping: "asyncio.Task[None]") -> None:
         await until(lambda: bool(starts.started))
         (old,) = starts.started
         old.answer()
@@ -145,7 +145,7 @@ def test_a_stop_during_a_replacement_leaves_nothing_unsaid() -> None:
 def test_a_process_that_was_not_open_yet_had_nothing_to_put_in_order() -> None:
     starts = Starts()
 
-    async def use(post: Post, keeping: "asyncio.Task[None]") -> None:
+    async def use(post: ProcessSlot, keeping: "asyncio.Task[None]") -> None:
         await until(lambda: bool(starts.started))
         keeping.cancel()
         await asyncio.wait([keeping])
@@ -175,7 +175,9 @@ def test_a_process_that_cannot_be_watched_leaves_nothing(tmp_path: Path, monkeyp
 
     async def run() -> None:
         with pytest.raises(OSError, match="unavailable"):
-            Child("worker-1", ("/bin/cat",), Handover(os.getpid(), -1, settings), Timeouts.from_settings(settings))
+            Child(
+                "worker-1", ("/bin/cat",), BootstrapMessage(os.getpid(), -1, settings), Timeouts.from_settings(settings)
+            )
 
     before = descriptors()
     asyncio.run(run())

@@ -16,12 +16,12 @@ from typing import Any
 from foreseal.server.shared import LEAVE
 from foreseal.supervisor.backoff import Backoff
 from foreseal.supervisor.child import Child
-from foreseal.supervisor.endings import named
+from foreseal.supervisor.exit_status import describe_exit
 
 log = logging.getLogger(__name__)
 
 
-class Post:
+class ProcessSlot:
     """Keeps one process running. Used from the event loop's thread only."""
 
     def __init__(
@@ -148,7 +148,7 @@ class Post:
     async def _wait_after(self, child: Child) -> None:
         """Wait for the backoff after a process died. Raises its failure if that is permanent."""
         failure = child.failure
-        if failure is not None and (not self._worked or (self._alone and failure.wrong_use)):
+        if failure is not None and (not self._worked or (self._alone and failure.is_usage_error)):
             raise failure
         wait = self._backoff.next(child.worked)
         self._on_restart(self.name, "died" if child.wedged is None else "wedged")
@@ -179,4 +179,4 @@ def _why(child: Child) -> dict[str, object]:
         reason = f"it was wedged: {child.wedged}"
     else:
         reason = "it did not say why" if child.failure is None else child.failure.message
-    return {"ended": named(child.ended.result()), "reason": reason}
+    return {"ended": describe_exit(child.ended.result()), "reason": reason}

@@ -36,11 +36,11 @@ class Timeouts:
         return min(0.5, self.heartbeat / 6, self.busy / 6)
 
 
-class Watch:
+class StallDetector:
     """Detects that one process is wedged. Time is passed in, in seconds."""
 
     def __init__(self, timeouts: Timeouts, now: float) -> None:
-        """Watch a process that is started at `now`."""
+        """Monitor a process that is started at `now`."""
         self._timeouts = timeouts
         self._limit = timeouts.busy
         self._checked = now
