@@ -15,7 +15,10 @@ SHORT = ("call-keccak", "trailers", "ping-unread", "two-byte-chunks", "half-head
 
 # granian answers pings itself and queues the pongs: docs/transports.md names the proxy that prevents this.
 CASES = [
-    (transport, pattern) for transport in TRANSPORTS for pattern in SHORT if (transport, pattern) != ("asgi", "ping-unread")
+    (transport, pattern)
+    for transport in TRANSPORTS
+    for pattern in SHORT
+    if (transport, pattern) != ("asgi", "ping-unread")
 ]
 
 

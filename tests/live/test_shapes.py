@@ -45,7 +45,10 @@ ANSWERS: list[tuple[str, list[Any], Any]] = [
         [],
         {
             "head": {"number": QUANTITY, "hash": HASH},
-            **dict.fromkeys(("state", "tx", "logs", "receipts", "blocks"), {"disabled": bool, "oldestBlock": QUANTITY}),
+            **{
+                key: {"disabled": bool, "oldestBlock": QUANTITY}
+                for key in ("state", "tx", "logs", "receipts", "blocks")
+            },
             "stateproofs": {
                 "disabled": bool,
                 "oldestBlock": QUANTITY,

@@ -5,7 +5,6 @@ mod attempt;
 mod block_parts;
 mod blocks;
 mod calls;
-mod capabilities;
 mod chain;
 mod config;
 mod development;

@@ -6,9 +6,9 @@ use bytes::Bytes;
 use foreseal_scheduler::Lane;
 
 use crate::{
-    Context, Error, Reply, block_parts, blocks, calls, capabilities, chain, config, development, discover,
-    fees, filters, finality, logs, params::Params, preconfirmation, proofs, raw, send_sync, simulate, state,
-    storage_values, submit, subscriptions, traces, transaction_status, transactions, txpool,
+    Context, Error, Reply, block_parts, blocks, calls, chain, config, development, discover, fees, filters,
+    finality, logs, params::Params, preconfirmation, proofs, raw, send_sync, simulate, state, storage_values,
+    submit, subscriptions, traces, transaction_status, transactions, txpool,
 };
 
 #[cfg(test)]
@@ -205,7 +205,6 @@ const FAMILIES: &[&[Method]] = &[
     block_parts::METHODS,
     blocks::METHODS,
     calls::METHODS,
-    capabilities::METHODS,
     chain::METHODS,
     config::METHODS,
     development::FAMILIES[0],

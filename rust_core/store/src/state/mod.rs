@@ -6,6 +6,7 @@
 //! If an account is destroyed, or created over, its storage is not deleted slot by slot. The account gets a
 //! new incarnation instead, which is part of the slots' keys.
 
+mod cache_sizes;
 mod changes;
 pub(crate) mod keys;
 mod read;
@@ -15,9 +16,9 @@ mod unwind;
 pub(crate) mod value;
 mod write;
 
+pub use cache_sizes::StateCacheSizes;
 use read::Version;
 pub(crate) use recent::Recent;
-pub use recent::StateCacheSizes;
 use recent::Values;
 pub(crate) use unwind::unwind_block;
 pub(crate) use write::StateWrites;

@@ -7,30 +7,13 @@ use foreseal_cache::{Cache, CacheMetrics};
 use foreseal_primitives::Account;
 use revm_bytecode::Bytecode;
 
-use super::Version;
+use super::{StateCacheSizes, Version};
 use crate::Progress;
 
 /// Size in bytes of an analysed code without its bytes and its jump table, on the heap.
 const CODE_OVERHEAD: u64 = 192;
 /// Expected size of a code in bytes.
 const CODE_SIZE: u64 = 64 << 10;
-
-/// Capacities of the caches of read state, in bytes; 0 disables a cache.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct StateCacheSizes {
-    /// Accounts as of a block.
-    pub accounts: u64,
-    /// Values of storage slots as of a block.
-    pub slots: u64,
-    /// Analysed codes.
-    pub code: u64,
-}
-
-impl Default for StateCacheSizes {
-    fn default() -> Self {
-        Self { accounts: 4 << 20, slots: 8 << 20, code: 64 << 20 }
-    }
-}
 
 /// Cache that all states share, so that the store is read once for many readers of a value.
 #[derive(Debug)]
