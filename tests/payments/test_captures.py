@@ -174,7 +174,7 @@ def test_a_decided_capture_excludes_a_void_and_a_second_one(shop: Shop) -> None:
     shop.orders.void(shop.stored("b"), "out of stock")
     with pytest.raises(NotAllowed, match="Voided offchain: merchant submits"):
         shop.captures.capture("b")
-    assert shop.orders.timeline("b")[-1].details == {"reason": "out of stock"}
+    assert shop.orders.timeline("b")[-1].details == {"reason": "merchant_voided", "message": "out of stock"}
     shop.settle()
     assert held(shop) == 500
 
@@ -297,7 +297,7 @@ def test_a_capture_that_comes_too_late_reverts_and_expires(shop: Shop) -> None:
     shop.chain.mine(shop.chain.finality)
     shop.go_on()
     assert shop.place("a") == "Stored, unused / failed"
-    assert shop.orders.timeline("a")[-1].details["reason"] == "it was reverted"
+    assert shop.orders.timeline("a")[-1].details["reason"] == "reverted"
     shop.progress.expire("a")
     assert shop.place("a") == "Expired / idle"
     assert held(shop) == 0

@@ -53,7 +53,10 @@ def test_what_is_no_amount_reaches_no_table(shop: Shop, amount: object) -> None:
 
 
 def test_a_word_is_of_its_enumeration(shop: Shop) -> None:
-    with pytest.raises((ValueError, StatementError), match="Step"), shop.database.transaction() as tx:
+    with (
+        pytest.raises((ValueError, StatementError), match="is no TxStatus or Finality"),
+        shop.database.transaction() as tx,
+    ):
         tx.execute(update(orders).values(step=OrderState.DRAFTED))
     column = Word(TxStatus, Finality)
     assert column.process_bind_param(None, shop.database.engine.dialect) is None

@@ -90,7 +90,7 @@ def test_each_state_is_reached_in_its_turn_and_nothing_else_is_possible(chain: C
         "reverts: FiatTokenV2: authorization is used or canceled",
         "reverts: FiatTokenV2: authorization is expired",
         "7 of 7 states reached",
-        "The books balance: 49.68 USDC captured, 15 USDC refunded, 0 USDC nobody's",
+        "The books balance: 49.68 USDC captured, 15 USDC refunded, 0 USDC unmatched",
     ):
         assert line in text
 

@@ -53,7 +53,8 @@ def test_the_recipient_at_fault_is_named(shop: Shop, rule: str) -> None:
     id = shop.payouts.prepare(BATCH, PAYOUTS, LEGS)
     shop.chain.change(lambda state: getattr(state, rule).add(at_fault))
     assert shop.payouts.submit(id).state is DisbursementState.BLOCKED
-    assert shop.payouts.timeline(id)[-1].details == {"reason": BUYERS[1].address}
+    blocked = {"reason": "recipient_forbidden", "message": f"{BUYERS[1].address} is forbidden"}
+    assert shop.payouts.timeline(id)[-1].details == blocked
 
 
 @pytest.mark.parametrize("rule", ["blacklisted", "policy_forbids"])

@@ -134,7 +134,8 @@ def test_a_forbidden_recipient_blocks_the_refund_and_frees_the_amount(shop: Shop
     assert shop.refunds.refundable("a") == 500
     with pytest.raises(NotAllowed, match="Blocked"):
         shop.refunds.submit("1")
-    assert shop.refunds.timeline("1")[-1].details == {"reason": BUYER.address}
+    blocked = {"reason": "recipient_forbidden", "message": f"{BUYER.address} is forbidden"}
+    assert shop.refunds.timeline("1")[-1].details == blocked
     assert paid(shop.chain) == []
 
 

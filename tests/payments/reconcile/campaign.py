@@ -153,8 +153,8 @@ class Campaign:
                 shopper.made(f"/v1/orders/{id}/refunds", {"amount": str(amount)})
 
     def _landed(self, shopper: Shopper) -> bool:
-        steps = ("intended", "broadcast", "unknown")
-        return not any(shopper.get(f"/v1/orders?step={step}&limit=1")["items"] for step in steps)
+        statuses = ("intended", "broadcast", "unknown")
+        return not any(shopper.get(f"/v1/orders?tx_status={status}&limit=1")["items"] for status in statuses)
 
     def _is_final(self, shopper: Shopper) -> bool:
         time.sleep(_PAUSE)
