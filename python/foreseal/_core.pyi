@@ -18,6 +18,7 @@ __all__ = [
     "blocktest",
     "bloom_contains",
     "bloom_contains_batch",
+    "build_profile",
     "db_repair",
     "db_schema",
     "db_stats",
