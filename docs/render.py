@@ -3,7 +3,9 @@
 A generated part is between `<!-- made by NAME -->` and `<!-- end -->`. The text around it is not changed.
 """
 
+import json
 import re
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -146,12 +148,45 @@ def subscriptions() -> str:
     return "\n".join(lines)
 
 
+# Crates outside the product: drawn nowhere, listed in the table.
+_OUTSIDE = {"foreseal-benches", "foreseal-fuzz"}
+
+
+def crates() -> str:
+    """Return the graph of the crates as a mermaid diagram, without edges that follow from others, and their table."""
+    command = ["cargo", "metadata", "--format-version", "1", "--no-deps", "--offline"]
+    output = subprocess.run(command, cwd=DOCS.parent, capture_output=True, check=True).stdout  # noqa: S603
+    packages = {each["name"]: each for each in json.loads(output)["packages"] if each["name"] not in _OUTSIDE}
+    uses = {
+        name: {each["name"] for each in package["dependencies"] if each["kind"] is None and each["name"] in packages}
+        for name, package in packages.items()
+    }
+    lines = ["```mermaid", "graph TD"]
+    for name in sorted(uses):
+        implied = {below for used in uses[name] for below in _all_below(used, uses)}
+        lines += [f"    {_short(name)} --> {_short(used)}" for used in sorted(uses[name] - implied)]
+    lines += ["```", "", "| crate | content |", "|---|---|"]
+    for _, package in sorted(packages.items()):
+        folder = Path(package["manifest_path"]).parent.relative_to(DOCS.parent)
+        lines.append(f"| [`{folder}`](../../{folder}) | {package['description']} |")
+    return "\n".join(lines)
+
+
+def _short(name: str) -> str:
+    return name.removeprefix("foreseal-")
+
+
+def _all_below(name: str, uses: dict[str, set[str]]) -> set[str]:
+    return uses[name] | {below for used in uses[name] for below in _all_below(used, uses)}
+
+
 PARTS: dict[str, Callable[[], str]] = {
     "settings": settings,
     "metrics": metrics,
     "costs": costs,
     "methods": methods,
     "subscriptions": subscriptions,
+    "crates": crates,
 }
 """Renderer of each part, by the name of the part."""
 
@@ -168,11 +203,11 @@ def rendered(text: str) -> str:
 def main() -> int:
     """Render every page. Return 1 if `--check` finds a stale one, otherwise 0."""
     stale = []
-    for page in sorted(DOCS.glob("*.md")):
+    for page in sorted(DOCS.rglob("*.md")):
         text = page.read_text()
         new = rendered(text)
         if new != text:
-            stale.append(page.name)
+            stale.append(str(page.relative_to(DOCS)))
             if "--check" not in sys.argv:
                 page.write_text(new)
     for name in stale:
