@@ -9,11 +9,12 @@ use std::{ops::ControlFlow, path::Path, sync::Arc};
 use alloy_primitives::B256;
 use foreseal_journal::RealDisk;
 use foreseal_node::{
-    BlockId, Development, Node, Point, Producer, ResolveError, Sequencer, Settings, View, Watcher,
+    BlockId, CacheSizes, Development, Node, Point, Producer, ResolveError, Sequencer, Settings, SteppedClock,
+    StoreSettings, View, Watcher,
 };
 use foreseal_state::StateError;
 use foreseal_testkit::{Fees, Kinds, Wallet, Workload};
-use support::{Bench, SOMEBODY, balance, settings, start};
+use support::{Bench, SOMEBODY, balance, settings};
 
 /// Waits until the store has everything, and verifies it completely.
 fn assert_whole(bench: &Bench) {
@@ -55,7 +56,15 @@ fn a_chain_that_goes_on_keeps_a_whole_store() {
 /// there.
 #[test]
 fn a_chain_goes_back_beyond_the_proof_window() {
-    let (datadir, wallets, mut bench) = start();
+    let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(3));
+    // The cache would answer for removed blocks that the unwind has read.
+    let caches = CacheSizes { blocks: 0, ..CacheSizes::default() };
+    let settings = || Settings {
+        development: Some(Development::default()),
+        store: StoreSettings { caches, ..StoreSettings::default() },
+        ..settings(datadir.path(), &wallets)
+    };
+    let mut bench = Bench::open(settings(), Arc::new(SteppedClock::default()), Arc::new(RealDisk)).unwrap();
     let mut workload = Workload::new(wallets.clone(), Kinds::Transfers, 7);
     for _ in 0..40 {
         bench.node.submit(&workload.next_transaction()).unwrap();
@@ -85,9 +94,7 @@ fn a_chain_goes_back_beyond_the_proof_window() {
     drop(old);
     let (then, clock) = (hashes(&bench.view()), bench.clock.clone());
     drop(bench);
-    let settings =
-        Settings { development: Some(Development::default()), ..settings(datadir.path(), &wallets) };
-    let bench = Bench::open(settings, clock, Arc::new(RealDisk)).unwrap();
+    let bench = Bench::open(settings(), clock, Arc::new(RealDisk)).unwrap();
     assert_eq!(hashes(&bench.view()), then);
     assert_whole(&bench);
 }
