@@ -9,5 +9,5 @@ fn main() {
     let out = env::var("OUT_DIR").expect("cargo sets OUT_DIR");
     let profile = Path::new(&out).ancestors().nth(3).and_then(Path::file_name);
     let profile = profile.and_then(|name| name.to_str()).expect("OUT_DIR is below the profile's directory");
-    println!("cargo:rustc-env=FORESEAL_BUILD_PROFILE={profile}");
+    println!("cargo:rustc-env=BUILD_PROFILE={profile}");
 }

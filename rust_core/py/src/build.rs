@@ -3,5 +3,5 @@
 /// Returns the name of the cargo profile of this build: `dist` in a published wheel.
 #[pyo3::pyfunction]
 pub const fn build_profile() -> &'static str {
-    env!("FORESEAL_BUILD_PROFILE")
+    env!("BUILD_PROFILE")
 }
