@@ -7,7 +7,7 @@ import struct
 from collections.abc import Iterator
 
 from . import strictness
-from .strictness import CLOSED, OPEN
+from .strictness import CALL, CLOSED, OPEN
 
 # Seconds without a response after which a client closes its side.
 _QUIET = 0.5
@@ -85,4 +85,20 @@ def frame_outcome(port: int, data: bytes, *, stays_open: bool) -> tuple[int, byt
             outcome = int.from_bytes(payload[:2]) if payload else 1005
         elif opcode == 1 and outcome != OPEN:
             outcome = 200
+    return outcome, answer
+
+
+def settled_frame_outcome(port: int, case: strictness.Case, transport: str) -> tuple[int, bytes]:
+    """Return the outcome of a case of frames.
+
+    Under granian a case whose client closes after a call has three attempts: about one in 30,000 such connections
+    ends without the server's close frame, before the application sees either frame.
+    """
+    expected = case.outcome(transport)
+    attempts = 3 if transport == "asgi" and CALL in case.data else 1
+    outcome, answer = frame_outcome(port, case.data, stays_open=expected == OPEN)
+    for _ in range(attempts - 1):
+        if outcome == expected:
+            break
+        outcome, answer = frame_outcome(port, case.data, stays_open=expected == OPEN)
     return outcome, answer

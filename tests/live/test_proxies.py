@@ -12,8 +12,8 @@ import pytest
 from live import LiveNode, live_node
 
 from .nginx import nginx
-from .raw_exchange import connect, exchange, frame_outcome, handshake, status_of
-from .strictness import CALL, CLOSED, HEAD, HTTP, OPEN, WEBSOCKET, Case
+from .raw_exchange import connect, exchange, handshake, settled_frame_outcome, status_of
+from .strictness import CALL, CLOSED, HEAD, HTTP, WEBSOCKET, Case
 
 # Outcomes behind nginx that differ from those of the native transport. 200 means that nginx rewrote the request:
 # invalid fields, spaces, line ends, framing and trailers of the client do not reach the node.
@@ -80,7 +80,7 @@ def test_frames_of_the_table_pass_nginx(transport: str, behind: int) -> None:
     expected = {case.name: case.outcome(transport) for case in WEBSOCKET}
 
     def outcome(case: Case) -> int:
-        return frame_outcome(behind, case.data, stays_open=case.outcome(transport) == OPEN)[0]
+        return settled_frame_outcome(behind, case, transport)[0]
 
     with ThreadPoolExecutor(8) as pool:
         assert dict(zip(expected, pool.map(outcome, WEBSOCKET), strict=True)) == expected

@@ -9,8 +9,8 @@ import pytest
 from live import LiveNode, live_node
 
 from . import strictness
-from .raw_exchange import exchange, frame_outcome, status_of
-from .strictness import HTTP, OPEN, WEBSOCKET, Case
+from .raw_exchange import exchange, settled_frame_outcome, status_of
+from .strictness import HTTP, WEBSOCKET, Case
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +55,7 @@ def test_no_incomplete_request_is_executed(node: LiveNode) -> None:
 @pytest.mark.parametrize("case", WEBSOCKET, ids=lambda case: case.name)
 def test_frames_of_the_table(node: LiveNode, transport: str, case: Case) -> None:
     expected = case.outcome(transport)
-    outcome, answer = frame_outcome(port_of(node), case.data, stays_open=expected == OPEN)
+    outcome, answer = settled_frame_outcome(port_of(node), case, transport)
     assert outcome == expected, answer[:300]
 
 
