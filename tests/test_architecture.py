@@ -54,7 +54,7 @@ PYTHON = {
 MODULES_IN_CYCLES: dict[str, int] = {
     "node": 44,
     "py": 2,
-    "rpc": 72,
+    "rpc": 74,
     "simulation": 7,
 }
 

@@ -96,6 +96,8 @@ fn step(criterion: &mut Criterion) {
         gas_limit: header.gas_limit,
         extra_data: alloy_primitives::Bytes::new(),
         base_fee: None,
+        parent_beacon_block_root: B256::ZERO,
+        withdrawals: Vec::new(),
     };
     let parent = Parent { header: &header, hash, state: &state };
     let (open, _) = OpenBlock::open(&spec, parent, &opening, &NoHashes).expect("a block can be opened");

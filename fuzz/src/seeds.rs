@@ -256,9 +256,13 @@ fn right_value(kind: Kind, hash: B256) -> String {
         Kind::Mine => "{\"blocks\":1,\"timestamp\":5}".to_owned(),
         Kind::Number => "2".to_owned(),
         Kind::Password => "\"\"".to_owned(),
+        Kind::PayloadAttributes => format!(
+            "{{\"timestamp\":\"0x7fffffff\",\"prevRandao\":\"{hash}\",\"suggestedFeeRecipient\":\"{contract}\",\"withdrawals\":[]}}"
+        ),
         Kind::Percentiles => "[10,50.5]".to_owned(),
         Kind::Quantity => "\"0x1\"".to_owned(),
         Kind::Simulation => format!("{{\"blockStateCalls\":[{{\"calls\":[{{\"to\":\"{contract}\"}}]}}],\"traceTransfers\":true}}"),
+        Kind::RawTransactions => "[\"0x00\"]".to_owned(),
         Kind::ReorgPairs => "[[\"0x00\",0]]".to_owned(),
         Kind::Slot => "\"0x0\"".to_owned(),
         Kind::Slots => "[\"0x0\",\"0x00\"]".to_owned(),

@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use alloy_consensus::Header;
-use alloy_eips::eip4895::Withdrawals;
+use alloy_eips::{
+    eip4895::{Withdrawal, Withdrawals},
+    eip7685::Requests,
+};
 use alloy_primitives::B256;
 use foreseal_evm::{BlockBody, EndOfBlock, ExecutionError, Executor, end_block};
 use foreseal_primitives::{Block, ChainSpec, Flashblock, Receipt, SpecId, StateDiff, Transaction, mutant};
@@ -27,6 +30,8 @@ pub struct OpenBlock {
     /// Header fields fixed at opening. Each step fills in the roots and sums.
     template: Header,
     pub(crate) body: Body,
+    /// Withdrawals of the block (EIP-4895). Blocks of this chain have none.
+    withdrawals: Arc<[Withdrawal]>,
     /// State after the transactions, without end-of-block processing. The next step builds on it.
     pub(crate) base: State,
     /// State as if the block were sealed now.
@@ -45,7 +50,8 @@ impl OpenBlock {
         hashes: &dyn BlockHashes,
     ) -> Result<(Self, Flashblock), BuildError> {
         let template = opening.header(spec, parent.header, parent.hash)?;
-        let unopened = Self::unopened(spec, parent, template);
+        let withdrawals = opening.withdrawals.iter().copied().collect();
+        let unopened = Self { withdrawals, ..Self::unopened(spec, parent, template) };
         let mut executor = Executor::new(spec, parent.state, hashes, &unopened.template);
         executor.begin_block(parent.hash, unopened.template.parent_beacon_block_root)?;
         let diff = Arc::new(executor.take_diff());
@@ -60,6 +66,7 @@ impl OpenBlock {
             header: template.clone(),
             template,
             body: Body::default(),
+            withdrawals: Arc::default(),
             base: parent.state.clone(),
             tip: parent.state.clone(),
             hash: parent.hash,
@@ -95,9 +102,7 @@ impl OpenBlock {
     }
 
     fn replayed(&self, step: &Flashblock) -> Result<Self, BuildError> {
-        let end = |_: &State, _: &Body| {
-            Ok(EndOfBlock { requests_hash: step.header.requests_hash, diff: StateDiff::clone(&step.tail) })
-        };
+        let end = |_: &State, _: &Body| Ok((step.header.requests_hash, StateDiff::clone(&step.tail)));
         let (next, _) = self.extended(&step.transactions, &step.receipts, &step.diff, step.index, end)?;
         if next.hash != step.hash && !mutant!("trust-the-record") {
             return Err(BuildError::HashMismatch {
@@ -122,8 +127,8 @@ impl OpenBlock {
         index: u64,
     ) -> Result<(Self, Flashblock), BuildError> {
         let end = |state: &State, body: &Body| {
-            let logs = body.receipts.iter().flat_map(|receipt| &receipt.logs);
-            Ok(end_block(&self.spec, state, hashes, &self.template, logs, BlockBody::default())?)
+            let EndOfBlock { requests, diff } = self.end(state, body, hashes)?;
+            Ok((requests.map(|requests| requests.requests_hash()), diff))
         };
         let (next, tail) = self.extended(&transactions, &receipts, &diff, index, end)?;
         let flashblock = Flashblock {
@@ -142,6 +147,27 @@ impl OpenBlock {
         Ok((next, flashblock))
     }
 
+    /// Runs end-of-block processing on the state after the transactions.
+    fn end(
+        &self,
+        state: &State,
+        body: &Body,
+        hashes: &dyn BlockHashes,
+    ) -> Result<EndOfBlock, ExecutionError> {
+        let logs = body.receipts.iter().flat_map(|receipt| &receipt.logs);
+        let rest = BlockBody { withdrawals: &self.withdrawals, uncles: &[] };
+        end_block(&self.spec, state, hashes, &self.template, logs, rest)
+    }
+
+    /// Returns the block's requests to the consensus layer if it were sealed now (EIP-7685); `None` before
+    /// Prague.
+    ///
+    /// # Errors
+    /// Returns an error if the state cannot be read or a system contract fails.
+    pub fn requests(&self, hashes: &dyn BlockHashes) -> Result<Option<Requests>, ExecutionError> {
+        self.end(&self.base, &self.body, hashes).map(|end| end.requests)
+    }
+
     /// Computes state and lists in parallel, then runs end-of-block processing, then builds the header from
     /// both.
     fn extended(
@@ -150,14 +176,14 @@ impl OpenBlock {
         receipts: &[Arc<Receipt>],
         diff: &StateDiff,
         index: u64,
-        end: impl FnOnce(&State, &Body) -> Result<EndOfBlock, BuildError>,
+        end: impl FnOnce(&State, &Body) -> Result<(Option<B256>, StateDiff), BuildError>,
     ) -> Result<(Self, StateDiff), BuildError> {
         let (state, lists) = (|| self.base.apply(diff), || self.body.extended(transactions, receipts));
         // Waking another thread takes longer than an empty step.
         let (base, body) =
             if transactions.is_empty() { (state(), lists()) } else { rayon::join(state, lists) };
         let base = base.map_err(ExecutionError::from)?;
-        let EndOfBlock { requests_hash, diff: tail } = end(&base, &body)?;
+        let (requests_hash, tail) = end(&base, &body)?;
         let tip =
             if tail.is_empty() { base.clone() } else { base.apply(&tail).map_err(ExecutionError::from)? };
         let header = Header {
@@ -175,7 +201,8 @@ impl OpenBlock {
         let index = if mutant!("index-stands-still") { index.min(1) } else { index };
         let spec = self.spec.clone();
         let template = self.template.clone();
-        Ok((Self { spec, template, body, base, tip, header, hash, index }, tail))
+        let withdrawals = self.withdrawals.clone();
+        Ok((Self { spec, template, body, withdrawals, base, tip, header, hash, index }, tail))
     }
 
     /// Returns the block's number.
@@ -216,7 +243,7 @@ impl OpenBlock {
             transactions: self.body.transactions.clone(),
             receipts: self.body.receipts.clone(),
             uncles: Vec::new(),
-            withdrawals: self.header.withdrawals_root.map(|_| Withdrawals::default()),
+            withdrawals: self.header.withdrawals_root.map(|_| Withdrawals::new(self.withdrawals.to_vec())),
             transactions_length: self.body.transactions_length,
         }
     }

@@ -1,12 +1,11 @@
 //! Header fields that are fixed when a block is opened.
 
-use alloy_consensus::{
-    Header,
-    constants::{EMPTY_OMMER_ROOT_HASH, EMPTY_WITHDRAWALS},
-};
+use alloy_consensus::{Header, constants::EMPTY_OMMER_ROOT_HASH};
+use alloy_eips::eip4895::Withdrawal;
 use alloy_primitives::{Address, B256, Bytes, U256};
 use foreseal_evm::difficulty_after;
 use foreseal_primitives::{ChainSpec, ForkPoint, SpecId};
+use foreseal_trie::ordered_trie_root;
 
 use crate::BuildError;
 
@@ -29,6 +28,11 @@ pub struct Opening {
     /// Base fee in wei per gas, instead of the one that follows from the parent. For development only: no
     /// node imports such a block.
     pub base_fee: Option<u64>,
+    /// Root of the parent beacon block (EIP-4788), from Cancun on; zero on a chain without a beacon chain.
+    pub parent_beacon_block_root: B256,
+    /// Withdrawals (EIP-4895), from Shanghai on. Records of steps have none, so only a block that is never
+    /// recorded may have some.
+    pub withdrawals: Vec<Withdrawal>,
 }
 
 impl Opening {
@@ -59,10 +63,12 @@ impl Opening {
             extra_data: self.extra_data.clone(),
             mix_hash: self.mix_hash,
             base_fee_per_gas: spec.produced_base_fee(parent).map(|fee| self.base_fee.unwrap_or(fee)),
-            withdrawals_root: fork.is_enabled_in(SpecId::SHANGHAI).then_some(EMPTY_WITHDRAWALS),
+            withdrawals_root: fork
+                .is_enabled_in(SpecId::SHANGHAI)
+                .then(|| ordered_trie_root(self.withdrawals.iter().map(|one| alloy_rlp::encode(one).into()))),
             blob_gas_used: cancun.then_some(0),
             excess_blob_gas: spec.excess_blob_gas_after(parent, self.timestamp).filter(|_| cancun),
-            parent_beacon_block_root: cancun.then_some(B256::ZERO),
+            parent_beacon_block_root: cancun.then_some(self.parent_beacon_block_root),
             ..Header::default()
         })
     }

@@ -46,6 +46,8 @@ fn opened() -> (OpenBlock, Flashblock, Pool) {
         gas_limit: header.gas_limit,
         extra_data: Bytes::new(),
         base_fee: None,
+        parent_beacon_block_root: B256::ZERO,
+        withdrawals: Vec::new(),
     };
     let (open, first) = OpenBlock::open(&spec, parent, &opening, &NoHashes).unwrap();
     let reopened = OpenBlock::reopen(&spec, parent, &first).unwrap();

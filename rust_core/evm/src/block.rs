@@ -93,9 +93,9 @@ fn run(
         }
         receipts.push(Arc::new(receipt));
     }
-    let requests_hash = executor.end_block(receipts.iter().flat_map(|receipt| &receipt.logs), body)?;
+    let requests = executor.end_block(receipts.iter().flat_map(|receipt| &receipt.logs), body)?;
     validate_outcome(header, gas, &receipts)?;
-    header::validate_requests(requests_hash, header)?;
+    header::validate_requests(requests.map(|requests| requests.requests_hash()), header)?;
     let last = executor.take_diff();
     let state = state.apply(&last).map_err(ExecutionError::from)?;
     Ok((state, receipts, diff.then(&last)))

@@ -33,8 +33,8 @@ pub struct BlockBody<'a> {
 /// Result of the end of a block.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EndOfBlock {
-    /// Commitment to the block's requests (EIP-7685); `None` before Prague.
-    pub requests_hash: Option<B256>,
+    /// Requests to the consensus layer (EIP-7685); `None` before Prague.
+    pub requests: Option<Requests>,
     /// State changes.
     pub diff: StateDiff,
 }
@@ -52,8 +52,8 @@ pub fn end_block<'l>(
     body: BlockBody<'_>,
 ) -> Result<EndOfBlock, ExecutionError> {
     let mut executor = Executor::new(spec, reader, hashes, header);
-    let requests_hash = executor.end_block(logs, body)?;
-    Ok(EndOfBlock { requests_hash, diff: executor.take_diff() })
+    let requests = executor.end_block(logs, body)?;
+    Ok(EndOfBlock { requests, diff: executor.take_diff() })
 }
 
 impl<I> Executor<'_, I> {
@@ -84,8 +84,8 @@ impl<I> Executor<'_, I> {
         Ok(())
     }
 
-    /// Runs the block processing after the last transaction and returns the requests hash (EIP-7685), `None`
-    /// before Prague.
+    /// Runs the block processing after the last transaction and returns the block's requests (EIP-7685),
+    /// `None` before Prague.
     ///
     /// Processes deposits from all the block's logs (EIP-6110), withdrawal and consolidation requests
     /// (EIP-7002, 7251), withdrawals (EIP-4895) and proof-of-work rewards.
@@ -97,7 +97,7 @@ impl<I> Executor<'_, I> {
         &mut self,
         logs: impl IntoIterator<Item = &'l Log>,
         body: BlockBody<'_>,
-    ) -> Result<Option<B256>, ExecutionError> {
+    ) -> Result<Option<Requests>, ExecutionError> {
         let requests =
             if self.fork().is_enabled_in(SpecId::PRAGUE) { Some(self.requests(logs)?) } else { None };
         for (address, amount) in rewards::rewards(self.fork(), self.number(), self.beneficiary(), body.uncles)
@@ -107,7 +107,7 @@ impl<I> Executor<'_, I> {
         for withdrawal in body.withdrawals {
             self.add_balance(withdrawal.address, withdrawal.amount_wei())?;
         }
-        Ok(requests.map(|requests| requests.requests_hash()))
+        Ok(requests)
     }
 
     fn requests<'l>(&mut self, logs: impl IntoIterator<Item = &'l Log>) -> Result<Requests, ExecutionError> {

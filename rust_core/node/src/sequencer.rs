@@ -161,6 +161,8 @@ impl Sequencer {
             gas_limit: production.gas_limit.unwrap_or(self.chain.spec().genesis().gas_limit),
             extra_data: production.extra_data.clone(),
             base_fee: None,
+            parent_beacon_block_root: B256::ZERO,
+            withdrawals: Vec::new(),
         }
     }
 

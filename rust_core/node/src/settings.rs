@@ -71,6 +71,8 @@ impl Production {
             gas_limit: self.gas_limit.unwrap_or(latest.gas_limit),
             extra_data: self.extra_data.clone(),
             base_fee: None,
+            parent_beacon_block_root: B256::ZERO,
+            withdrawals: Vec::new(),
         }
     }
 

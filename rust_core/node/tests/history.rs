@@ -89,6 +89,8 @@ fn opening() -> Opening {
         gas_limit: 30_000_000,
         extra_data: alloy_primitives::Bytes::new(),
         base_fee: None,
+        parent_beacon_block_root: B256::ZERO,
+        withdrawals: Vec::new(),
     }
 }
 

@@ -110,16 +110,25 @@ impl From<Error> for RpcError {
             Error::Sync(error) => error.into(),
             Error::Unsigned(error) => Self::new(NOT_FOUND, error.to_string()),
             Error::Control(error) => error.into(),
-            Error::Development(error @ DevelopmentError::UnknownAccount(_)) => {
-                Self::new(SERVER, error.to_string())
-            }
-            Error::Development(error) => Self::new(INVALID_PARAMS, error.to_string()),
+            Error::Development(error) => error.into(),
             Error::State(error)
             | Error::Resolve(ResolveError::Read(error))
             | Error::Feed(FeedError::Read(error)) => error.into(),
             Error::Stopped(stopped) => stopped.into(),
             Error::Long | Error::Panicked => Self::new(INTERNAL, "internal error"),
         }
+    }
+}
+
+impl From<DevelopmentError> for RpcError {
+    fn from(error: DevelopmentError) -> Self {
+        let code = match error {
+            DevelopmentError::UnknownAccount(_)
+            | DevelopmentError::PayloadTransaction { .. }
+            | DevelopmentError::Payload(_) => SERVER,
+            _ => INVALID_PARAMS,
+        };
+        Self::new(code, error.to_string())
     }
 }
 

@@ -214,6 +214,7 @@ const FAMILIES: &[&[Method]] = &[
     development::FAMILIES[4],
     development::FAMILIES[5],
     development::FAMILIES[6],
+    development::FAMILIES[7],
     discover::METHODS,
     fees::METHODS,
     filters::METHODS,
@@ -279,9 +280,13 @@ pub enum Kind {
     Number,
     /// Any string.
     Password,
+    /// Choices of a driver for a block.
+    PayloadAttributes,
     Percentiles,
     /// At most 64 bits.
     Quantity,
+    /// Signed transactions.
+    RawTransactions,
     /// Pairs of a signed transaction and the index of its block.
     ReorgPairs,
     /// Storage position.
@@ -328,6 +333,10 @@ impl Kind {
             Self::Mine => "a timestamp, or an object with timestamp and blocks",
             Self::Number => "a whole number up to 64 bits: JSON integer, decimal or 0x text",
             Self::Password => "any text",
+            Self::PayloadAttributes => {
+                "timestamp, prevRandao, suggestedFeeRecipient and the rest of a payload"
+            }
+            Self::RawTransactions => "signed transactions as 0x hex",
             Self::Percentiles => "up to 100 numbers from 0 to 100 in rising order",
             Self::Quantity => "a whole number up to 64 bits as shortest 0x hex",
             Self::ReorgPairs => "pairs of a signed transaction and the place of its block",

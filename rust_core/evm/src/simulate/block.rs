@@ -97,7 +97,7 @@ impl<'a> Simulator<'a> {
         let body = BlockBody { withdrawals: &withdrawals, uncles: &[] };
         let end = end_block(spec, &state, &ancestors, &header, logs, body)?;
         state = state.apply(&end.diff)?;
-        header.requests_hash = end.requests_hash;
+        header.requests_hash = end.requests.map(|requests| requests.requests_hash());
         header.state_root = state.root();
         let block = assemble(header, &made, withdrawals);
         self.hashes = hashes;

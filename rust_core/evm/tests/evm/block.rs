@@ -69,7 +69,10 @@ fn block(chain: &Chain) -> BlockBytes {
     executor.begin_block(header.parent_hash, header.parent_beacon_block_root).unwrap();
     let mut gas = BlockGas::default();
     let receipt: Receipt = executor.transact(&one, &mut gas).unwrap();
-    header.requests_hash = executor.end_block(&receipt.logs, BlockBody::default()).unwrap();
+    header.requests_hash = executor
+        .end_block(&receipt.logs, BlockBody::default())
+        .unwrap()
+        .map(|requests| requests.requests_hash());
     let mut encoded = Vec::new();
     receipt.encode_2718(&mut encoded);
     header.receipts_root = ordered_trie_root([Bytes::from(encoded)]);

@@ -34,7 +34,7 @@ fn begin_stores_parent_hash_and_beacon_root() {
 fn an_empty_end_has_the_empty_requests_hash_and_changes_nothing() {
     let state = MemoryState::funded();
     let end = end_block(&dev_spec(), &state, &state, &header(), [], BlockBody::default()).unwrap();
-    assert_eq!(end.requests_hash, Some(EMPTY_REQUESTS_HASH));
+    assert_eq!(end.requests.map(|requests| requests.requests_hash()), Some(EMPTY_REQUESTS_HASH));
     assert!(end.diff.is_empty(), "{:?}", end.diff);
 }
 
@@ -47,14 +47,14 @@ fn a_withdrawal_request_reaches_the_requests_hash() {
     // 48 bytes of public key and 8 of amount; the fee is 1 wei.
     let request = transaction(0, TxKind::Call(WITHDRAWAL_REQUEST_PREDEPLOY_ADDRESS), 1, vec![5; 56]);
     assert!(executor.transact(&sign(request, ALICE), &mut gas).unwrap().succeeded());
-    let hash = executor.end_block([], BlockBody::default()).unwrap().unwrap();
+    let made = executor.end_block([], BlockBody::default()).unwrap().unwrap();
     let mut request = vec![1];
     request.extend(ALICE);
     request.extend([5; 48]);
     request.extend([5; 8]);
     let mut requests = alloy_eips::eip7685::Requests::default();
     requests.push_request(request.into());
-    assert_eq!(hash, requests.requests_hash());
+    assert_eq!(made.requests_hash(), requests.requests_hash());
 }
 
 #[test]

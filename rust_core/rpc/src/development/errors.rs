@@ -22,4 +22,12 @@ pub enum DevelopmentError {
     Blobs,
     #[error("transaction {index} of the reorg: {why}")]
     ReorgTransaction { index: usize, why: String },
+    #[error("payloadAttributes: timestamp must be later than the parent's, which is {parent}")]
+    PayloadTimestamp { parent: u64 },
+    #[error("extraData: expected at most {max} bytes, got {length}")]
+    ExtraData { length: usize, max: usize },
+    #[error("transactions[{index}]: {why}")]
+    PayloadTransaction { index: usize, why: String },
+    #[error("{0}")]
+    Payload(String),
 }

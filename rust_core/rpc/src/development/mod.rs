@@ -2,6 +2,7 @@
 //! Only development nodes serve them.
 
 mod accounts;
+mod build_block;
 mod clock;
 mod errors;
 mod mining;
@@ -17,8 +18,9 @@ pub use signing::Key;
 use crate::Method;
 
 /// Method tables of the development methods.
-pub const FAMILIES: [&[Method]; 7] = [
+pub const FAMILIES: [&[Method]; 8] = [
     accounts::METHODS,
+    build_block::METHODS,
     clock::METHODS,
     mining::METHODS,
     overrides::METHODS,

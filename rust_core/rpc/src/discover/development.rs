@@ -1,6 +1,8 @@
 //! Results of the development methods.
 
-use super::results::{ARRAY, BOOLEAN, DATA, HASH, HASH_OR_NULL, NULL, NUMBER, NUMBER_OR_NULL, QUANTITY, Row};
+use super::results::{
+    ARRAY, BOOLEAN, DATA, HASH, HASH_OR_NULL, NULL, NUMBER, NUMBER_OR_NULL, OBJECT, QUANTITY, Row,
+};
 
 /// Description, schema, and the methods with this result.
 pub const RESULTS: &[Row] = &[
@@ -34,6 +36,11 @@ pub const RESULTS: &[Row] = &[
         ],
     ),
     ("addresses of the accounts whose keys the node has", ARRAY, &["eth_accounts"]),
+    (
+        "execution payload, its value in wei, its requests and an empty bundle of blobs",
+        OBJECT,
+        &["testing_buildBlockV1"],
+    ),
     ("the transaction's hash", HASH, &["eth_sendTransaction"]),
     (
         "the signature: r, s and v, 65 bytes",

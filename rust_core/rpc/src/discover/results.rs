@@ -13,7 +13,7 @@ pub struct Answer {
 pub const QUANTITY: &str = r#"{"type":"string","pattern":"^0x(0|[1-9a-f][0-9a-f]*)$"}"#;
 pub const DATA: &str = r#"{"type":"string","pattern":"^0x([0-9a-f]{2})*$"}"#;
 pub const HASH: &str = r#"{"type":"string","pattern":"^0x[0-9a-f]{64}$"}"#;
-const OBJECT: &str = r#"{"type":"object"}"#;
+pub const OBJECT: &str = r#"{"type":"object"}"#;
 const OBJECT_OR_NULL: &str = r#"{"type":["object","null"]}"#;
 pub const ARRAY: &str = r#"{"type":"array"}"#;
 const ARRAY_OR_NULL: &str = r#"{"type":["array","null"]}"#;

@@ -66,7 +66,8 @@ fn write_header_fields(object: &mut Object<'_>, header: &Header, hash: &B256) {
         .optional_data("requestsHash", header.requests_hash);
 }
 
-fn write_withdrawal(out: &mut Vec<u8>, withdrawal: &Withdrawal) {
+/// Writes a withdrawal (EIP-4895).
+pub fn write_withdrawal(out: &mut Vec<u8>, withdrawal: &Withdrawal) {
     Object::open(out)
         .quantity("index", withdrawal.index)
         .quantity("validatorIndex", withdrawal.validator_index)

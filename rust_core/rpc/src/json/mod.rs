@@ -10,7 +10,7 @@ mod tests;
 mod trace;
 mod transaction;
 
-pub use block::{write_block, write_block_fields, write_header};
+pub use block::{write_block, write_block_fields, write_header, write_withdrawal};
 pub use hex::{Quantity, write_data, write_quantity};
 pub use log::write_log;
 pub use receipt::{BlockOfReceipt, write_outcome_fields, write_receipt};

@@ -126,7 +126,7 @@ struct WithdrawalFields<'a> {
     amount: Option<&'a RawValue>,
 }
 
-struct WithdrawalObject(Withdrawal);
+pub(super) struct WithdrawalObject(pub(super) Withdrawal);
 
 impl Param<'_> for WithdrawalObject {
     fn read(raw: &RawValue) -> Result<Self, Invalid> {

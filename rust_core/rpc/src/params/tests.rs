@@ -37,6 +37,8 @@ pub fn read_kind(kind: Kind, value: &str) -> Result<(), String> {
         Kind::Hash => read::<B256>(value).map(drop),
         Kind::Milliseconds => read::<Milliseconds>(value).map(drop),
         Kind::LogQuery => read::<LogQuery>(value).map(drop),
+        Kind::PayloadAttributes => read::<PayloadAttributes>(value).map(drop),
+        Kind::RawTransactions => read::<Vec<Bytes>>(value).map(drop),
         Kind::Password => read::<Password>(value).map(drop),
         Kind::Percentiles => read::<Percentiles>(value).map(drop),
         Kind::Quantity => read::<u64>(value).map(drop),

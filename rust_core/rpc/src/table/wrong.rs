@@ -20,11 +20,13 @@ impl Kind {
         Self::Milliseconds,
         Self::LogQuery,
         Self::Password,
+        Self::PayloadAttributes,
         Self::Percentiles,
         Self::Quantity,
         Self::Simulation,
         Self::Mine,
         Self::Number,
+        Self::RawTransactions,
         Self::ReorgPairs,
         Self::Slot,
         Self::Slots,
@@ -382,6 +384,18 @@ const MINE: &[Case] = &[
     ("{\"blocks\":-1}", WHOLE),
     ("{\"blocks\":1,\"blocks\":2}", "field given twice, or not valid JSON"),
 ];
+const PAYLOAD_ATTRIBUTES: &[Case] = &[
+    ("\"0x1\"", "expected an object"),
+    ("{}", ".timestamp): is missing"),
+    ("{\"timestamp\":1}", ".timestamp): expected a string"),
+    ("{\"timestamp\":\"0x1\",\"prevRandao\":\"0x00\"}", ".prevRandao): expected 32 bytes, got 1"),
+    ("{\"timestamp\":\"0x1\",\"withdrawals\":{}}", ".withdrawals): expected an array"),
+];
+const RAW_TRANSACTIONS: &[Case] = &[
+    ("{}", "expected an array"),
+    ("[1]", "[0]): expected a string"),
+    ("[\"zz\"]", "[0]): hex string without 0x prefix"),
+];
 const REORG_PAIRS: &[Case] = &[
     ("{}", "expected an array"),
     ("[\"0x00\"]", "[0]): expected an array"),
@@ -450,11 +464,13 @@ pub fn wrong_values(kind: Kind) -> &'static [Case] {
         Kind::Milliseconds => &[],
         Kind::LogQuery => LOG_QUERY,
         Kind::Password => PASSWORD,
+        Kind::PayloadAttributes => PAYLOAD_ATTRIBUTES,
         Kind::Percentiles => PERCENTILES,
         Kind::Quantity => QUANTITY,
         Kind::Simulation => SIMULATION,
         Kind::Mine => MINE,
         Kind::Number => NUMBER,
+        Kind::RawTransactions => RAW_TRANSACTIONS,
         Kind::ReorgPairs => REORG_PAIRS,
         Kind::Slot => SLOT,
         Kind::Slots => SLOTS,

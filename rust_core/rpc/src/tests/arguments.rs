@@ -27,10 +27,14 @@ pub fn right_value(kind: Kind) -> &'static str {
         Kind::Mine => "{\"blocks\":1}",
         Kind::Number => "2",
         Kind::Password => "\"\"",
+        Kind::PayloadAttributes => {
+            "{\"timestamp\":\"0x7fffffff\",\"suggestedFeeRecipient\":\"0x00000000000000000000000000000000000000aa\",\
+             \"prevRandao\":\"0x00000000000000000000000000000000000000000000000000000000000000aa\"}"
+        }
         Kind::Percentiles => "[10,50.5]",
         Kind::Quantity => "\"0x1\"",
         Kind::Simulation => "{\"blockStateCalls\":[{\"calls\":[{}]}]}",
-        Kind::ReorgPairs => "[]",
+        Kind::RawTransactions | Kind::ReorgPairs => "[]",
         Kind::Slot => "\"0x0\"",
         Kind::Slots => "[\"0x0\",\"0x00\"]",
         Kind::StorageRequests => "{\"0x00000000000000000000000000000000000000aa\":[\"0x1\"]}",
