@@ -17,8 +17,8 @@ use crate::{
     ArchiveCaches, CacheSizes, Executed, Finality, FinalityDepth, History, Lookup, Recent, STEP_WINDOW, Step,
     Undone, View, Written,
     archive::Archive,
-    outgoing::{Changed, Outgoing},
     sealed::Sealed,
+    store_update::{BlockChanges, StoreUpdate},
 };
 
 mod stored;
@@ -97,7 +97,7 @@ pub struct Chain {
     clock_offset: i64,
     undone: Undone,
     /// Changes that the store has yet to follow; always empty without a history.
-    outgoing: Vec<Outgoing>,
+    updates: Vec<StoreUpdate>,
     /// Portion of the state that is unloaded from memory next.
     portion: u8,
 }
@@ -151,11 +151,11 @@ impl Chain {
             forgotten: 0,
             clock_offset: 0,
             undone: Undone::default(),
-            outgoing: Vec::new(),
+            updates: Vec::new(),
             portion: 0,
         };
         let diffs = vec![Arc::new(genesis_diff(chain.spec.genesis()))];
-        chain.send(genesis, Changed { before: State::default(), diffs });
+        chain.send(genesis, BlockChanges { before: State::default(), diffs });
         chain
     }
 
@@ -393,7 +393,7 @@ impl Chain {
         self.finality.follow(executed.number(), self.depth);
         let block = Arc::new(executed);
         self.sealed.push(block.clone());
-        self.send(block, Changed { before, diffs });
+        self.send(block, BlockChanges { before, diffs });
     }
 
     /// Drops the step table of a block that left the window; the block itself stays.

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::outgoing::Mark;
+use crate::store_job::Mark;
 
 /// Number of marks within the retention period of the journal.
 const MARKS: u64 = 32;

@@ -19,7 +19,7 @@ use crate::{
     liveness::Activity,
     questions::Desk,
     scrubber,
-    store_link::{Beside, StoreGauge},
+    store_link::{StoreGauge, StoreObservers},
 };
 
 /// Phase of a node.
@@ -213,9 +213,9 @@ impl Shared {
     }
 
     /// Returns the observers of store writes: the watcher, if any, and the commit metrics.
-    pub(crate) fn beside_store(&self) -> Beside {
+    pub(crate) fn beside_store(&self) -> StoreObservers {
         let meter = Some((self.clock.clone(), self.figures.clone()));
-        Beside { watcher: self.watcher().cloned(), meter }
+        StoreObservers { watcher: self.watcher().cloned(), meter }
     }
 
     pub(crate) fn watcher(&self) -> Option<&Arc<dyn Watcher>> {

@@ -26,9 +26,9 @@ use crate::{
     contradiction,
     datadir::DataDir,
     loss::{ChainLoss, Sealed, common, explain, sealed_chain},
-    outgoing::Note,
     replay::replay,
-    store_link::{Beside, StoreLink},
+    store_job::StoreMeta,
+    store_link::{StoreLink, StoreObservers},
     undone::Older,
 };
 
@@ -99,7 +99,7 @@ pub(crate) fn start(
     datadir: &DataDir,
     spec: Arc<ChainSpec>,
     settings: &Settings,
-    (store, disk, beside): (Store, Arc<dyn Disk>, Beside),
+    (store, disk, beside): (Store, Arc<dyn Disk>, StoreObservers),
     report: &mut dyn FnMut(u64),
 ) -> Result<Started, NodeError> {
     let identity = Identity { chain_id: spec.chain_id(), genesis: store.options().genesis };
@@ -148,12 +148,12 @@ pub(crate) fn start(
 }
 
 /// Returns the chain metadata in the store.
-pub(crate) fn note(store: &Store) -> Result<Note, NodeError> {
+pub(crate) fn note(store: &Store) -> Result<StoreMeta, NodeError> {
     let note = store.note()?;
     if note.is_empty() {
-        return Ok(Note::default());
+        return Ok(StoreMeta::default());
     }
-    Ok(Note::decode(&note).map_err(|_| StartError::Note)?)
+    Ok(StoreMeta::decode(&note).map_err(|_| StartError::Note)?)
 }
 
 /// Returns the chain that the store holds, up to its newest block.
@@ -162,7 +162,7 @@ pub(crate) fn open_chain(
     spec: Arc<ChainSpec>,
     settings: &Settings,
     link: &StoreLink,
-    note: &Note,
+    note: &StoreMeta,
 ) -> Result<Chain, NodeError> {
     let (history, depth, window) = (link.history()?, settings.finality, settings.store.recent);
     let Some(head) = store.head()?.map(|head| head.number) else {

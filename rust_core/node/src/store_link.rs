@@ -2,10 +2,7 @@
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::Arc,
     thread::JoinHandle,
 };
 
@@ -18,8 +15,9 @@ use crate::{
     backlog::{Backlog, Job},
     figures::Laps,
     marks::Marks,
-    outgoing::{Note, Outgoing, StoreJob, Write},
-    stored::StoredHistory,
+    store_job::{StoreJob, StoreMeta, Write},
+    store_update::StoreUpdate,
+    stored::{Confirmed, StoredHistory},
 };
 
 /// Limits of one store commit. All of its data is held in memory once more during the commit.
@@ -39,7 +37,7 @@ pub(crate) struct StoreLink {
 
 /// Observers of store writes.
 #[derive(Clone, Default)]
-pub(crate) struct Beside {
+pub(crate) struct StoreObservers {
     /// Watcher of a simulation. If set, the store gets no thread.
     pub watcher: Option<Arc<dyn Watcher>>,
     /// Clock and metrics for measuring commits.
@@ -55,27 +53,13 @@ enum Hand {
     Owner(Worker),
 }
 
-/// Number of the newest block in the store, plus one; 0 if the store is empty.
-#[derive(Debug, Default)]
-pub(crate) struct Confirmed(AtomicU64);
-
-impl Confirmed {
-    pub fn get(&self) -> Option<u64> {
-        self.0.load(Ordering::Acquire).checked_sub(1)
-    }
-
-    pub fn set(&self, number: Option<u64>) {
-        self.0.store(number.map_or(0, |number| number.saturating_add(1)), Ordering::Release);
-    }
-}
-
 impl StoreLink {
     /// Starts the link, with a thread unless there is a watcher. `note` is the metadata that the store holds.
     pub fn start(
         store: Store,
         settings: &StoreSettings,
-        note: &Note,
-        beside: Beside,
+        note: &StoreMeta,
+        beside: StoreObservers,
     ) -> Result<Self, StoreError> {
         let confirmed = Arc::new(Confirmed::default());
         confirmed.set(store.head()?.map(|head| head.number));
@@ -103,16 +87,16 @@ impl StoreLink {
     /// the chain must read from the next generation then.
     pub fn follow(&mut self, chain: &mut Chain, sequence: u64) -> Result<(), StoreFailed> {
         let mut unwound = false;
-        for outgoing in chain.take_outgoing() {
-            match outgoing {
-                Outgoing::Sealed { block, changed, beside } => {
+        for update in chain.take_store_updates() {
+            match update {
+                StoreUpdate::Sealed { block, changed, beside } => {
                     self.marks.add(block.number(), sequence);
-                    let note = Note { beside, marks: self.marks.list() }.encode();
+                    let note = StoreMeta { beside, marks: self.marks.list() }.encode();
                     self.add(StoreJob::Write(Box::new(Write { block, changed, sequence, note })))?;
                 }
-                Outgoing::Unwound { to, beside } => {
+                StoreUpdate::Unwound { to, beside } => {
                     self.marks.unwind(to);
-                    let note = Note { beside, marks: self.marks.list() }.encode();
+                    let note = StoreMeta { beside, marks: self.marks.list() }.encode();
                     self.add(StoreJob::Unwind { to, sequence, note })?;
                     unwound = true;
                 }
@@ -224,7 +208,7 @@ struct Worker {
     store: Store,
     backlog: Arc<Backlog<StoreJob>>,
     confirmed: Arc<Confirmed>,
-    beside: Beside,
+    beside: StoreObservers,
 }
 
 impl std::fmt::Debug for Worker {

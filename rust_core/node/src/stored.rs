@@ -1,6 +1,9 @@
 //! The store as a history of blocks.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
 
 use alloy_primitives::B256;
 use foreseal_primitives::{LogFilter, LogPosition, LogSink};
@@ -8,7 +11,21 @@ use foreseal_state::{State, StateError, StateStore};
 use foreseal_store::{Reader, StoredStep};
 use imbl::Vector;
 
-use crate::{Executed, History, Moment, Position, Step, Written, states::States, store_link::Confirmed};
+use crate::{Executed, History, Moment, Position, Step, Written, states::States};
+
+/// Number of the newest block in the store, plus one; 0 if the store is empty.
+#[derive(Debug, Default)]
+pub(crate) struct Confirmed(AtomicU64);
+
+impl Confirmed {
+    pub fn get(&self) -> Option<u64> {
+        self.0.load(Ordering::Acquire).checked_sub(1)
+    }
+
+    pub fn set(&self, number: Option<u64>) {
+        self.0.store(number.map_or(0, |number| number.saturating_add(1)), Ordering::Release);
+    }
+}
 
 /// History that reads one generation of the store.
 #[derive(Debug)]

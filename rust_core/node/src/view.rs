@@ -10,7 +10,8 @@ use foreseal_state::{BlockHashes, StateError, StateReader};
 use imbl::Vector;
 
 use crate::{
-    Executed, Lookup, Moment, Notes, Position, STEP_WINDOW, Step, Undone, archive::Archive, sealed::Sealed,
+    Executed, Lookup, Moment, Notes, Place, Position, STEP_WINDOW, Step, Undone, archive::Archive,
+    feed::Steps, sealed::Sealed,
 };
 
 /// Identifier of a block or step in a request.
@@ -84,6 +85,13 @@ impl View {
     /// Returns the newest sealed block.
     pub fn latest(&self) -> &Arc<Executed> {
         self.sealed.latest()
+    }
+
+    /// Returns the cursor of the newest step. On a node that does not produce, an idle pending block is not a
+    /// step.
+    pub fn place(&self) -> Place {
+        let newest = if self.pending.steps.is_empty() { self.latest() } else { &self.pending };
+        Steps::of(newest).last()
     }
 
     /// Returns the metrics of the caches in front of the history; `None` on a chain that is in memory alone.

@@ -11,8 +11,8 @@ use super::{Chain, ChainError};
 use crate::{
     ArchiveCaches, CacheSizes, Executed, FinalityDepth, History, Lookup, Recent, Undone,
     archive::Archive,
-    outgoing::{Beside, Changed, Outgoing},
     sealed::Sealed,
+    store_update::{BlockChanges, ChainMeta, StoreUpdate},
     undone::Older,
 };
 
@@ -27,7 +27,7 @@ pub(crate) struct Resumed {
     pub head: u64,
     /// Total difficulty up to and including it.
     pub total_difficulty: U256,
-    pub beside: Beside,
+    pub beside: ChainMeta,
 }
 
 impl Chain {
@@ -53,7 +53,7 @@ impl Chain {
             forgotten: from.head,
             clock_offset: from.beside.clock_offset,
             undone: Undone::default(),
-            outgoing: Vec::new(),
+            updates: Vec::new(),
             portion: 0,
         })
     }
@@ -70,8 +70,8 @@ impl Chain {
     }
 
     /// Returns the store updates since the last call, and clears them.
-    pub(crate) fn take_outgoing(&mut self) -> Vec<Outgoing> {
-        std::mem::take(&mut self.outgoing)
+    pub(crate) fn take_store_updates(&mut self) -> Vec<StoreUpdate> {
+        std::mem::take(&mut self.updates)
     }
 
     /// Sets the history from which blocks that are not in memory are read. It must hold the current chain.
@@ -81,22 +81,22 @@ impl Chain {
         self.sealed.set_archive(Arc::new(Archive::new(history, caches)));
     }
 
-    pub(super) fn send(&mut self, block: Arc<Executed>, changed: Changed) {
+    pub(super) fn send(&mut self, block: Arc<Executed>, changed: BlockChanges) {
         if self.sealed.archive().is_some() {
             let beside = self.beside();
-            self.outgoing.push(Outgoing::Sealed { block, changed, beside });
+            self.updates.push(StoreUpdate::Sealed { block, changed, beside });
         }
     }
 
     pub(super) fn send_unwound(&mut self, to: u64) {
         if self.sealed.archive().is_some() {
             let beside = self.beside();
-            self.outgoing.push(Outgoing::Unwound { to, beside });
+            self.updates.push(StoreUpdate::Unwound { to, beside });
         }
     }
 
-    fn beside(&self) -> Beside {
-        Beside { finality: self.finality, clock_offset: self.clock_offset }
+    fn beside(&self) -> ChainMeta {
+        ChainMeta { finality: self.finality, clock_offset: self.clock_offset }
     }
 
     /// Unloads some portions of the state that have not changed since the oldest block in memory. Does

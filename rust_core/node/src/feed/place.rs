@@ -2,9 +2,6 @@
 
 use alloy_primitives::B256;
 
-use super::Steps;
-use crate::View;
-
 /// Cursor of a step: all that a reader must remember.
 ///
 /// Two steps are the same if their cursors are equal. On a development chain with state overrides, different
@@ -17,13 +14,4 @@ pub struct Place {
     pub index: u64,
     /// Hash of the block after this step.
     pub hash: B256,
-}
-
-impl View {
-    /// Returns the cursor of the newest step. On a node that does not produce, an idle pending block is not a
-    /// step.
-    pub fn place(&self) -> Place {
-        let newest = if self.pending.steps.is_empty() { self.latest() } else { &self.pending };
-        Steps::of(newest).last()
-    }
 }

@@ -11,11 +11,11 @@ use crate::{
     ArchiveCaches, Chain, Recent, ReplayError, View,
     chain::Resumed,
     errors::NodeError,
-    outgoing::{Note, Outgoing},
     replay::replay,
     start::{StartError, sealed_by},
-    store_link::Confirmed,
-    stored::StoredHistory,
+    store_job::StoreMeta,
+    store_update::StoreUpdate,
+    stored::{Confirmed, StoredHistory},
     undone::Older,
     wire::{Cursor, Welcome},
 };
@@ -24,7 +24,7 @@ use crate::{
 #[derive(Clone, Debug)]
 pub(crate) struct Seed {
     progress: Progress,
-    note: Note,
+    note: StoreMeta,
 }
 
 impl Seed {
@@ -32,9 +32,9 @@ impl Seed {
     pub fn of(store: &Store) -> Result<Option<Self>, NodeError> {
         let (progress, note) = store.standing()?;
         let note = if note.is_empty() {
-            Note::default()
+            StoreMeta::default()
         } else {
-            Note::decode(&note).map_err(|_| StartError::Note)?
+            StoreMeta::decode(&note).map_err(|_| StartError::Note)?
         };
         Ok(progress.head.is_some().then_some(Self { progress, note }))
     }
@@ -179,8 +179,8 @@ impl Replica {
 
     /// Follows the sequencer's store, in which every unwind of this chain has also been applied.
     fn follow(&mut self) {
-        for outgoing in self.chain.take_outgoing() {
-            if let Outgoing::Unwound { to, .. } = outgoing {
+        for update in self.chain.take_store_updates() {
+            if let StoreUpdate::Unwound { to, .. } = update {
                 self.generation += 1;
                 self.confirmed.set(self.confirmed.get().map(|confirmed| confirmed.min(to)));
                 self.chain.read_from(history(&self.ground.store, self.generation, &self.confirmed));

@@ -30,7 +30,7 @@ use crate::{
     backup::restore,
     datadir::{DataDir, stored_spec},
     start::{genesis_hash, start},
-    store_link::Beside,
+    store_link::StoreObservers,
     store_swap::StoreFolders,
 };
 use journal::RepairJournal;
@@ -376,7 +376,7 @@ impl<'p> StoreRepair<'p> {
     /// Replays the journal beyond the store's state, and waits until it is stored.
     fn replay(&self, watch: Watch<'_>) -> Result<(), StoreRepairError> {
         let store = self.lock.open_store(&self.spec, &self.settings)?;
-        let files = (store, Arc::new(RealDisk) as _, Beside::default());
+        let files = (store, Arc::new(RealDisk) as _, StoreObservers::default());
         let mut broken = false;
         let mut report = |records| broken |= watch(Repairing::Replaying { records }).is_break();
         let mut started = start(&self.lock, self.spec.clone(), &self.node_settings(), files, &mut report)?;

@@ -14,7 +14,7 @@ use crate::{
     datadir::DataDir,
     loss::Sealed,
     start::{note, open_chain},
-    store_link::{Beside, StoreLink},
+    store_link::{StoreLink, StoreObservers},
 };
 
 /// Blocks that a repair fetches from another node.
@@ -95,8 +95,9 @@ impl Rebuild<'_> {
     ) -> Result<(), StoreRepairError> {
         let store = DataDir::open_store_in(self.folder, self.spec, &self.settings.store)?;
         let note = note(&store)?;
-        let mut link = StoreLink::start(store.clone(), &self.settings.store, &note, Beside::default())
-            .map_err(NodeError::from)?;
+        let mut link =
+            StoreLink::start(store.clone(), &self.settings.store, &note, StoreObservers::default())
+                .map_err(NodeError::from)?;
         let mut chain = open_chain(&store, self.spec.clone(), self.settings, &link, &note)?;
         let mut fetcher = Fetcher::new(source);
         let of = plan.last + 1 - plan.first;

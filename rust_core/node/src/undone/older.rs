@@ -10,7 +10,10 @@ use foreseal_journal::{JournalError, Outline, Past, Record};
 use foreseal_primitives::{Block, Flashblock, length_in_block};
 use imbl::Vector;
 
-use super::{BLOCKS, BYTES, Undone, UndoneBlock};
+use super::{
+    UndoneBlock,
+    list::{BlockList, MAX_BLOCKS, MAX_BYTES},
+};
 use crate::Step;
 
 /// The part of a journal that a start does not replay. It is read on first use. If it contains an unwind, it
@@ -22,26 +25,26 @@ pub(crate) struct Older {
     past: Past,
     /// The append at which replay began, and the number of its records before that point.
     end: (u64, usize),
-    undone: OnceLock<Undone>,
+    blocks: OnceLock<BlockList>,
 }
 
 impl Older {
     pub fn new(past: Past, end: (u64, usize)) -> Self {
-        Self { past, end, undone: OnceLock::new() }
+        Self { past, end, blocks: OnceLock::new() }
     }
 
     /// Returns the reorged blocks, as far back as the journal reaches.
-    pub fn undone(&self) -> &Undone {
+    pub(super) fn blocks(&self) -> &BlockList {
         // The node may remove a segment during the first attempt.
-        self.undone.get_or_init(|| {
+        self.blocks.get_or_init(|| {
             self.read().or_else(|_| self.read()).unwrap_or_else(|error| {
                 tracing::warn!(%error, "the journal cannot be searched for blocks that were undone");
-                Undone::default()
+                BlockList::default()
             })
         })
     }
 
-    fn read(&self) -> Result<Undone, JournalError> {
+    fn read(&self) -> Result<BlockList, JournalError> {
         let (last, records) = self.end;
         let mut traces = Traces::default();
         self.past.outline(last, &mut |sequence, outlines| {
@@ -64,11 +67,11 @@ impl Older {
                 }
             }
         })?;
-        let mut undone = Undone::default();
+        let mut blocks = BlockList::default();
         for block in built.into_iter().filter_map(Built::block) {
-            undone.add(block);
+            blocks.push(block);
         }
-        Ok(undone)
+        Ok(blocks)
     }
 }
 
@@ -126,7 +129,7 @@ impl Traces {
             self.bytes += gone.bytes;
             self.undone.push_back(gone);
         }
-        while self.undone.len() > BLOCKS || self.bytes > BYTES && self.undone.len() > 1 {
+        while self.undone.len() > MAX_BLOCKS || self.bytes > MAX_BYTES && self.undone.len() > 1 {
             let Some(oldest) = self.undone.pop_front() else { break };
             self.bytes -= oldest.bytes;
         }

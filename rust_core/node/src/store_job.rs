@@ -1,40 +1,17 @@
-//! Updates from the chain to the store.
+//! Jobs for the store, and the metadata that it holds for the node.
 
 use std::sync::Arc;
 
 use alloy_primitives::Bytes;
 use alloy_rlp::{RlpDecodable, RlpEncodable};
 use foreseal_primitives::StateDiff;
-use foreseal_state::State;
 use foreseal_store::{SealedBlock, StoredStep};
 
-use crate::{Executed, Finality, Step, backlog::Job};
-
-/// A change of the sealed chain for the store to apply.
-#[derive(Clone, Debug)]
-pub(crate) enum Outgoing {
-    /// A block was sealed.
-    Sealed { block: Arc<Executed>, changed: Changed, beside: Beside },
-    /// The chain was unwound to this block.
-    Unwound { to: u64, beside: Beside },
-}
-
-/// State changes of a sealed block.
-#[derive(Clone, Debug)]
-pub(crate) struct Changed {
-    /// State that the block was built on.
-    pub before: State,
-    /// Diffs in the order in which they apply.
-    pub diffs: Vec<Arc<StateDiff>>,
-}
-
-/// Attributes of the chain that are not part of its blocks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Beside {
-    pub finality: Finality,
-    /// [`Chain::clock_offset`](crate::Chain::clock_offset).
-    pub clock_offset: i64,
-}
+use crate::{
+    Executed, Finality, Step,
+    backlog::Job,
+    store_update::{BlockChanges, ChainMeta},
+};
 
 /// Journal position at which a block was sealed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, RlpEncodable, RlpDecodable)]
@@ -45,14 +22,14 @@ pub(crate) struct Mark {
 
 /// Metadata that the store holds for the node, written with its newest block.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Note {
-    pub beside: Beside,
+pub(crate) struct StoreMeta {
+    pub beside: ChainMeta,
     /// Journal positions of blocks, oldest first.
     pub marks: Vec<Mark>,
 }
 
 #[derive(RlpEncodable, RlpDecodable)]
-struct NoteWire {
+struct StoreMetaWire {
     safe: u64,
     finalized: u64,
     trails: bool,
@@ -61,10 +38,10 @@ struct NoteWire {
     marks: Vec<Mark>,
 }
 
-impl Note {
+impl StoreMeta {
     pub fn encode(&self) -> Bytes {
-        let Self { beside: Beside { finality, clock_offset }, marks } = self;
-        let wire = NoteWire {
+        let Self { beside: ChainMeta { finality, clock_offset }, marks } = self;
+        let wire = StoreMetaWire {
             safe: finality.safe,
             finalized: finality.finalized,
             trails: finality.trails,
@@ -75,10 +52,10 @@ impl Note {
     }
 
     pub fn decode(bytes: &[u8]) -> alloy_rlp::Result<Self> {
-        let wire: NoteWire = alloy_rlp::decode_exact(bytes)?;
-        let NoteWire { safe, finalized, trails, clock_offset, marks } = wire;
+        let wire: StoreMetaWire = alloy_rlp::decode_exact(bytes)?;
+        let StoreMetaWire { safe, finalized, trails, clock_offset, marks } = wire;
         let finality = Finality { safe, finalized, trails };
-        Ok(Self { beside: Beside { finality, clock_offset: clock_offset.cast_signed() }, marks })
+        Ok(Self { beside: ChainMeta { finality, clock_offset: clock_offset.cast_signed() }, marks })
     }
 }
 
@@ -94,7 +71,7 @@ pub(crate) enum StoreJob {
 #[derive(Debug)]
 pub(crate) struct Write {
     pub block: Arc<Executed>,
-    pub changed: Changed,
+    pub changed: BlockChanges,
     /// Sequence number of the journal append that seals the block.
     pub sequence: u64,
     pub note: Bytes,
@@ -162,9 +139,9 @@ mod tests {
         let finality = Finality { safe: 5, finalized: 3, trails: false };
         let marks = vec![Mark { number: 1, sequence: 9 }, Mark { number: 17, sequence: 90 }];
         for clock_offset in [0, 7_000, -3] {
-            let note = Note { beside: Beside { finality, clock_offset }, marks: marks.clone() };
-            assert_eq!(Note::decode(&note.encode()).unwrap(), note);
+            let note = StoreMeta { beside: ChainMeta { finality, clock_offset }, marks: marks.clone() };
+            assert_eq!(StoreMeta::decode(&note.encode()).unwrap(), note);
         }
-        assert!(Note::decode(b"").is_err());
+        assert!(StoreMeta::decode(b"").is_err());
     }
 }

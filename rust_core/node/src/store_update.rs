@@ -1,0 +1,34 @@
+//! Updates that the chain emits for the store.
+
+use std::sync::Arc;
+
+use foreseal_primitives::StateDiff;
+use foreseal_state::State;
+
+use crate::{Executed, Finality};
+
+/// A change of the sealed chain for the store to apply.
+#[derive(Clone, Debug)]
+pub(crate) enum StoreUpdate {
+    /// A block was sealed.
+    Sealed { block: Arc<Executed>, changed: BlockChanges, beside: ChainMeta },
+    /// The chain was unwound to this block.
+    Unwound { to: u64, beside: ChainMeta },
+}
+
+/// State changes of a sealed block.
+#[derive(Clone, Debug)]
+pub(crate) struct BlockChanges {
+    /// State that the block was built on.
+    pub before: State,
+    /// Diffs in the order in which they apply.
+    pub diffs: Vec<Arc<StateDiff>>,
+}
+
+/// Attributes of the chain that are not part of its blocks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ChainMeta {
+    pub finality: Finality,
+    /// [`Chain::clock_offset`](crate::Chain::clock_offset).
+    pub clock_offset: i64,
+}
