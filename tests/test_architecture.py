@@ -26,9 +26,10 @@ CRATES = {
     "journal": 4,
     "builder": 5,
     "conformance": 5,
-    "node": 6,
-    "rpc": 7,
-    "py": 8,
+    "chain": 6,
+    "node": 7,
+    "rpc": 8,
+    "py": 9,
 }
 # Crates that only tests and benchmarks may use.
 TEST_CRATES = {"testkit", "simulation", "benches", "fuzz"}
@@ -52,7 +53,7 @@ PYTHON = {
 
 # Modules that still import each other in a circle, at most: this list may only shrink.
 MODULES_IN_CYCLES: dict[str, int] = {
-    "node": 44,
+    "node": 38,
     "py": 2,
     "rpc": 74,
     "simulation": 7,

@@ -17,10 +17,10 @@ use alloy_genesis::Genesis;
 use alloy_primitives::{Address, B256, Bytes, U256, keccak256};
 use criterion::Criterion;
 use foreseal_benches::sized;
+use foreseal_chain::{Clock, Recent, SteppedClock};
 use foreseal_journal::RealDisk;
 use foreseal_node::{
-    Clock, Node, Producer, Production, Recent, Settings, SteppedClock, StoreSettings, Surroundings,
-    export_chain, import_chain,
+    Node, Producer, Production, Settings, StoreSettings, Surroundings, export_chain, import_chain,
 };
 use foreseal_rpc::{Api, Limits};
 use foreseal_testkit::{Contract, Fees, Wallet, counting, erc20_balance_slot, erc20_transfer, test_genesis};

@@ -8,8 +8,9 @@ use std::{
 };
 
 use alloy_primitives::{Address, B256, Bytes, U256, keccak256};
+use foreseal_chain::{Clock, SteppedClock};
 use foreseal_journal::RealDisk;
-use foreseal_node::{Clock, Node, Producer, Production, Settings, SteppedClock, Surroundings};
+use foreseal_node::{Node, Producer, Production, Settings, Surroundings};
 use foreseal_testkit::{Contract, Fees, Wallet, erc20_transfer, test_genesis};
 use rayon::prelude::*;
 

@@ -9,8 +9,9 @@ use std::{
 };
 
 use alloy_primitives::{Address, B256, U256, keccak256};
+use foreseal_chain::{Clock, SteppedClock};
 use foreseal_journal::RealDisk;
-use foreseal_node::{Clock, Node, Producer, Settings, SteppedClock, Surroundings};
+use foreseal_node::{Node, Producer, Settings, Surroundings};
 use foreseal_testkit::{Fees, Wallet, counting, test_genesis};
 
 const SIZES: [u64; 3] = [10_000, 100_000, 1_000_000];

@@ -3,12 +3,10 @@
 use std::{path::Path, sync::Arc, time::Duration};
 
 use alloy_primitives::{B256, Bytes};
+use foreseal_chain::{Clock, FinalityDepth, SteppedClock, View};
 use foreseal_journal::RealDisk;
 use foreseal_keccak::keccak;
-use foreseal_node::{
-    Clock, Development, FinalityDepth, Node, Producer, Production, Settings, SteppedClock, StoreSettings,
-    Surroundings, View,
-};
+use foreseal_node::{Development, Node, Producer, Production, Settings, StoreSettings, Surroundings};
 use foreseal_pool::PoolConfig;
 use foreseal_rpc::{Api, Key, Limits};
 use foreseal_testkit::{Kinds, Wallet, Workload, counting, test_genesis};

@@ -9,10 +9,11 @@ use std::{
 
 use alloy_primitives::{Address, B256, Bytes, U256, keccak256};
 use alloy_rlp::Encodable;
+use foreseal_chain::FinalityDepth;
 use foreseal_journal::{Identity, Journal, Options, RealDisk, Record, Whole, encode_records};
 use foreseal_node::{
-    FinalityDepth, Phase, PoolStart, Production, ScrubStatus, StoreStatus,
-    wire::{Cursor, Down, Ending, Hello, Outcome, Pulse, Said, Up, Welcome},
+    Phase, PoolStart, Production, ScrubStatus, StoreStatus, wire::Cursor, wire::Down, wire::Ending,
+    wire::Hello, wire::Outcome, wire::Pulse, wire::Said, wire::Up, wire::Welcome,
 };
 use foreseal_pool::{
     Admission, Pool, PoolConfig, PoolError, PoolEvent, PoolSink, Rules, Waiting, decode_submission,

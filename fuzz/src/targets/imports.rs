@@ -1,7 +1,7 @@
 //! Files of blocks for `foreseal import`.
 
 use alloy_rlp::{Decodable, Encodable};
-use foreseal_node::BlockReader;
+use foreseal_chain::BlockReader;
 use foreseal_primitives::BlockBytes;
 
 use super::nothing;

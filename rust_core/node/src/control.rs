@@ -17,7 +17,8 @@ use foreseal_journal::JournalError;
 use foreseal_state::StateError;
 use parking_lot::Mutex;
 
-use crate::{ChainError, Phase, ProductionError, Slot, StoreFailed, sequencer::Sequencer, shared::Shared};
+use crate::{Phase, ProductionError, Slot, StoreFailed, sequencer::Sequencer, shared::Shared};
+use foreseal_chain::ChainError;
 
 mod finality;
 mod mine;

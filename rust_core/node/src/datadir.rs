@@ -13,9 +13,8 @@ use foreseal_journal::{DirLock, Disk, RealDisk};
 use foreseal_primitives::{ChainSpec, parse_genesis};
 use foreseal_store::{Options, Store, StoreError, Upgrading};
 
-use crate::{
-    DamagedFile, DirIdentity, NodeError, STEP_WINDOW, StoreSettings, checked_file, start::genesis_hash,
-};
+use crate::{DamagedFile, DirIdentity, NodeError, StoreSettings, checked_file, start::genesis_hash};
+use foreseal_chain::STEP_WINDOW;
 
 const GENESIS: &str = "genesis.json";
 const KEY: &str = "sequencer.key";

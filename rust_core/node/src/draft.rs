@@ -15,7 +15,8 @@ use foreseal_state::{State, StateError, StateReader};
 
 use imbl::Vector;
 
-use crate::{Chain, ChainError, Finality, chain::Recorded, stamp::Stamp};
+use crate::stamp::Stamp;
+use foreseal_chain::{Chain, ChainError, Finality, Recorded};
 
 /// A copy of the chain with changes, and the `records` that lead to it. Nothing is durable yet; dropping the
 /// draft discards it.

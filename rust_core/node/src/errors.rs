@@ -13,9 +13,8 @@ use foreseal_primitives::GenesisError;
 use foreseal_state::StateError;
 use foreseal_store::StoreError;
 
-use crate::{
-    ChainError, DamagedFile, KeyError, ProductionError, ReplayError, SettingsError, StartError, StoreFailed,
-};
+use crate::{DamagedFile, KeyError, ProductionError, SettingsError, StartError, StoreFailed};
+use foreseal_chain::{ChainError, ReplayError};
 
 /// Error of opening, starting, running or stopping a node.
 #[derive(Debug, thiserror::Error)]

@@ -14,7 +14,7 @@ use foreseal_pool::PoolFigures;
 use foreseal_primitives::Flashblock;
 use foreseal_store::StoreSize;
 
-use crate::Clock;
+use foreseal_chain::Clock;
 
 /// Upper bounds of the buckets of a [`Histogram`].
 pub const BOUNDS: [Duration; 16] = [

@@ -10,11 +10,9 @@ use std::{
 use foreseal_journal::{Disk, Record};
 
 use crate::{
-    BlockReader, NodeError, Progress, Report, Settings, Summary,
-    datadir::DataDir,
-    start::{Started, start},
-    store_link::StoreObservers,
+    NodeError, Settings, datadir::DataDir, start::Started, start::start, store_link::StoreObservers,
 };
+use foreseal_chain::{BlockReader, Progress, Report, Summary};
 
 /// Number of imported blocks that share one journal append: an fsync per block would cost more than the
 /// block.

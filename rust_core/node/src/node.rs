@@ -15,19 +15,13 @@ use foreseal_store::Store;
 use parking_lot::Mutex;
 
 use crate::{
-    ArchiveCaches, CacheSizes, CatchingUp, Changes, Clock, ControlError, Feed, FollowerStatus, NodeError,
-    NodeFigures, Now, Phase, Producer, Randomness, Role, Room, Sequencer, Settings, Status, StepSigner,
-    StoreFailed, View, Watcher,
-    control::Control,
-    datadir::{DataDir, Followed},
-    feed_server::{FeedServer, Source},
-    follower::{Following, Ground},
-    scrubber::{ScrubOwner, Scrubber},
-    shared::Shared,
-    signer::admit_signer,
-    start::try_first_block,
-    writer::Writer,
+    CatchingUp, Changes, ControlError, FollowerStatus, NodeError, NodeFigures, Phase, Producer, Randomness,
+    Role, Room, Sequencer, Settings, Status, StepSigner, StoreFailed, Watcher, control::Control,
+    datadir::DataDir, datadir::Followed, feed_server::FeedServer, feed_server::Source, follower::Following,
+    follower::Ground, scrubber::ScrubOwner, scrubber::Scrubber, shared::Shared, signer::admit_signer,
+    start::try_first_block, writer::Writer,
 };
+use foreseal_chain::{ArchiveCaches, CacheSizes, Clock, Feed, Now, View};
 
 /// Environment of a node: clocks, randomness and disk.
 pub struct Surroundings {

@@ -4,7 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use parking_lot::Mutex;
 
-use crate::{Now, ProductionError, sequencer::Sequencer};
+use crate::{ProductionError, sequencer::Sequencer};
+use foreseal_chain::Now;
 
 /// Driver of the sequencer of a node that produces blocks. [`Node::start`](crate::Node::start) ticks it on a
 /// thread; a test that owns the clock ticks it itself.

@@ -20,10 +20,11 @@ use foreseal_primitives::{Flashblock, mutant};
 use foreseal_state::StateError;
 
 use crate::{
-    Chain, ChainError, ControlError, Mining, Now, Phase, Point, Settings, Slot, StepPart, StepSigner,
-    StoreFailed, View, chain::Recorded, control::snapshots::Snapshots, draft::Draft, figures::Laps,
-    shared::Shared, stamp::Stamp, start::Started, store_link::StoreLink,
+    ControlError, Mining, Phase, Point, Settings, Slot, StepPart, StepSigner, StoreFailed,
+    control::snapshots::Snapshots, draft::Draft, figures::Laps, shared::Shared, stamp::Stamp, start::Started,
+    store_link::StoreLink,
 };
+use foreseal_chain::{Chain, ChainError, Now, Recorded, View};
 
 /// Reasons why production ended.
 #[derive(Debug, thiserror::Error)]

@@ -6,7 +6,8 @@ use alloy_genesis::Genesis;
 use alloy_primitives::{Address, B256, Bytes};
 use foreseal_builder::Opening;
 
-use crate::{CacheSizes, Chain, FinalityDepth, Recent, STEP_WINDOW, ScrubSettings, backlog::most_blocks};
+use crate::{ScrubSettings, backlog::most_blocks};
+use foreseal_chain::{CacheSizes, Chain, FinalityDepth, Recent, STEP_WINDOW};
 
 /// Maximum length of a header's extra data, in bytes.
 const MAX_EXTRA_DATA: usize = 32;

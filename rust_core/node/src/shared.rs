@@ -14,13 +14,10 @@ use foreseal_store::{DamageReport, Store};
 use parking_lot::{Condvar, Mutex};
 
 use crate::{
-    Changes, Clock, Feed, Figures, Point, ScrubStatus, StoreStatus, View, Watcher,
-    feed_server::FrameLog,
-    liveness::Activity,
-    questions::Desk,
-    scrubber,
-    store_link::{StoreGauge, StoreObservers},
+    Changes, Figures, Point, ScrubStatus, StoreStatus, Watcher, feed_server::FrameLog, liveness::Activity,
+    questions::Desk, scrubber, store_link::StoreGauge, store_link::StoreObservers,
 };
+use foreseal_chain::{Clock, Feed, View};
 
 /// Phase of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use foreseal_primitives::mutant;
 
-use crate::Now;
+use foreseal_chain::Now;
 
 /// Slot of the block being built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

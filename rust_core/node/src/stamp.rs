@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use foreseal_primitives::{Flashblock, Promise};
 
-use crate::{Now, StepSigner};
+use crate::StepSigner;
+use foreseal_chain::Now;
 
 /// Time and signer for new steps. Neither affects header or hash, so the same steps can be made again at
 /// another time.

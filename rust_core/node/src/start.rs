@@ -21,16 +21,11 @@ use foreseal_state::State;
 use foreseal_store::{Head, Store};
 
 use crate::{
-    ArchiveCaches, Chain, NodeError, Now, Settings, Slot,
-    chain::Resumed,
-    contradiction,
-    datadir::DataDir,
-    loss::{ChainLoss, Sealed, common, explain, sealed_chain},
-    replay::replay,
-    store_job::StoreMeta,
-    store_link::{StoreLink, StoreObservers},
-    undone::Older,
+    NodeError, Settings, Slot, contradiction, datadir::DataDir, loss::ChainLoss, loss::Sealed, loss::common,
+    loss::explain, loss::sealed_chain, store_job::StoreMeta, store_link::StoreLink,
+    store_link::StoreObservers,
 };
+use foreseal_chain::{ArchiveCaches, Chain, Now, Older, Resumed, replay};
 
 /// Reasons why store and journal do not form one chain.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use alloy_primitives::{Address, B256};
 
-use crate::{Phase, PoolStart, ScrubStatus, View};
+use crate::{Phase, PoolStart, ScrubStatus};
+use foreseal_chain::View;
 
 /// Status of the node process. The position of the chain is a [`Head`].
 #[derive(Clone, Debug)]

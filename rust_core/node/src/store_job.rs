@@ -7,11 +7,8 @@ use alloy_rlp::{RlpDecodable, RlpEncodable};
 use foreseal_primitives::StateDiff;
 use foreseal_store::{SealedBlock, StoredStep};
 
-use crate::{
-    Executed, Finality, Step,
-    backlog::Job,
-    store_update::{BlockChanges, ChainMeta},
-};
+use crate::backlog::Job;
+use foreseal_chain::{BlockChanges, ChainMeta, Executed, Finality, Step};
 
 /// Journal position at which a block was sealed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, RlpEncodable, RlpDecodable)]

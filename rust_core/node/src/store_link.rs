@@ -11,14 +11,10 @@ use foreseal_primitives::mutant;
 use foreseal_store::{Store, StoreError};
 
 use crate::{
-    Chain, Clock, Figures, History, Point, ScrubStatus, StoreFailed, StoreSettings, StoreStatus, Watcher,
-    backlog::{Backlog, Job},
-    figures::Laps,
-    marks::Marks,
-    store_job::{StoreJob, StoreMeta, Write},
-    store_update::StoreUpdate,
-    stored::{Confirmed, StoredHistory},
+    Figures, Point, ScrubStatus, StoreFailed, StoreSettings, StoreStatus, Watcher, backlog::Backlog,
+    backlog::Job, figures::Laps, marks::Marks, store_job::StoreJob, store_job::StoreMeta, store_job::Write,
 };
+use foreseal_chain::{Chain, Clock, Confirmed, History, StoreUpdate, StoredHistory};
 
 /// Limits of one store commit. All of its data is held in memory once more during the commit.
 const BATCH_BLOCKS: usize = 256;

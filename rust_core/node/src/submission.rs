@@ -8,7 +8,8 @@ use foreseal_pool::{
 };
 use foreseal_primitives::Transaction;
 
-use crate::{Node, SubmitError, Underway, View, node::Part, shared::Shared};
+use crate::{Node, SubmitError, Underway, node::Part, shared::Shared};
+use foreseal_chain::View;
 
 /// Outcome of a submission.
 #[derive(Debug)]

@@ -8,8 +8,9 @@ use std::{sync::Arc, time::Duration};
 
 use alloy_consensus::TxEip1559;
 use alloy_primitives::{Address, Bytes, U256};
+use foreseal_chain::{BlockId, FinalityDepth, View};
 use foreseal_journal::RealDisk;
-use foreseal_node::{BlockId, ControlError, Development, FinalityDepth, Mining, Sequencer, Settings, View};
+use foreseal_node::{ControlError, Development, Mining, Sequencer, Settings};
 use foreseal_primitives::{Change, Override, Transaction};
 use foreseal_state::StateReader;
 use foreseal_testkit::{Contract, Fees, Wallet};

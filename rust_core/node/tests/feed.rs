@@ -11,7 +11,7 @@ use std::{
 };
 
 use alloy_primitives::B256;
-use foreseal_node::{BlockAtStep, Change, Executed, FeedError, Place, View, What, changes};
+use foreseal_chain::{BlockAtStep, Change, Executed, FeedError, Place, View, What, changes};
 use foreseal_primitives::Block;
 use proptest::prelude::*;
 use support::mix::{Run, act};

@@ -7,11 +7,9 @@ mod support;
 use std::{ops::ControlFlow, sync::Arc, time::Duration};
 
 use alloy_primitives::B256;
+use foreseal_chain::{BlockId, Change, FeedError, Place, Recent, SteppedClock, View, changes};
 use foreseal_journal::RealDisk;
-use foreseal_node::{
-    BlockId, Change, Development, FeedError, Place, Recent, Sequencer, Settings, SteppedClock, StoreSettings,
-    View, changes, import_chain,
-};
+use foreseal_node::{Development, Sequencer, Settings, StoreSettings, import_chain};
 use foreseal_testkit::{Kinds, Wallet, Workload};
 use support::{Bench, balance, open_node, settings, start};
 

@@ -6,7 +6,8 @@ mod support;
 
 use std::{ops::ControlFlow, sync::Arc, time::Duration};
 
-use foreseal_node::{Change, Clock, Entry, Place, Sequencer, View, What, changes};
+use foreseal_chain::{Change, Clock, Entry, Place, View, What, changes};
+use foreseal_node::Sequencer;
 use foreseal_testkit::{Kinds, Workload};
 use support::{Bench, balance, start};
 

@@ -18,11 +18,12 @@ use std::{
 };
 
 use alloy_primitives::Bytes;
+use foreseal_chain::{FinalityDepth, SteppedClock, changes};
 use foreseal_journal::{Identity, RealDisk};
 use foreseal_node::{
-    Answering, Development, FinalityDepth, Node, Phase, Point, Production, Room, SteppedClock, SubmitError,
-    Watcher, changes, export_chain, import_chain,
-    wire::{Cursor, Down, GREATEST_DOWN, GREATEST_UP, Hello, Up, Welcome, read_frame, write_numbered},
+    Answering, Development, Node, Phase, Point, Production, Room, SubmitError, Watcher, export_chain,
+    import_chain, wire::Cursor, wire::Down, wire::GREATEST_DOWN, wire::GREATEST_UP, wire::Hello, wire::Up,
+    wire::Welcome, wire::read_frame, wire::write_numbered,
 };
 use foreseal_pool::{Pool, PoolConfig};
 use foreseal_testkit::{Fees, Kinds, LONG, Wallet, Workload, wait_for};

@@ -12,8 +12,9 @@ use std::{
 };
 
 use alloy_primitives::{Bytes, TxKind, U256};
+use foreseal_chain::{Clock, SystemClock};
 use foreseal_journal::RealDisk;
-use foreseal_node::{Clock, Node, Phase, ScrubSettings, Settings, StoreSettings, SystemClock};
+use foreseal_node::{Node, Phase, ScrubSettings, Settings, StoreSettings};
 use foreseal_testkit::{Fees, Wallet, wait_for};
 use support::{
     open_node,

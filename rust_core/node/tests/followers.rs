@@ -6,13 +6,12 @@ mod support;
 
 use std::{ops::ControlFlow, sync::Arc, time::Duration};
 
+use foreseal_chain::{Change, SteppedClock, changes};
 use foreseal_journal::{
     RealDisk,
     simulated::{Fault, SimulatedDisk},
 };
-use foreseal_node::{
-    Change, Development, Node, NodeError, Phase, Role, Settings, SteppedClock, StoreSettings, changes,
-};
+use foreseal_node::{Development, Node, NodeError, Phase, Role, Settings, StoreSettings};
 use foreseal_testkit::{Kinds, Wallet, Workload, wait_for};
 use proptest::{
     prelude::*,

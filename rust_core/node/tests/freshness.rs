@@ -12,8 +12,9 @@ use std::{
 };
 
 use alloy_primitives::B256;
+use foreseal_chain::SteppedClock;
 use foreseal_journal::{Disk, DiskFile, RealDisk};
-use foreseal_node::{ControlError, Node, Phase, SteppedClock, Surroundings};
+use foreseal_node::{ControlError, Node, Phase, Surroundings};
 use foreseal_testkit::{Fees, Wallet};
 use support::{Bench, STEP, settings};
 

@@ -7,8 +7,9 @@ mod support;
 use std::sync::Arc;
 
 use alloy_primitives::B256;
+use foreseal_chain::{BlockId, FinalityDepth};
 use foreseal_journal::RealDisk;
-use foreseal_node::{BlockId, ControlError, Development, FinalityDepth, Sequencer, Settings};
+use foreseal_node::{ControlError, Development, Sequencer, Settings};
 use foreseal_testkit::{Fees, Kinds, Wallet, Workload};
 use support::{Bench, SOMEBODY, balance, fingerprint, restart, settings, start};
 

@@ -8,10 +8,10 @@ use std::{ops::ControlFlow, path::Path, sync::Arc};
 
 use alloy_primitives::{Address, B256, Log, U256};
 use foreseal_builder::Opening;
-use foreseal_journal::{Identity, Journal, Options, RealDisk, Record};
-use foreseal_node::{
+use foreseal_chain::{
     BlockId, CacheSizes, Chain, Executed, FinalityDepth, History, Moment, Recent, ResolveError, View, replay,
 };
+use foreseal_journal::{Identity, Journal, Options, RealDisk, Record};
 use foreseal_primitives::{ChainSpec, FoundLog, LogFilter, LogPosition, LogSink};
 use foreseal_state::{BlockHashes, StateError, StateReader};
 use foreseal_testkit::{Kinds, Wallet, Workload, test_genesis};

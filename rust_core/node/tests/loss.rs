@@ -6,10 +6,9 @@ mod support;
 
 use std::{fs, path::Path, sync::Arc};
 
+use foreseal_chain::SteppedClock;
 use foreseal_journal::{Identity, Journal, JournalError, Options, RealDisk};
-use foreseal_node::{
-    JournalRepair, NodeError, Phase, ProductionError, Settings, StartError, SteppedClock, StoreSettings,
-};
+use foreseal_node::{JournalRepair, NodeError, Phase, ProductionError, Settings, StartError, StoreSettings};
 use foreseal_testkit::{Fees, Wallet, wait_for};
 use support::{
     Bench, fingerprint,

@@ -6,8 +6,8 @@ mod support;
 
 use std::sync::Arc;
 
+use foreseal_chain::{Chain, replay};
 use foreseal_journal::{Identity, Journal, Options};
-use foreseal_node::{Chain, replay};
 use proptest::prelude::*;
 use support::mix::{Act, Run, act, shown};
 

@@ -11,8 +11,9 @@ use std::{
     sync::Arc,
 };
 
+use foreseal_chain::{Recent, SteppedClock};
 use foreseal_journal::RealDisk;
-use foreseal_node::{Development, Recent, Settings, SteppedClock, StoreSettings};
+use foreseal_node::{Development, Settings, StoreSettings};
 use foreseal_testkit::{Kinds, Wallet, Workload};
 use support::{Bench, balance, fingerprint, settings};
 

@@ -7,8 +7,9 @@ mod support;
 use std::{path::Path, sync::Arc};
 
 use alloy_primitives::B256;
+use foreseal_chain::{BlockId, SteppedClock, View};
 use foreseal_journal::simulated::{Fault, SimulatedDisk};
-use foreseal_node::{BlockId, Node, SteppedClock, SubmitError, Surroundings, View};
+use foreseal_node::{Node, SubmitError, Surroundings};
 use foreseal_testkit::{Kinds, Wallet, Workload};
 use support::{Bench, settings};
 

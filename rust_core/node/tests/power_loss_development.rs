@@ -7,13 +7,12 @@ mod support;
 use std::{path::Path, sync::Arc};
 
 use alloy_primitives::B256;
+use foreseal_chain::{Chain, FinalityDepth, SteppedClock, View, replay};
 use foreseal_journal::{
     Disk, Identity, Journal, Options,
     simulated::{Fault, SimulatedDisk},
 };
-use foreseal_node::{
-    Chain, ControlError, Development, FinalityDepth, Sequencer, Settings, SteppedClock, View, replay,
-};
+use foreseal_node::{ControlError, Development, Sequencer, Settings};
 use foreseal_primitives::Transaction;
 use foreseal_testkit::{Fees, Wallet};
 use support::{Bench, SOMEBODY, balance, fingerprint, settings};

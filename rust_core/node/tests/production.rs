@@ -4,7 +4,7 @@
 
 mod support;
 
-use foreseal_node::{Chain, Clock, FinalityDepth};
+use foreseal_chain::{Chain, Clock, FinalityDepth};
 use foreseal_testkit::{Fees, Kinds, Wallet, Workload};
 use support::Bench;
 
@@ -92,7 +92,7 @@ fn steps_of_a_block_only_ever_add() {
 
 #[test]
 fn every_step_stays_resolvable_by_hash_and_position() {
-    use foreseal_node::{BlockId, ResolveError};
+    use foreseal_chain::{BlockId, ResolveError};
     let datadir = tempfile::tempdir().unwrap();
     let wallets = Wallet::some(3);
     let mut bench = Bench::new(datadir.path(), &wallets);

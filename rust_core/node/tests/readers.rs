@@ -6,8 +6,8 @@ mod support;
 
 use std::{sync::Arc, time::Duration};
 
+use foreseal_chain::{BlockId, Clock, ResolveError, STEP_WINDOW};
 use foreseal_journal::simulated::SimulatedDisk;
-use foreseal_node::{BlockId, Clock, ResolveError, STEP_WINDOW};
 use foreseal_testkit::{Fees, Kinds, Wallet, Workload};
 use support::{Bench, settings};
 

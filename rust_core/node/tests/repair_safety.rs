@@ -8,9 +8,10 @@ mod support;
 use std::{fs, ops::ControlFlow, path::Path, sync::Arc};
 
 use alloy_primitives::Bytes;
+use foreseal_chain::SteppedClock;
 use foreseal_journal::RealDisk;
 use foreseal_node::{
-    JournalRepair, RepairMethod, RepairPlan, RepairSources, Repairing, Settings, SteppedClock, StoreRepair,
+    JournalRepair, RepairMethod, RepairPlan, RepairSources, Repairing, Settings, StoreRepair,
     StoreRepairError, StoreSettings,
 };
 use foreseal_store::Store;

@@ -7,10 +7,9 @@ mod support;
 use std::{os::unix::fs::PermissionsExt, sync::Arc, time::Duration};
 
 use alloy_primitives::{Address, B256};
+use foreseal_chain::{Clock, View};
 use foreseal_journal::RealDisk;
-use foreseal_node::{
-    Clock, ControlError, Development, KeyError, NodeError, Sequencer, Settings, StepSigner, View,
-};
+use foreseal_node::{ControlError, Development, KeyError, NodeError, Sequencer, Settings, StepSigner};
 use foreseal_primitives::{Promise, PromiseDomain, StepSignature};
 use foreseal_testkit::{Fees, Kinds, Wallet, Workload};
 use support::{Bench, balance, open_node, settings, start};
@@ -22,9 +21,9 @@ type Given = (u64, usize, B256, u64, Option<StepSignature>);
 fn given(view: &View) -> Vec<Given> {
     let sealed = (0..=view.latest().number()).map(|number| view.sealed(number).unwrap().unwrap());
     let blocks = sealed.chain([view.pending().clone()]);
-    let steps = |block: Arc<foreseal_node::Executed>| {
+    let steps = |block: Arc<foreseal_chain::Executed>| {
         let number = block.number();
-        let given = |(index, step): (usize, &Arc<foreseal_node::Step>)| {
+        let given = |(index, step): (usize, &Arc<foreseal_chain::Step>)| {
             (number, index, step.hash, step.time, step.signature)
         };
         block.steps.iter().enumerate().map(given).collect::<Vec<_>>()

@@ -12,10 +12,11 @@ use std::{
 };
 
 use alloy_primitives::{B256, Bytes, TxKind, U256};
+use foreseal_chain::SteppedClock;
 use foreseal_journal::{EndMark, RealDisk, check, recorded_end};
 use foreseal_node::{
     BlockSource, FetchPlan, NodeError, RepairMethod, RepairSources, Repairing, Settings, Source, SourceChain,
-    SteppedClock, StoreRepair, StoreRepairError, StoreSettings, back_up,
+    StoreRepair, StoreRepairError, StoreSettings, back_up,
 };
 use foreseal_store::StoreError;
 use foreseal_testkit::{Fees, Wallet};

@@ -7,11 +7,9 @@ mod support;
 use std::{ops::ControlFlow, path::Path, sync::Arc};
 
 use alloy_primitives::B256;
+use foreseal_chain::{BlockId, CacheSizes, ResolveError, SteppedClock, View};
 use foreseal_journal::RealDisk;
-use foreseal_node::{
-    BlockId, CacheSizes, Development, Node, Point, Producer, ResolveError, Sequencer, Settings, SteppedClock,
-    StoreSettings, View, Watcher,
-};
+use foreseal_node::{Development, Node, Point, Producer, Sequencer, Settings, StoreSettings, Watcher};
 use foreseal_state::StateError;
 use foreseal_testkit::{Fees, Kinds, Wallet, Workload};
 use support::{Bench, SOMEBODY, balance, settings};

@@ -5,13 +5,13 @@
 use std::time::Duration;
 
 use alloy_primitives::{Address, B256, Bytes};
+use foreseal_chain::FinalityDepth;
 use foreseal_journal::{Identity, Whole};
 use foreseal_node::{
-    FinalityDepth, Phase, PoolStart, Production, ScrubStatus, StoreStatus, SubmitError,
-    wire::{
-        Cursor, Down, Ending, GREATEST_DOWN, GREATEST_UP, Hello, Outcome, Pulse, Said, Up, Welcome,
-        WireError, read_frame, take_number, write_numbered,
-    },
+    Phase, PoolStart, Production, ScrubStatus, StoreStatus, SubmitError, wire::Cursor, wire::Down,
+    wire::Ending, wire::GREATEST_DOWN, wire::GREATEST_UP, wire::Hello, wire::Outcome, wire::Pulse,
+    wire::Said, wire::Up, wire::Welcome, wire::WireError, wire::read_frame, wire::take_number,
+    wire::write_numbered,
 };
 use foreseal_pool::{Added, Admission, PoolError, Waiting};
 use foreseal_store::DamageReport;

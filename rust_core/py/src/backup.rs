@@ -3,9 +3,8 @@
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use foreseal_node::{
-    BackupError, Clock, Copied, CopiedPart, Manifest, Source, StoreSettings, SystemClock, back_up, restore,
-};
+use foreseal_chain::{Clock, SystemClock};
+use foreseal_node::{BackupError, Copied, CopiedPart, Manifest, Source, StoreSettings, back_up, restore};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 

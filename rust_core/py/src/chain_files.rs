@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use foreseal_chain::{Progress, Report, Summary};
 use foreseal_journal::RealDisk;
-use foreseal_node::{NodeError, Progress, Report, Settings, Summary, export_chain, import_chain};
+use foreseal_node::{NodeError, Settings, export_chain, import_chain};
 use pyo3::prelude::*;
 
 use crate::errors::CoreError;

@@ -212,7 +212,7 @@ mod tests {
     use std::time::Duration;
 
     use alloy_primitives::B256;
-    use foreseal_node::Place;
+    use foreseal_chain::Place;
 
     use super::*;
 

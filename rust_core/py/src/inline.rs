@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use alloy_primitives::map::HashMap;
 use bytes::Bytes;
-use foreseal_node::View;
+use foreseal_chain::View;
 use foreseal_rpc::plain::{Body, Plain, read};
 use foreseal_rpc::texts::{add_text, first_text};
 use foreseal_rpc::{Access, Api, Attempt, Cost, Method, methods};

@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 
 use alloy_primitives::B256;
 use bytes::Bytes;
+use foreseal_chain::View;
 use foreseal_journal::RealDisk;
-use foreseal_node::{FollowerStatus, Liveness, Node, Surroundings, View};
+use foreseal_node::{FollowerStatus, Liveness, Node, Surroundings};
 use foreseal_rpc::{Answered, Api, Cost, Error, Reply, RpcError, Submissions, Subscriptions};
 use foreseal_scheduler::{Caller, Job, Lane, Scheduler, Stopped, SubmitError, Work};
 use pyo3::exceptions::PyValueError;

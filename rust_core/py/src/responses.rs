@@ -4,7 +4,8 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use foreseal_node::{Node, View};
+use foreseal_chain::View;
+use foreseal_node::Node;
 use foreseal_rpc::Answered;
 
 /// Returns the parts of the response to one call.

@@ -8,10 +8,8 @@ use std::time::Duration;
 
 use alloy_genesis::GenesisAccount;
 use alloy_primitives::{Address, Bytes, U256};
-use foreseal_node::{
-    CacheSizes, Clock, Development, FastClock, FinalityDepth, Production, Recent, Role, ScrubSettings,
-    Settings, StoreSettings, SystemClock,
-};
+use foreseal_chain::{CacheSizes, Clock, FastClock, FinalityDepth, Recent, SystemClock};
+use foreseal_node::{Development, Production, Role, ScrubSettings, Settings, StoreSettings};
 use foreseal_primitives::{DEV_GAS_LIMIT, DevGenesis, GenesisError, dev_genesis, parse_genesis};
 use foreseal_rpc::{Key, Limits};
 use foreseal_store::StateCacheSizes;
@@ -158,7 +156,7 @@ struct PyStore {
     scrub_pause: Option<u64>,
 }
 
-/// Capacities of the caches in bytes; see `foreseal_node::CacheSizes`.
+/// Capacities of the caches in bytes; see `foreseal_chain::CacheSizes`.
 #[derive(Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 struct PyCaches {

@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use alloy_primitives::{Address, B256, U256};
+use foreseal_chain::SteppedClock;
 use foreseal_journal::RealDisk;
 use foreseal_keccak::keccak;
-use foreseal_node::{ControlError, Mining, Node, NodeError, Producer, Sequencer, SteppedClock, Surroundings};
+use foreseal_node::{ControlError, Mining, Node, NodeError, Producer, Sequencer, Surroundings};
 use foreseal_primitives::{Change, Override};
 use foreseal_rpc::Api;
 use parking_lot::Mutex;

@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use foreseal_node::{Clock, StoreSettings, SystemClock, open_store_to_read, store_schema, upgrade_store};
+use foreseal_chain::{Clock, SystemClock};
+use foreseal_node::{StoreSettings, open_store_to_read, store_schema, upgrade_store};
 use foreseal_store::{
     Fault, Head, Origin, Part, SCHEMA, Stats, Store, TableStats, Upgrading, Verified, Verifying,
 };

@@ -9,8 +9,9 @@ use std::{
 use alloy_primitives::B256;
 use bytes::Bytes;
 use foreseal_cache::CacheMetrics;
+use foreseal_chain::View;
 use foreseal_evm::{CallLimits, Deadline};
-use foreseal_node::{Answering as _, Node, View};
+use foreseal_node::{Answering as _, Node};
 use foreseal_primitives::mutant;
 
 use crate::{

@@ -3,8 +3,8 @@
 use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
+use foreseal_chain::{BlockId, Executed, Moment, View};
 use foreseal_evm::{CallLimits, Deadline};
-use foreseal_node::{BlockId, Executed, Moment, View};
 
 use crate::{Context, Error, Limits};
 

@@ -1,6 +1,6 @@
 //! Parts of a block: transaction and uncle counts, and single transactions by index.
 
-use foreseal_node::{Executed, View};
+use foreseal_chain::{Executed, View};
 
 use crate::{
     Argument, Context, Error, Kind, Method,

@@ -1,7 +1,7 @@
 //! Blocks and their receipts.
 
 use bytes::Bytes;
-use foreseal_node::{BlockId, Executed, ResolveError, View};
+use foreseal_chain::{BlockId, Executed, ResolveError, View};
 use foreseal_primitives::Transaction;
 
 use crate::{

@@ -1,8 +1,9 @@
 //! Errors of the methods.
 
 use alloy_primitives::{B256, Bytes};
+use foreseal_chain::{FeedError, ResolveError};
 use foreseal_evm::{EstimateError, ExecutionError, HaltReason, OverrideError, SimulateError, TraceLimit};
-use foreseal_node::{ControlError, FeedError, ResolveError, SubmitError};
+use foreseal_node::{ControlError, SubmitError};
 use foreseal_scheduler::Stopped;
 use foreseal_state::StateError;
 

@@ -1,7 +1,7 @@
 //! Fees: suggestions for new transactions, and the history of past blocks.
 
 use alloy_consensus::{Header, Transaction as _};
-use foreseal_node::{BlockId, View};
+use foreseal_chain::{BlockId, View};
 use foreseal_primitives::{Block, ChainSpec};
 use foreseal_scheduler::checkpoint;
 

@@ -1,6 +1,6 @@
 //! Safe and finalized blocks, set by an external settlement process.
 
-use foreseal_node::{BlockId, Moment};
+use foreseal_chain::{BlockId, Moment};
 
 use crate::{
     Access, Argument, Context, Error, Kind, Method,

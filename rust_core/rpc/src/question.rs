@@ -2,8 +2,8 @@
 
 use alloy_consensus::Header;
 use alloy_primitives::B256;
+use foreseal_chain::{BlockId, View};
 use foreseal_evm::{BlockOverrides, CallRequest, Environment, Overlay, StateOverrides};
-use foreseal_node::{BlockId, View};
 use foreseal_state::{BlockHashes, StateError, StateReader};
 
 use crate::{

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use alloy_rlp::Encodable;
-use foreseal_node::Executed;
+use foreseal_chain::Executed;
 
 use crate::{
     Argument, Context, Error, Kind, Method,

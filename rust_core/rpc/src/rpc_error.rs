@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use alloy_primitives::{Bytes, U256};
+use foreseal_chain::{FeedError, Place, ResolveError};
 use foreseal_evm::{EstimateError, ExecutionError, OverrideError, Rejected, SimulateError, TraceLimit};
-use foreseal_node::{ControlError, FeedError, Place, ResolveError, SubmitError};
+use foreseal_node::{ControlError, SubmitError};
 use foreseal_pool::PoolError;
 use foreseal_scheduler::Stopped;
 use foreseal_state::StateError;

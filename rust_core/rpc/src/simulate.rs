@@ -1,9 +1,9 @@
 //! `eth_simulateV1`: simulates blocks of unsigned transactions on top of a block of the chain.
 
+use foreseal_chain::ResolveError;
 use foreseal_evm::{
     Deadline, Ending, SimulateBase, SimulateError, SimulateOptions, SimulatedBlock, SimulatedResult, simulate,
 };
-use foreseal_node::ResolveError;
 use foreseal_primitives::FoundLog;
 
 use crate::{

@@ -1,7 +1,7 @@
 //! Accounts: balance, code, storage, nonce.
 
 use alloy_primitives::{Address, U256};
-use foreseal_node::{BlockId, Moment, View};
+use foreseal_chain::{BlockId, Moment, View};
 use foreseal_primitives::{Account, mutant};
 use foreseal_state::{State, StateReader};
 

@@ -6,8 +6,8 @@ mod rerun;
 use std::time::Duration;
 
 use alloy_primitives::B256;
+use foreseal_chain::{BlockId, Executed, Moment, ResolveError, View};
 use foreseal_evm::Deadline;
-use foreseal_node::{BlockId, Executed, Moment, ResolveError, View};
 
 use self::rerun::Rerun;
 use crate::{

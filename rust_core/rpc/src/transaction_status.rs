@@ -1,7 +1,7 @@
 //! Status of a submitted transaction, from the pool to a sealed block.
 
 use alloy_primitives::B256;
-use foreseal_node::{Executed, View};
+use foreseal_chain::{Executed, View};
 use foreseal_pool::Status;
 use serde_json::Value;
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use alloy_primitives::B256;
-use foreseal_node::{Executed, View};
+use foreseal_chain::{Executed, View};
 use foreseal_pool::PooledTransaction;
 use foreseal_primitives::{Block, Transaction, mutant};
 use foreseal_state::StateError;

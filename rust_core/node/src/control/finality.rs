@@ -1,6 +1,7 @@
 //! Safe and finalized blocks, set by a caller.
 
-use crate::{ControlError, Finality, sequencer::Sequencer};
+use crate::{ControlError, sequencer::Sequencer};
+use foreseal_chain::Finality;
 
 impl Sequencer {
     /// Sets the numbers of the safe and the finalized block; `None` leaves a number unchanged. From then on

@@ -7,7 +7,8 @@ use foreseal_pool::PoolSnapshot;
 use foreseal_state::BlockHashes;
 use imbl::Vector;
 
-use crate::{ControlError, Finality, Slot, chain::Recorded, sequencer::Sequencer};
+use crate::{ControlError, Slot, sequencer::Sequencer};
+use foreseal_chain::{Finality, Recorded};
 
 /// Snapshots by number. Numbers are never reused.
 #[derive(Default)]

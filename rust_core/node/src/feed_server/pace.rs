@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use super::connection::BEAT;
-use crate::{Clock, SystemClock};
+use foreseal_chain::{Clock, SystemClock};
 
 /// Number of appends within which a follower gets the pool; events that happen meanwhile fit into the ring.
 const NEAR: u64 = 16;

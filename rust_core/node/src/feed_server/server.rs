@@ -180,10 +180,10 @@ mod tests {
 
     use super::*;
     use crate::{
-        FinalityDepth, Production, SystemClock,
-        feed_server::Room,
-        wire::{Cursor, GREATEST_DOWN, Hello, Up, read_frame},
+        Production, feed_server::Room, wire::Cursor, wire::GREATEST_DOWN, wire::Hello, wire::Up,
+        wire::read_frame,
     };
+    use foreseal_chain::{FinalityDepth, SystemClock};
 
     fn source(folder: &Path) -> Source {
         let identity = Identity { chain_id: 1, genesis: B256::ZERO };

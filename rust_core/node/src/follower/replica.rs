@@ -8,16 +8,11 @@ use foreseal_primitives::ChainSpec;
 use foreseal_store::{Progress, Store};
 
 use crate::{
-    ArchiveCaches, Chain, Recent, ReplayError, View,
-    chain::Resumed,
-    errors::NodeError,
-    replay::replay,
-    start::{StartError, sealed_by},
-    store_job::StoreMeta,
-    store_update::StoreUpdate,
-    stored::{Confirmed, StoredHistory},
-    undone::Older,
-    wire::{Cursor, Welcome},
+    errors::NodeError, start::StartError, start::sealed_by, store_job::StoreMeta, wire::Cursor, wire::Welcome,
+};
+use foreseal_chain::{
+    ArchiveCaches, Chain, Confirmed, Older, Recent, ReplayError, Resumed, StoreUpdate, StoredHistory, View,
+    replay,
 };
 
 /// Position of the store from which a replica starts.

@@ -5,7 +5,8 @@ use alloy_primitives::B256;
 use alloy_rlp::Decodable;
 use foreseal_store::Store;
 
-use crate::{ChainError, loss::Sealed};
+use crate::loss::Sealed;
+use foreseal_chain::ChainError;
 
 /// Chain of another node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,7 +11,8 @@ use super::{
     frame::framed,
     up::{VERSION, exact},
 };
-use crate::{FinalityDepth, Phase, PoolStart, Production, ScrubStatus, StoreStatus};
+use crate::{Phase, PoolStart, Production, ScrubStatus, StoreStatus};
+use foreseal_chain::FinalityDepth;
 
 /// The sequencer's block production settings, with which followers show what it would build.
 #[derive(Clone, Debug)]

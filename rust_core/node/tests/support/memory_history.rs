@@ -10,7 +10,7 @@ use std::{
 };
 
 use alloy_primitives::B256;
-use foreseal_node::{Executed, History, Moment, Position, Step, search_block};
+use foreseal_chain::{Executed, History, Moment, Position, Step, search_block};
 use foreseal_primitives::{LogFilter, LogPosition, LogSink};
 use foreseal_state::{StateError, StateStore};
 use parking_lot::RwLock;

@@ -3,11 +3,9 @@
 use std::{path::Path, sync::Arc, time::Duration};
 
 use alloy_primitives::{Address, B256, Bytes, U256};
+use foreseal_chain::{Clock, FinalityDepth, Recent, SteppedClock, View};
 use foreseal_journal::simulated::SimulatedDisk;
-use foreseal_node::{
-    Clock, ControlError, Development, FinalityDepth, Mining, Recent, Role, Sequencer, Settings, SteppedClock,
-    StoreSettings, View,
-};
+use foreseal_node::{ControlError, Development, Mining, Role, Sequencer, Settings, StoreSettings};
 use foreseal_primitives::{Change, Override, Transaction};
 use foreseal_testkit::{Contract, Kinds, Wallet, Workload};
 use proptest::prelude::*;

@@ -9,10 +9,11 @@ pub mod pair;
 use std::{path::Path, sync::Arc, time::Duration};
 
 use alloy_primitives::{Address, B256, U256};
+use foreseal_chain::{BlockId, Clock, FinalityDepth, SteppedClock, SystemClock, View};
 use foreseal_journal::{Disk, RealDisk};
 use foreseal_node::{
-    BlockId, Clock, Development, FinalityDepth, Node, NodeError, Producer, Production, ProductionError, Role,
-    Settings, SteppedClock, StoreSettings, Surroundings, SystemClock, View,
+    Development, Node, NodeError, Producer, Production, ProductionError, Role, Settings, StoreSettings,
+    Surroundings,
 };
 use foreseal_pool::PoolConfig;
 use foreseal_primitives::{Change, Override};

@@ -6,8 +6,9 @@ use std::{
 };
 
 use alloy_primitives::B256;
+use foreseal_chain::{Clock, View};
 use foreseal_journal::{Disk, RealDisk};
-use foreseal_node::{Clock, Node, Phase, Role, Settings, Surroundings, View};
+use foreseal_node::{Node, Phase, Role, Settings, Surroundings};
 use foreseal_testkit::{Wallet, wait_for};
 
 use super::settings;

@@ -3,8 +3,8 @@
 use alloy_consensus::{SignableTransaction, TxType};
 use alloy_eips::eip2718::Encodable2718;
 use alloy_primitives::Address;
+use foreseal_chain::BlockId;
 use foreseal_evm::{BlockOverrides, CallRequest, NoRecipient, StateOverrides, estimate};
-use foreseal_node::BlockId;
 use foreseal_primitives::{Envelope, Transaction, Unsigned};
 
 use crate::{

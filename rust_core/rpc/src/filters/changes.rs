@@ -1,7 +1,7 @@
 //! Changes since the last poll of a filter.
 
 use alloy_primitives::B256;
-use foreseal_node::View;
+use foreseal_chain::View;
 use foreseal_primitives::{LogFilter, LogPosition};
 use foreseal_state::BlockHashes;
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use alloy_primitives::{Address, B256, Bytes};
 use alloy_rlp::{Error, Result, RlpDecodable, RlpEncodable};
-use foreseal_node::View;
+use foreseal_chain::View;
 
 use crate::{
     logs::Cursor,

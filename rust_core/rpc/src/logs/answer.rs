@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use foreseal_node::{Note, Notes};
+use foreseal_chain::{Note, Notes};
 use foreseal_primitives::{FoundLog, LogFilter, LogSink, mutant};
 use foreseal_scheduler::{Stopped, arrival, checkpoint};
 

@@ -8,7 +8,7 @@ mod range;
 use std::ops::ControlFlow;
 
 use alloy_primitives::B256;
-use foreseal_node::{BlockId, View, search_block};
+use foreseal_chain::{BlockId, View, search_block};
 use foreseal_primitives::{LogFilter, LogPosition};
 use foreseal_scheduler::Lane;
 

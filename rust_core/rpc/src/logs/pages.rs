@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use foreseal_node::View;
+use foreseal_chain::View;
 use foreseal_primitives::{LogFilter, LogPosition};
 
 use super::{Answer, Cursor, Seen, range::number};

@@ -1,6 +1,6 @@
 //! Resolution of the block tags of a filter.
 
-use foreseal_node::View;
+use foreseal_chain::View;
 
 use crate::{RangeError, params::Tag};
 

@@ -1,7 +1,7 @@
 //! Block parameters: a number, a tag, a hash, or an EIP-1898 object.
 
 use alloy_primitives::B256;
-use foreseal_node::BlockId;
+use foreseal_chain::BlockId;
 use foreseal_primitives::mutant;
 use serde::Deserialize;
 use serde_json::value::RawValue;

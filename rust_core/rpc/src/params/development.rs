@@ -1,7 +1,7 @@
 //! Parameters of the development methods. Like anvil, they accept more number formats than the execution API.
 
 use alloy_primitives::{B256, Bytes, U256};
-use foreseal_node::BlockId;
+use foreseal_chain::BlockId;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 

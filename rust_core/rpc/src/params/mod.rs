@@ -18,7 +18,7 @@ mod value;
 
 use std::fmt;
 
-use foreseal_node::BlockId;
+use foreseal_chain::BlockId;
 use serde_json::value::RawValue;
 
 pub use call_object::CallObject;

@@ -1,6 +1,6 @@
 //! Subscription names, and the cursor of a feed reader.
 
-use foreseal_node::Place;
+use foreseal_chain::Place;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 

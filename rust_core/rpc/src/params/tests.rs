@@ -2,8 +2,8 @@
 
 use alloy_consensus::TxType;
 use alloy_primitives::{Address, B256, Bytes, U256};
+use foreseal_chain::BlockId;
 use foreseal_evm::StateOverrides;
-use foreseal_node::BlockId;
 use proptest::prelude::*;
 use serde_json::value::RawValue;
 

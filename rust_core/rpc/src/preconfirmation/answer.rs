@@ -2,7 +2,7 @@
 
 use alloy_primitives::B256;
 use alloy_rlp::Encodable;
-use foreseal_node::{Executed, Step, View};
+use foreseal_chain::{Executed, Step, View};
 use foreseal_primitives::{Promise, PromiseDomain};
 use foreseal_trie::ListTrie;
 

@@ -2,7 +2,7 @@
 
 use std::{ops::ControlFlow, sync::Arc};
 
-use foreseal_node::{Change, FeedError, Place, View, changes};
+use foreseal_chain::{Change, FeedError, Place, View, changes};
 use foreseal_state::StateError;
 
 use super::flashblock::{write_flashblock, write_place};

@@ -14,7 +14,8 @@ use std::{
     sync::Arc,
 };
 
-use foreseal_node::{Node, Place};
+use foreseal_chain::Place;
+use foreseal_node::Node;
 use foreseal_primitives::mutant;
 use imbl::OrdMap;
 use parking_lot::Mutex;

@@ -1,6 +1,6 @@
 //! Flashblock in the format of the feed.
 
-use foreseal_node::{BlockAtStep, Place};
+use foreseal_chain::{BlockAtStep, Place};
 use foreseal_primitives::{Block, ChainSpec};
 
 use crate::json::{BlockOfReceipt, Inclusion, Object, write_header, write_receipt, write_transaction};

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use foreseal_node::{Change, Entry, FeedError, Place, View, What, changes};
+use foreseal_chain::{Change, Entry, FeedError, Place, View, What, changes};
 use foreseal_pool::{Arrived, Pool};
 use foreseal_primitives::mutant;
 use foreseal_state::StateError;

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use foreseal_node::{BlockAtStep, Change, search_block};
+use foreseal_chain::{BlockAtStep, Change, search_block};
 use foreseal_primitives::{Block, ChainSpec, FoundLog, LogFilter, LogSink};
 
 use super::{

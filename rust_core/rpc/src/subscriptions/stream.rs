@@ -1,6 +1,6 @@
 //! Streams of `eth_subscribe`, parsed from its parameters.
 
-use foreseal_node::Place;
+use foreseal_chain::Place;
 use foreseal_primitives::LogFilter;
 use serde_json::value::RawValue;
 

@@ -17,8 +17,9 @@ use std::{
 };
 
 use alloy_primitives::B256;
+use foreseal_chain::{Clock, SteppedClock, View};
 use foreseal_journal::RealDisk;
-use foreseal_node::{Clock, Development, Node, SteppedClock, Surroundings, View};
+use foreseal_node::{Development, Node, Surroundings};
 use foreseal_primitives::Transaction;
 use foreseal_testkit::{Kinds, Wallet, Workload};
 use rand::{Rng, SeedableRng, rngs::StdRng};

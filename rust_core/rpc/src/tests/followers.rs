@@ -10,7 +10,8 @@ use std::{
 };
 
 use alloy_primitives::{Address, U256};
-use foreseal_node::{Development, Node, Phase, Role, Settings, View};
+use foreseal_chain::View;
+use foreseal_node::{Development, Node, Phase, Role, Settings};
 use foreseal_primitives::{Change, Override};
 use foreseal_testkit::{Fees, Kinds, LONG, Wallet, Workload, wait_for};
 use serde_json::{Value, json};
@@ -265,7 +266,7 @@ fn a_transaction_is_never_in_neither_pool_nor_view_of_a_follower() {
                 known.lock().unwrap().push(hash);
             }
             pair.bench.clock.advance(Duration::from_millis(200));
-            let now = foreseal_node::Clock::now(&*pair.bench.clock);
+            let now = foreseal_chain::Clock::now(&*pair.bench.clock);
             pair.bench.producer.as_mut().unwrap().tick(now, &mut || true).unwrap();
         }
         over.store(true, Ordering::Release);

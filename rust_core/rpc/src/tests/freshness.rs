@@ -4,8 +4,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use foreseal_chain::Clock;
 use foreseal_journal::simulated::{Fault, SimulatedDisk};
-use foreseal_node::{Clock, SubmitError};
+use foreseal_node::SubmitError;
 use foreseal_testkit::{Fees, Wallet};
 use serde_json::{Value, json};
 

@@ -37,11 +37,9 @@ mod written_traces;
 use std::{path::Path, sync::Arc, time::Duration};
 
 use alloy_primitives::B256;
+use foreseal_chain::{Clock, FinalityDepth, SteppedClock, View};
 use foreseal_journal::{Disk, RealDisk};
-use foreseal_node::{
-    Clock, Development, FinalityDepth, Node, Producer, Production, Role, Settings, SteppedClock,
-    StoreSettings, Surroundings, View,
-};
+use foreseal_node::{Development, Node, Producer, Production, Role, Settings, StoreSettings, Surroundings};
 use foreseal_pool::PoolConfig;
 use foreseal_testkit::{Wallet, counting, test_genesis};
 use serde_json::Value;

@@ -2,7 +2,7 @@
 
 use alloy_eips::{eip2935, eip4788, eip7002, eip7251};
 use alloy_primitives::{Address, B256};
-use foreseal_node::View;
+use foreseal_chain::View;
 use foreseal_primitives::Block;
 use foreseal_testkit::{Contract, Kinds, Wallet, Workload};
 

@@ -10,7 +10,8 @@ use std::{
 };
 
 use bytes::Bytes;
-use foreseal_node::{Clock, FinalityDepth, Recent, Settings, StoreSettings, View};
+use foreseal_chain::{Clock, FinalityDepth, Recent, View};
+use foreseal_node::{Settings, StoreSettings};
 use foreseal_testkit::{Kinds, Wallet, Workload};
 
 use super::{

@@ -4,7 +4,7 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use alloy_primitives::Address;
-use foreseal_node::View;
+use foreseal_chain::View;
 use foreseal_testkit::{Contract, Kinds, Workload};
 use serde_json::{Value, json};
 

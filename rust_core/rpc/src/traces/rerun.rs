@@ -1,7 +1,7 @@
 //! Re-execution of a block, transaction by transaction.
 
+use foreseal_chain::{Executed, Moment, View};
 use foreseal_evm::{Deadline, Replay};
-use foreseal_node::{Executed, Moment, View};
 use foreseal_primitives::StateDiff;
 
 use crate::{

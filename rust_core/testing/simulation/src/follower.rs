@@ -7,7 +7,8 @@ use std::{
 };
 
 use alloy_primitives::{Address, B256, Bytes};
-use foreseal_node::{Follows, Node, Place, Room, SubmitError, Underway, View};
+use foreseal_chain::{Place, View};
+use foreseal_node::{Follows, Node, Room, SubmitError, Underway};
 use foreseal_pool::Status;
 use foreseal_state::{StateError, StateReader};
 

@@ -8,7 +8,7 @@ use std::{
 
 use alloy_consensus::Transaction as _;
 use alloy_primitives::{Address, B256};
-use foreseal_node::{Executed, View};
+use foreseal_chain::{Executed, View};
 use foreseal_primitives::Receipt;
 
 /// Result of a check; `Err` describes the violated property.

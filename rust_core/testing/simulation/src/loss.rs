@@ -183,7 +183,7 @@ impl Run {
             (true, Ok(())) => Err("a follower has seen more, and health is green".to_owned()),
             (true, Err(_)) => {
                 self.weather().counts.fault("loss proved by a follower");
-                let now = foreseal_node::Clock::now(&*self.clocks);
+                let now = foreseal_chain::Clock::now(&*self.clocks);
                 let done = self.process()?.producer.tick(now, &mut || true);
                 if done.is_ok() {
                     Err("production continues after a contradiction".to_owned())

@@ -6,13 +6,13 @@ use std::{
 };
 
 use alloy_primitives::B256;
+use foreseal_chain::{Chain, Clock, FinalityDepth, Recent, replay};
 use foreseal_journal::{
     Identity, Journal, Options,
     simulated::{Fault, SimulatedDisk},
 };
 use foreseal_node::{
-    Chain, Clock, Development, FinalityDepth, Node, NodeError, PoolStart, Production, Recent, Role, Settings,
-    StoreSettings, Surroundings, replay,
+    Development, Node, NodeError, PoolStart, Production, Role, Settings, StoreSettings, Surroundings,
 };
 use foreseal_pool::PoolConfig;
 use foreseal_testkit::{Wallet, test_genesis};
@@ -219,7 +219,7 @@ impl Run {
 
     /// Checks that everything ever published exists, and beyond it at most the one append that was in
     /// progress.
-    fn check_survival(&mut self, in_flight: bool, began: foreseal_node::Now) -> Check {
+    fn check_survival(&mut self, in_flight: bool, began: foreseal_chain::Now) -> Check {
         let (view, rules) = (self.view()?, self.rules());
         let instead = self.instead.take().filter(|_| in_flight);
         let bases = std::iter::once((self.ledger.clone(), true)).chain(instead.map(|base| (base, false)));
@@ -243,9 +243,9 @@ impl Run {
     }
 
     /// Continues after a start with `ledger` as the published chain.
-    pub fn go_on(&mut self, ledger: Ledger, began: foreseal_node::Now) -> Check {
+    pub fn go_on(&mut self, ledger: Ledger, began: foreseal_chain::Now) -> Check {
         // Time at which the first view was created; the clocks may have moved since the start began.
-        let now = foreseal_node::Now {
+        let now = foreseal_chain::Now {
             unix: began.unix + self.time.ticked.saturating_sub(began.monotonic),
             monotonic: self.time.ticked,
         };

@@ -7,7 +7,7 @@ use std::{
 };
 
 use alloy_primitives::{Address, B256};
-use foreseal_node::{BlockAtStep, BlockId, Change, FeedError, Place, ResolveError, View, changes};
+use foreseal_chain::{BlockAtStep, BlockId, Change, FeedError, Place, ResolveError, View, changes};
 use foreseal_state::{StateError, StateReader};
 
 use crate::ledger::{Check, Ledger};

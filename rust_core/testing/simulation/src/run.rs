@@ -6,8 +6,9 @@ use std::sync::{
 };
 
 use alloy_primitives::B256;
+use foreseal_chain::{Clock, View};
 use foreseal_journal::simulated::SimulatedDisk;
-use foreseal_node::{Clock, Node, NodeError, Phase, Producer, Settings, SubmitError, View};
+use foreseal_node::{Node, NodeError, Phase, Producer, Settings, SubmitError};
 use tempfile::TempDir;
 
 use crate::{
@@ -283,7 +284,7 @@ impl Run {
 
     /// Checks that a new block in `ledger`, opened at `now`, has the timestamp of its slot. Records when it
     /// is due.
-    pub fn check_opened(&mut self, ledger: &Ledger, now: foreseal_node::Now) -> Check {
+    pub fn check_opened(&mut self, ledger: &Ledger, now: foreseal_chain::Now) -> Check {
         let Some((open, sealed)) = ledger.blocks.split_last() else { return Ok(()) };
         if self.ledger.pending().is_some_and(|known| known.number == open.number) {
             return Ok(());

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use foreseal_node::Now;
+use foreseal_chain::Now;
 
 /// Times that the node's behaviour is checked against.
 #[derive(Clone, Copy, Debug, Default)]

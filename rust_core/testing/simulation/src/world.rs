@@ -10,8 +10,9 @@ use std::{
 };
 
 use alloy_primitives::B256;
+use foreseal_chain::{Clock, Now};
 use foreseal_journal::simulated::{Fault, Judge, Operation, SimulatedDisk};
-use foreseal_node::{Clock, Node, Now, Point, Watcher};
+use foreseal_node::{Node, Point, Watcher};
 
 use crate::{counts::Counts, follower::Published};
 

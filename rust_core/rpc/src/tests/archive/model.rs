@@ -4,7 +4,7 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use alloy_primitives::{Address, B256, U256, hex};
-use foreseal_node::{Chain, Executed, FinalityDepth, View};
+use foreseal_chain::{Chain, Executed, FinalityDepth, View};
 use foreseal_primitives::ChainSpec;
 use foreseal_state::StateReader;
 use foreseal_testkit::{Contract, Wallet, erc20_balance_slot};

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use foreseal_node::{FinalityDepth, Recent, Settings, StoreSettings, View};
+use foreseal_chain::{FinalityDepth, Recent, View};
+use foreseal_node::{Settings, StoreSettings};
 use foreseal_testkit::{Kinds, Wallet, Workload};
 use serde_json::{Value, json, value::RawValue};
 

@@ -5,7 +5,8 @@
 use std::{collections::HashSet, path::Path, time::Duration};
 
 use alloy_primitives::B256;
-use foreseal_node::{BlockId, Development, Place, Settings};
+use foreseal_chain::{BlockId, Place};
+use foreseal_node::{Development, Settings};
 use foreseal_testkit::{Fees, Wallet};
 use rand::{SeedableRng, rngs::StdRng, seq::SliceRandom};
 use serde_json::{Value, json};
@@ -160,7 +161,7 @@ impl<'b> World<'b> {
 
     fn tick(&mut self, by: Duration) {
         self.bench.clock.advance(by);
-        let now = foreseal_node::Clock::now(&*self.bench.clock);
+        let now = foreseal_chain::Clock::now(&*self.bench.clock);
         self.bench.producer.as_mut().unwrap().tick(now, &mut || true).unwrap();
         self.look();
     }

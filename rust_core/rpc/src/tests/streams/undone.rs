@@ -1,6 +1,7 @@
 //! Messages of reorged steps are sent again with `removed`, newest first.
 
-use foreseal_node::{Development, Recent, Settings, StoreSettings};
+use foreseal_chain::Recent;
+use foreseal_node::{Development, Settings, StoreSettings};
 use foreseal_testkit::Wallet;
 use serde_json::{Value, json};
 

@@ -24,7 +24,7 @@ use crate::{
 mod stored;
 mod unwind;
 
-pub(crate) use stored::Resumed;
+pub use stored::Resumed;
 
 /// Reasons why a record does not fit the chain.
 #[derive(Debug, thiserror::Error)]
@@ -47,7 +47,7 @@ pub enum ChainError {
 
 /// A step of the block being built, as the journal stores it.
 #[derive(Clone, Debug)]
-pub(crate) struct Recorded {
+pub struct Recorded {
     pub step: Arc<Flashblock>,
     /// Override written by a development method, if the step consists of one.
     pub change: Option<Override>,
@@ -217,7 +217,7 @@ impl Chain {
     }
 
     /// Makes `block` the block being built, at its step 0.
-    pub(crate) fn opened(&mut self, block: OpenBlock, step: Arc<Flashblock>) {
+    pub fn opened(&mut self, block: OpenBlock, step: Arc<Flashblock>) {
         let (steps, recorded, written) = (Vector::new(), Vector::new(), Vector::new());
         self.open = Some(Open { block, steps, recorded, written });
         self.record_step(0, Recorded { step, change: None });
@@ -234,7 +234,7 @@ impl Chain {
     }
 
     /// Advances the block being built by one step. `block` is the block after that step.
-    pub(crate) fn stepped(&mut self, block: OpenBlock, recorded: Recorded) {
+    pub fn stepped(&mut self, block: OpenBlock, recorded: Recorded) {
         let open = self.open.as_mut().expect("a step follows an open block");
         let known = open.block.block().transactions.len();
         open.block = block;
@@ -271,7 +271,7 @@ impl Chain {
     }
 
     /// Returns the steps of the block being built.
-    pub(crate) fn open_steps(&self) -> Vector<Recorded> {
+    pub fn open_steps(&self) -> Vector<Recorded> {
         self.open.as_ref().map(|open| open.recorded.clone()).unwrap_or_default()
     }
 
@@ -367,7 +367,7 @@ impl Chain {
     }
 
     /// Sets the safe and the finalized block. The caller validates them.
-    pub(crate) fn set_finality(&mut self, finality: Finality) {
+    pub fn set_finality(&mut self, finality: Finality) {
         self.finality = finality;
     }
 
@@ -376,7 +376,7 @@ impl Chain {
         self.clock_offset
     }
 
-    pub(crate) fn set_clock_offset(&mut self, offset: i64) {
+    pub fn set_clock_offset(&mut self, offset: i64) {
         self.clock_offset = offset;
     }
 

@@ -70,7 +70,7 @@ struct Queue {
 
 impl Feed {
     /// Returns the newest view; `None` before the first one.
-    pub(crate) fn view(&self) -> Option<Arc<View>> {
+    pub fn view(&self) -> Option<Arc<View>> {
         self.newest.load_full()
     }
 
@@ -82,7 +82,7 @@ impl Feed {
     }
 
     /// Publishes a view as the newest one.
-    pub(crate) fn publish(&self, view: Arc<View>) {
+    pub fn publish(&self, view: Arc<View>) {
         let mut queue = self.queue.lock();
         let folded = queue.push_view(view.clone());
         let before = self.newest.swap(Some(view));
@@ -93,12 +93,12 @@ impl Feed {
     }
 
     /// Queues a tick.
-    pub(crate) fn tick(&self) {
+    pub fn tick(&self) {
         self.note(What::Tick);
     }
 
     /// Queues the arrival of transactions in the pool.
-    pub(crate) fn arrived(&self) {
+    pub fn arrived(&self) {
         if self.arrivals_wanted.load(Ordering::SeqCst) {
             self.note(What::Arrivals);
         }

@@ -12,7 +12,7 @@ mod older;
 
 pub use block::UndoneBlock;
 use list::BlockList;
-pub(crate) use older::Older;
+pub use older::Older;
 
 /// Blocks that an unwind took off the chain, sealed or being built, in order; the most recent is last. Memory
 /// holds those since the node started and those that the journal's replay unwound again. Older ones are read

@@ -48,7 +48,7 @@ impl Default for CacheSizes {
 
 /// Caches of blocks, states and logs of one generation of the chain.
 #[derive(Debug)]
-pub(crate) struct ArchiveCaches {
+pub struct ArchiveCaches {
     pub blocks: Cache<u64, Arc<Executed>>,
     pub states: Cache<B256, State>,
     pub notes: Arc<Notes>,
@@ -64,6 +64,7 @@ impl ArchiveCaches {
     }
 
     /// Returns empty caches with the same capacities and counters, for another generation.
+    #[must_use]
     pub fn renewed(&self) -> Self {
         Self {
             blocks: self.blocks.renewed(),

@@ -21,7 +21,7 @@ use crate::Step;
 ///
 /// Imported blocks are not found: the journal does not contain their receipts.
 #[derive(Debug)]
-pub(crate) struct Older {
+pub struct Older {
     past: Past,
     /// The append at which replay began, and the number of its records before that point.
     end: (u64, usize),

@@ -89,8 +89,7 @@ impl Clock for FastClock {
     }
 }
 
-/// Clocks that stand still until their owner advances both together, for
-/// [`Node::start_stepped`](crate::Node::start_stepped).
+/// Clocks that stand still until their owner advances both together.
 #[derive(Debug)]
 pub struct SteppedClock {
     /// Start of the clocks, as time since the Unix epoch.

@@ -15,7 +15,7 @@ use crate::{Executed, History, Moment, Position, Step, Written, states::States};
 
 /// Number of the newest block in the store, plus one; 0 if the store is empty.
 #[derive(Debug, Default)]
-pub(crate) struct Confirmed(AtomicU64);
+pub struct Confirmed(AtomicU64);
 
 impl Confirmed {
     pub fn get(&self) -> Option<u64> {
@@ -29,7 +29,7 @@ impl Confirmed {
 
 /// History that reads one generation of the store.
 #[derive(Debug)]
-pub(crate) struct StoredHistory {
+pub struct StoredHistory {
     reader: Reader,
     states: Arc<States>,
     confirmed: Arc<Confirmed>,

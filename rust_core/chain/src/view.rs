@@ -95,7 +95,7 @@ impl View {
     }
 
     /// Returns the metrics of the caches in front of the history; `None` on a chain that is in memory alone.
-    pub(crate) fn caches(&self) -> Option<[CacheMetrics; 3]> {
+    pub fn caches(&self) -> Option<[CacheMetrics; 3]> {
         self.sealed.archive().map(|archive| archive.caches().metrics())
     }
 

@@ -39,7 +39,7 @@ impl Finality {
     }
 
     /// Lowers both after an unwind to block `latest`, which neither may exceed.
-    pub(crate) fn unwound(&mut self, latest: u64) {
+    pub fn unwound(&mut self, latest: u64) {
         self.safe = self.safe.min(latest);
         self.finalized = self.finalized.min(latest);
     }

@@ -22,7 +22,7 @@ const PORTIONS: u8 = 32;
 
 /// Position from which a chain resumes.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Resumed {
+pub struct Resumed {
     /// Number of the newest block in the history.
     pub head: u64,
     /// Total difficulty up to and including it.
@@ -32,7 +32,7 @@ pub(crate) struct Resumed {
 
 impl Chain {
     /// Returns the chain that `history` holds, up to its newest block, with only that block in memory.
-    pub(crate) fn resumed(
+    pub fn resumed(
         spec: Arc<ChainSpec>,
         depth: FinalityDepth,
         history: Arc<dyn History>,
@@ -60,22 +60,22 @@ impl Chain {
 
     /// Sets `older` as the source of blocks that were reorged before the start. `count` is the number of
     /// reorged blocks that this process has already reported.
-    pub(crate) fn remember(&mut self, older: Older, count: u64) {
+    pub fn remember(&mut self, older: Older, count: u64) {
         self.undone.set_older(older, count);
     }
 
     /// Returns the number of blocks ever removed from the chain since the start of the node.
-    pub(crate) fn undone_count(&self) -> u64 {
+    pub fn undone_count(&self) -> u64 {
         self.undone.count()
     }
 
     /// Returns the store updates since the last call, and clears them.
-    pub(crate) fn take_store_updates(&mut self) -> Vec<StoreUpdate> {
+    pub fn take_store_updates(&mut self) -> Vec<StoreUpdate> {
         std::mem::take(&mut self.updates)
     }
 
     /// Sets the history from which blocks that are not in memory are read. It must hold the current chain.
-    pub(crate) fn read_from(&mut self, history: Arc<dyn History>) {
+    pub fn read_from(&mut self, history: Arc<dyn History>) {
         let caches = self.sealed.archive().map(|archive| archive.caches().renewed());
         let caches = caches.unwrap_or_else(|| ArchiveCaches::new(&CacheSizes::default()));
         self.sealed.set_archive(Arc::new(Archive::new(history, caches)));

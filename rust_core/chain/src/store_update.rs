@@ -9,7 +9,7 @@ use crate::{Executed, Finality};
 
 /// A change of the sealed chain for the store to apply.
 #[derive(Clone, Debug)]
-pub(crate) enum StoreUpdate {
+pub enum StoreUpdate {
     /// A block was sealed.
     Sealed { block: Arc<Executed>, changed: BlockChanges, beside: ChainMeta },
     /// The chain was unwound to this block.
@@ -18,7 +18,7 @@ pub(crate) enum StoreUpdate {
 
 /// State changes of a sealed block.
 #[derive(Clone, Debug)]
-pub(crate) struct BlockChanges {
+pub struct BlockChanges {
     /// State that the block was built on.
     pub before: State,
     /// Diffs in the order in which they apply.
@@ -27,7 +27,7 @@ pub(crate) struct BlockChanges {
 
 /// Attributes of the chain that are not part of its blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct ChainMeta {
+pub struct ChainMeta {
     pub finality: Finality,
     /// [`Chain::clock_offset`](crate::Chain::clock_offset).
     pub clock_offset: i64,

@@ -1,0 +1,42 @@
+#![doc = include_str!("../README.md")]
+
+mod archive;
+mod archive_caches;
+mod at_hand;
+mod chain;
+mod chain_file;
+mod clock;
+mod executed;
+mod feed;
+mod finality;
+mod history;
+mod logs;
+mod lookup;
+mod moment;
+mod notes;
+mod replay;
+mod sealed;
+mod states;
+mod store_update;
+mod stored;
+mod undone;
+mod view;
+
+pub use archive_caches::{ArchiveCaches, CacheSizes};
+pub use chain::{Chain, ChainError, Recorded, Resumed};
+pub use chain_file::{BlockReader, Progress, Report, Summary};
+pub use clock::{Clock, FastClock, Now, SteppedClock, SystemClock};
+pub use executed::{Executed, Step, Written};
+pub use feed::{BlockAtStep, Change, Entry, Feed, FeedError, Place, What, changes};
+pub use finality::{Finality, FinalityDepth};
+pub use history::History;
+pub use logs::search_block;
+pub use lookup::{Lookup, Position, STEP_WINDOW};
+pub use moment::Moment;
+pub use notes::{Note, Notes};
+pub use replay::{ReplayError, replay};
+pub use sealed::Recent;
+pub use store_update::{BlockChanges, ChainMeta, StoreUpdate};
+pub use stored::{Confirmed, StoredHistory};
+pub use undone::{Older, Undone, UndoneBlock};
+pub use view::{BlockId, ResolveError, View};
