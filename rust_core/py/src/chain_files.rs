@@ -12,7 +12,7 @@ use crate::errors::CoreError;
 use crate::input::Input;
 use crate::log;
 use crate::progress::watched;
-use crate::settings::PySettings;
+use crate::settings::{PySettings, SettingsError};
 
 /// Blocks executed or written, blocks that the chain already had, number and 0x hash of its newest sealed
 /// block.
@@ -57,7 +57,7 @@ fn run(
 ) -> PyResult<PySummary> {
     let summary = watched(py, progress, |progress| {
         let settings = PySettings::parse(settings)?;
-        log::install(&settings.log)?;
+        log::install(&settings.log).map_err(SettingsError::from)?;
         let mut report = |now: Progress| progress.tell(false, (now.block, now.done, now.bytes)).is_continue();
         work(&settings.node()?, &mut report).map_err(CoreError::from)
     })?;

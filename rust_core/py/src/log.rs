@@ -17,7 +17,12 @@ use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{Layer as _, registry};
 
-use crate::settings::SettingsError;
+/// Error for levels that do not parse.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "log levels are one of off, error, warn, info, debug and trace, and others by target behind it such as foreseal_node=debug; not {0}"
+)]
+pub struct LogLevelError(String);
 
 /// Environment variable with the levels, used when the settings name none.
 const VARIABLE: &str = "FORESEAL_LOG";
@@ -48,11 +53,11 @@ pub struct PyLog {
 }
 
 /// Installs the subscriber, once in a process; later calls only check the levels.
-pub fn install(log: &PyLog) -> Result<(), SettingsError> {
+pub fn install(log: &PyLog) -> Result<(), LogLevelError> {
     static INSTALLED: Once = Once::new();
     let from_environment = || std::env::var(VARIABLE).ok().filter(|levels| !levels.is_empty());
     let levels = log.levels.clone().or_else(from_environment).unwrap_or_else(|| "warn".to_owned());
-    let targets = targets(&levels).ok_or(SettingsError::LogLevel(levels))?;
+    let targets = targets(&levels).ok_or(LogLevelError(levels))?;
     INSTALLED.call_once(|| {
         let lines = Lines { form: log.form, process: log.process.clone() };
         let layer = layer().event_format(lines).with_ansi(false).with_writer(std::io::stderr);

@@ -25,7 +25,7 @@ use crate::lanes;
 use crate::log;
 use crate::memory;
 use crate::responses::{Freshness, Whole};
-use crate::settings::{PyLimits, PySettings};
+use crate::settings::{PyLimits, PySettings, SettingsError};
 use crate::streams::{PyNotice, Streams, py_notice};
 use crate::waits::Waits;
 
@@ -428,7 +428,7 @@ impl PyView {
 
 fn open(settings: &[u8]) -> Result<Core, CoreError> {
     let settings = PySettings::parse(settings)?;
-    log::install(&settings.log)?;
+    log::install(&settings.log).map_err(SettingsError::from)?;
     memory::keep();
     memory::start_trimming(settings.max_free_memory)?;
     let surroundings = Surroundings {

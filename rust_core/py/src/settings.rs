@@ -19,7 +19,7 @@ use pyo3::types::PyBytes;
 use serde::{Deserialize, Serialize};
 
 use crate::accounts::{self, AccountsError, DerivedAccount};
-use crate::log::PyLog;
+use crate::log::{LogLevelError, PyLog};
 
 /// Errors of invalid settings.
 #[derive(Debug, thiserror::Error)]
@@ -40,10 +40,8 @@ pub enum SettingsError {
     FeedAndFollow,
     #[error("no fork is called {0}: write it as the vectors do, such as Cancun")]
     Fork(String),
-    #[error(
-        "log levels are one of off, error, warn, info, debug and trace, and others by target behind it such as foreseal_node=debug; not {0}"
-    )]
-    LogLevel(String),
+    #[error(transparent)]
+    LogLevel(#[from] LogLevelError),
 }
 
 /// All settings that Python may set. Absent members have their defaults.

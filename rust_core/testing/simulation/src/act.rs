@@ -5,7 +5,8 @@ use foreseal_node::Point;
 use rand::{Rng, SeedableRng, rngs::StdRng};
 
 use crate::{
-    network::{Network, network},
+    network_event::{NetworkEvent, draw_network_event},
+    submission_kind::{SubmissionKind, draw_submission},
     world::{Class, End},
 };
 
@@ -18,28 +19,6 @@ pub enum Ending {
     Kill,
     /// Power is lost; the seed in the variant decides which unsynced data survives.
     PowerLoss(u64),
-}
-
-/// Kind of a submission.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Given {
-    /// The sender's next transaction.
-    Next,
-    /// A transaction with a nonce gap.
-    Gap,
-    /// A replacement of a pooled transaction, with enough of a fee bump or too little.
-    Instead {
-        enough: bool,
-    },
-    /// A transaction that the node accepted before.
-    Again,
-    /// A transaction with a used nonce.
-    Stale,
-    /// A transaction of an account without funds.
-    Poor,
-    /// Bytes that do not decode to a transaction.
-    Garbage,
-    Blob,
 }
 
 /// A change of a development chain.
@@ -59,7 +38,7 @@ pub enum Change {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Act {
     Submit {
-        given: Given,
+        given: SubmissionKind,
         sender: usize,
         chance: u64,
     },
@@ -113,7 +92,7 @@ pub enum Act {
     },
     Change(Change),
     /// An event between the sequencer and its followers.
-    Network(Network),
+    Network(NetworkEvent),
 }
 
 /// Parameters that a seed fixes for the whole run.
@@ -164,24 +143,10 @@ pub fn schedule(setup: &Setup) -> Vec<Act> {
     for _ in 0..count {
         acts.push(act(&mut random, setup.development));
         if setup.followers > 0 && random.random_bool(0.8) {
-            acts.push(Act::Network(network(&mut random)));
+            acts.push(Act::Network(draw_network_event(&mut random)));
         }
     }
     acts
-}
-
-fn given(random: &mut StdRng) -> Given {
-    match random.random_range(0..1000) {
-        0..620 => Given::Next,
-        620..680 => Given::Gap,
-        680..740 => Given::Instead { enough: true },
-        740..780 => Given::Instead { enough: false },
-        780..860 => Given::Again,
-        860..910 => Given::Stale,
-        910..950 => Given::Poor,
-        950..999 => Given::Garbage,
-        _ => Given::Blob,
-    }
 }
 
 fn fault(random: &mut StdRng) -> (Class, u32, Fault) {
@@ -244,9 +209,11 @@ fn act(random: &mut StdRng, development: bool) -> Act {
         return Act::Change(change(random));
     }
     match random.random_range(0..1000) {
-        0..250 => {
-            Act::Submit { given: given(random), sender: random.random_range(0..3), chance: random.random() }
-        }
+        0..250 => Act::Submit {
+            given: draw_submission(random),
+            sender: random.random_range(0..3),
+            chance: random.random(),
+        },
         250..590 => Act::Tick { ms: odd(random) },
         590..610 => Act::Stall { ms: random.random_range(0..10_000) },
         610..650 => Act::Jump { ms: jump(random) },

@@ -3,9 +3,10 @@
 use serde::Serialize;
 
 use crate::{
-    act::{Act, Ending, Given, Setup},
+    act::{Act, Ending, Setup},
     damage::{Copy, Damage},
     run::Run,
+    submission_kind::SubmissionKind,
 };
 
 /// Counts of the damage to a small journal.
@@ -25,7 +26,7 @@ pub struct Bytes {
 fn acts(stored: bool) -> Vec<Act> {
     let mut acts = Vec::new();
     for turn in 0..8 {
-        acts.push(Act::Submit { given: Given::Next, sender: turn % 3, chance: 6 });
+        acts.push(Act::Submit { given: SubmissionKind::Next, sender: turn % 3, chance: 6 });
         acts.push(Act::Tick { ms: 400 });
         if stored {
             acts.push(Act::Store);

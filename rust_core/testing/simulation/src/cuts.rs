@@ -4,13 +4,14 @@ use rand::{SeedableRng, rngs::StdRng};
 use serde::Serialize;
 
 use crate::{
-    act::{Act, Given, Setup},
+    act::{Act, Setup},
     feed::explain,
     follower::{Answered, Follower},
     ledger::Check,
-    network::Network,
+    network_event::NetworkEvent,
     pipe::{Pipe, frames},
     run::Run,
+    submission_kind::SubmissionKind,
 };
 
 /// Kind of a frame that contains a submission.
@@ -27,7 +28,7 @@ pub struct Cuts {
 }
 
 fn submit(sender: usize) -> Act {
-    Act::Submit { given: Given::Next, sender, chance: 6 }
+    Act::Submit { given: SubmissionKind::Next, sender, chance: 6 }
 }
 
 fn run() -> Result<Run, String> {
@@ -123,7 +124,7 @@ fn cut_up(run: &Run, up: &[u8], hash: alloy_primitives::B256) -> Check {
 /// steps. Also returns the raw transaction.
 fn heard(run: &mut Run) -> Result<(Vec<u8>, alloy_primitives::Bytes), String> {
     rounds(run)?;
-    let sends = Network::Submit { at: 0, given: Given::Next, sender: 0, chance: 6 };
+    let sends = NetworkEvent::Submit { at: 0, given: SubmissionKind::Next, sender: 0, chance: 6 };
     run.act(&Act::Network(sends))?;
     let next = run.senders.taken_count();
     rounds(run)?;

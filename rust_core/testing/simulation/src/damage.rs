@@ -16,7 +16,7 @@ use tempfile::TempDir;
 
 use crate::{
     ledger::{Check, Ledger, Rules},
-    process,
+    node_setup,
     run::Run,
     world::{Clocks, Watch, Weather},
 };
@@ -81,7 +81,7 @@ fn copy_folder(from: &Path, to: &Path) -> std::io::Result<()> {
 impl Copy {
     /// Copies the data directory of a run whose process has ended.
     pub fn of(run: &Run) -> Result<Self, String> {
-        let folder = process::folder()?;
+        let folder = node_setup::temp_folder()?;
         copy_folder(&run.settings.datadir, &folder.path().join("data")).map_err(|error| error.to_string())?;
         // The simulated disk identifies files by their full paths.
         let disk = SimulatedDisk::default();
@@ -156,7 +156,7 @@ impl Copy {
         disk.set_content(&path, &damaged);
         let context = |what: String| format!("{damage:?} in segment {number}: {what}");
         let clocks = Arc::new(Clocks::default());
-        let node = process::open(&self.settings, clocks.clone(), disk.clone(), Arc::default())
+        let node = node_setup::open(&self.settings, clocks.clone(), disk.clone(), Arc::default())
             .map_err(|error| context(error.to_string()))?;
         let watch = Watch::new(disk, Arc::new(std::sync::Mutex::new(Weather::new(clocks))));
         let started = crate::quietly(|| node.start_watched(Arc::new(watch)));

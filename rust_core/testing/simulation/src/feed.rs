@@ -8,10 +8,11 @@ use rand::{Rng, rngs::StdRng};
 
 use crate::{
     counts::Counts,
-    follower::{Answered, Follower, Published, Sent},
+    follower::{Answered, Follower, Sent},
     ledger::Check,
     pipe::{Pipe, Ready},
     readers::{Client, Held},
+    view_digests::ViewDigests,
     world::{Clocks, Watch, Weather},
 };
 
@@ -64,7 +65,7 @@ pub struct Feed {
     pub ring: Room,
     pub slots: Vec<Slot>,
     links: Vec<Link>,
-    pub published: Arc<Published>,
+    pub published: Arc<ViewDigests>,
     /// `true` if a transaction, once it is in the pool or the view, stays in one of the two.
     lasting: bool,
     pub counts: Counts,
@@ -77,7 +78,7 @@ fn some(random: &mut StdRng, all: bool, most: usize) -> usize {
 }
 
 impl Feed {
-    pub fn new(followers: usize, frames: usize, published: Arc<Published>, lasting: bool) -> Self {
+    pub fn new(followers: usize, frames: usize, published: Arc<ViewDigests>, lasting: bool) -> Self {
         Self {
             ring: Room { bytes: 1 << 20, frames },
             slots: (0..followers).map(|_| Slot::default()).collect(),

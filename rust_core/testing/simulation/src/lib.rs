@@ -13,13 +13,17 @@ mod ledger;
 mod looks;
 mod loss;
 mod network;
+mod network_event;
+mod node_setup;
 mod pipe;
 mod process;
 mod readers;
 mod run;
 mod senders;
+mod submission_kind;
 mod submit;
 mod time;
+mod view_digests;
 mod world;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};

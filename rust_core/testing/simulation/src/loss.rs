@@ -10,9 +10,9 @@ use foreseal_node::{NodeError, StartError};
 use rand::{Rng, SeedableRng, rngs::StdRng};
 
 use crate::{
-    act::Given,
     ledger::{Check, Ledger},
     run::Run,
+    submission_kind::SubmissionKind,
 };
 
 /// Numbers of appends that exist according to other records than the segments.
@@ -46,7 +46,7 @@ impl Run {
             self.weather().set_lost(lost);
         }
         for _ in 0..random.random_range(1..6) {
-            self.submit(Given::Next, random.random_range(0..3), random.random())?;
+            self.submit(SubmissionKind::Next, random.random_range(0..3), random.random())?;
             let due = self.setup.block_time * 1_000;
             self.tick(if random.random_bool(0.4) { due } else { 200 })?;
             if random.random_bool(0.3) {

@@ -1,137 +1,76 @@
 //! Events between the sequencer and its followers.
 
-use foreseal_node::Point;
-use rand::{Rng, SeedableRng, rngs::StdRng};
+use rand::{SeedableRng, rngs::StdRng};
 
 use crate::{
-    act::Given,
     feed::{Feed, World},
     follower::Answered,
     ledger::Check,
+    network_event::NetworkEvent,
     pipe::Mangle,
     readers::{Client, Held},
     run::Run,
     senders::Order,
+    submission_kind::SubmissionKind,
     world::End,
 };
-
-/// An event between the sequencer and its followers. `at` is the slot of the follower.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Network {
-    /// In each round, every thread of both sides may run one iteration.
-    Rounds { rounds: u64, chance: u64 },
-    /// A follower's process ends; at most `kept` bytes in flight to the sequencer still arrive.
-    Kill { at: usize, kept: usize },
-    /// A follower's process ends when it reaches the point after passing it `after` times.
-    Crash { at: usize, point: Point, after: u32 },
-    /// A connection breaks, with an error if `reset`. `kept` chooses how many bytes in flight arrive, down
-    /// and up.
-    Cut { at: usize, kept: [u64; 2], reset: bool },
-    /// A connection is half-open: nothing arrives down, up or both, and neither side is notified.
-    Silence { at: usize, down: bool, up: bool },
-    /// Every wait on a silent connection times out.
-    TimeOut,
-    /// Frames are duplicated, lost or reordered.
-    Mangle { at: usize, how: Mangle, chance: u64 },
-    /// Nothing arrives at a follower for this number of rounds.
-    Slow { at: usize, rounds: u64 },
-    /// A client submits through a follower.
-    Submit { at: usize, given: Given, sender: usize, chance: u64 },
-    /// A reader loads a follower's newest view and holds it.
-    Hold { at: usize, chance: u64 },
-    /// All readers of a follower read their views again, and one releases its view.
-    Look { at: usize },
-    /// A subscriber of a follower catches up.
-    Follow { at: usize },
-}
-
-/// Draws an event.
-pub fn network(random: &mut StdRng) -> Network {
-    let at = random.random_range(0..2);
-    match random.random_range(0..1000) {
-        0..560 => Network::Rounds { rounds: random.random_range(1..6), chance: random.random() },
-        560..590 => Network::Kill { at, kept: random.random_range(0..200) },
-        590..620 => {
-            let point = if random.random_bool(0.5) { Point::BeforePublish } else { Point::Published };
-            Network::Crash { at, point, after: random.random_range(0..3) }
-        }
-        620..690 => Network::Cut { at, kept: random.random(), reset: random.random_bool(0.3) },
-        690..730 => {
-            let (down, up) = [(true, true), (true, false), (false, true)][random.random_range(0..3)];
-            Network::Silence { at, down, up }
-        }
-        730..770 => Network::TimeOut,
-        770..800 => {
-            let how = [Mangle::Twice, Mangle::Swap, Mangle::Lose][random.random_range(0..3)];
-            Network::Mangle { at, how, chance: random.random() }
-        }
-        800..820 => Network::Slow { at, rounds: random.random_range(1..20) },
-        820..910 => {
-            let given = [Given::Next, Given::Next, Given::Gap, Given::Again][random.random_range(0..4)];
-            Network::Submit { at, given, sender: random.random_range(0..3), chance: random.random() }
-        }
-        910..950 => Network::Hold { at, chance: random.random() },
-        950..975 => Network::Look { at },
-        _ => Network::Follow { at },
-    }
-}
 
 /// Maximum number of rounds until a follower has caught up. It suffices for two connections, as the cursor of
 /// the first may be gone.
 const BOUND: u64 = 16;
 
 impl Run {
-    pub fn network(&mut self, network: Network) -> Check {
+    pub fn network(&mut self, network: NetworkEvent) -> Check {
         if self.feed.slots.is_empty() {
             return Ok(());
         }
         let slots = self.feed.slots.len();
         match network {
-            Network::Rounds { rounds, chance } => {
+            NetworkEvent::Rounds { rounds, chance } => {
                 let mut random = StdRng::seed_from_u64(chance);
                 (0..rounds).try_for_each(|_| self.feed_round(&mut random, false))
             }
-            Network::TimeOut => {
+            NetworkEvent::TimeOut => {
                 self.feed.time_out();
                 self.feed.counts.fault("nothing is heard for too long");
                 Ok(())
             }
-            Network::Kill { at, kept } => {
+            NetworkEvent::Kill { at, kept } => {
                 if self.feed.slots[at % slots].follower.is_some() {
                     self.feed.end(at % slots, kept);
                     self.feed.counts.fault("follower killed");
                 }
                 Ok(())
             }
-            Network::Crash { at, point, after } => {
+            NetworkEvent::Crash { at, point, after } => {
                 if let Some(follower) = &self.feed.slots[at % slots].follower {
                     follower.watch.arm(point, after, End::Process);
                 }
                 Ok(())
             }
-            Network::Cut { at, kept, reset } => {
+            NetworkEvent::Cut { at, kept, reset } => {
                 self.cut(at % slots, kept, reset);
                 Ok(())
             }
-            Network::Silence { at, down, up } => {
+            NetworkEvent::Silence { at, down, up } => {
                 self.fall_silent(at % slots, down, up);
                 Ok(())
             }
-            Network::Mangle { at, how, chance } => {
+            NetworkEvent::Mangle { at, how, chance } => {
                 self.mangle(at % slots, how, chance);
                 Ok(())
             }
-            Network::Slow { at, rounds } => {
+            NetworkEvent::Slow { at, rounds } => {
                 self.feed.slots[at % slots].slow = rounds;
                 self.feed.counts.fault("slow follower");
                 Ok(())
             }
-            Network::Submit { at, given, sender, chance } => {
+            NetworkEvent::Submit { at, given, sender, chance } => {
                 self.submit_there(at % slots, given, sender, chance)
             }
-            Network::Hold { at, chance } => self.hold_there(at % slots, chance),
-            Network::Look { at } => self.look_there(at % slots),
-            Network::Follow { at } => self.follow_there(at % slots),
+            NetworkEvent::Hold { at, chance } => self.hold_there(at % slots, chance),
+            NetworkEvent::Look { at } => self.look_there(at % slots),
+            NetworkEvent::Follow { at } => self.follow_there(at % slots),
         }
     }
 
@@ -232,7 +171,7 @@ impl Run {
     }
 
     /// Submits through a follower, with the next nonce according to its view and pool.
-    fn submit_there(&mut self, at: usize, given: Given, sender: usize, chance: u64) -> Check {
+    fn submit_there(&mut self, at: usize, given: SubmissionKind, sender: usize, chance: u64) -> Check {
         let address = self.senders.address(sender);
         let Some(follower) = &mut self.feed.slots[at].follower else { return Ok(()) };
         let Some(view) = follower.node.view() else { return Ok(()) };
@@ -243,8 +182,8 @@ impl Run {
         let next = follower.node.pool().next_nonce(&address, account.map_or(0, |account| account.nonce));
         let order = Order { wallet: sender, nonce: next, kind: chance % 11, tip: 1 + chance / 11 % 3 };
         let raw = match given {
-            Given::Gap => self.senders.sign(Order { nonce: next + 2, ..order }),
-            Given::Again => match self.senders.taken(chance) {
+            SubmissionKind::Gap => self.senders.sign(Order { nonce: next + 2, ..order }),
+            SubmissionKind::Again => match self.senders.taken(chance) {
                 Some(raw) => raw.clone(),
                 None => return Ok(()),
             },

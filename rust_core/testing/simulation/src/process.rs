@@ -1,99 +1,32 @@
 //! Start and end of the node's process.
 
-use std::{
-    path::Path,
-    sync::{Arc, atomic::AtomicU64},
-};
+use std::sync::Arc;
 
-use alloy_primitives::B256;
-use foreseal_chain::{Chain, Clock, FinalityDepth, Recent, replay};
-use foreseal_journal::{
-    Identity, Journal, Options,
-    simulated::{Fault, SimulatedDisk},
-};
-use foreseal_node::{
-    Development, Node, NodeError, PoolStart, Production, Role, Settings, StoreSettings, Surroundings,
-};
-use foreseal_pool::PoolConfig;
-use foreseal_testkit::{Wallet, test_genesis};
+use foreseal_chain::{Chain, Clock, replay};
+use foreseal_journal::{Identity, Journal, Options, simulated::Fault};
+use foreseal_node::{NodeError, PoolStart};
 use rand::{SeedableRng, rngs::StdRng};
-use tempfile::TempDir;
 
 use crate::{
-    act::{Ending, Setup},
+    act::Ending,
     damage,
     ledger::{Check, Ledger, Rules},
+    node_setup::{StartOutcome, open},
     run::{Process, Run},
     time,
-    world::{Class, Clocks, Watch},
+    world::{Class, Watch},
 };
-
-/// Size of the store's memory map, in bytes; a run stores only some dozen blocks.
-const MAP: usize = 64 << 20;
-
-/// Creates a directory for the real files, in memory if `/dev/shm` exists.
-pub fn folder() -> Result<TempDir, String> {
-    let memory = Path::new("/dev/shm");
-    let made = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
-    made.map_err(|error| error.to_string())
-}
-
-pub fn settings(setup: &Setup, folder: &Path, wallets: &[Wallet]) -> Settings {
-    Settings {
-        datadir: folder.join("data"),
-        genesis: Some(test_genesis(wallets)),
-        production: Production { block_time: setup.block_time, ..Production::default() },
-        produce: true,
-        finality: FinalityDepth { safe: 2, finalized: 4 },
-        pool: PoolConfig::default(),
-        sequencer_key: None,
-        new_sequencer_key: false,
-        segment_bytes: setup.segment_bytes,
-        store: StoreSettings {
-            map_size: MAP,
-            recent: Recent { blocks: setup.recent, transactions: setup.recent },
-            backlog: setup.backlog,
-            retention: setup.retention,
-            ..StoreSettings::default()
-        },
-        development: setup.development.then(Development::default),
-        role: Role::default(),
-    }
-}
-
-/// Opens a node on these clocks and this disk without starting it.
-pub fn open(
-    settings: &Settings,
-    clocks: Arc<Clocks>,
-    disk: SimulatedDisk,
-    mixes: Arc<AtomicU64>,
-) -> Result<Node, NodeError> {
-    let surroundings = Surroundings {
-        clock: clocks,
-        randomness: Run::randomness(mixes),
-        secret: Box::new(|| B256::repeat_byte(1)),
-        disk: Arc::new(disk),
-    };
-    Node::open(settings.clone(), surroundings)
-}
-
-/// Outcome of a start.
-pub enum Started {
-    Yes,
-    /// A fault prevented the start, with this error.
-    No(String),
-}
 
 impl Run {
     /// Starts the next process. The chain that it publishes is not checked yet.
-    pub fn start(&mut self) -> Result<Started, String> {
+    pub fn start(&mut self) -> Result<StartOutcome, String> {
         let began = self.clocks.now();
         self.weather().take_struck();
         let started = self.try_start()?;
         let struck = self.weather().take_struck();
         match started {
             Ok(()) => {}
-            Err(error) if struck => return Ok(Started::No(error.to_string())),
+            Err(error) if struck => return Ok(StartOutcome::No(error.to_string())),
             Err(error) => return Err(format!("the node does not start: {error}")),
         }
         let now = self.clocks.now();
@@ -102,7 +35,7 @@ impl Run {
         if self.time.ticked < began.monotonic {
             return Err(format!("after a start the age is {age:?}"));
         }
-        Ok(Started::Yes)
+        Ok(StartOutcome::Yes)
     }
 
     /// Starts the next process like [`Self::start`], without checks. The inner result is that of the node.
@@ -157,7 +90,7 @@ impl Run {
         let mut pooled = Some(pooled).filter(|_| ending == Ending::Stop && !broken);
         let began = loop {
             let began = self.clocks.now();
-            if let Started::No(why) = self.start()? {
+            if let StartOutcome::No(why) = self.start()? {
                 self.note(&format!("  does not start: {why}"));
             } else if self.is_up() {
                 break began;

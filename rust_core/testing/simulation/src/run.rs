@@ -1,12 +1,7 @@
 //! Run of one seed: a node, its environment, and the checks after every act.
 
-use std::sync::{
-    Arc, Mutex, MutexGuard, PoisonError,
-    atomic::{AtomicU64, Ordering},
-};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicU64};
 
-use alloy_primitives::B256;
-use foreseal_chain::{Clock, View};
 use foreseal_journal::simulated::SimulatedDisk;
 use foreseal_node::{Node, NodeError, Phase, Producer, Settings, SubmitError};
 use tempfile::TempDir;
@@ -15,12 +10,12 @@ use crate::{
     act::{Act, Ending, Setup},
     counts::Counts,
     feed::Feed,
-    follower::Published,
     ledger::{Check, Ledger, Rules},
-    process::{self, Started},
+    node_setup::{self, StartOutcome},
     readers::{Client, Held},
     senders::{Order, Senders},
     time::{self, Timing},
+    view_digests::ViewDigests,
     world::{Clocks, Watch, Weather},
 };
 
@@ -65,13 +60,13 @@ pub struct Run {
 impl Run {
     /// Starts the first process of a seed on an empty disk, without faults.
     pub fn new(setup: Setup) -> Result<Self, String> {
-        let folder = process::folder()?;
+        let folder = node_setup::temp_folder()?;
         let senders = Senders::default();
-        let settings = process::settings(&setup, folder.path(), senders.funded());
+        let settings = node_setup::settings(&setup, folder.path(), senders.funded());
         let clocks = Arc::new(Clocks::default());
         let (disk, weather) = (SimulatedDisk::default(), Arc::new(Mutex::new(Weather::new(clocks.clone()))));
         disk.judge_by(weather.clone());
-        let published = Arc::new(Published::new(senders.addresses()));
+        let published = Arc::new(ViewDigests::new(senders.addresses()));
         let feed = Feed::new(setup.followers, setup.ring, published, !setup.development);
         let mut run = Self {
             setup,
@@ -97,8 +92,8 @@ impl Run {
         };
         let began = run.clocks.now();
         match run.start()? {
-            Started::Yes => {}
-            Started::No(why) => return Err(format!("the first process does not start: {why}")),
+            StartOutcome::Yes => {}
+            StartOutcome::No(why) => return Err(format!("the first process does not start: {why}")),
         }
         let mut ledger = Ledger::default();
         ledger.survive(&*run.view()?, run.rules())?;
@@ -336,7 +331,7 @@ impl Run {
     /// Checks that a second writer is rejected with `NodeError::InUse`.
     fn second_writer(&mut self) -> Check {
         self.weather().counts.fault("second writer");
-        match process::open(&self.settings, self.clocks.clone(), self.disk.clone(), Arc::default()) {
+        match node_setup::open(&self.settings, self.clocks.clone(), self.disk.clone(), Arc::default()) {
             Err(NodeError::InUse(_)) => Ok(()),
             Err(error) => Err(format!("a second writer is refused for another reason: {error}")),
             Ok(_) => Err("there are two writers".to_owned()),
@@ -373,13 +368,5 @@ impl Run {
         }
         self.replay_all()?;
         if self.setup.development { Ok(()) } else { self.lose_acknowledged() }
-    }
-
-    /// Returns a source of `mixHash` values that counts up.
-    pub fn randomness(mixes: Arc<AtomicU64>) -> Box<dyn FnMut() -> B256 + Send> {
-        Box::new(move || {
-            let count = mixes.fetch_add(1, Ordering::SeqCst) + 1;
-            B256::from(alloy_primitives::U256::from(count))
-        })
     }
 }

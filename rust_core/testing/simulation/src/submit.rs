@@ -6,15 +6,15 @@ use foreseal_pool::PoolError;
 use foreseal_state::StateReader;
 
 use crate::{
-    act::Given,
     ledger::Check,
     run::Run,
     senders::{Order, WALLETS},
+    submission_kind::SubmissionKind,
 };
 
 impl Run {
     /// Submits a transaction and checks that the response is one that its kind allows.
-    pub fn submit(&mut self, given: Given, sender: usize, chance: u64) -> Check {
+    pub fn submit(&mut self, given: SubmissionKind, sender: usize, chance: u64) -> Check {
         let node = self.node()?.clone();
         let address = self.senders.address(sender);
         let view = self.view()?;
@@ -23,38 +23,40 @@ impl Run {
         let next = node.pool().next_nonce(&address, used);
         let order = Order { wallet: sender, nonce: next, kind: chance % 11, tip: 1 + chance / 11 % 3 };
         let raw = match given {
-            Given::Next => self.senders.sign(order),
-            Given::Gap => self.senders.sign(Order { nonce: next + 2, ..order }),
-            Given::Instead { enough } => {
+            SubmissionKind::Next => self.senders.sign(order),
+            SubmissionKind::Gap => self.senders.sign(Order { nonce: next + 2, ..order }),
+            SubmissionKind::Instead { enough } => {
                 let tip = if enough { order.tip + 4 } else { 1 };
                 self.senders.sign(Order { nonce: used, tip, ..order })
             }
-            Given::Again => match self.senders.taken(chance) {
+            SubmissionKind::Again => match self.senders.taken(chance) {
                 Some(raw) => raw.clone(),
                 None => return Ok(()),
             },
-            Given::Stale => match used.checked_sub(1) {
+            SubmissionKind::Stale => match used.checked_sub(1) {
                 Some(nonce) => self.senders.sign(Order { nonce, kind: 3, tip: 3, ..order }),
                 None => return Ok(()),
             },
-            Given::Poor => self.senders.sign(Order { wallet: WALLETS, nonce: 0, ..order }),
-            Given::Garbage => self.garbage(order, chance),
-            Given::Blob => self.senders.blob(sender, next),
+            SubmissionKind::Poor => self.senders.sign(Order { wallet: WALLETS, nonce: 0, ..order }),
+            SubmissionKind::Garbage => self.garbage(order, chance),
+            SubmissionKind::Blob => self.senders.blob(sender, next),
         };
         let answer = node.submit(&raw);
         let expected = match (given, &answer) {
-            (Given::Next, answer) => answer.is_ok(),
+            (SubmissionKind::Next, answer) => answer.is_ok(),
             // After an unwind or the loss of the pool, the transaction may be accepted again.
-            (Given::Again, answer) => answer.is_err() || self.setup.development || self.counts.restarts > 0,
-            (Given::Stale, Err(SubmitError::Refused(error))) => {
+            (SubmissionKind::Again, answer) => {
+                answer.is_err() || self.setup.development || self.counts.restarts > 0
+            }
+            (SubmissionKind::Stale, Err(SubmitError::Refused(error))) => {
                 matches!(error, PoolError::NonceTooLow { .. } | PoolError::AlreadyKnown)
             }
-            (Given::Poor, Err(SubmitError::Refused(error))) => {
+            (SubmissionKind::Poor, Err(SubmitError::Refused(error))) => {
                 matches!(error, PoolError::InsufficientFunds { .. })
             }
-            (Given::Stale | Given::Poor, _) => false,
-            (Given::Garbage, answer) => answer.is_err(),
-            (Given::Gap | Given::Instead { .. } | Given::Blob, _) => true,
+            (SubmissionKind::Stale | SubmissionKind::Poor, _) => false,
+            (SubmissionKind::Garbage, answer) => answer.is_err(),
+            (SubmissionKind::Gap | SubmissionKind::Instead { .. } | SubmissionKind::Blob, _) => true,
         };
         if let Ok(hash) = &answer {
             self.senders.take(&raw, *hash);

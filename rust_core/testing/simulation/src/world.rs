@@ -14,7 +14,7 @@ use foreseal_chain::{Clock, Now};
 use foreseal_journal::simulated::{Fault, Judge, Operation, SimulatedDisk};
 use foreseal_node::{Node, Point, Watcher};
 
-use crate::{counts::Counts, follower::Published};
+use crate::{counts::Counts, view_digests::ViewDigests};
 
 /// Wall clock and monotonic clock, in milliseconds.
 #[derive(Debug)]
@@ -215,7 +215,7 @@ pub struct Watch {
     ended: AtomicBool,
     node: OnceLock<Weak<Node>>,
     /// Record of published views; `None` unless the node is a sequencer with followers.
-    published: Option<Arc<Published>>,
+    published: Option<Arc<ViewDigests>>,
     /// Total number of appends; valid once the node has started.
     appends: AtomicU64,
     follows: bool,
@@ -245,7 +245,7 @@ impl Watch {
     }
 
     /// Records published views in `published`, for a sequencer with followers.
-    pub fn publishing(self, published: Option<Arc<Published>>) -> Self {
+    pub fn publishing(self, published: Option<Arc<ViewDigests>>) -> Self {
         Self { published, ..self }
     }
 
