@@ -1,137 +1,23 @@
 //! Entry point: takes a method name and its parameters, returns JSON or an error.
 
-use std::{
-    panic::{AssertUnwindSafe, catch_unwind},
-    sync::Arc,
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use alloy_primitives::B256;
 use bytes::Bytes;
 use foreseal_cache::CacheMetrics;
 use foreseal_chain::View;
-use foreseal_evm::{CallLimits, Deadline};
 use foreseal_node::{Answering as _, Node};
 use foreseal_primitives::mutant;
 
 use crate::{
-    Access, Attempt, Cost, Development, Error, Key, Method, RpcError, Wait, attempt,
-    filters::{FilterKeeper, Filters},
+    Attempt, Context, Cost, Development, Error, Key, Limits, Method, Reply, RpcError, Wait, attempt,
+    filters::{FilterBackend, FilterClient},
+    method::Run,
+    panic_guard::guarded,
     params::Params,
     rendered::Rendered,
-    table::{self, Run},
+    table,
 };
-
-/// Limits of one request. Each is a setting.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Maximum number of logs in the result of one `eth_getLogs`. Does not apply to a range of a single
-    /// block.
-    pub logs: u64,
-    /// Time limit of one `eth_getLogs`. Does not apply to a range of a single block.
-    pub log_time: Duration,
-    /// Maximum number of filters that exist at once.
-    pub filters: u64,
-    /// Maximum number of addresses and topics, together, in the filter of a subscription.
-    pub terms: u64,
-    /// Maximum number of flashblocks in one `foreseal_getFlashblocks`.
-    pub flashblocks: u64,
-    /// Size in bytes of flashblocks after which the result of `foreseal_getFlashblocks` ends.
-    pub flashblock_bytes: usize,
-    /// Gas limit of one `eth_call` or estimate.
-    pub call_gas: u64,
-    /// Time limit of one `eth_call`, estimate or trace.
-    pub call_time: Duration,
-    /// Gas limit of all calls of one `eth_simulateV1` together.
-    pub simulate_gas: u64,
-    /// Maximum number of storage slots in one `eth_getProof` or `eth_getStorageValues`.
-    pub slots: u64,
-    /// Maximum number of transactions in the result of one `txpool_content` or `txpool_inspect`.
-    pub pool_transactions: u64,
-    /// Maximum timeout that a caller of `eth_sendRawTransactionSync` may request.
-    pub sync_time: Duration,
-    /// Maximum size in bytes of the result of one trace request.
-    pub trace_bytes: usize,
-}
-
-impl Limits {
-    /// Returns the execution limits of a call that starts now.
-    pub(crate) fn call(&self) -> CallLimits {
-        CallLimits { gas: self.call_gas, deadline: Deadline::after(self.call_time) }
-    }
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            logs: 10_000,
-            filters: 1_000,
-            terms: 1_000,
-            flashblocks: 1_000,
-            flashblock_bytes: 8 << 20,
-            log_time: Duration::from_secs(5),
-            call_gas: 400_000_000,
-            call_time: Duration::from_secs(5),
-            simulate_gas: 50_000_000,
-            slots: 1024,
-            pool_transactions: 20_000,
-            sync_time: Duration::from_secs(30),
-            trace_bytes: 64 << 20,
-        }
-    }
-}
-
-/// Resources that a method may access.
-#[derive(Clone, Copy)]
-pub struct Context<'a> {
-    pub(crate) node: &'a Node,
-    view: Option<&'a Arc<View>>,
-    pub(crate) limits: &'a Limits,
-    pub(crate) filters: &'a Filters,
-    pub(crate) rendered: &'a Rendered,
-    pub(crate) development: &'a Development,
-    /// `true` if the call arrived on the admin listener.
-    admin: bool,
-    /// `true` if the call is an attempt on the fast path: see [`Api::attempt`].
-    attempt: bool,
-}
-
-impl<'a> Context<'a> {
-    /// Returns `true` if the call is an attempt on the fast path, within tight limits.
-    pub(crate) fn is_attempt(&self) -> bool {
-        self.attempt
-    }
-
-    /// Returns the view of the request.
-    pub(crate) fn view(&self) -> Result<&'a Arc<View>, Error> {
-        self.view.ok_or(Error::Starting)
-    }
-
-    /// Rejects a method that this caller may not call.
-    pub(crate) fn admit(&self, method: &Method) -> Result<(), Error> {
-        match method.access {
-            Access::Development if self.node.settings().development.is_none() => {
-                Err(Error::DevelopmentOnly(method.name))
-            }
-            Access::Admin if !self.admin => Err(Error::AdminOnly(method.name)),
-            Access::Everyone | Access::Development | Access::Admin => Ok(()),
-        }
-    }
-
-    /// Returns the newest view, for methods that read the pool. They read the pool first, so that a
-    /// transaction that moves from the pool to the chain in between is found in the view.
-    pub(crate) fn newest_view(&self) -> Result<Arc<View>, Error> {
-        self.node.view().ok_or(Error::Starting)
-    }
-}
-
-/// Outcome of starting a call.
-#[derive(Debug)]
-pub enum Reply {
-    /// Result as JSON.
-    Ready(Bytes),
-    Later(Wait),
-}
 
 /// JSON-RPC methods over one node.
 pub struct Api {
@@ -139,7 +25,7 @@ pub struct Api {
     limits: Limits,
     /// Limits of attempts on the fast path.
     tight: Limits,
-    filters: Arc<Filters>,
+    filters: Arc<FilterBackend>,
     rendered: Arc<Rendered>,
     development: Arc<Development>,
     /// `true` if callers arrive on the admin listener.
@@ -149,7 +35,7 @@ pub struct Api {
 impl Api {
     /// Creates the API of `node` with `limits`. `secret` makes filter ids hard to guess.
     pub fn new(node: Arc<Node>, limits: Limits, secret: B256) -> Self {
-        let filters = Filters::of(&node, secret);
+        let filters = FilterBackend::of(&node, secret);
         let rendered = Arc::new(Rendered::new(node.cache_sizes().block_json));
         let (tight, development) = (limits.of_attempt(), Arc::default());
         Self { node, limits, tight, filters, rendered, development, admin: false }
@@ -161,16 +47,16 @@ impl Api {
         Self { development: Arc::new(Development::new(keys)), ..self }
     }
 
-    /// Stores filters in the process that the node follows, reached through `keeper`.
+    /// Stores filters in the process that the node follows, reached through `client`.
     #[must_use]
-    pub fn with_filters_at(self, keeper: Arc<dyn FilterKeeper>) -> Self {
-        Self { filters: Arc::new(Filters::There(keeper)), ..self }
+    pub fn with_filters_at(self, client: Arc<dyn FilterClient>) -> Self {
+        Self { filters: Arc::new(FilterBackend::Remote(client)), ..self }
     }
 
     /// Answers a filter request from a process that follows this one. Returns `None` if the bytes are not a
     /// valid request.
-    pub fn answer_about_filters(&self, question: &[u8]) -> Option<Vec<u8>> {
-        self.filters.answer(question, self.node.pool(), self.node.now().monotonic)
+    pub fn answer_about_filters(&self, request: &[u8]) -> Option<Vec<u8>> {
+        self.filters.answer(request, self.node.pool(), self.node.now().monotonic)
     }
 
     /// Returns the API for the admin listener: the same methods plus those for administrators.
@@ -254,7 +140,7 @@ impl Api {
     /// of the store. No block is executed again to obtain a state. An attempt has side effects only if
     /// `method` has.
     pub fn attempt(&self, view: Option<&Arc<View>>, method: &'static Method, params: &[u8]) -> Attempt {
-        if method.cost == Cost::Short && params.len() > attempt::PARAMS {
+        if method.cost == Cost::Short && params.len() > attempt::MAX_PARAMS_SIZE {
             return Attempt::Long;
         }
         match self.start(view, method, params, true) {
@@ -285,7 +171,7 @@ impl Api {
             attempt,
         };
         guarded(method.name, || {
-            context.admit(method)?;
+            method.admit(&context)?;
             let mut params = Params::parse(params, method.name, method.arguments)?;
             match method.run {
                 Run::Answer(answer) => Ok(Reply::Ready(answer(&context, &mut params)?.into())),
@@ -298,29 +184,5 @@ impl Api {
     /// Returns the result of `method` if the wait is over, otherwise `None`.
     pub fn poll(&self, method: &'static Method, wait: &Wait) -> Result<Option<Bytes>, RpcError> {
         guarded(method.name, || wait.poll(&self.node)).map_err(RpcError::from)
-    }
-}
-
-/// Runs `work` and turns a panic into an error. Unwinding is safe: the node's state is behind immutable views
-/// and locks that a panic releases.
-pub(crate) fn guarded<T>(method: &'static str, work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
-    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|payload| {
-        let text = payload.downcast_ref::<&str>().copied();
-        let reason = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("");
-        tracing::error!(method, reason, "method panicked");
-        Err(Error::Panicked)
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_panic_becomes_an_internal_error() {
-        let result: Result<(), Error> = guarded("test", || panic!("on purpose"));
-        let error = RpcError::from(result.unwrap_err());
-        assert_eq!((error.code, error.message.as_str()), (-32603, "internal error"));
-        assert_eq!(guarded("test", || Ok(5)).unwrap(), 5);
     }
 }

@@ -4,8 +4,8 @@ use foreseal_chain::{Executed, View};
 
 use crate::{
     Argument, Context, Error, Kind, Method,
-    blocks::{NULL, answer, by_hash, transaction_at},
-    json::{Inclusion, write_quantity, write_transaction},
+    blocks::{answer, by_hash, transaction_at},
+    json::{Inclusion, NULL, write_quantity, write_transaction},
     params::Params,
 };
 

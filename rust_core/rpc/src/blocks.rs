@@ -6,7 +6,7 @@ use foreseal_primitives::Transaction;
 
 use crate::{
     Argument, Context, Error, Kind, Method,
-    json::{BlockOfReceipt, write_block, write_list, write_receipt},
+    json::{BlockOfReceipt, NULL, write_block, write_list, write_receipt},
     params::Params,
     rendered::Part,
 };
@@ -24,9 +24,6 @@ pub const METHODS: &[Method] = &[
     ),
     Method::sharing("eth_getBlockReceipts", &[Argument::block("block")], get_block_receipts),
 ];
-
-/// JSON result for an object that does not exist.
-pub const NULL: &[u8] = b"null";
 
 fn get_block_by_number(context: &Context<'_>, params: &mut Params<'_>) -> Result<Bytes, Error> {
     let (id, full) = (params.block_or_latest()?, params.required()?);

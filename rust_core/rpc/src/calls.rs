@@ -4,9 +4,9 @@ use foreseal_evm::{CallOutcome, HaltReason, call, create_access_list, estimate};
 
 use crate::{
     Argument, Context, Error, Kind, Method,
+    call_args::CallArgs,
     json::{Object, write_access_list, write_data, write_quantity},
     params::Params,
-    question::Question,
     revert,
 };
 
@@ -22,9 +22,9 @@ pub const METHODS: &[Method] = &[
 ];
 
 fn eth_call(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
-    let question = Question::read(context, params)?.with_state(params)?.with_block(params)?;
+    let args = CallArgs::read(context, params)?.with_state(params)?.with_block(params)?;
     let limits = context.call_limits();
-    match question.execute(context, |environment, request| call(environment, request, limits))? {
+    match args.execute(context, |environment, request| call(environment, request, limits))? {
         CallOutcome::Success { output, .. } => {
             let mut out = Vec::with_capacity(2 * output.len() + 4);
             write_data(&mut out, &output);
@@ -32,7 +32,7 @@ fn eth_call(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, E
         }
         CallOutcome::Revert { output, .. } => Err(Error::CallReverted(output)),
         CallOutcome::Halt { reason: HaltReason::OutOfGas(_), .. }
-            if question.request.gas.is_none_or(|gas| gas > limits.gas) =>
+            if args.request.gas.is_none_or(|gas| gas > limits.gas) =>
         {
             Err(Error::CallGas { max: limits.gas })
         }
@@ -41,9 +41,9 @@ fn eth_call(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, E
 }
 
 fn estimate_gas(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
-    let question = Question::read(context, params)?.with_state(params)?.with_block(params)?;
+    let args = CallArgs::read(context, params)?.with_state(params)?.with_block(params)?;
     let limits = context.call_limits();
-    let gas = question.execute(context, |environment, request| estimate(environment, request, limits))?;
+    let gas = args.execute(context, |environment, request| estimate(environment, request, limits))?;
     let mut out = Vec::new();
     write_quantity(&mut out, gas);
     Ok(out)
@@ -51,10 +51,10 @@ fn estimate_gas(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8
 
 /// Returns the access list, also for a call that fails; the result then has the reason in `error`.
 fn access_list(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
-    let question = Question::read(context, params)?.with_state(params)?;
+    let args = CallArgs::read(context, params)?.with_state(params)?;
     let limits = context.limits.call();
     let found =
-        question.execute(context, |environment, request| create_access_list(environment, request, limits))?;
+        args.execute(context, |environment, request| create_access_list(environment, request, limits))?;
     let mut out = Vec::new();
     let mut object = Object::open(&mut out);
     write_access_list(object.name("accessList"), &found.access_list);

@@ -1,50 +1,16 @@
-//! Discovery: an OpenRPC document generated from the method table, and the list of modules.
-
-#![allow(clippy::unnecessary_wraps, reason = "methods have the signature of the table")]
+//! OpenRPC document of the methods.
 
 mod development;
 mod limits;
+mod result_schemas;
 mod results;
 mod schemas;
 mod subscriptions;
 
-use std::collections::BTreeSet;
+use crate::{Argument, Kind, Method, json::Object};
 
-use crate::{Argument, Context, Error, Kind, Method, json::Object, methods, params::Params};
-
-pub const METHODS: &[Method] = &[
-    Method::threaded("rpc.discover", &[], discover).in_read_lane(),
-    Method::inline("rpc_modules", &[], modules),
-];
-
-fn discover(context: &Context<'_>, _: &mut Params<'_>) -> Result<Vec<u8>, Error> {
-    Ok(document(served(context)))
-}
-
-/// Returns the namespace of each method with a version, as in geth.
-fn modules(context: &Context<'_>, _: &mut Params<'_>) -> Result<Vec<u8>, Error> {
-    let names: BTreeSet<&str> =
-        served(context).filter_map(|method| method.name.split(['_', '.']).next()).collect();
-    let mut out = Vec::with_capacity(256);
-    let mut object = Object::open(&mut out);
-    for name in names {
-        object.json(name, "\"1.0\"");
-    }
-    object.close();
-    Ok(out)
-}
-
-/// Returns the methods that this caller may call.
-fn served<'a>(context: &'a Context<'_>) -> impl Iterator<Item = &'static Method> + 'a {
-    methods().filter(|method| context.admit(method).is_ok())
-}
-
-/// Returns the OpenRPC document of all methods, for every level of access.
-pub fn openrpc() -> Vec<u8> {
-    document(methods())
-}
-
-fn document(methods: impl Iterator<Item = &'static Method>) -> Vec<u8> {
+/// Returns the OpenRPC document of `methods`.
+pub fn document(methods: impl Iterator<Item = &'static Method>) -> Vec<u8> {
     let mut out = Vec::with_capacity(64 << 10);
     let mut object = Object::open(&mut out);
     object.json("openrpc", "\"1.3.2\"");
@@ -71,8 +37,7 @@ fn document(methods: impl Iterator<Item = &'static Method>) -> Vec<u8> {
 
 /// Returns the parameter kind that a component describes, or `None` if it is only a part of other components.
 fn kind_called(name: &str) -> Option<Kind> {
-    let mut kinds = methods().flat_map(|method| method.arguments).map(|argument| argument.kind);
-    kinds.find(|kind| schemas::name(*kind) == name)
+    Kind::ALL.iter().copied().find(|kind| schemas::name(*kind) == name)
 }
 
 fn write_method(out: &mut Vec<u8>, method: &Method) {
@@ -144,7 +109,10 @@ fn errors(method: &Method) -> Vec<(i64, &'static str)> {
 mod tests {
     use serde_json::Value;
 
+    use std::collections::BTreeSet;
+
     use super::*;
+    use crate::methods;
 
     fn document() -> Value {
         serde_json::from_slice(&super::document(methods())).unwrap()

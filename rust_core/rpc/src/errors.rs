@@ -1,5 +1,7 @@
 //! Errors of the methods.
 
+use std::time::Duration;
+
 use alloy_primitives::{B256, Bytes};
 use foreseal_chain::{FeedError, ResolveError};
 use foreseal_evm::{EstimateError, ExecutionError, HaltReason, OverrideError, SimulateError, TraceLimit};
@@ -7,7 +9,7 @@ use foreseal_node::{ControlError, SubmitError};
 use foreseal_scheduler::Stopped;
 use foreseal_state::StateError;
 
-use crate::{DevelopmentError, SyncError, UnsignedError, params::ParamsError};
+use crate::{DevelopmentError, UnsignedError, params::ParamsError};
 
 /// Error that a method returns in place of a result.
 #[derive(Debug)]
@@ -84,6 +86,19 @@ impl Error {
                 | Self::Estimate(EstimateError::Execution(ExecutionError::TimeLimit(_)))
         )
     }
+}
+
+/// Error of a submission that waits for its receipt (EIP-7966).
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SyncError {
+    #[error("the transaction is in the pool, but was in no step within {} ms", waited.as_millis())]
+    Timeout { hash: B256, waited: Duration },
+    /// The pool rejected the transaction, or dropped it in the meantime.
+    #[error("the transaction cannot be executed: {reason}")]
+    NotExecutable { hash: B256, reason: String },
+    /// The pool rejected the transaction.
+    #[error("the transaction has nonce {nonce}, but the sender's next one is {expected}")]
+    NonceGap { nonce: u64, expected: u64 },
 }
 
 /// Error for a trace of something that cannot be traced.

@@ -1,12 +1,15 @@
 #![doc = include_str!("../README.md")]
 
 mod api;
+mod argument;
 mod attempt;
 mod block_parts;
 mod blocks;
+mod call_args;
 mod calls;
 mod chain;
 mod config;
+mod context;
 mod development;
 mod discover;
 mod errors;
@@ -14,13 +17,17 @@ mod fees;
 mod filters;
 mod finality;
 mod json;
+mod limits;
 mod logs;
+mod method;
+mod panic_guard;
 mod params;
 pub mod plain;
 mod preconfirmation;
 mod proofs;
-mod question;
 mod raw;
+mod receipt;
+mod receipt_wait;
 mod rendered;
 mod revert;
 mod rpc_error;
@@ -41,20 +48,22 @@ mod transactions;
 mod txpool;
 mod wait;
 
-pub use api::{Api, Context, Limits, Reply};
+pub use api::Api;
+pub use argument::{Argument, Kind};
 pub use attempt::Attempt;
+pub use context::Context;
 pub use development::{Development, DevelopmentError, Key};
-pub use discover::openrpc;
-pub use errors::{Error, Limit, LogLimit, LogLimitKind, RangeError};
-pub use filters::FilterKeeper;
+pub use errors::{Error, Limit, LogLimit, LogLimitKind, RangeError, SyncError};
+pub use filters::FilterClient;
+pub use limits::Limits;
+pub use method::{Access, Cost, Method};
 pub use params::{Params, ParamsError};
 pub use preconfirmation::{
     Contradiction, Evidence, Misfit, MisfitError, PreconfirmationReceipt, UnsignedError,
     VerifiedPreconfirmation, contradiction,
 };
 pub use rpc_error::RpcError;
-pub use send_sync::SyncError;
 pub use submissions::{Answered, Submissions};
 pub use subscriptions::{Notice, Pump, Sink, Subscribed, Subscriptions};
-pub use table::{Access, Argument, Cost, Kind, Method, method, methods};
-pub use wait::Wait;
+pub use table::{method, methods, openrpc};
+pub use wait::{Reply, Wait};

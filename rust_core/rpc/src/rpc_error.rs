@@ -11,11 +11,10 @@ use foreseal_scheduler::Stopped;
 use foreseal_state::StateError;
 
 use crate::{
-    DevelopmentError, SyncError,
-    errors::{Error, Limit, LogLimit, LogLimitKind},
-    json::{Object, write_data, write_quantity},
+    DevelopmentError,
+    errors::{Error, Limit, LogLimit, LogLimitKind, SyncError},
+    json::{Object, write_cursor, write_data, write_quantity},
     revert,
-    subscriptions::write_place,
 };
 
 /// Message for a sender with insufficient funds, as worded in the specification.
@@ -374,7 +373,7 @@ impl RpcError {
             "the step of the cursor is not known, or no longer: data names the oldest one that is kept";
         let mut data = Vec::new();
         let mut object = Object::open(&mut data);
-        write_place(object.name("oldest"), oldest);
+        write_cursor(object.name("oldest"), oldest);
         object.close();
         Self { data: Some(data), ..Self::new(NOT_FOUND, message) }
     }

@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 use crate::{
     Api, RpcError,
     plain::{Body, Plain, read},
-    submit::SEND,
+    submit::{SEND, admit, read_submission},
 };
 
 /// Number of calls in one chunk: recovering their signatures takes half a millisecond.
@@ -81,7 +81,7 @@ impl Submissions {
     /// the results; the others return `None`.
     pub fn work(&self, piece: usize) -> Option<Vec<Answered>> {
         for call in self.calls.iter().skip(piece * PIECE).take(PIECE) {
-            let submission = self.api.read_submission(call.params.as_bytes());
+            let submission = read_submission(self.api.node(), call.params.as_bytes());
             *call.read.lock() = Some(submission);
         }
         if self.left.fetch_sub(1, Ordering::AcqRel) > 1 {
@@ -89,7 +89,7 @@ impl Submissions {
         }
         let answered = |call: &Call| {
             let submission = call.read.lock().take().expect("each piece was read");
-            (call.id.clone(), submission.and_then(|submission| self.api.admit(submission)))
+            (call.id.clone(), submission.and_then(|submission| admit(self.api.node(), submission)))
         };
         Some(self.calls.iter().map(answered).collect())
     }

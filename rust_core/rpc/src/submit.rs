@@ -5,8 +5,8 @@ use foreseal_node::Node;
 use foreseal_pool::Submission;
 
 use crate::{
-    Api, Argument, Context, Error, Kind, Method, Reply, RpcError,
-    api::guarded,
+    Argument, Context, Error, Kind, Method, Reply, RpcError,
+    panic_guard::guarded,
     params::Params,
     wait::{Then, submit},
 };
@@ -29,21 +29,18 @@ fn decode(node: &Node, params: &mut Params<'_>) -> Result<Submission, Error> {
     Ok(node.decode(&raw)?)
 }
 
-/// The two halves of the method, for batches of submissions. Not for a follower.
-impl Api {
-    /// Decodes a submission and runs all checks that need no state.
-    pub(crate) fn read_submission(&self, params: &[u8]) -> Result<Submission, RpcError> {
-        let read = || decode(self.node(), &mut Params::parse(params, SEND, ARGUMENTS)?);
-        guarded(SEND, read).map_err(RpcError::from)
-    }
+/// Decodes a submission and runs all checks that need no state. Not for a follower.
+pub fn read_submission(node: &Node, params: &[u8]) -> Result<Submission, RpcError> {
+    let read = || decode(node, &mut Params::parse(params, SEND, ARGUMENTS)?);
+    guarded(SEND, read).map_err(RpcError::from)
+}
 
-    /// Admits a submission to the pool. Returns the hash as JSON.
-    pub(crate) fn admit(&self, submission: Submission) -> Result<bytes::Bytes, RpcError> {
-        let then = Then::Hash(submission.hash());
-        let reply = guarded(SEND, || submit(self.node(), submission, false, then));
-        match reply.map_err(RpcError::from)? {
-            Reply::Ready(answer) => Ok(answer),
-            Reply::Later(wait) => Err(wait.give_up().into()),
-        }
+/// Admits a submission to the pool. Returns the hash as JSON. Not for a follower.
+pub fn admit(node: &Node, submission: Submission) -> Result<bytes::Bytes, RpcError> {
+    let then = Then::Hash(submission.hash());
+    let reply = guarded(SEND, || submit(node, submission, false, then));
+    match reply.map_err(RpcError::from)? {
+        Reply::Ready(answer) => Ok(answer),
+        Reply::Later(wait) => Err(wait.give_up().into()),
     }
 }

@@ -3,13 +3,10 @@
 mod call;
 mod rerun;
 
-use std::time::Duration;
-
 use alloy_primitives::B256;
-use foreseal_chain::{BlockId, Executed, Moment, ResolveError, View};
-use foreseal_evm::Deadline;
+use foreseal_chain::{BlockId, ResolveError};
 
-use self::rerun::Rerun;
+use self::rerun::{Rerun, deadline, parent};
 use crate::{
     Argument, Context, Error, Kind, Method,
     errors::TraceError,
@@ -88,16 +85,4 @@ fn trace_block(context: &Context<'_>, params: &mut Params<'_>, id: BlockId) -> R
     let mut out = rerun.take();
     out.extend_from_slice(if separator == b'[' { b"[]" } else { b"]" });
     Ok(out)
-}
-
-/// Returns the header and state of a block's parent.
-fn parent(view: &View, found: &Executed) -> Result<Moment, Error> {
-    let before = found.number().checked_sub(1).ok_or(TraceError::Genesis)?;
-    Ok(view.moment(BlockId::Number(before))?)
-}
-
-/// Returns the deadline of a trace that starts now: the requested timeout, up to the limit.
-fn deadline(context: &Context<'_>, timeout: Option<Duration>) -> Deadline {
-    let limit = context.limits.call_time;
-    Deadline::after(timeout.map_or(limit, |timeout| timeout.min(limit)))
 }

@@ -5,14 +5,13 @@ use std::sync::Arc;
 use alloy_primitives::B256;
 use foreseal_chain::{Executed, View};
 use foreseal_pool::PooledTransaction;
-use foreseal_primitives::{Block, Transaction, mutant};
-use foreseal_state::StateError;
+use foreseal_primitives::{Transaction, mutant};
 
 use crate::{
     Argument, Context, Error, Kind, Method,
-    blocks::NULL,
-    json::{BlockOfReceipt, Inclusion, write_receipt, write_transaction},
+    json::{Inclusion, NULL, write_transaction},
     params::Params,
+    receipt::receipt_of,
 };
 
 pub const METHODS: &[Method] = &[
@@ -75,18 +74,4 @@ pub fn find(context: &Context<'_>, hash: &B256) -> Result<Option<Found>, Error> 
 fn get_transaction_receipt(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     let hash = params.required()?;
     Ok(receipt_of(context.view()?, &hash)?.unwrap_or_else(|| NULL.to_vec()))
-}
-
-/// Returns the receipt of a transaction that is in a block of `view`.
-pub fn receipt_of(view: &View, hash: &B256) -> Result<Option<Vec<u8>>, StateError> {
-    let Some((found, index)) = view.transaction(hash)? else { return Ok(None) };
-    Ok(receipt(view, &found.block, index))
-}
-
-fn receipt(view: &View, block: &Block, index: usize) -> Option<Vec<u8>> {
-    let (transaction, receipt) = (block.transactions.get(index)?, block.receipts.get(index)?);
-    let mut out = Vec::new();
-    let context = BlockOfReceipt::new(view.spec(), block);
-    write_receipt(&mut out, &context, index as u64, transaction, receipt);
-    Some(out)
 }

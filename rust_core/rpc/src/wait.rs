@@ -8,7 +8,19 @@ use foreseal_node::{Node, Sent, SubmitError, Underway};
 use foreseal_pool::{Admission, Submission};
 use parking_lot::Mutex;
 
-use crate::{Error, Reply, json::write_data, send_sync};
+use crate::{
+    Error,
+    json::write_data,
+    receipt_wait::{ReceiptOutcome, ReceiptRequest, ReceiptWait},
+};
+
+/// Outcome of starting a call.
+#[derive(Debug)]
+pub enum Reply {
+    /// Result as JSON.
+    Ready(Bytes),
+    Later(Wait),
+}
 
 /// Waiting call: for the sequencer's response to a submission, or for a receipt.
 #[derive(Debug)]
@@ -17,7 +29,7 @@ pub struct Wait(Mutex<Stage>);
 #[derive(Debug)]
 enum Stage {
     Answer(Underway, Then),
-    Receipt(send_sync::Awaited),
+    Receipt(ReceiptWait),
 }
 
 /// Continuation after the response to a submission.
@@ -26,7 +38,7 @@ pub(crate) enum Then {
     /// Returns the hash.
     Hash(B256),
     /// Waits for the receipt.
-    Receipt(send_sync::Awaiting),
+    Receipt(ReceiptRequest),
 }
 
 impl Then {
@@ -38,7 +50,10 @@ impl Then {
                 write_data(&mut out, hash.as_slice());
                 Ok(Reply::Ready(out.into()))
             }
-            Self::Receipt(awaiting) => awaiting.answered(node, answer),
+            Self::Receipt(request) => Ok(match request.submitted(node, answer)? {
+                ReceiptOutcome::Ready(receipt) => Reply::Ready(receipt.into()),
+                ReceiptOutcome::Waiting(wait) => Reply::Later(Wait(Mutex::new(Stage::Receipt(wait)))),
+            }),
         }
     }
 }
@@ -58,17 +73,13 @@ pub(crate) fn submit(
 }
 
 impl Wait {
-    pub(crate) fn for_receipt(awaited: send_sync::Awaited) -> Self {
-        Self(Mutex::new(Stage::Receipt(awaited)))
-    }
-
     /// Returns the deadline of the wait, on the node's monotonic clock.
     ///
     /// A wait for the sequencer has none: a response arrives or the connection breaks.
     pub fn deadline(&self) -> Duration {
         match &*self.0.lock() {
             Stage::Answer(..) => Duration::MAX,
-            Stage::Receipt(awaited) => awaited.deadline(),
+            Stage::Receipt(wait) => wait.deadline(),
         }
     }
 
@@ -87,7 +98,7 @@ impl Wait {
         }
         match &*stage {
             Stage::Answer(..) => Ok(None),
-            Stage::Receipt(awaited) => Ok(awaited.poll(node)?.map(Bytes::from)),
+            Stage::Receipt(wait) => Ok(wait.poll(node)?.map(Bytes::from)),
         }
     }
 
@@ -95,7 +106,7 @@ impl Wait {
     pub(crate) fn give_up(&self) -> Error {
         match &*self.0.lock() {
             Stage::Answer(underway, _) => underway.unknown().into(),
-            Stage::Receipt(awaited) => awaited.give_up(),
+            Stage::Receipt(wait) => wait.give_up(),
         }
     }
 }

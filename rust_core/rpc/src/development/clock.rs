@@ -2,10 +2,9 @@
 
 use crate::{
     Access, Argument, Context, Error, Kind, Method,
+    json::NULL,
     params::{Number, Params},
 };
-
-use super::NULL;
 
 const SECONDS: Argument = Argument::required("seconds", Kind::Number);
 const TIMESTAMP: Argument = Argument::required("timestamp", Kind::Number);

@@ -6,11 +6,9 @@ use foreseal_pool::DropReason;
 
 use crate::{
     Access, Argument, Context, Error, Kind, Method,
-    json::write_data,
+    json::{NULL, write_data},
     params::{MineOptions, Number, Params},
 };
-
-use super::NULL;
 
 const OPTIONS: Argument = Argument::optional("options", Kind::Mine).or("one block, now");
 const BLOCKS: &[Argument] = &[

@@ -6,10 +6,9 @@ use foreseal_primitives::{Change, Override};
 
 use crate::{
     Access, Argument, Context, Error, Kind, Method,
+    json::NULL,
     params::{Amount, Number, Params},
 };
-
-use super::NULL;
 
 const ADDRESS: Argument = Argument::required("address", Kind::Address);
 const BALANCE: &[Argument] = &[ADDRESS, Argument::required("balance", Kind::Amount)];

@@ -6,11 +6,11 @@ use foreseal_primitives::Transaction;
 
 use crate::{
     Access, Argument, Context, Error, Kind, Method,
-    json::write_quantity,
+    json::{NULL, write_quantity},
     params::{Amount, Number, Params, ReorgPairs},
 };
 
-use super::{DevelopmentError, NULL};
+use super::DevelopmentError;
 
 const ID: Argument = Argument::required("id", Kind::Amount);
 const DEVELOPMENT: Access = Access::Development;

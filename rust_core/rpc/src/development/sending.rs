@@ -9,10 +9,10 @@ use foreseal_primitives::{Envelope, Transaction, Unsigned};
 
 use crate::{
     Access, Argument, Context, Error, Kind, Method,
+    call_args::{CallArgs, call_object},
     fees::suggested_tip,
     json::write_data,
     params::{CallObject, Params},
-    question::{Question, call_object},
     state::next_nonce,
 };
 
@@ -87,14 +87,14 @@ fn kind(call: &CallObject) -> Result<TxType, Error> {
 fn gas(context: &Context<'_>, call: &CallObject, from: Address) -> Result<u64, Error> {
     // Without `maxFeePerGas` the request has no fee cap, and a tip alone would exceed it.
     let max_priority_fee_per_gas = call.max_fee_per_gas.and(call.max_priority_fee_per_gas);
-    let question = Question {
+    let args = CallArgs {
         request: CallObject { from: Some(from), max_priority_fee_per_gas, ..call.clone() }.into(),
         block: BlockId::Pending,
         state: StateOverrides::default(),
         overrides: BlockOverrides::default(),
     };
     let limits = context.limits.call();
-    question.execute(context, |environment, request| estimate(environment, request, limits))
+    args.execute(context, |environment, request| estimate(environment, request, limits))
 }
 
 /// Fees in wei per gas.

@@ -1,7 +1,6 @@
 //! Accounts of a development node, and signatures with their keys.
 
-use alloy_consensus::crypto::secp256k1::sign_message;
-use alloy_primitives::{Address, B256, Bytes, Signature, eip191_hash_message};
+use alloy_primitives::{Address, B256, Bytes, eip191_hash_message};
 
 use crate::{
     Access, Argument, Context, Error, Kind, Method,
@@ -9,7 +8,7 @@ use crate::{
     params::{Params, Password, TypedData},
 };
 
-use super::DevelopmentError;
+use super::Key;
 
 const ADDRESS: Argument = Argument::required("address", Kind::Address);
 const DATA: Argument = Argument::required("data", Kind::Data);
@@ -26,29 +25,6 @@ pub const METHODS: &[Method] = &[
     Method::threaded("eth_signTypedData_v4", &[ADDRESS, TYPED_DATA], sign_typed_data).only(DEVELOPMENT),
 ];
 
-/// Private key and the address of its account.
-#[derive(Clone, Copy)]
-pub struct Key {
-    pub address: Address,
-    pub secret: B256,
-}
-
-impl Key {
-    /// Signs a hash.
-    pub fn sign(&self, hash: B256) -> Result<Signature, Error> {
-        // Signing cannot fail here: each secret was derived as a valid secp256k1 key.
-        sign_message(self.secret, hash).map_err(|_| DevelopmentError::UnknownAccount(self.address).into())
-    }
-}
-
-impl Context<'_> {
-    /// Returns the key of one of the node's accounts.
-    pub(super) fn key(&self, address: &Address) -> Result<&Key, Error> {
-        let unknown = || DevelopmentError::UnknownAccount(*address).into();
-        self.development.key(address).ok_or_else(unknown)
-    }
-}
-
 /// Returns the addresses of the accounts in the order in which the node prints them.
 #[allow(clippy::unnecessary_wraps, reason = "methods have the signature of the table")]
 fn accounts(context: &Context<'_>, _: &mut Params<'_>) -> Result<Vec<u8>, Error> {
@@ -61,7 +37,7 @@ fn accounts(context: &Context<'_>, _: &mut Params<'_>) -> Result<Vec<u8>, Error>
 /// transaction.
 fn eth_sign(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     let (address, data): (Address, Bytes) = (params.required()?, params.required()?);
-    signature(context.key(&address)?, eip191_hash_message(data))
+    signature(context.development.stored_key(&address)?, eip191_hash_message(data))
 }
 
 /// Signs like `eth_sign`, with the parameters in reverse order. Keys are never locked, so the password is
@@ -69,12 +45,12 @@ fn eth_sign(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, E
 fn personal_sign(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     let (data, address): (Bytes, Address) = (params.required()?, params.required()?);
     let _: Option<Password> = params.optional()?;
-    signature(context.key(&address)?, eip191_hash_message(data))
+    signature(context.development.stored_key(&address)?, eip191_hash_message(data))
 }
 
 fn sign_typed_data(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     let (address, TypedData(hash)): (Address, TypedData) = (params.required()?, params.required()?);
-    signature(context.key(&address)?, hash)
+    signature(context.development.stored_key(&address)?, hash)
 }
 
 /// Returns the signature as r, s and v; v is 27 or 28.

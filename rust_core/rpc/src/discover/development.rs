@@ -1,6 +1,6 @@
 //! Results of the development methods.
 
-use super::results::{
+use super::result_schemas::{
     ARRAY, BOOLEAN, DATA, HASH, HASH_OR_NULL, NULL, NUMBER, NUMBER_OR_NULL, OBJECT, QUANTITY, Row,
 };
 

@@ -1,6 +1,12 @@
 //! Results of the methods, for the OpenRPC document.
 
-use super::development;
+use super::{
+    development,
+    result_schemas::{
+        ARRAY, ARRAY_OR_NULL, BOOLEAN, DATA, HASH, OBJECT, OBJECT_OR_ARRAY, OBJECT_OR_NULL, QUANTITY,
+        QUANTITY_OR_NULL, Row, TEXT,
+    },
+};
 
 /// Description of a result in the document.
 #[derive(Clone, Copy)]
@@ -9,24 +15,6 @@ pub struct Answer {
     /// JSON Schema.
     pub schema: &'static str,
 }
-
-pub const QUANTITY: &str = r#"{"type":"string","pattern":"^0x(0|[1-9a-f][0-9a-f]*)$"}"#;
-pub const DATA: &str = r#"{"type":"string","pattern":"^0x([0-9a-f]{2})*$"}"#;
-pub const HASH: &str = r#"{"type":"string","pattern":"^0x[0-9a-f]{64}$"}"#;
-pub const OBJECT: &str = r#"{"type":"object"}"#;
-const OBJECT_OR_NULL: &str = r#"{"type":["object","null"]}"#;
-pub const ARRAY: &str = r#"{"type":"array"}"#;
-const ARRAY_OR_NULL: &str = r#"{"type":["array","null"]}"#;
-const QUANTITY_OR_NULL: &str = r#"{"type":["string","null"]}"#;
-const TEXT: &str = r#"{"type":"string"}"#;
-const OBJECT_OR_ARRAY: &str = r#"{"type":["object","array"]}"#;
-pub const BOOLEAN: &str = r#"{"type":"boolean"}"#;
-pub const NUMBER: &str = r#"{"type":"integer"}"#;
-pub const NUMBER_OR_NULL: &str = r#"{"type":["integer","null"]}"#;
-pub const HASH_OR_NULL: &str = r#"{"type":["string","null"],"pattern":"^0x[0-9a-f]{64}$"}"#;
-pub const NULL: &str = r#"{"type":"null"}"#;
-
-pub type Row = (&'static str, &'static str, &'static [&'static str]);
 
 /// Description, schema, and the methods with this result.
 const RESULTS: &[Row] = &[

@@ -5,7 +5,7 @@ use foreseal_chain::View;
 use foreseal_primitives::{LogFilter, LogPosition};
 use foreseal_state::BlockHashes;
 
-use super::watch::Seen;
+use super::filter_state::SeenBlock;
 use crate::{
     Context, Error,
     json::{write_data, write_list},
@@ -47,7 +47,7 @@ pub fn logs(context: &Context<'_>, filter: &Filter, cursor: &mut Cursor) -> Resu
 }
 
 /// Returns the hashes of blocks sealed since the last call. After a reorg they start at the fork point.
-pub fn blocks(context: &Context<'_>, seen: &mut Seen) -> Result<Vec<u8>, Error> {
+pub fn blocks(context: &Context<'_>, seen: &mut SeenBlock) -> Result<Vec<u8>, Error> {
     let view = context.newest_view()?;
     let latest = view.latest().number();
     let from = common(&view, *seen)?.saturating_add(1);
@@ -55,22 +55,22 @@ pub fn blocks(context: &Context<'_>, seen: &mut Seen) -> Result<Vec<u8>, Error> 
     let mut hashes = Vec::new();
     for number in from..=last {
         let Some(hash) = view.block_hash(number)? else { break };
-        *seen = Seen { number, hash, finalized: view.finalized() };
+        *seen = SeenBlock { number, hash, finalized: view.finalized() };
         hashes.push(hash);
     }
     if hashes.is_empty() {
         // A reorg may remove blocks without replacing them.
         let number = from.saturating_sub(1).min(latest);
         if let Some(hash) = view.block_hash(number)? {
-            *seen = Seen { number, hash, finalized: view.finalized() };
+            *seen = SeenBlock { number, hash, finalized: view.finalized() };
         }
     }
     Ok(list(&hashes))
 }
 
 /// Returns the number of the last block up to `seen` that is still on the chain.
-fn common(view: &View, seen: Seen) -> Result<u64, Error> {
-    let Seen { mut number, mut hash, finalized } = seen;
+fn common(view: &View, seen: SeenBlock) -> Result<u64, Error> {
+    let SeenBlock { mut number, mut hash, finalized } = seen;
     while view.block_hash(number)? != Some(hash) {
         let Some((block, _)) = view.undone().find(number, &hash) else {
             return Ok(finalized.min(view.finalized()));

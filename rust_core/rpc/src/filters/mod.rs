@@ -3,11 +3,11 @@
 //! A poll uses the newest view, also inside a batch: a filter returns each change once, so an older view
 //! would have nothing new.
 
-mod asked;
+mod backend;
 mod changes;
-mod kept;
+mod filter_protocol;
+mod filter_state;
 mod registry;
-mod watch;
 
 use std::sync::Arc;
 
@@ -18,10 +18,10 @@ use crate::{
     params::{BlockSelection, Filter, Params},
 };
 
-use asked::{Question, Said};
-use watch::{Place, Seen, Watch};
+use filter_protocol::{FilterRequest, FilterResponse};
+use filter_state::{FilterPosition, FilterState, SeenBlock};
 
-pub use kept::{FilterKeeper, Filters};
+pub use backend::{FilterBackend, FilterClient};
 
 const ID: &[Argument] = &[Argument::required("filterId", Kind::Quantity)];
 
@@ -42,20 +42,22 @@ fn new_filter(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>,
         BlockSelection::Hash(_) => 0,
     };
     let cursor = changes::logs_from_now(&view, &filter, from)?;
-    add(context, Watch::Logs { filter: Arc::new(filter), cursor })
+    add(context, FilterState::Logs { filter: Arc::new(filter), cursor })
 }
 
 fn new_block_filter(context: &Context<'_>, _: &mut Params<'_>) -> Result<Vec<u8>, Error> {
-    add(context, Watch::Blocks(Seen::now(&*context.newest_view()?)))
+    add(context, FilterState::Blocks(SeenBlock::now(&*context.newest_view()?)))
 }
 
 fn new_transaction_filter(context: &Context<'_>, _: &mut Params<'_>) -> Result<Vec<u8>, Error> {
-    add(context, Watch::Transactions(0))
+    add(context, FilterState::Transactions(0))
 }
 
-fn add(context: &Context<'_>, watch: Watch) -> Result<Vec<u8>, Error> {
+fn add(context: &Context<'_>, state: FilterState) -> Result<Vec<u8>, Error> {
     let max = context.limits.filters;
-    let Said::Added { id } = context.filters.ask(context, Question::Add { watch, max })? else {
+    let FilterResponse::Added { id } =
+        context.filters.request(context.node, FilterRequest::Add { state, max })?
+    else {
         return Err(Error::FiltersAway);
     };
     let mut out = Vec::new();
@@ -64,12 +66,16 @@ fn add(context: &Context<'_>, watch: Watch) -> Result<Vec<u8>, Error> {
 }
 
 /// Returns the version and the state of the filter.
-fn look(context: &Context<'_>, id: u64) -> Result<(u64, Watch), Error> {
-    found(context.filters.ask(context, Question::Look { id })?)
+fn get(context: &Context<'_>, id: u64) -> Result<(u64, FilterState), Error> {
+    found(context.filters.request(context.node, FilterRequest::Get { id })?)
 }
 
-fn found(said: Said) -> Result<(u64, Watch), Error> {
-    if let Said::Found { version, watch } = said { Ok((version, watch)) } else { Err(Error::FiltersAway) }
+fn found(response: FilterResponse) -> Result<(u64, FilterState), Error> {
+    if let FilterResponse::Found { version, state } = response {
+        Ok((version, state))
+    } else {
+        Err(Error::FiltersAway)
+    }
 }
 
 /// Returns the changes since the last poll.
@@ -78,47 +84,47 @@ fn found(said: Said) -> Result<(u64, Watch), Error> {
 /// retry from there.
 fn get_changes(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     let id = params.required()?;
-    let (mut version, mut watch) = look(context, id)?;
+    let (mut version, mut state) = get(context, id)?;
     loop {
-        let (answer, place) = match &watch {
-            Watch::Transactions(_) => return take(context, id),
-            Watch::Logs { filter, cursor } => {
+        let (answer, position) = match &state {
+            FilterState::Transactions(_) => return take(context, id),
+            FilterState::Logs { filter, cursor } => {
                 let mut new = cursor.clone();
                 let answer = changes::logs(context, filter, &mut new);
-                (answer, (new != *cursor).then_some(Place::Logs(new)))
+                (answer, (new != *cursor).then_some(FilterPosition::Logs(new)))
             }
-            Watch::Blocks(seen) => {
+            FilterState::Blocks(seen) => {
                 let mut new = *seen;
                 let answer = changes::blocks(context, &mut new);
-                (answer, (new != *seen).then_some(Place::Blocks(new)))
+                (answer, (new != *seen).then_some(FilterPosition::Blocks(new)))
             }
         };
-        let Some(place) = place else { return answer };
-        match context.filters.ask(context, Question::Move { id, version, place })? {
-            Said::Moved => return answer,
-            moved => (version, watch) = found(moved)?,
+        let Some(position) = position else { return answer };
+        match context.filters.request(context.node, FilterRequest::Advance { id, version, position })? {
+            FilterResponse::Advanced => return answer,
+            changed => (version, state) = found(changed)?,
         }
     }
 }
 
 fn take(context: &Context<'_>, id: u64) -> Result<Vec<u8>, Error> {
-    let most = context.limits.logs.max(1);
-    match context.filters.ask(context, Question::Take { id, most })? {
-        Said::Taken(hashes) => Ok(changes::list(&hashes)),
+    let max = context.limits.logs.max(1);
+    match context.filters.request(context.node, FilterRequest::TakeArrivals { id, max })? {
+        FilterResponse::Taken(hashes) => Ok(changes::list(&hashes)),
         _ => Err(Error::FiltersAway),
     }
 }
 
 fn get_logs(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
-    match look(context, params.required()?)? {
-        (_, Watch::Logs { filter, .. }) => answer_filter(context, Filter::clone(&filter)),
-        (_, Watch::Blocks(_) | Watch::Transactions(_)) => Err(Error::FilterNotFound),
+    match get(context, params.required()?)? {
+        (_, FilterState::Logs { filter, .. }) => answer_filter(context, Filter::clone(&filter)),
+        (_, FilterState::Blocks(_) | FilterState::Transactions(_)) => Err(Error::FilterNotFound),
     }
 }
 
 fn uninstall(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
-    match context.filters.ask(context, Question::Remove { id: params.required()? })? {
-        Said::Removed(removed) => Ok(removed.to_string().into_bytes()),
+    match context.filters.request(context.node, FilterRequest::Remove { id: params.required()? })? {
+        FilterResponse::Removed(removed) => Ok(removed.to_string().into_bytes()),
         _ => Err(Error::FiltersAway),
     }
 }

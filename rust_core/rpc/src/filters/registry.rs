@@ -8,8 +8,8 @@ use foreseal_primitives::mutant;
 use parking_lot::Mutex;
 
 use super::{
-    asked::{Question, Said},
-    watch::{Place, Watch},
+    filter_protocol::{FilterRequest, FilterResponse},
+    filter_state::{FilterPosition, FilterState},
 };
 
 /// Idle time after which a filter expires.
@@ -17,11 +17,11 @@ pub const EXPIRY: Duration = Duration::from_mins(5);
 
 #[derive(Debug)]
 struct Entry {
-    watch: Watch,
+    state: FilterState,
     /// Number of times that the filter has advanced.
     version: u64,
     /// Monotonic time of the last use.
-    asked: Duration,
+    last_used: Duration,
 }
 
 /// Filters of a chain.
@@ -44,40 +44,44 @@ impl Registry {
     }
 
     /// Handles a request. `pool` supplies the arrivals for transaction filters.
-    pub fn handle(&self, question: Question, pool: &Pool, now: Duration) -> Said {
+    pub fn handle(&self, request: FilterRequest, pool: &Pool, now: Duration) -> FilterResponse {
         let mut entries = self.entries.lock();
-        entries.by_id.retain(|_, entry| now.saturating_sub(entry.asked) < EXPIRY);
-        match question {
-            Question::Add { mut watch, max } => {
-                if let Watch::Transactions(next) = &mut watch {
+        entries.by_id.retain(|_, entry| now.saturating_sub(entry.last_used) < EXPIRY);
+        match request {
+            FilterRequest::Add { mut state, max } => {
+                if let FilterState::Transactions(next) = &mut state {
                     *next = pool.next_arrival();
                 }
-                entries.add(Entry { watch, version: 0, asked: now }, max, self.secret)
+                entries.add(Entry { state, version: 0, last_used: now }, max, self.secret)
             }
-            Question::Look { id } => entries.known(id, now).map_or(Said::NotFound, |entry| entry.found()),
-            Question::Move { id, version, place } => {
-                entries.known(id, now).map_or(Said::NotFound, |entry| entry.move_on(version, place))
+            FilterRequest::Get { id } => {
+                entries.get(id, now).map_or(FilterResponse::NotFound, |entry| entry.found())
             }
-            Question::Take { id, most } => match entries.known(id, now).map(|entry| &mut entry.watch) {
-                Some(Watch::Transactions(next)) => take(next, most, pool),
-                _ => Said::NotFound,
-            },
-            Question::Remove { id } => Said::Removed(entries.by_id.remove(&id).is_some()),
+            FilterRequest::Advance { id, version, position } => entries
+                .get(id, now)
+                .map_or(FilterResponse::NotFound, |entry| entry.advance(version, position)),
+            FilterRequest::TakeArrivals { id, max } => {
+                match entries.get(id, now).map(|entry| &mut entry.state) {
+                    Some(FilterState::Transactions(next)) => take(next, max, pool),
+                    _ => FilterResponse::NotFound,
+                }
+            }
+            FilterRequest::Remove { id } => FilterResponse::Removed(entries.by_id.remove(&id).is_some()),
         }
     }
 }
 
 impl Entries {
     /// Returns the filter with this id and renews its expiry.
-    fn known(&mut self, id: u64, now: Duration) -> Option<&mut Entry> {
+    fn get(&mut self, id: u64, now: Duration) -> Option<&mut Entry> {
         let entry = self.by_id.get_mut(&id)?;
-        entry.asked = now;
+        entry.last_used = now;
         Some(entry)
     }
 
-    fn add(&mut self, entry: Entry, max: u64, secret: B256) -> Said {
+    fn add(&mut self, entry: Entry, max: u64, secret: B256) -> FilterResponse {
         if u64::try_from(self.by_id.len()).is_ok_and(|count| count >= max) {
-            return Said::TooMany { max };
+            return FilterResponse::TooMany { max };
         }
         let id = loop {
             self.made += 1;
@@ -88,39 +92,39 @@ impl Entries {
             }
         };
         self.by_id.insert(id, entry);
-        Said::Added { id }
+        FilterResponse::Added { id }
     }
 }
 
 impl Entry {
-    fn found(&self) -> Said {
-        Said::Found { version: self.version, watch: self.watch.clone() }
+    fn found(&self) -> FilterResponse {
+        FilterResponse::Found { version: self.version, state: self.state.clone() }
     }
 
     /// Advances the filter if it still has this version. Otherwise another call advanced it first, and the
     /// result is its current state.
-    fn move_on(&mut self, version: u64, place: Place) -> Said {
+    fn advance(&mut self, version: u64, position: FilterPosition) -> FilterResponse {
         if version != self.version && !mutant!("move-filter-anyway") {
             return self.found();
         }
-        match (&mut self.watch, place) {
-            (Watch::Logs { cursor, .. }, Place::Logs(new)) => *cursor = new,
-            (Watch::Blocks(seen), Place::Blocks(new)) => *seen = new,
-            _ => return Said::NotFound,
+        match (&mut self.state, position) {
+            (FilterState::Logs { cursor, .. }, FilterPosition::Logs(new)) => *cursor = new,
+            (FilterState::Blocks(seen), FilterPosition::Blocks(new)) => *seen = new,
+            _ => return FilterResponse::NotFound,
         }
         self.version += 1;
-        Said::Moved
+        FilterResponse::Advanced
     }
 }
 
 /// Returns the hashes of the transactions that entered the pool since the last call.
-fn take(next: &mut u64, most: u64, pool: &Pool) -> Said {
-    let arrived = pool.arrivals(*next, usize::try_from(most).unwrap_or(usize::MAX));
+fn take(next: &mut u64, max: u64, pool: &Pool) -> FilterResponse {
+    let arrived = pool.arrivals(*next, usize::try_from(max).unwrap_or(usize::MAX));
     if arrived.missed > 0 {
         // Reported once; the next call continues with the oldest buffered arrival.
         *next = next.saturating_add(arrived.missed);
-        return Said::Missed { missed: arrived.missed, max: pool.config().max_arrivals as u64 };
+        return FilterResponse::Missed { missed: arrived.missed, max: pool.config().max_arrivals as u64 };
     }
     *next = arrived.next;
-    Said::Taken(arrived.found)
+    FilterResponse::Taken(arrived.found)
 }

@@ -4,7 +4,7 @@ use foreseal_evm::{Frame, FrameKind};
 
 use super::{
     Object,
-    trace::{Place, kind_name},
+    call_frame::{TracePosition, kind_name},
 };
 use crate::params::FlatOptions;
 
@@ -15,15 +15,15 @@ pub fn is_precompile_call(frame: &Frame) -> bool {
 
 /// Position of a call within its transaction, and position of the transaction.
 #[derive(Clone, Copy, Debug)]
-pub struct FlatPlace<'a> {
+pub struct FlatPosition<'a> {
     /// Index of the call among its caller's calls, preceded by the indices of all its ancestors.
     pub path: &'a [usize],
     pub callees: usize,
-    pub place: Place,
+    pub place: TracePosition,
 }
 
 /// Writes one call of the flat list.
-pub fn write_flat_call(out: &mut Vec<u8>, frame: &Frame, options: FlatOptions, at: FlatPlace<'_>) {
+pub fn write_flat_call(out: &mut Vec<u8>, frame: &Frame, options: FlatOptions, at: FlatPosition<'_>) {
     let mut object = Object::open(out);
     write_action(object.name("action"), frame);
     object

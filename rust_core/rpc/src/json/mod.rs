@@ -1,6 +1,8 @@
 //! JSON writers that append directly to a byte buffer.
 
 mod block;
+mod call_frame;
+mod cursor;
 mod flat_calls;
 mod hex;
 mod log;
@@ -11,11 +13,16 @@ mod trace;
 mod transaction;
 
 pub use block::{write_block, write_block_fields, write_header, write_withdrawal};
+pub use call_frame::TracePosition;
+pub use cursor::write_cursor;
 pub use hex::{Quantity, write_data, write_quantity};
 pub use log::write_log;
 pub use receipt::{BlockOfReceipt, write_outcome_fields, write_receipt};
-pub use trace::{Place, TraceWriter};
+pub use trace::TraceWriter;
 pub use transaction::{Inclusion, write_access_list, write_transaction, write_transaction_fields};
+
+/// Result for an object that does not exist, or of a method without a value.
+pub const NULL: &[u8] = b"null";
 
 /// Writer of a JSON object. Names and values must not need escapes, except in [`Self::text`].
 #[derive(Debug)]

@@ -2,12 +2,13 @@
 
 use std::io::Write as _;
 
-use alloy_primitives::{B256, U256};
-use foreseal_evm::{AccountPart, Frame, FrameKind, FrameLog, Prestate, Step, StepSink, Trace, TraceLimit};
+use alloy_primitives::U256;
+use foreseal_evm::{AccountPart, Frame, FrameLog, Prestate, Step, StepSink, Trace, TraceLimit};
 
 use super::{
     Object,
-    flat_calls::{FlatPlace, is_precompile_call, write_flat_call},
+    call_frame::{TracePosition, kind_name},
+    flat_calls::{FlatPosition, is_precompile_call, write_flat_call},
     write_data, write_quantity,
 };
 use crate::{
@@ -26,15 +27,6 @@ pub struct TraceWriter {
     limit: usize,
     /// `true` after the first step of the open list of steps.
     follows: bool,
-}
-
-/// Position of a traced transaction; the default for a call.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Place {
-    pub block_hash: Option<B256>,
-    pub block_number: u64,
-    pub hash: Option<B256>,
-    pub index: u64,
 }
 
 impl TraceWriter {
@@ -61,7 +53,12 @@ impl TraceWriter {
     }
 
     /// Writes a recorded trace. For a step trace, writes the fields after the steps.
-    pub fn write(&mut self, tracer: &NamedTracer, trace: &Trace, place: Place) -> Result<(), TraceLimit> {
+    pub fn write(
+        &mut self,
+        tracer: &NamedTracer,
+        trace: &Trace,
+        place: TracePosition,
+    ) -> Result<(), TraceLimit> {
         match (tracer, trace) {
             (_, Trace::Steps { gas, failed, output }) => {
                 self.out.extend_from_slice(b"],\"gas\":");
@@ -128,7 +125,12 @@ impl TraceWriter {
         Ok(())
     }
 
-    fn flat_calls(&mut self, frames: &[Frame], options: FlatOptions, place: Place) -> Result<(), TraceLimit> {
+    fn flat_calls(
+        &mut self,
+        frames: &[Frame],
+        options: FlatOptions,
+        place: TracePosition,
+    ) -> Result<(), TraceLimit> {
         let shown: Vec<&Frame> =
             frames.iter().filter(|frame| options.precompiles || !is_precompile_call(frame)).collect();
         let mut path: Vec<usize> = Vec::new();
@@ -148,7 +150,7 @@ impl TraceWriter {
             }
             let below = shown[at + 1..].iter().take_while(|next| next.depth > frame.depth);
             let callees = below.filter(|next| next.depth == frame.depth + 1).count();
-            write_flat_call(&mut self.out, frame, options, FlatPlace { path: &path, callees, place });
+            write_flat_call(&mut self.out, frame, options, FlatPosition { path: &path, callees, place });
             self.check()?;
         }
         self.out.push(b']');
@@ -254,19 +256,6 @@ fn write_account(out: &mut Vec<u8>, part: &AccountPart) {
         write_storage(object.name("storage"), &part.storage);
     }
     object.close();
-}
-
-/// Returns the name of the opcode that opens a frame of this kind.
-pub(super) fn kind_name(kind: FrameKind) -> &'static str {
-    match kind {
-        FrameKind::Call => "CALL",
-        FrameKind::StaticCall => "STATICCALL",
-        FrameKind::DelegateCall => "DELEGATECALL",
-        FrameKind::CallCode => "CALLCODE",
-        FrameKind::Create => "CREATE",
-        FrameKind::Create2 => "CREATE2",
-        FrameKind::SelfDestruct => "SELFDESTRUCT",
-    }
 }
 
 /// Writes a call without its callees, and leaves the object open.

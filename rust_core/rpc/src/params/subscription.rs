@@ -5,7 +5,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
-    Invalid, Param, Reason, shown,
+    Invalid, Param, Reason,
+    invalid::shown,
     value::{needed, object, text},
 };
 

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use serde_json::value::RawValue;
 
 use super::*;
-use crate::{Argument, Kind, table::wrong_values};
+use crate::{Argument, Kind, argument::invalid_values};
 
 const ONE: &[Argument] = &[Argument::required("thing", Kind::Address)];
 
@@ -61,8 +61,8 @@ pub fn read_kind(kind: Kind, value: &str) -> Result<(), String> {
 #[test]
 fn every_kind_refuses_every_wrong_form_naming_the_argument() {
     for kind in Kind::ALL {
-        assert!(!wrong_values(*kind).is_empty() || *kind == Kind::Milliseconds, "{kind:?}");
-        for (value, want) in wrong_values(*kind) {
+        assert!(!invalid_values(*kind).is_empty() || *kind == Kind::Milliseconds, "{kind:?}");
+        for (value, want) in invalid_values(*kind) {
             let message = read_kind(*kind, value).expect_err(value);
             assert!(message.starts_with("invalid argument 0 (thing"), "{kind:?} {value}: {message}");
             assert!(message.ends_with(want), "{kind:?} {value}: {message} should say: {want}");

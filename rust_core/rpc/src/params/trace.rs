@@ -7,7 +7,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
-    CallBlock, Invalid, Param, Reason, shown,
+    CallBlock, Invalid, Param, Reason,
+    invalid::shown,
     value::{entries, field, object, text},
 };
 

@@ -13,7 +13,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
-    Invalid, Param, Reason, hex, shown,
+    Invalid, Param, Reason, hex,
+    invalid::shown,
     value::{entries, list, text},
 };
 

@@ -3,13 +3,15 @@
 
 mod answer;
 mod evidence;
+mod misfit;
 mod receipt;
 mod verify;
 
 pub use answer::METHODS;
 pub use evidence::{Contradiction, Evidence, contradiction};
+pub use misfit::{Misfit, MisfitError};
 pub use receipt::PreconfirmationReceipt;
-pub use verify::{Misfit, MisfitError, VerifiedPreconfirmation};
+pub use verify::VerifiedPreconfirmation;
 
 /// Reason for which a transaction on the chain has no pre-confirmation receipt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

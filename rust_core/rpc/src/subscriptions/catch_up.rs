@@ -5,10 +5,10 @@ use std::{ops::ControlFlow, sync::Arc};
 use foreseal_chain::{Change, FeedError, Place, View, changes};
 use foreseal_state::StateError;
 
-use super::flashblock::{write_flashblock, write_place};
+use super::flashblock::write_flashblock;
 use crate::{
     Context, Error,
-    json::Object,
+    json::{Object, write_cursor},
     params::{Cursor, Params},
 };
 
@@ -72,7 +72,7 @@ impl Asked {
             }
         })?;
         list.push(b']');
-        write_place(object.name("cursor"), &place);
+        write_cursor(object.name("cursor"), &place);
         object.json("complete", if place == newest { "true" } else { "false" }).close();
         Ok(out)
     }

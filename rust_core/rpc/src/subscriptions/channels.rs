@@ -20,8 +20,11 @@ use foreseal_primitives::mutant;
 use imbl::OrdMap;
 use parking_lot::Mutex;
 
-use super::{Notice, Request, SUBSCRIBE, Stream};
-use crate::{Error, RpcError, params::Params};
+use super::{
+    Notice,
+    stream::{Request, Stream},
+};
+use crate::{Error, RpcError};
 
 /// Stream that has subscribers.
 #[derive(Debug)]
@@ -85,8 +88,7 @@ impl Subscriptions {
     }
 
     pub(crate) fn read(&self, params: &[u8]) -> Result<Request, Error> {
-        let mut params = Params::parse(params, SUBSCRIBE.name, SUBSCRIBE.arguments)?;
-        Request::read(&mut params, self.terms)
+        Request::parse(params, self.terms)
     }
 
     /// Removes one subscriber of the channel. The channel closes with its last subscriber.

@@ -3,7 +3,9 @@
 use foreseal_chain::{BlockAtStep, Place};
 use foreseal_primitives::{Block, ChainSpec};
 
-use crate::json::{BlockOfReceipt, Inclusion, Object, write_header, write_receipt, write_transaction};
+use crate::json::{
+    BlockOfReceipt, Inclusion, Object, write_cursor, write_header, write_receipt, write_transaction,
+};
 
 /// Writes a flashblock. `removed` means that its step is no longer on the chain.
 pub fn write_flashblock(out: &mut Vec<u8>, spec: &ChainSpec, step: &BlockAtStep, removed: bool) {
@@ -39,15 +41,6 @@ pub fn added(block: &Block, first: usize) -> std::ops::Range<usize> {
 /// Writes a heartbeat: the newest step, after which there is none.
 pub fn write_heartbeat(out: &mut Vec<u8>, place: &Place) {
     let mut object = Object::open(out);
-    write_place(object.name("heartbeat"), place);
+    write_cursor(object.name("heartbeat"), place);
     object.close();
-}
-
-/// Writes the position of a step as a cursor.
-pub fn write_place(out: &mut Vec<u8>, place: &Place) {
-    Object::open(out)
-        .quantity("block", place.number)
-        .quantity("index", place.index)
-        .data("hash", place.hash)
-        .close();
 }

@@ -3,6 +3,7 @@
 mod catch_up;
 mod channels;
 mod flashblock;
+mod notice;
 mod pump;
 mod render;
 mod stream;
@@ -13,25 +14,16 @@ use crate::{Argument, Context, Error, Kind, Method, params::Params};
 
 use channels::{Channel, Listening};
 use render::{Messages, render};
-use stream::{Request, Stream};
+use stream::{ARGUMENTS, Request, SUBSCRIBE, Stream};
 
 #[cfg(test)]
 pub(crate) use channels::{Joining, Progress};
 pub use channels::{Subscribed, Subscriptions};
-pub(crate) use flashblock::write_place;
-pub use pump::{Notice, Pump, Sink};
-
-const SUBSCRIBE: Method = Method::inline(
-    "eth_subscribe",
-    &[
-        Argument::required("subscription", Kind::Subscription),
-        Argument::optional("options", Kind::SubscriptionOptions).or("those of the subscription"),
-    ],
-    subscribe,
-);
+pub use notice::Notice;
+pub use pump::{Pump, Sink};
 
 pub const METHODS: &[Method] = &[
-    SUBSCRIBE,
+    Method::inline(SUBSCRIBE, ARGUMENTS, subscribe),
     Method::inline("eth_unsubscribe", &[Argument::required("subscription", Kind::Data)], unsubscribe),
     Method::threaded(
         "foreseal_getFlashblocks",
@@ -46,14 +38,13 @@ pub const METHODS: &[Method] = &[
 /// Returns `true` if `eth_subscribe` accepts these parameters, a JSON array.
 #[cfg(test)]
 pub(crate) fn takes(params: &[u8]) -> bool {
-    Params::parse(params, SUBSCRIBE.name, SUBSCRIBE.arguments)
-        .is_ok_and(|mut params| Request::read(&mut params, u64::MAX).is_ok())
+    Request::parse(params, u64::MAX).is_ok()
 }
 
 /// Rejects the call: a connection handles this method itself, so a call that arrives here has no connection.
 fn subscribe(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     Request::read(params, context.limits.terms)?;
-    Err(Error::NeedsConnection("eth_subscribe"))
+    Err(Error::NeedsConnection(SUBSCRIBE))
 }
 
 /// Rejects the call like [`subscribe`].

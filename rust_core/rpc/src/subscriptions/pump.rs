@@ -13,24 +13,10 @@ use foreseal_pool::{Arrived, Pool};
 use foreseal_primitives::mutant;
 use foreseal_state::StateError;
 
-use super::{Channel, Listening, Messages, Stream, Subscriptions, flashblock::write_heartbeat, render};
+use super::{
+    Channel, Listening, Messages, Notice, Stream, Subscriptions, flashblock::write_heartbeat, render,
+};
 use crate::json::{write_data, write_transaction};
-
-/// Notice to the subscribers of a channel.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Notice {
-    pub channel: u64,
-    /// Sequence number, which selects the subscriptions that it belongs to: see
-    /// [`Subscribed::start`](super::Subscribed::start).
-    pub sequence: u64,
-    /// Messages, each the JSON of a `result`; at least one.
-    ///
-    /// `None` means that messages were lost: subscriptions that started at this sequence number or before
-    /// must end.
-    pub messages: Option<Vec<String>>,
-    /// Newest step after this notice.
-    pub place: Place,
-}
 
 /// Reason for which a change cannot be delivered.
 #[derive(Debug, thiserror::Error)]

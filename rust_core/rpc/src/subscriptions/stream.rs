@@ -5,9 +5,18 @@ use foreseal_primitives::LogFilter;
 use serde_json::value::RawValue;
 
 use crate::{
-    Error, Limit,
+    Argument, Error, Kind, Limit,
     params::{Cursor, Filter, Invalid, Param, Params, Reason, SubscriptionName},
 };
+
+/// Name of the method that subscribes.
+pub const SUBSCRIBE: &str = "eth_subscribe";
+
+/// Arguments of the method that subscribes.
+pub const ARGUMENTS: &[Argument] = &[
+    Argument::required("subscription", Kind::Subscription),
+    Argument::optional("options", Kind::SubscriptionOptions).or("those of the subscription"),
+];
 
 /// Content of a subscription. Streams with the same meaning are equal, even if requested differently.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -39,7 +48,13 @@ pub struct Request {
 }
 
 impl Request {
-    /// Parses the parameters of `eth_subscribe`. A filter may have at most `most` addresses and topics.
+    /// Parses the parameters of `eth_subscribe`, a JSON array. A filter may have at most `most` addresses and
+    /// topics.
+    pub fn parse(params: &[u8], most: u64) -> Result<Self, Error> {
+        Self::read(&mut Params::parse(params, SUBSCRIBE, ARGUMENTS)?, most)
+    }
+
+    /// Reads the parameters of `eth_subscribe`. A filter may have at most `most` addresses and topics.
     pub fn read(params: &mut Params<'_>, most: u64) -> Result<Self, Error> {
         use SubscriptionName as Name;
         let name = params.required()?;

@@ -2,7 +2,7 @@
 
 use proptest::{prelude::*, test_runner::TestRunner};
 
-use crate::{Argument, Kind, Method, methods, params::tests::json_value, table::wrong_values};
+use crate::{Argument, Kind, Method, argument::invalid_values, methods, params::tests::json_value};
 
 use super::Bench;
 
@@ -88,7 +88,7 @@ fn every_wrong_argument_of_every_method_is_named() {
     let mut tried = 0;
     for method in methods() {
         for (index, Argument { name, kind, .. }) in method.arguments.iter().enumerate() {
-            for (wrong, reason) in wrong_values(*kind) {
+            for (wrong, reason) in invalid_values(*kind) {
                 let mut values = right_values(method);
                 values[index] = wrong;
                 let error = bench.error(method.name, &array(&values));

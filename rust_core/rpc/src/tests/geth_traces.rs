@@ -17,7 +17,7 @@ use foreseal_state::{BlockHashes, State, StateError};
 use serde_json::{Value, json, value::RawValue};
 
 use crate::{
-    json::{Place, TraceWriter},
+    json::{TracePosition, TraceWriter},
     params::{Param, TraceConfig},
 };
 
@@ -91,7 +91,7 @@ fn trace(test: &Value, tracer: &str) -> Value {
     let writer = TraceWriter::new(usize::MAX);
     let mut replay = Replay::new(&spec, &state, &NoHashes, &header(&spec, test), writer).unwrap();
     let trace = replay.trace(&transaction, &config.tracer.tracer(), usize::MAX).unwrap();
-    replay.sink().write(&config.tracer, &trace, Place::default()).unwrap();
+    replay.sink().write(&config.tracer, &trace, TracePosition::default()).unwrap();
     serde_json::from_slice(&replay.sink().out).unwrap()
 }
 

@@ -15,7 +15,7 @@ use super::{
     log_pages::developing,
     processes::{ask, changes, read_at_once, try_ask},
 };
-use crate::{Api, FilterKeeper, Limits};
+use crate::{Api, FilterClient, Limits};
 
 /// Action that runs once, before the next request that advances a filter.
 type Before = Box<dyn FnOnce() + Send>;
@@ -27,7 +27,7 @@ struct Keeper {
     before_move: Mutex<Option<Before>>,
 }
 
-impl FilterKeeper for Keeper {
+impl FilterClient for Keeper {
     fn ask(&self, question: Vec<u8>) -> Option<Vec<u8>> {
         // The kind of the request is the byte after the RLP list header, which has one or two bytes.
         let moves = question.get(1) == Some(&2) || question.get(2) == Some(&2);

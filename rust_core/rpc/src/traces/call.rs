@@ -3,21 +3,21 @@
 use alloy_primitives::B256;
 use foreseal_evm::{CallLimits, CallRequest, Environment, Overlay};
 
-use super::{Rerun, deadline, parent};
+use super::rerun::{Rerun, deadline, parent};
 use crate::{
     Context, Error,
+    call_args::CallArgs,
     errors::TraceError,
-    json::{Place, TraceWriter},
+    json::{TracePosition, TraceWriter},
     params::{Params, TraceCallConfig},
-    question::Question,
 };
 
 /// Traces a call after the given block, like its last transaction; with `txIndex`, before the transaction at
 /// that index.
 pub fn trace_call(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
-    let question = Question::read(context, params)?;
+    let args = CallArgs::read(context, params)?;
     let config: TraceCallConfig = params.optional()?.unwrap_or_default();
-    let question = Question { state: config.state, overrides: config.block, ..question };
+    let args = CallArgs { state: config.state, overrides: config.block, ..args };
     let tracer = &config.trace.tracer;
     let deadline = deadline(context, config.trace.timeout);
     let limits = CallLimits { gas: context.limits.call_gas, deadline };
@@ -28,20 +28,20 @@ pub fn trace_call(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<
         foreseal_evm::trace_call(environment, request, limits, &tracer.tracer(), (most, &mut writer))
     };
     let trace = match config.index {
-        None => question.execute(context, run)?,
+        None => args.execute(context, run)?,
         Some(index) => {
             let view = context.view()?;
-            let found = view.resolve(question.block)?;
+            let found = view.resolve(args.block)?;
             let place = place(index, found.block.transactions.len(), found.block.hash)?;
             let parent = parent(view, &found)?;
             let mut rerun = Rerun::begin(context, view, &parent, &found, deadline)?;
             rerun.advance(place)?;
             let before = rerun.take_diff();
             let state = Overlay::new(parent.state(), &before);
-            question.execute_on(view, &found.block.header, &state, run)?
+            args.execute_on(view, &found.block.header, &state, run)?
         }
     };
-    writer.write(tracer, &trace, Place::default())?;
+    writer.write(tracer, &trace, TracePosition::default())?;
     Ok(writer.out)
 }
 

@@ -1,12 +1,15 @@
 //! Re-execution of a block, transaction by transaction.
 
-use foreseal_chain::{Executed, Moment, View};
+use std::time::Duration;
+
+use foreseal_chain::{BlockId, Executed, Moment, View};
 use foreseal_evm::{Deadline, Replay};
 use foreseal_primitives::StateDiff;
 
 use crate::{
     Context, Error,
-    json::{Place, TraceWriter},
+    errors::TraceError,
+    json::{TracePosition, TraceWriter},
     params::NamedTracer,
 };
 
@@ -68,7 +71,7 @@ impl<'a> Rerun<'a> {
         self.write()?;
         let block = &self.block.block;
         let Some(transaction) = block.transactions.get(self.done) else { return Ok(()) };
-        let place = Place {
+        let place = TracePosition {
             block_hash: Some(block.hash),
             block_number: block.header.number,
             hash: Some(transaction.hash()),
@@ -92,4 +95,16 @@ impl<'a> Rerun<'a> {
         }
         Ok(())
     }
+}
+
+/// Returns the header and state of a block's parent.
+pub fn parent(view: &View, found: &Executed) -> Result<Moment, Error> {
+    let before = found.number().checked_sub(1).ok_or(TraceError::Genesis)?;
+    Ok(view.moment(BlockId::Number(before))?)
+}
+
+/// Returns the deadline of a trace that starts now: the requested timeout, up to the limit.
+pub fn deadline(context: &Context<'_>, timeout: Option<Duration>) -> Deadline {
+    let limit = context.limits.call_time;
+    Deadline::after(timeout.map_or(limit, |timeout| timeout.min(limit)))
 }

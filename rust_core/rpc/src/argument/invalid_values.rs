@@ -3,43 +3,6 @@
 
 use super::Kind;
 
-impl Kind {
-    /// All kinds.
-    pub const ALL: &[Self] = &[
-        Self::Address,
-        Self::Amount,
-        Self::Block,
-        Self::BlockOverrides,
-        Self::Boolean,
-        Self::Call,
-        Self::Cursor,
-        Self::Data,
-        Self::Filter,
-        Self::Finality,
-        Self::Hash,
-        Self::Milliseconds,
-        Self::LogQuery,
-        Self::Password,
-        Self::PayloadAttributes,
-        Self::Percentiles,
-        Self::Quantity,
-        Self::Simulation,
-        Self::Mine,
-        Self::Number,
-        Self::RawTransactions,
-        Self::ReorgPairs,
-        Self::Slot,
-        Self::Slots,
-        Self::StorageRequests,
-        Self::StateOverrides,
-        Self::Subscription,
-        Self::SubscriptionOptions,
-        Self::TraceCallConfig,
-        Self::TraceConfig,
-        Self::TypedData,
-    ];
-}
-
 type Case = (&'static str, &'static str);
 
 const ADDRESS: &[Case] = &[
@@ -447,7 +410,7 @@ const TYPED_DATA: &[Case] = &[
 const NOT_TYPED: &str = "expected typed data: types, primaryType, domain and message (EIP-712)";
 
 /// Returns invalid values of this kind, each with the end of its error message.
-pub fn wrong_values(kind: Kind) -> &'static [Case] {
+pub fn invalid_values(kind: Kind) -> &'static [Case] {
     match kind {
         Kind::Address => ADDRESS,
         Kind::Amount => AMOUNT,

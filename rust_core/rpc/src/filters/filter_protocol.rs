@@ -4,29 +4,29 @@
 use alloy_primitives::B256;
 use alloy_rlp::{Encodable, Error, Result, RlpDecodable, RlpEncodable};
 
-use super::watch::{Place, PlaceWire, Watch, WatchWire};
+use super::filter_state::{FilterPosition, FilterPositionWire, FilterState, FilterStateWire};
 
 /// Request to the registry of filters.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Question {
+pub enum FilterRequest {
     /// Adds a filter if fewer than `max` exist. A transaction filter starts with the next arrival.
     Add {
-        watch: Watch,
+        state: FilterState,
         max: u64,
     },
-    Look {
+    Get {
         id: u64,
     },
-    /// Advances a filter, if it still has the version that `Look` returned.
-    Move {
+    /// Advances a filter, if it still has the version that `Get` returned.
+    Advance {
         id: u64,
         version: u64,
-        place: Place,
+        position: FilterPosition,
     },
     /// Returns the next arrivals of a transaction filter, which advances past them.
-    Take {
+    TakeArrivals {
         id: u64,
-        most: u64,
+        max: u64,
     },
     Remove {
         id: u64,
@@ -35,16 +35,16 @@ pub enum Question {
 
 /// Response of the registry.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Said {
+pub enum FilterResponse {
     Added {
         id: u64,
     },
     /// Current state of the filter. The version changes whenever the filter advances.
     Found {
         version: u64,
-        watch: Watch,
+        state: FilterState,
     },
-    Moved,
+    Advanced,
     Taken(Vec<B256>),
     Removed(bool),
     NotFound,
@@ -63,8 +63,8 @@ struct Wire {
     kind: u8,
     one: u64,
     two: u64,
-    watch: Vec<WatchWire>,
-    place: Vec<PlaceWire>,
+    state: Vec<FilterStateWire>,
+    position: Vec<FilterPositionWire>,
     hashes: Vec<B256>,
 }
 
@@ -79,20 +79,20 @@ impl Wire {
         out
     }
 
-    fn watch(self) -> Result<Watch> {
-        Watch::of(self.watch.into_iter().next().ok_or(Error::Custom("a filter is missing"))?)
+    fn state(self) -> Result<FilterState> {
+        FilterState::of(self.state.into_iter().next().ok_or(Error::Custom("a filter is missing"))?)
     }
 }
 
-impl Question {
+impl FilterRequest {
     pub fn encode(&self) -> Vec<u8> {
         match self {
-            Self::Add { watch, max } => Wire { watch: vec![watch.wire()], ..Wire::new(0, *max, 0) },
-            Self::Look { id } => Wire::new(1, *id, 0),
-            Self::Move { id, version, place } => {
-                Wire { place: vec![place.wire()], ..Wire::new(2, *id, *version) }
+            Self::Add { state, max } => Wire { state: vec![state.wire()], ..Wire::new(0, *max, 0) },
+            Self::Get { id } => Wire::new(1, *id, 0),
+            Self::Advance { id, version, position } => {
+                Wire { position: vec![position.wire()], ..Wire::new(2, *id, *version) }
             }
-            Self::Take { id, most } => Wire::new(3, *id, *most),
+            Self::TakeArrivals { id, max } => Wire::new(3, *id, *max),
             Self::Remove { id } => Wire::new(4, *id, 0),
         }
         .bytes()
@@ -102,25 +102,25 @@ impl Question {
         let wire: Wire = alloy_rlp::decode_exact(bytes)?;
         let (id, two) = (wire.one, wire.two);
         Ok(match wire.kind {
-            0 => Self::Add { max: id, watch: wire.watch()? },
-            1 => Self::Look { id },
+            0 => Self::Add { max: id, state: wire.state()? },
+            1 => Self::Get { id },
             2 => {
-                let place = wire.place.first().ok_or(Error::Custom("a place is missing"))?;
-                Self::Move { id, version: two, place: Place::of(place)? }
+                let position = wire.position.first().ok_or(Error::Custom("a position is missing"))?;
+                Self::Advance { id, version: two, position: FilterPosition::of(position)? }
             }
-            3 => Self::Take { id, most: two },
+            3 => Self::TakeArrivals { id, max: two },
             4 => Self::Remove { id },
-            _ => return Err(Error::Custom("unknown question about filters")),
+            _ => return Err(Error::Custom("unknown request about filters")),
         })
     }
 }
 
-impl Said {
+impl FilterResponse {
     pub fn encode(&self) -> Vec<u8> {
         match self {
             Self::Added { id } => Wire::new(0, *id, 0),
-            Self::Found { version, watch } => Wire { watch: vec![watch.wire()], ..Wire::new(1, *version, 0) },
-            Self::Moved => Wire::new(2, 0, 0),
+            Self::Found { version, state } => Wire { state: vec![state.wire()], ..Wire::new(1, *version, 0) },
+            Self::Advanced => Wire::new(2, 0, 0),
             Self::Taken(hashes) => Wire { hashes: hashes.clone(), ..Wire::new(3, 0, 0) },
             Self::Removed(removed) => Wire::new(4, u64::from(*removed), 0),
             Self::NotFound => Wire::new(5, 0, 0),
@@ -134,8 +134,8 @@ impl Said {
         let wire: Wire = alloy_rlp::decode_exact(bytes)?;
         Ok(match wire.kind {
             0 => Self::Added { id: wire.one },
-            1 => Self::Found { version: wire.one, watch: wire.watch()? },
-            2 => Self::Moved,
+            1 => Self::Found { version: wire.one, state: wire.state()? },
+            2 => Self::Advanced,
             3 => Self::Taken(wire.hashes),
             4 => Self::Removed(wire.one > 0),
             5 => Self::NotFound,
@@ -154,7 +154,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        filters::watch::Seen,
+        filters::filter_state::SeenBlock,
         logs::Cursor,
         params::{BlockSelection, Filter, Tag},
     };
@@ -168,15 +168,15 @@ mod tests {
         prop_oneof![any::<u64>().prop_map(Tag::Number), prop::sample::select(names)]
     }
 
-    fn seen() -> impl Strategy<Value = Seen> {
-        (any::<u64>(), hash(), any::<u64>()).prop_map(|(number, hash, finalized)| Seen {
+    fn seen() -> impl Strategy<Value = SeenBlock> {
+        (any::<u64>(), hash(), any::<u64>()).prop_map(|(number, hash, finalized)| SeenBlock {
             number,
             hash,
             finalized,
         })
     }
 
-    fn watch() -> impl Strategy<Value = Watch> {
+    fn state() -> impl Strategy<Value = FilterState> {
         let blocks = prop_oneof![
             hash().prop_map(BlockSelection::Hash),
             (tag(), tag()).prop_map(|(from, to)| BlockSelection::Range { from, to }),
@@ -187,67 +187,70 @@ mod tests {
         let logs = logs.prop_map(|(blocks, addresses, topics, from, finalized)| {
             let wanted = LogFilter::new(addresses.clone(), topics.clone());
             let cursor = Cursor::new(&wanted, from, finalized);
-            Watch::Logs { filter: Filter { blocks, addresses, topics }.into(), cursor }
+            FilterState::Logs { filter: Filter { blocks, addresses, topics }.into(), cursor }
         });
-        prop_oneof![logs, seen().prop_map(Watch::Blocks), any::<u64>().prop_map(Watch::Transactions)]
-    }
-
-    fn place() -> impl Strategy<Value = Place> {
-        watch().prop_map(|watch| match watch {
-            Watch::Logs { cursor, .. } => Place::Logs(cursor),
-            Watch::Blocks(seen) => Place::Blocks(seen),
-            Watch::Transactions(number) => Place::Blocks(Seen { number, hash: B256::ZERO, finalized: 0 }),
-        })
-    }
-
-    fn question() -> impl Strategy<Value = Question> {
         prop_oneof![
-            (watch(), any::<u64>()).prop_map(|(watch, max)| Question::Add { watch, max }),
-            any::<u64>().prop_map(|id| Question::Look { id }),
-            (any::<u64>(), any::<u64>(), place()).prop_map(|(id, version, place)| Question::Move {
-                id,
-                version,
-                place
-            }),
-            any::<(u64, u64)>().prop_map(|(id, most)| Question::Take { id, most }),
-            any::<u64>().prop_map(|id| Question::Remove { id }),
+            logs,
+            seen().prop_map(FilterState::Blocks),
+            any::<u64>().prop_map(FilterState::Transactions)
         ]
     }
 
-    fn said() -> impl Strategy<Value = Said> {
+    fn position() -> impl Strategy<Value = FilterPosition> {
+        state().prop_map(|state| match state {
+            FilterState::Logs { cursor, .. } => FilterPosition::Logs(cursor),
+            FilterState::Blocks(seen) => FilterPosition::Blocks(seen),
+            FilterState::Transactions(number) => {
+                FilterPosition::Blocks(SeenBlock { number, hash: B256::ZERO, finalized: 0 })
+            }
+        })
+    }
+
+    fn request() -> impl Strategy<Value = FilterRequest> {
         prop_oneof![
-            any::<u64>().prop_map(|id| Said::Added { id }),
-            (any::<u64>(), watch()).prop_map(|(version, watch)| Said::Found { version, watch }),
-            Just(Said::Moved),
-            prop::collection::vec(hash(), 0..5).prop_map(Said::Taken),
-            any::<bool>().prop_map(Said::Removed),
-            Just(Said::NotFound),
-            any::<u64>().prop_map(|max| Said::TooMany { max }),
-            any::<(u64, u64)>().prop_map(|(missed, max)| Said::Missed { missed, max }),
+            (state(), any::<u64>()).prop_map(|(state, max)| FilterRequest::Add { state, max }),
+            any::<u64>().prop_map(|id| FilterRequest::Get { id }),
+            (any::<u64>(), any::<u64>(), position())
+                .prop_map(|(id, version, position)| FilterRequest::Advance { id, version, position }),
+            any::<(u64, u64)>().prop_map(|(id, max)| FilterRequest::TakeArrivals { id, max }),
+            any::<u64>().prop_map(|id| FilterRequest::Remove { id }),
+        ]
+    }
+
+    fn response() -> impl Strategy<Value = FilterResponse> {
+        prop_oneof![
+            any::<u64>().prop_map(|id| FilterResponse::Added { id }),
+            (any::<u64>(), state()).prop_map(|(version, state)| FilterResponse::Found { version, state }),
+            Just(FilterResponse::Advanced),
+            prop::collection::vec(hash(), 0..5).prop_map(FilterResponse::Taken),
+            any::<bool>().prop_map(FilterResponse::Removed),
+            Just(FilterResponse::NotFound),
+            any::<u64>().prop_map(|max| FilterResponse::TooMany { max }),
+            any::<(u64, u64)>().prop_map(|(missed, max)| FilterResponse::Missed { missed, max }),
         ]
     }
 
     proptest! {
         #[test]
-        fn what_is_asked_and_said_is_read_as_it_was(question in question(), said in said()) {
-            prop_assert_eq!(Question::decode(&question.encode()), Ok(question));
-            prop_assert_eq!(Said::decode(&said.encode()), Ok(said));
+        fn what_is_asked_and_said_is_read_as_it_was(request in request(), response in response()) {
+            prop_assert_eq!(FilterRequest::decode(&request.encode()), Ok(request));
+            prop_assert_eq!(FilterResponse::decode(&response.encode()), Ok(response));
         }
 
         #[test]
         fn broken_bytes_are_read_or_refused(
-            question in question(),
-            said in said(),
+            request in request(),
+            response in response(),
             at in any::<prop::sample::Index>(),
             byte in any::<u8>(),
             any in prop::collection::vec(any::<u8>(), 0..80),
         ) {
-            for mut bytes in [question.encode(), said.encode(), any] {
+            for mut bytes in [request.encode(), response.encode(), any] {
                 if !bytes.is_empty() {
                     let at = at.index(bytes.len());
                     bytes[at] = byte;
                 }
-                let _ = (Question::decode(&bytes), Said::decode(&bytes));
+                let _ = (FilterRequest::decode(&bytes), FilterResponse::decode(&bytes));
             }
         }
     }

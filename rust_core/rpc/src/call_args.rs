@@ -13,14 +13,14 @@ use crate::{
 
 /// Request to execute, parsed from the parameters of a method.
 #[derive(Debug)]
-pub struct Question {
+pub struct CallArgs {
     pub request: CallRequest,
     pub block: BlockId,
     pub state: StateOverrides,
     pub overrides: BlockOverrides,
 }
 
-impl Question {
+impl CallArgs {
     /// Reads the call object and the block.
     pub fn read(context: &Context<'_>, params: &mut Params<'_>) -> Result<Self, Error> {
         let request = call_object(context, params)?.into();

@@ -13,33 +13,33 @@ use crate::{
 
 /// Content and position of a filter.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Watch {
+pub enum FilterState {
     Logs {
         filter: Arc<Filter>,
         cursor: Cursor,
     },
-    Blocks(Seen),
+    Blocks(SeenBlock),
     /// Number of the next arrival in the pool of the process that stores the filter.
     Transactions(u64),
 }
 
 /// New position of a filter, computed from the chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum FilterPosition {
     Logs(Cursor),
-    Blocks(Seen),
+    Blocks(SeenBlock),
 }
 
 /// Last sealed block that a filter returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, RlpEncodable, RlpDecodable)]
-pub struct Seen {
+pub struct SeenBlock {
     pub number: u64,
     pub hash: B256,
     /// Number of the finalized block at that time.
     pub finalized: u64,
 }
 
-impl Seen {
+impl SeenBlock {
     /// Returns the position after the latest sealed block.
     pub fn now(view: &View) -> Self {
         let latest = view.latest();
@@ -48,18 +48,18 @@ impl Seen {
 }
 
 #[derive(Default, RlpEncodable, RlpDecodable)]
-pub struct WatchWire {
+pub struct FilterStateWire {
     /// Present for log filters only.
     filter: Vec<FilterWire>,
-    place: PlaceWire,
+    position: FilterPositionWire,
     next: u64,
 }
 
 /// Holds one of the two; neither for transaction filters.
 #[derive(Default, RlpEncodable, RlpDecodable)]
-pub struct PlaceWire {
+pub struct FilterPositionWire {
     cursor: Bytes,
-    seen: Vec<Seen>,
+    seen: Vec<SeenBlock>,
 }
 
 #[derive(RlpEncodable, RlpDecodable)]
@@ -77,45 +77,52 @@ struct TagWire {
     number: u64,
 }
 
-impl Watch {
-    pub fn wire(&self) -> WatchWire {
+impl FilterState {
+    pub fn wire(&self) -> FilterStateWire {
         match self {
-            Self::Logs { filter, cursor } => WatchWire {
+            Self::Logs { filter, cursor } => FilterStateWire {
                 filter: vec![FilterWire::of(filter)],
-                place: Place::Logs(cursor.clone()).wire(),
+                position: FilterPosition::Logs(cursor.clone()).wire(),
                 next: 0,
             },
-            Self::Blocks(seen) => WatchWire { place: Place::Blocks(*seen).wire(), ..WatchWire::default() },
-            Self::Transactions(next) => WatchWire { next: *next, ..WatchWire::default() },
+            Self::Blocks(seen) => FilterStateWire {
+                position: FilterPosition::Blocks(*seen).wire(),
+                ..FilterStateWire::default()
+            },
+            Self::Transactions(next) => FilterStateWire { next: *next, ..FilterStateWire::default() },
         }
     }
 
-    pub fn of(WatchWire { filter, place, next }: WatchWire) -> Result<Self> {
-        match (filter.into_iter().next(), place.seen.first()) {
-            (Some(filter), _) => Ok(Self::Logs { filter: Arc::new(filter.read()?), cursor: place.cursor()? }),
+    pub fn of(FilterStateWire { filter, position, next }: FilterStateWire) -> Result<Self> {
+        match (filter.into_iter().next(), position.seen.first()) {
+            (Some(filter), _) => {
+                Ok(Self::Logs { filter: Arc::new(filter.read()?), cursor: position.cursor()? })
+            }
             (None, Some(seen)) => Ok(Self::Blocks(*seen)),
             (None, None) => Ok(Self::Transactions(next)),
         }
     }
 }
 
-impl Place {
-    pub fn wire(&self) -> PlaceWire {
+impl FilterPosition {
+    pub fn wire(&self) -> FilterPositionWire {
         match self {
-            Self::Logs(cursor) => PlaceWire { cursor: cursor.encode().into(), ..PlaceWire::default() },
-            Self::Blocks(seen) => PlaceWire { seen: vec![*seen], ..PlaceWire::default() },
+            Self::Logs(cursor) => {
+                FilterPositionWire { cursor: cursor.encode().into(), ..FilterPositionWire::default() }
+            }
+            Self::Blocks(seen) => FilterPositionWire { seen: vec![*seen], ..FilterPositionWire::default() },
         }
     }
 
-    pub fn of(place: &PlaceWire) -> Result<Self> {
-        match place.seen.first() {
+    pub fn of(position: &FilterPositionWire) -> Result<Self> {
+        match position.seen.first() {
             Some(seen) => Ok(Self::Blocks(*seen)),
-            None => place.cursor().map(Self::Logs),
+            None => position.cursor().map(Self::Logs),
         }
     }
 }
 
-impl PlaceWire {
+impl FilterPositionWire {
     fn cursor(&self) -> Result<Cursor> {
         Cursor::decode(&self.cursor).ok_or(Error::Custom("the cursor of a filter does not decode"))
     }

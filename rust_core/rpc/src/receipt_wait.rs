@@ -1,0 +1,112 @@
+//! Wait for the receipt of a submitted transaction (EIP-7966).
+
+use std::time::Duration;
+
+use alloy_primitives::B256;
+use foreseal_node::{Node, SubmitError};
+use foreseal_pool::{Admission, PoolError, Status, Waiting};
+
+use crate::{Error, errors::SyncError, receipt::receipt_of};
+
+/// Outcome of a submission whose caller waits for the receipt.
+#[derive(Debug)]
+pub enum ReceiptOutcome {
+    /// Receipt as JSON.
+    Ready(Vec<u8>),
+    Waiting(ReceiptWait),
+}
+
+/// Submitted transaction with a caller that waits for the receipt.
+#[derive(Clone, Copy, Debug)]
+pub struct ReceiptRequest {
+    pub hash: B256,
+    pub nonce: u64,
+    pub timeout: Duration,
+}
+
+impl ReceiptRequest {
+    /// Continues after the result of the submission.
+    pub fn submitted(
+        self,
+        node: &Node,
+        admission: Result<Admission, SubmitError>,
+    ) -> Result<ReceiptOutcome, Error> {
+        let Self { hash, nonce, timeout } = self;
+        let waiting = match admission {
+            Ok(Admission::Added(_)) => None,
+            Ok(Admission::WouldWait(waiting)) => Some(waiting),
+            Err(SubmitError::Refused(PoolError::AlreadyKnown)) => match node.pool().status(&hash) {
+                Status::Queued(waiting) => Some(waiting),
+                Status::Pooled | Status::Dropped(_) | Status::Replaced { .. } | Status::Unknown => None,
+            },
+            Err(error) => {
+                // Another caller may have submitted it, and it may have been executed after the previous read
+                // of the view.
+                let view = node.view().ok_or(Error::Starting)?;
+                return receipt_of(&view, &hash)?.map(ReceiptOutcome::Ready).ok_or(error.into());
+            }
+        };
+        match waiting {
+            None => {
+                let deadline = node.now().monotonic.saturating_add(timeout);
+                Ok(ReceiptOutcome::Waiting(ReceiptWait { hash, timeout, deadline }))
+            }
+            Some(Waiting::NonceGap { expected }) => Err(SyncError::NonceGap { nonce, expected }.into()),
+            Some(waiting) => Err(SyncError::NotExecutable { hash, reason: waiting.to_string() }.into()),
+        }
+    }
+}
+
+/// Transaction in the pool with a caller that waits for its receipt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReceiptWait {
+    hash: B256,
+    timeout: Duration,
+    /// Deadline on the node's monotonic clock.
+    deadline: Duration,
+}
+
+impl ReceiptWait {
+    /// Returns the deadline on the node's monotonic clock.
+    pub fn deadline(&self) -> Duration {
+        self.deadline
+    }
+
+    /// Returns the receipt from the newest view, an error if there will be none, or `None` if neither is
+    /// determined yet.
+    pub fn poll(&self, node: &Node) -> Result<Option<Vec<u8>>, Error> {
+        let hash = self.hash;
+        // Read before the view, so that the view includes any step that removed the transaction from the pool
+        // or preceded a failure of production.
+        let production = node.check_production();
+        let gone = if node.pool().contains(&hash) { None } else { departed(&node.pool().status(&hash)) };
+        let view = node.view().ok_or(Error::Starting)?;
+        if let Some(receipt) = receipt_of(&view, &hash)? {
+            return Ok(Some(receipt));
+        }
+        if let Some(reason) = gone {
+            return Err(SyncError::NotExecutable { hash, reason }.into());
+        }
+        production?;
+        if node.now().monotonic >= self.deadline {
+            return Err(self.give_up());
+        }
+        Ok(None)
+    }
+
+    /// Returns the error for a caller that stops waiting.
+    pub fn give_up(&self) -> Error {
+        SyncError::Timeout { hash: self.hash, waited: self.timeout }.into()
+    }
+}
+
+/// Returns the reason for which a transaction left the pool.
+///
+/// Returns `None` for an unknown transaction, which may be in transit from the pool to the view.
+fn departed(status: &Status) -> Option<String> {
+    match status {
+        Status::Dropped(reason) => Some(reason.to_string()),
+        Status::Replaced { by } => Some(format!("replaced by {by}")),
+        Status::Pooled | Status::Queued(_) | Status::Unknown => None,
+    }
+}

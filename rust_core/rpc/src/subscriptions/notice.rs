@@ -1,0 +1,19 @@
+//! Notice to the subscribers of a channel.
+
+use foreseal_chain::Place;
+
+/// Notice to the subscribers of a channel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Notice {
+    pub channel: u64,
+    /// Sequence number, which selects the subscriptions that it belongs to: see
+    /// [`Subscribed::start`](super::Subscribed::start).
+    pub sequence: u64,
+    /// Messages, each the JSON of a `result`; at least one.
+    ///
+    /// `None` means that messages were lost: subscriptions that started at this sequence number or before
+    /// must end.
+    pub messages: Option<Vec<String>>,
+    /// Newest step after this notice.
+    pub place: Place,
+}
