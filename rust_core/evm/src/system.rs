@@ -10,13 +10,13 @@ use alloy_eips::{
     eip7251::{CONSOLIDATION_REQUEST_PREDEPLOY_ADDRESS, CONSOLIDATION_REQUEST_TYPE},
     eip7685::Requests,
 };
-use alloy_evm::eth::dao_fork::{DAO_HARDFORK_ACCOUNTS, DAO_HARDFORK_BENEFICIARY};
 use alloy_primitives::{Address, B256, Bytes, KECCAK256_EMPTY, Log, U256};
 use foreseal_primitives::{ChainSpec, SpecId, StateDiff};
 use foreseal_state::{BlockHashes, StateError, StateReader};
 use revm::context_interface::result::ExecutionResult;
 
 use crate::{
+    dao_fork::{DAO_ACCOUNTS, DAO_BENEFICIARY},
     deposits::deposit_requests,
     error::{ExecutionError, TransactionFees},
     executor::Executor,
@@ -148,12 +148,12 @@ impl<I> Executor<'_, I> {
 
     fn move_dao_funds(&mut self) -> Result<(), StateError> {
         let mut total = U256::ZERO;
-        for address in DAO_HARDFORK_ACCOUNTS {
+        for address in DAO_ACCOUNTS {
             if let Some(account) = self.account(&address)? {
                 total = total.saturating_add(account.balance);
                 self.cache().set_balance(address, U256::ZERO, false)?;
             }
         }
-        self.add_balance(DAO_HARDFORK_BENEFICIARY, total)
+        self.add_balance(DAO_BENEFICIARY, total)
     }
 }

@@ -4,8 +4,7 @@
 //! database, hashed by an unrelated trie.
 
 use crate::memory::{ALICE, BOB, MINER, MemoryState, sign};
-use alloy_consensus::{Header, TxLegacy};
-use alloy_evm::FromRecoveredTx;
+use alloy_consensus::{Header, Transaction as _, TxLegacy};
 use alloy_genesis::{ChainConfig, Genesis};
 use alloy_primitives::{Address, B256, Bytes, TxKind, U256, hex, keccak256};
 use alloy_trie::{TrieAccount, root};
@@ -84,6 +83,22 @@ impl Action {
             input: Bytes::from(input),
         };
         sign(legacy, ALICE)
+    }
+}
+
+/// Returns a legacy transaction as revm takes it.
+fn environment(transaction: &Transaction) -> TxEnv {
+    let envelope = transaction.envelope();
+    TxEnv {
+        caller: transaction.sender(),
+        gas_limit: envelope.gas_limit(),
+        gas_price: envelope.gas_price().expect("it is a legacy transaction"),
+        kind: envelope.kind(),
+        value: envelope.value(),
+        data: envelope.input().clone(),
+        nonce: envelope.nonce(),
+        chain_id: envelope.chain_id(),
+        ..TxEnv::default()
     }
 }
 
@@ -192,8 +207,7 @@ fn compare(fork: SpecId, actions: &[(Action, bool)]) -> Result<State, TestCaseEr
         }
         prop_assert_eq!(gas, before);
         let receipt = executor.transact(&transaction, &mut gas).unwrap();
-        let env = TxEnv::from_recovered_tx(transaction.envelope(), transaction.sender());
-        let expected = reference.transact_commit(env).unwrap();
+        let expected = reference.transact_commit(environment(&transaction)).unwrap();
         prop_assert_eq!(receipt.gas_used, expected.tx_gas_used());
         if *take {
             state = state.apply(&executor.take_diff()).expect("in memory");

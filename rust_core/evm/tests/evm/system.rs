@@ -6,10 +6,9 @@ use alloy_eips::{
     eip2935::HISTORY_STORAGE_ADDRESS, eip4788::BEACON_ROOTS_ADDRESS, eip4895::Withdrawal,
     eip7002::WITHDRAWAL_REQUEST_PREDEPLOY_ADDRESS, eip7685::EMPTY_REQUESTS_HASH,
 };
-use alloy_evm::eth::dao_fork::{DAO_HARDFORK_ACCOUNTS, DAO_HARDFORK_BENEFICIARY};
 use alloy_genesis::{ChainConfig, Genesis};
 use alloy_primitives::{Address, B256, TxKind, U256};
-use foreseal_evm::{BlockBody, BlockGas, ExecutionError, Executor, end_block};
+use foreseal_evm::{BlockBody, BlockGas, DAO_ACCOUNTS, DAO_BENEFICIARY, ExecutionError, Executor, end_block};
 use foreseal_primitives::{Account, ChainSpec};
 
 #[test]
@@ -87,9 +86,9 @@ fn a_missing_request_contract_is_named() {
 
 #[test]
 fn the_dao_s_funds_move_where_the_chain_says_so() {
-    let drained = DAO_HARDFORK_ACCOUNTS[3];
+    let drained = DAO_ACCOUNTS[3];
     let mut state = MemoryState::default();
-    for address in [drained, DAO_HARDFORK_ACCOUNTS[7], BOB] {
+    for address in [drained, DAO_ACCOUNTS[7], BOB] {
         state.accounts.insert(address, Account { balance: U256::from(5), ..Account::default() });
     }
     let moved = |support, number| {
@@ -109,6 +108,6 @@ fn the_dao_s_funds_move_where_the_chain_says_so() {
     let mut after = state.clone();
     after.apply(&moved(true, 10));
     assert_eq!(after.accounts[&drained].balance, U256::ZERO);
-    assert_eq!(after.accounts[&DAO_HARDFORK_BENEFICIARY].balance, U256::from(10));
+    assert_eq!(after.accounts[&DAO_BENEFICIARY].balance, U256::from(10));
     assert_eq!(after.accounts[&BOB], state.accounts[&BOB]);
 }
