@@ -109,14 +109,8 @@ fn preallocate(file: &File, size: u64) -> io::Result<()> {
 
 #[cfg(target_os = "linux")]
 fn reserve(file: &File, size: u64) -> io::Result<()> {
-    use std::os::fd::AsRawFd;
-    let size = i64::try_from(size).map_err(|_| io::ErrorKind::FileTooLarge)?;
-    // SAFETY: the descriptor is open for the whole call, and the call accesses no memory of this process.
-    if unsafe { libc::fallocate(file.as_raw_fd(), 0, 0, size) } == 0 {
-        Ok(())
-    } else {
-        Err(io::Error::last_os_error())
-    }
+    use rustix::fs::{FallocateFlags, fallocate};
+    Ok(fallocate(file, FallocateFlags::empty(), 0, size)?)
 }
 
 #[cfg(not(target_os = "linux"))]

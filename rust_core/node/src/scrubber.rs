@@ -196,11 +196,7 @@ impl Scrubber {
 /// Gives the calling thread the lowest priority. Only Linux has a priority for each thread.
 fn lower_priority() {
     #[cfg(target_os = "linux")]
-    {
-        // SAFETY: the call changes the priority of this thread and nothing else.
-        let done = unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, NICE) };
-        if done != 0 {
-            tracing::debug!("the scrub runs at the priority of other threads");
-        }
+    if rustix::process::setpriority_process(None, NICE).is_err() {
+        tracing::debug!("the scrub runs at the priority of other threads");
     }
 }

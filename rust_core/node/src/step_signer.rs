@@ -12,6 +12,7 @@ use alloy_consensus::crypto::secp256k1::{recover_signer, sign_message};
 use alloy_primitives::{Address, B256, hex};
 use foreseal_keccak::keccak;
 use foreseal_primitives::{Promise, PromiseDomain, StepSignature};
+use rustix::fs::{Mode, OFlags};
 
 /// Permission bits of the key file that grant access to group and others.
 const OTHERS: u32 = 0o077;
@@ -77,8 +78,8 @@ impl StepSigner {
     /// Reads the key from the file at `path`, which only its owner may be able to access.
     pub fn read(path: &Path, chain_id: u64) -> Result<Self, KeyError> {
         // Opening must not block: a FIFO would block until a writer opens it.
-        let open = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path);
-        let file = open.map_err(KeyError::io("open", path))?;
+        let open = rustix::fs::open(path, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty());
+        let file = File::from(open.map_err(io::Error::from).map_err(KeyError::io("open", path))?);
         let metadata = file.metadata().map_err(KeyError::io("read", path))?;
         if !metadata.is_file() {
             return Err(KeyError::NotAFile { path: path.to_owned() });

@@ -1,10 +1,8 @@
 //! Exchange of a damaged store with a repaired one. After a crash at any moment, one of them is in place.
 
 use std::{
-    ffi::CString,
     fs::{self, File},
     io,
-    os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
 };
 
@@ -93,12 +91,8 @@ fn remove(folder: &Path) -> Result<(), NodeError> {
 /// Exchanges two directories atomically.
 #[cfg(target_os = "linux")]
 fn rename_exchange(one: &Path, other: &Path) -> io::Result<()> {
-    let path = |path: &Path| CString::new(path.as_os_str().as_bytes()).map_err(io::Error::other);
-    let (one, other) = (path(one)?, path(other)?);
-    let here = libc::AT_FDCWD;
-    // SAFETY: both are null-terminated strings that live until the call returns.
-    let done = unsafe { libc::renameat2(here, one.as_ptr(), here, other.as_ptr(), libc::RENAME_EXCHANGE) };
-    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    use rustix::fs::{CWD, RenameFlags, renameat_with};
+    Ok(renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE)?)
 }
 
 #[cfg(not(target_os = "linux"))]

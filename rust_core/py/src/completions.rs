@@ -11,11 +11,12 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 use bytes::Bytes;
 use foreseal_rpc::{Answered, Notice, RpcError};
 use parking_lot::{Condvar, Mutex};
+use rustix::event::{EventfdFlags, eventfd};
 
 /// JSON bytes of a result, or the error in its place.
 pub type Outcome = Result<Bytes, RpcError>;
@@ -91,13 +92,7 @@ pub struct Drained {
 impl Completions {
     /// Creates the queue and its eventfd.
     pub fn new() -> io::Result<Self> {
-        // SAFETY: eventfd takes no pointers; its result is checked below.
-        let fd = unsafe { libc::eventfd(0, libc::EFD_NONBLOCK | libc::EFD_CLOEXEC) };
-        if fd < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: the call above succeeded, so `fd` is open and has no other owner.
-        let event = unsafe { OwnedFd::from_raw_fd(fd) };
+        let event = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
         Ok(Self { queue: Mutex::default(), room: Condvar::new(), event })
     }
 
@@ -177,16 +172,12 @@ impl Completions {
 
     /// Makes the descriptor readable. The write cannot fail: the counter is far below its maximum.
     fn wake(&self) {
-        let one = 1_u64;
-        // SAFETY: the descriptor is open while `self` lives, and eight bytes are read from `one`.
-        unsafe { libc::write(self.event.as_raw_fd(), (&raw const one).cast(), size_of::<u64>()) };
+        let _ = rustix::io::write(&self.event, &1_u64.to_ne_bytes());
     }
 
     /// Makes the descriptor unreadable. If it already was, the read fails without effect.
     fn rest(&self) {
-        let mut count = 0_u64;
-        // SAFETY: the descriptor is open while `self` lives, and eight bytes are written to `count`.
-        unsafe { libc::read(self.event.as_raw_fd(), (&raw mut count).cast(), size_of::<u64>()) };
+        let _ = rustix::io::read(&self.event, &mut [0; 8]);
     }
 }
 

@@ -16,12 +16,12 @@ use std::{
 };
 
 /// Size in bytes from which an allocation is mapped by itself, and unmapped when it is freed.
-const MAPPED: libc::c_int = 8 << 20;
+const MMAP_THRESHOLD: libc::c_int = 8 << 20;
 /// Free bytes at the end of a heap above which the allocator returns them.
-const KEPT: libc::c_int = 16 << 20;
+const TRIM_THRESHOLD: libc::c_int = 16 << 20;
 
 /// Number of allocator heaps, for any number of threads: memory that one thread frees serves the others.
-const HEAPS: libc::c_int = 2;
+const MAX_HEAPS: libc::c_int = 2;
 
 /// Time between two checks of the free memory.
 const TRIM_INTERVAL: Duration = Duration::from_secs(10);
@@ -39,9 +39,9 @@ pub fn keep() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     // SAFETY: the call takes numbers only. A setting that fails keeps its old value.
     unsafe {
-        libc::mallopt(libc::M_MMAP_THRESHOLD, MAPPED);
-        libc::mallopt(libc::M_TRIM_THRESHOLD, KEPT);
-        libc::mallopt(libc::M_ARENA_MAX, HEAPS);
+        libc::mallopt(libc::M_MMAP_THRESHOLD, MMAP_THRESHOLD);
+        libc::mallopt(libc::M_TRIM_THRESHOLD, TRIM_THRESHOLD);
+        libc::mallopt(libc::M_ARENA_MAX, MAX_HEAPS);
     }
 }
 

@@ -9,7 +9,7 @@
 use std::{
     fs::File,
     io::{self, Read as _},
-    os::fd::{AsRawFd, FromRawFd, RawFd},
+    os::fd::{AsFd, AsRawFd},
     ptr,
     sync::atomic::{AtomicI32, AtomicUsize, Ordering},
     sync::mpsc,
@@ -20,6 +20,7 @@ use std::{
 use libc::c_int;
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 
 /// Upper bound of signal numbers, exclusive.
 const SIGNALS: usize = 65;
@@ -50,13 +51,8 @@ pub fn start_stop_watchdog(signals: Vec<i32>, limit: f64, hurried: f64) -> PyRes
 }
 
 fn start(signals: &[c_int], limit: Duration, hurried: Duration) -> io::Result<()> {
-    // SAFETY: the call takes numbers only, and the descriptor that it returns has no other owner.
-    let descriptor = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC) };
-    if descriptor < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: the descriptor was just opened and has no other owner.
-    let mut events = unsafe { File::from_raw_fd(descriptor) };
+    let mut events = File::from(eventfd(0, EventfdFlags::CLOEXEC)?);
+    let descriptor = events.as_raw_fd();
     let waiting = events.try_clone()?;
     thread::Builder::new()
         .name("foreseal-stop".to_owned())
@@ -73,7 +69,7 @@ fn wait(events: &mut File, waiting: &File, limit: Duration, hurried: Duration) {
             return;
         }
     }
-    if wait_readable(waiting.as_raw_fd(), limit) {
+    if wait_readable(waiting, limit) {
         thread::sleep(hurried.min(limit));
     }
     let (done, logged) = mpsc::channel();
@@ -92,18 +88,17 @@ fn wait(events: &mut File, waiting: &File, limit: Duration, hurried: Duration) {
     unsafe { libc::_exit(EXIT_CODE) }
 }
 
-/// Waits until `descriptor` is readable; returns `false` after `time`.
-fn wait_readable(descriptor: RawFd, time: Duration) -> bool {
+/// Waits until `events` is readable; returns `false` after `time`.
+fn wait_readable(events: &impl AsFd, time: Duration) -> bool {
     let end = Instant::now() + time;
     loop {
-        let mut poll = libc::pollfd { fd: descriptor, events: libc::POLLIN, revents: 0 };
-        let left = end.saturating_duration_since(Instant::now()).as_millis();
-        // SAFETY: `poll` is one entry that lives as long as the call.
-        match unsafe { libc::poll(&raw mut poll, 1, c_int::try_from(left).unwrap_or(c_int::MAX)) } {
-            0 => return false,
-            ready if ready > 0 => return true,
+        let left = end.saturating_duration_since(Instant::now());
+        let timeout = Timespec::try_from(left).ok();
+        match poll(&mut [PollFd::new(events, PollFlags::IN)], timeout.as_ref()) {
+            Ok(0) => return false,
+            Ok(_) => return true,
             // A signal interrupted the call: its event comes next.
-            _ => {}
+            Err(_) => {}
         }
     }
 }

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use rustix::time::{ClockId, clock_gettime};
+use rustix::{
+    process::setpriority_process,
+    time::{ClockId, clock_gettime},
+};
 
 /// Returns the processor time that the current thread has used.
 pub fn thread_cpu_time() -> Duration {
@@ -13,9 +16,8 @@ pub fn thread_cpu_time() -> Duration {
 
 /// Raises the nice value of the current thread to `nice`. Logs a warning if the system does not allow it.
 pub fn lower_priority(nice: i32) {
-    // SAFETY: the call takes no pointers; id 0 means the calling thread (Linux has a nice value per thread).
-    let failed = unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, nice) } != 0;
-    if failed {
+    // Without a process id, Linux sets the priority of the calling thread.
+    if setpriority_process(None, nice).is_err() {
         tracing::warn!(nice, "failed to lower the priority of a thread");
     }
 }
