@@ -3,10 +3,12 @@
 import ast
 import json
 import subprocess
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
 from architecture.inventory import measure
+from foreseal import _core
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -200,3 +202,12 @@ def test_no_python_function_is_too_long() -> None:
         if (node.end_lineno or node.lineno) - node.lineno + 1 > LONGEST_FUNCTION
     ]
     assert not long
+
+
+def test_extension_has_no_fault_points() -> None:
+    entries = tomllib.loads((ROOT / "tests" / "mutants.toml").read_text())["mutant"]
+    assert len(entries) > 50
+    extension = Path(_core.__file__).read_bytes()
+    assert b"foreseal_getLogs" in extension
+    found = [name for name in ("FORESEAL_MUTANT", *(entry["name"] for entry in entries)) if name.encode() in extension]
+    assert not found

@@ -131,16 +131,21 @@ impl Shared {
 
     /// Publishes a view to readers. Its content must be durable already.
     pub(crate) fn publish(&self, view: Arc<View>) {
-        // The three holders are the feed's newest view, the feed's queue, and `shown` here.
-        while mutant!("publish-waits-for-readers")
-            && self.view().is_some_and(|shown| Arc::strong_count(&shown) > 3)
-        {
-            std::thread::sleep(Duration::from_millis(1));
+        if mutant!("publish-waits-for-readers") {
+            self.wait_for_readers();
         }
         self.reached(Point::BeforePublish);
         self.feed.publish(view);
         self.changes.notify();
         self.reached(Point::Published);
+    }
+
+    /// Waits until no reader holds the newest view: the fault that `publish` must not have.
+    fn wait_for_readers(&self) {
+        // The three holders are the feed's newest view, the feed's queue, and `shown` here.
+        while self.view().is_some_and(|shown| Arc::strong_count(&shown) > 3) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
     }
 
     /// Records a tick, which renews the freshness that readers see.
