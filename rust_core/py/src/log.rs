@@ -1,16 +1,17 @@
 //! Log lines of the core, written to standard error in the same format as those of Python
 //! (`foreseal.server.logs`).
 
-use std::fmt::{self, Write as _};
+use std::fmt;
 use std::sync::Once;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::Deserialize;
-use serde_json::{Map, Value};
-use tracing::field::{Field, Visit};
+use serde_json::Value;
+use tracing::field::Field;
 use tracing::{Event, Subscriber};
+use tracing_subscriber::field::MakeExt as _;
 use tracing_subscriber::filter::{LevelFilter, Targets};
-use tracing_subscriber::fmt::format::{FormatEvent, FormatFields, Writer};
+use tracing_subscriber::fmt::format::{FormatEvent, FormatFields, JsonFields, Writer, debug_fn};
+use tracing_subscriber::fmt::time::{ChronoUtc, FormatTime as _};
 use tracing_subscriber::fmt::{FmtContext, layer};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::registry::LookupSpan;
@@ -30,7 +31,7 @@ const VARIABLE: &str = "FORESEAL_LOG";
 /// Format of log lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Form {
+pub enum LogFormat {
     /// Readable text.
     #[default]
     Text,
@@ -45,7 +46,7 @@ pub struct PyLog {
     /// Default level, then levels by target: `warn,foreseal_node=debug`. If absent, the environment variable
     /// FORESEAL_LOG applies, then `warn`.
     levels: Option<String>,
-    form: Form,
+    form: LogFormat,
     /// Name of this process if there are several.
     process: Option<String>,
     /// `true` in a server's own process: panics are then logged.
@@ -59,10 +60,17 @@ pub fn install(log: &PyLog) -> Result<(), LogLevelError> {
     let levels = log.levels.clone().or_else(from_environment).unwrap_or_else(|| "warn".to_owned());
     let targets = targets(&levels).ok_or(LogLevelError(levels))?;
     INSTALLED.call_once(|| {
-        let lines = Lines { form: log.form, process: log.process.clone() };
-        let layer = layer().event_format(lines).with_ansi(false).with_writer(std::io::stderr);
+        let layer = layer().event_format(LineFormat::new(log)).with_ansi(false).with_writer(std::io::stderr);
         // An embedding program may have installed its own subscriber, which then receives the lines.
-        let _ = registry().with(layer.with_filter(targets)).try_init();
+        let _ = match log.form {
+            LogFormat::Text => {
+                let fields = debug_fn(write_text_field).delimited(" ");
+                registry().with(layer.fmt_fields(fields).with_filter(targets)).try_init()
+            }
+            LogFormat::Json => {
+                registry().with(layer.fmt_fields(JsonFields::new()).with_filter(targets)).try_init()
+            }
+        };
         if log.server {
             std::panic::set_hook(Box::new(|panic| {
                 let place = panic.location().map(ToString::to_string).unwrap_or_default();
@@ -90,125 +98,70 @@ fn targets(levels: &str) -> Option<Targets> {
     Some(targets)
 }
 
-struct Lines {
-    form: Form,
+/// Format of a whole line: time, level, process, target, and what tracing-subscriber makes of the fields.
+struct LineFormat {
+    format: LogFormat,
     process: Option<String>,
+    time: ChronoUtc,
 }
 
-impl<S, N> FormatEvent<S, N> for Lines
+impl LineFormat {
+    fn new(log: &PyLog) -> Self {
+        let time = ChronoUtc::new("%Y-%m-%dT%H:%M:%S%.3fZ".to_owned());
+        Self { format: log.form, process: log.process.clone(), time }
+    }
+}
+
+impl<S, N> FormatEvent<S, N> for LineFormat
 where
     S: Subscriber + for<'a> LookupSpan<'a>,
     N: for<'a> FormatFields<'a> + 'static,
 {
     fn format_event(
         &self,
-        _: &FmtContext<'_, S, N>,
+        context: &FmtContext<'_, S, N>,
         mut writer: Writer<'_>,
         event: &Event<'_>,
     ) -> fmt::Result {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let mut found = Found::default();
-        event.record(&mut found);
-        let line = match self.form {
-            Form::Text => self.text(event, now, &found)?,
-            Form::Json => self.json(event, now, found).to_string(),
-        };
-        writeln!(writer, "{line}")
-    }
-}
-
-impl Lines {
-    fn text(&self, event: &Event<'_>, now: Duration, found: &Found) -> Result<String, fmt::Error> {
-        let metadata = event.metadata();
-        let mut line = format!("{} {:>5} ", rfc3339(now), metadata.level().as_str());
-        if let Some(process) = &self.process {
-            write!(line, "[{process}] ")?;
-        }
-        write!(line, "{}: {}", metadata.target(), found.message)?;
-        for (name, value) in &found.fields {
-            match value.as_str() {
-                Some(text) if !text.is_empty() && !text.contains([' ', '"', '=', '\n']) => {
-                    write!(line, " {name}={text}")?;
+        let (level, target) = (event.metadata().level().as_str(), event.metadata().target());
+        match self.format {
+            LogFormat::Text => {
+                self.time.format_time(&mut writer)?;
+                write!(writer, " {level:>5} ")?;
+                if let Some(process) = &self.process {
+                    write!(writer, "[{process}] ")?;
                 }
-                _ => write!(line, " {name}={value}")?,
+                write!(writer, "{target}: ")?;
+                context.format_fields(writer.by_ref(), event)?;
+            }
+            LogFormat::Json => {
+                let mut fields = String::new();
+                context.format_fields(Writer::new(&mut fields), event)?;
+                writer.write_str("{\"time\":\"")?;
+                self.time.format_time(&mut writer)?;
+                write!(writer, "\",\"level\":\"{level}\",\"target\":\"{target}\"")?;
+                if let Some(process) = &self.process {
+                    write!(writer, ",\"process\":{}", Value::from(process.as_str()))?;
+                }
+                // The fields are an object with at least the message.
+                writer.write_char(',')?;
+                writer.write_str(fields.strip_prefix('{').unwrap_or(&fields))?;
             }
         }
-        Ok(line)
-    }
-
-    fn json(&self, event: &Event<'_>, now: Duration, found: Found) -> Value {
-        let metadata = event.metadata();
-        // The standard members replace fields of the same name.
-        let mut line = found.fields;
-        line.insert("time".to_owned(), rfc3339(now).into());
-        line.insert("level".to_owned(), metadata.level().as_str().into());
-        line.insert("target".to_owned(), metadata.target().into());
-        line.insert("message".to_owned(), found.message.into());
-        if let Some(process) = &self.process {
-            line.insert("process".to_owned(), process.as_str().into());
-        }
-        Value::Object(line)
+        writeln!(writer)
     }
 }
 
-/// Message and fields of an event.
-#[derive(Default)]
-struct Found {
-    message: String,
-    fields: Map<String, Value>,
-}
-
-impl Found {
-    fn put(&mut self, field: &Field, value: Value) {
-        match (field.name(), value) {
-            ("message", Value::String(message)) => self.message = message,
-            (name, value) => drop(self.fields.insert(name.to_owned(), value)),
-        }
+/// Writes a field of a text line. Only values that would be ambiguous are quoted.
+fn write_text_field(writer: &mut Writer<'_>, field: &Field, value: &dyn fmt::Debug) -> fmt::Result {
+    if field.name() == "message" {
+        return write!(writer, "{value:?}");
     }
-}
-
-impl Visit for Found {
-    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        self.put(field, format!("{value:?}").into());
+    let written = format!("{value:?}");
+    let text = serde_json::from_str::<String>(&written).unwrap_or(written);
+    if text.is_empty() || text.contains([' ', '"', '=', '\n']) {
+        write!(writer, "{}={}", field.name(), Value::from(text))
+    } else {
+        write!(writer, "{}={text}", field.name())
     }
-
-    fn record_str(&mut self, field: &Field, value: &str) {
-        self.put(field, value.into());
-    }
-
-    fn record_u64(&mut self, field: &Field, value: u64) {
-        self.put(field, value.into());
-    }
-
-    fn record_i64(&mut self, field: &Field, value: i64) {
-        self.put(field, value.into());
-    }
-
-    fn record_f64(&mut self, field: &Field, value: f64) {
-        self.put(field, value.into());
-    }
-
-    fn record_bool(&mut self, field: &Field, value: bool) {
-        self.put(field, value.into());
-    }
-}
-
-/// Formats a time since 1970 as in RFC 3339, with milliseconds.
-fn rfc3339(time: Duration) -> String {
-    let (days, second) = (time.as_secs() / 86_400, time.as_secs() % 86_400);
-    // Years begin in March here, so that a leap day is the last day of its year: 146,097 days are 400 years.
-    let day = days + 719_468;
-    let (era, of_era) = (day / 146_097, day % 146_097);
-    let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year + year / 4 - year / 100);
-    let month = (5 * of_year + 2) / 153;
-    let date = of_year - (153 * month + 2) / 5 + 1;
-    let (month, later) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
-    let (hour, minute) = (second / 3_600, second / 60 % 60);
-    format!(
-        "{:04}-{month:02}-{date:02}T{hour:02}:{minute:02}:{:02}.{:03}Z",
-        era * 400 + year + later,
-        second % 60,
-        time.subsec_millis()
-    )
 }
