@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicU64};
 
+use foreseal_chain::{Clock, View};
 use foreseal_journal::simulated::SimulatedDisk;
 use foreseal_node::{Node, NodeError, Phase, Producer, Settings, SubmitError};
 use tempfile::TempDir;
