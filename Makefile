@@ -33,10 +33,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 CORE := python/foreseal/_core.abi3.so
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find rust_core -name '*.rs' -o -name Cargo.toml)
-# Python tests that start no process.
-UNIT_TESTS := tests/codec tests/rpc tests/language tests/server/settings tests/test_architecture.py
+# Tests that start no process and open no socket.
+UNIT_TESTS := tests/unit
+# Where Python finds the code that tests share, and the campaigns.
+TEST_PATH := tests/support:tests/campaigns
 PYTHON_SOURCES := python tests benches docs/render.py
-COMPILER := tests/payments/contracts/compiler
+COMPILER := tests/support/payments/contracts/compiler
 
 export FORESEAL_SHARED
 export VIRTUAL_ENV := $(abspath $(VENV))
@@ -101,7 +103,7 @@ lint: build $(VENV)/.dev ## Check format, clippy, ruff, mypy, the stub of the co
 	$(BIN)/ruff format --check $(PYTHON_SOURCES)
 	$(BIN)/mypy
 	$(BIN)/python -m mypy.stubtest --mypy-config-file pyproject.toml foreseal._core
-	PYTHONPATH=tests $(BIN)/python -m language
+	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m language
 
 check: build $(VENV)/.dev ## Run what a change needs before a commit: format, lint and unit tests (under two minutes when warm)
 	cargo fmt --all --check
@@ -109,7 +111,7 @@ check: build $(VENV)/.dev ## Run what a change needs before a commit: format, li
 	$(BIN)/ruff check --quiet $(PYTHON_SOURCES)
 	$(BIN)/ruff format --quiet --check $(PYTHON_SOURCES)
 	$(BIN)/mypy
-	PYTHONPATH=tests $(BIN)/python -m language
+	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m language
 	cargo test --release --workspace --lib --quiet
 	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) -q $(UNIT_TESTS) $(ARGS)
 
@@ -143,17 +145,17 @@ testing: build $(VENV)/.dev ## Compare 200 web3.py tests on foreseal.testing, et
 	$(BIN)/python -m benches.testing_suite $(ARGS)
 
 fuzz: build $(VENV)/.dev $(VENV)/.fuzz ## Give EXECUTIONS generated inputs to each decoder (TARGET=rlp,http: to some), save the totals; bodies to a live node
-	PYTHONPATH=tests nice -n 10 $(BIN)/python -m fuzz --target $(TARGET) --executions $(EXECUTIONS) --seed $(SEED) \
+	PYTHONPATH=$(TEST_PATH) nice -n 10 $(BIN)/python -m fuzz --target $(TARGET) --executions $(EXECUTIONS) --seed $(SEED) \
 		--save benches/results/fuzz.json $(ARGS)
-	FORESEAL_FUZZ=10000 $(BIN)/python -m pytest tests/server/test_fuzz.py tests/live/test_bad_bodies.py -n 0 -s
+	FORESEAL_FUZZ=10000 $(BIN)/python -m pytest tests/unit/server/test_fuzz.py tests/e2e/server/test_bad_bodies.py -n 0 -s
 
 payments: build $(VENV)/.dev ## Play RUNS random lives of a merchant, with deaths, lost answers and reorganisations, on each database; kill processes at each crash point
-	FORESEAL_PAYMENT_RUNS=$(RUNS) $(BIN)/python -m pytest tests/payments/test_random_runs.py -n 0 -s
-	FORESEAL_PAYMENT_KILLS=all $(BIN)/python -m pytest tests/payments/test_killed_processes.py -n 0
-	FORESEAL_PAYMENT_ROUNDS=300 $(BIN)/python -m pytest tests/payments/test_two_processes.py -n 0
+	FORESEAL_PAYMENT_RUNS=$(RUNS) $(BIN)/python -m pytest tests/campaigns/payments/test_random_runs.py -n 0 -s
+	FORESEAL_PAYMENT_KILLS=all $(BIN)/python -m pytest tests/campaigns/payments/test_killed_processes.py -n 0
+	FORESEAL_PAYMENT_ROUNDS=300 $(BIN)/python -m pytest tests/campaigns/payments/test_two_processes.py -n 0
 
 pairings: build $(VENV)/.dev ## Pay with every x402 client at every x402 server through every facilitator, stock and ours
-	FORESEAL_PAIRINGS=all $(BIN)/python -m pytest tests/payments/x402/pairings -n 0 -v
+	FORESEAL_PAIRINGS=all $(BIN)/python -m pytest tests/e2e/payments/x402/pairings -n 0 -v
 
 properties: build $(VENV)/.dev ## Run the property tests with CASES cases each, drawn anew
 	PROPTEST_CASES=$(CASES) cargo test --release --workspace --no-fail-fast
@@ -175,64 +177,64 @@ followers: $(VENV)/.run ## Change a development chain in FOLLOWED random ways, r
 	FORESEAL_FOLLOWED=$(FOLLOWED) cargo test --release -p foreseal-node --test followers -- whatever_changes
 
 kills: build $(VENV)/.dev ## Kill a node KILLS times under load, compare with what its clients had read, save the summary
-	PYTHONPATH=tests $(BIN)/python -m durability --kills $(KILLS) --seed $(SEED) --save benches/results/kills.json
+	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m durability --kills $(KILLS) --seed $(SEED) --save benches/results/kills.json
 
 kills-workers: build $(VENV)/.dev ## Kill sequencer, workers and whole groups KILLS times under load (WORKERS=2), compare, save the summary
-	PYTHONPATH=tests $(BIN)/python -m durability --workers $(WORKERS) --kills $(KILLS) --seed $(SEED) \
+	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m durability --workers $(WORKERS) --kills $(KILLS) --seed $(SEED) \
 		--save benches/results/kills_workers.json
 
 workers: build $(VENV)/.dev ## Compare WORKER_BLOCKS blocks through each of WORKERS workers with the sequencer's, and measure reads through one to eight
-	FORESEAL_WORKERS_TESTED=$(WORKERS) FORESEAL_WORKER_BLOCKS=$(WORKER_BLOCKS) $(BIN)/python -m pytest tests/workers -n 0 -s $(ARGS)
+	FORESEAL_WORKERS_TESTED=$(WORKERS) FORESEAL_WORKER_BLOCKS=$(WORKER_BLOCKS) $(BIN)/python -m pytest tests/e2e/workers -n 0 -s $(ARGS)
 	$(BIN)/python -m benches.load.workers
 
 readers: build $(VENV)/.dev ## Read EVENTS events of the feed over cuts and kills, compare with the journal, save the summary
-	PYTHONPATH=tests $(BIN)/python -m readers --events $(EVENTS) --seed $(SEED) --save benches/results/readers.json
+	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m readers --events $(EVENTS) --seed $(SEED) --save benches/results/readers.json
 
 day: build $(VENV)/.dev ## Let a node make DAY blocks under a mixed load, its clocks running fast, and save what it leaves behind
-	PYTHONPATH=tests $(BIN)/python -m day --blocks $(DAY) --seed $(SEED) --save benches/results/day.json $(ARGS)
+	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m day --blocks $(DAY) --seed $(SEED) --save benches/results/day.json $(ARGS)
 
 flips: build $(VENV)/.dev ## Change single bits of the files of a data directory: none may be served or built upon (FLIPS=1000)
-	PYTHONPATH=tests $(BIN)/python -m flips --flips $(FLIPS) --seed $(SEED) $(ARGS)
+	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m flips --flips $(FLIPS) --seed $(SEED) $(ARGS)
 
 hostile: build $(VENV)/.dev ## Attack a node by every pattern (ARGS="--patterns websocket --transport native"), then by a million malformed requests; save what honest clients saw
-	PYTHONPATH=tests $(BIN)/python -m hostile --long --save benches/results/hostile_patterns.json $(ARGS)
-	PYTHONPATH=tests $(BIN)/python -m hostile.malformed --save benches/results/hostile.json
+	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m hostile --long --save benches/results/hostile_patterns.json $(ARGS)
+	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m hostile.malformed --save benches/results/hostile.json
 
 findings: build $(VENV)/.dev ## Reproduce the findings S1 to S12 of an attack on a build (ARGS="--foreseal PATH"), and save which are open
-	PYTHONPATH=tests $(BIN)/python -m hostile.findings --save benches/results/hostile_findings.json $(ARGS)
+	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m hostile.findings --save benches/results/hostile_findings.json $(ARGS)
 
 hour: build $(VENV)/.dev ## Use a node for MINUTES minutes, sample its memory, descriptors and threads, save what was found
-	PYTHONPATH=tests $(BIN)/python -m soak --minutes $(MINUTES) --seed $(SEED) --save benches/results/hour.json $(ARGS)
+	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m soak --minutes $(MINUTES) --seed $(SEED) --save benches/results/hour.json $(ARGS)
 
 reconcile: build $(VENV)/.dev ## Take PAYMENTS payments through foreseal pay serve, compare its export with the chain, save what was measured
-	PYTHONPATH=tests $(BIN)/python -m payments.reconcile --payments $(PAYMENTS) --save benches/results/payments.json $(ARGS)
+	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m reconcile --payments $(PAYMENTS) --save benches/results/payments.json $(ARGS)
 
 promises: build $(VENV)/.dev ## Fill STEPS steps over a kill, verify all that was signed, and each with one bit changed, save the summary
-	PYTHONPATH=tests $(BIN)/python -m promises --steps $(STEPS) --seed $(SEED) --save benches/results/promises.json
+	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m promises --steps $(STEPS) --seed $(SEED) --save benches/results/promises.json
 
 differential: build $(VENV)/.dev ## Compare with the execution specification (TRANSACTIONS) and anvil (half of that), save what was found
-	PYTHONPATH=tests $(BIN)/python -m differential specification --transactions $(TRANSACTIONS) --seed $(SEED) \
+	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m differential specification --transactions $(TRANSACTIONS) --seed $(SEED) \
 		--save benches/results/specification.json
-	PYTHONPATH=tests $(BIN)/python -m differential anvil --transactions $$(($(TRANSACTIONS) / 2)) --seed $(SEED) \
+	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m differential anvil --transactions $$(($(TRANSACTIONS) / 2)) --seed $(SEED) \
 		--save benches/results/anvil.json
 
 simulate: $(VENV)/.dev ## Play SEEDS seeds of faults of disk, clock and process from SEED on, save what was tried; SEEDS=1 shows every act
-	PYTHONPATH=. $(BIN)/python tests/simulation.py --seeds $(SEEDS) --seed $(SEED) --save benches/results/simulation.json
+	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m simulation --seeds $(SEEDS) --seed $(SEED) --save benches/results/simulation.json
 
 mutants: $(VENV)/.run ## Break each invariant on purpose and see that a test notices (ARGS="skip-sync" PAYMENTS="no-overlap")
-	$(BIN)/python tests/mutants.py $(ARGS)
-	PYTHONPATH=tests $(BIN)/python -m payments.mutants $(PAYMENTS)
+	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m mutants.rust $(ARGS)
+	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m mutants.payments $(PAYMENTS)
 
 clients: ## Install the JavaScript clients, the anvil and the schemas that the tests use (npm ci, needs Node)
-	npm ci --prefix tests/clients
-	npm ci --prefix tests/differential
-	npm ci --prefix tests/openrpc
-	npm ci --prefix tests/payments/x402/pairings
+	npm ci --prefix tests/e2e/clients
+	npm ci --prefix tests/campaigns/differential
+	npm ci --prefix tests/integration/openrpc
+	npm ci --prefix tests/support/payments/x402/pairings
 
 contracts: ## Compile the payment contracts and those of their tests (npm ci, needs Node)
 	npm ci --prefix $(COMPILER)
 	node $(COMPILER)/compile.mjs python/foreseal/payments/contracts/sources python/foreseal/payments/contracts/compiled
-	node $(COMPILER)/compile.mjs tests/payments/contracts/doubles tests/payments/contracts/doubles/compiled
+	node $(COMPILER)/compile.mjs tests/support/payments/contracts/doubles tests/support/payments/contracts/doubles/compiled
 
 docs: build ## Write the parts of docs/ that are made from the code
 	$(BIN)/python docs/render.py
@@ -241,7 +243,7 @@ coverage: build $(VENV)/.dev ## Measure the line coverage of the Python side
 	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --cov=foreseal --cov-report=term-missing $(ARGS)
 
 wheel: $(VENV)/.dev ## Build wheel and source distribution in dist/, install them where there is no Rust, follow the guide there, save what was measured
-	PYTHONPATH=tests $(BIN)/python -m distribution --out dist --sdist --save benches/results/wheel.json
+	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m distribution --out dist --sdist --save benches/results/wheel.json
 
 lock: $(VENV)/.dev ## Renew the pinned Python versions in requirements/*.lock
 	$(BIN)/pip-compile --quiet --upgrade --strip-extras --no-emit-index-url --no-emit-trusted-host --no-emit-find-links \
@@ -254,6 +256,6 @@ lock: $(VENV)/.dev ## Renew the pinned Python versions in requirements/*.lock
 		--output-file fuzz.lock fuzz.in
 
 clean: ## Remove everything that was built
-	rm -rf $(VENV) target dist $(CORE) tests/clients/node_modules tests/differential/node_modules tests/openrpc/node_modules \
-		tests/payments/x402/pairings/node_modules $(COMPILER)/node_modules
+	rm -rf $(VENV) target dist $(CORE) tests/e2e/clients/node_modules tests/campaigns/differential/node_modules tests/integration/openrpc/node_modules \
+		tests/support/payments/x402/pairings/node_modules $(COMPILER)/node_modules
 	find . -name __pycache__ -prune -exec rm -rf {} +

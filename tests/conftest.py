@@ -9,8 +9,10 @@ from hypothesis import settings
 from foreseal.server.listening import TRANSPORTS
 from live import LiveNode, Rpc, live_node
 
-# A separate project, which test_example_project.py runs.
-collect_ignore = ["example_project"]
+# Code that tests import, and an example project, which test_example_project.py runs.
+collect_ignore = ["support"]
+# Fixtures of several folders; one database server of a session serves them all.
+pytest_plugins = ["payments.fixtures"]
 
 # The default profile is deterministic, so that a failure points to the current change; `make properties` draws random
 # cases.

@@ -56,7 +56,8 @@ def run(python: Path, anvil: Path, chain: str) -> Round:
 
 def anvil_command() -> Path:
     """Return the path of anvil as installed for the differential tests."""
-    sys.path.insert(0, str(HERE.parents[1] / "tests"))
+    tests = HERE.parents[1] / "tests"
+    sys.path[:0] = [str(tests / "support"), str(tests / "campaigns")]
     from differential.anvil import anvil_command
 
     return anvil_command()

@@ -12,9 +12,9 @@ from web3.contract import Contract
 
 REPOSITORY = Path(__file__).parents[3]
 ARTIFACTS = {
-    "Token": REPOSITORY / "tests" / "contracts" / "Token.json",
-    "Board": REPOSITORY / "tests" / "contracts" / "Board.json",
-    "Till": REPOSITORY / "tests" / "example_project" / "contracts" / "Till.json",
+    "Token": REPOSITORY / "tests" / "support" / "contracts" / "Token.json",
+    "Board": REPOSITORY / "tests" / "support" / "contracts" / "Board.json",
+    "Till": REPOSITORY / "tests" / "support" / "example_project" / "contracts" / "Till.json",
 }
 TESTS = 200
 

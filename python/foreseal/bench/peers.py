@@ -26,7 +26,10 @@ _NEVER = "86400s"
 _KEPT_OUTPUT = 2000
 _GETH = "github.com/ethereum/go-ethereum/cmd/geth@v1.16.7"
 # Paths below this folder, and in a clone of Foreseal, of npm packages with a native binary.
-_BENEATH = ("node_modules/@foundry-rs/{0}-*/bin/{0}", "tests/differential/node_modules/@foundry-rs/{0}-*/bin/{0}")
+_BENEATH = (
+    "node_modules/@foundry-rs/{0}-*/bin/{0}",
+    "tests/campaigns/differential/node_modules/@foundry-rs/{0}-*/bin/{0}",
+)
 
 
 class Absent(Exception):

@@ -1,4 +1,4 @@
-"""The ERC-20 token of every node: `tests/contracts/Token.sol`, compiled; its deployer owns the whole supply."""
+"""The ERC-20 token of every node: `tests/support/contracts/Token.sol`, compiled; its deployer owns the whole supply."""
 
 from foreseal.codec import keccak
 

@@ -1,0 +1,1 @@
+"""Deliberate faults, each of which a test must catch."""

@@ -1,0 +1,153 @@
+"""Mutation tests of each invariant (`make mutants`).
+
+One build with the feature `mutants`, then for every entry of `rust.toml` its test twice: with the switch off it must
+pass, with the switch on it must fail. Names given as arguments select entries. Exit 1 if a mutant survives.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TypeVar
+
+from repository import ROOT
+
+FEATURE = "foreseal-primitives/mutants"
+SWITCH = re.compile(r'\bmutant!\(\s*"([^"]+)"\s*\)')
+SECONDS_PER_TEST = 300
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Common fields of a mutant."""
+
+    name: str
+    breaks: str
+    """The guarantee that it breaks."""
+
+
+M = TypeVar("M", bound=Fault)
+
+
+@dataclass(frozen=True)
+class Mutant(Fault):
+    """One switch, and the test that must fail with it."""
+
+    package: str
+    target: str
+    test: str
+
+
+def load() -> list[Mutant]:
+    """Read the list and check it against the switches in the source."""
+    entries = tomllib.loads(Path(__file__).with_suffix(".toml").read_text())["mutant"]
+    mutants = [Mutant(**entry) for entry in entries]
+    listed = {mutant.name for mutant in mutants}
+    sources = [path for path in (ROOT / "rust_core").rglob("*.rs") if path.name != "mutant.rs"]
+    in_source = {name for path in sources for name in SWITCH.findall(path.read_text())}
+    if not in_source:
+        sys.exit("mutants: no switch found in rust_core")
+    if listed != in_source:
+        unlisted, gone = sorted(in_source - listed), sorted(listed - in_source)
+        sys.exit(f"mutants: not in rust.toml: {unlisted}; not in the source: {gone}")
+    return mutants
+
+
+def build(packages: set[str]) -> dict[tuple[str, str], str]:
+    """Build the tests of the packages once; return the executables by package and target."""
+    # Dependencies are selected too, so that the feature can be named.
+    selected = [argument for package in sorted(packages | {"foreseal-primitives"}) for argument in ("-p", package)]
+    command = ["cargo", "test", "--release", "--no-run", "--features", FEATURE, *selected]
+    done = subprocess.run(
+        [*command, "--message-format=json-render-diagnostics"], cwd=ROOT, stdout=subprocess.PIPE, check=False
+    )
+    if done.returncode:
+        sys.exit(done.returncode)
+    executables = {}
+    for line in done.stdout.splitlines():
+        message = json.loads(line)
+        if message["reason"] == "compiler-artifact" and message["profile"]["test"] and message["executable"]:
+            package = Path(message["manifest_path"]).parent.name
+            target = message["target"]
+            name = "lib" if "lib" in target["kind"] else target["name"]
+            executables[f"foreseal-{package}", name] = message["executable"]
+    return executables
+
+
+def passes(executable: str, test: str, mutant: str | None) -> bool:
+    """Run one test, with or without a switch."""
+    environment = {
+        **os.environ,
+        "RUST_BACKTRACE": "0",
+        # A failure is expected: neither shrink nor persist it.
+        "PROPTEST_MAX_SHRINK_ITERS": "0",
+        "PROPTEST_DISABLE_FAILURE_PERSISTENCE": "1",
+    }
+    environment.pop("FORESEAL_MUTANT", None)
+    if mutant:
+        environment["FORESEAL_MUTANT"] = mutant
+    done = subprocess.run(
+        [executable, "--exact", test],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS_PER_TEST,
+        check=False,
+    )
+    if "running 1 test\n" not in done.stdout:
+        sys.exit(f"mutants: {executable} has no test {test}")
+    return done.returncode == 0
+
+
+def asked_for(mutants: Sequence[M]) -> list[M]:
+    """Return the mutants named as arguments of the command, by default all. Exit for an unknown name."""
+    chosen = set(sys.argv[1:]) or {mutant.name for mutant in mutants}
+    if unknown := sorted(chosen - {mutant.name for mutant in mutants}):
+        sys.exit(f"mutants: unknown: {unknown}")
+    return [mutant for mutant in mutants if mutant.name in chosen]
+
+
+def report(mutants: Sequence[M], healthy: Callable[[M], bool], survives: Callable[[M], bool]) -> int:
+    """Test each mutant and print its outcome; return 1 if one survives, or its tests fail without it."""
+    bad = 0
+    for mutant in mutants:
+        if not healthy(mutant):
+            verdict = "FAILS WITHOUT IT"
+        else:
+            verdict = "SURVIVED" if survives(mutant) else "caught"
+        bad += verdict != "caught"
+        print(f"{verdict:<16} {mutant.name:<38} {mutant.breaks}", flush=True)
+    print(f"{len(mutants) - bad} of {len(mutants)} mutants caught")
+    return 1 if bad else 0
+
+
+def main() -> int:
+    """Run the selected mutants; return 1 if one survives or a test fails without one."""
+    mutants = asked_for(load())
+    executables = build({mutant.package for mutant in mutants})
+
+    def executable(mutant: Mutant) -> str:
+        found = executables.get((mutant.package, mutant.target))
+        if found is None:
+            sys.exit(f"mutants: {mutant.package} has no test target {mutant.target}")
+        return found
+
+    healthy = cache(lambda executable, test: passes(executable, test, None))
+    return report(
+        mutants,
+        lambda mutant: healthy(executable(mutant), mutant.test),
+        lambda mutant: passes(executable(mutant), mutant.test, mutant.name),
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,1 +1,0 @@
-"""Kills of a real node under load, and the checks of its clients afterwards: see README.md in the folder above."""

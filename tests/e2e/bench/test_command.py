@@ -1,0 +1,125 @@
+"""The command, its files, and its guide."""
+
+import json
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from command import foreseal
+from foreseal.bench import token
+from foreseal.bench.matrix import ROWS
+from foreseal.bench.peers import KINDS, Absent
+from foreseal.codec import keccak
+from live import live_node
+from repository import ROOT, SUPPORT
+
+GUIDE = ROOT / "docs" / "benchmark.md"
+SHORT = (
+    *("--blocks", 60, "--dense", 2, "--connections", "1,2", "--seconds", 0.05, "--repetitions", 1),
+    *("--transactions", 100, "--samples", 2, "--subscribers", 3),
+)
+
+
+def test_a_run_prints_and_keeps_its_figures(tmp_path: Path) -> None:
+    saved, html = tmp_path / "figures.json", tmp_path / "report.html"
+    ended = foreseal("bench", "--start", "foreseal", *SHORT, "--json", saved, "--html", html)
+    assert ended.returncode == 0, ended.stderr
+    report = json.loads(saved.read_text())
+    assert report["command"].startswith("foreseal bench --start foreseal --blocks 60")
+    assert report.keys() >= {"commit", "date", "machine", "versions", "shape", "extent", "generator", "nodes"}
+    assert {cell["row"] for cell in report["reads"]} == {row.name for row in ROWS}
+    assert {cell["row"] for cell in report["reads_after_restart"]} == {row.name for row in ROWS}
+    (node,) = report["nodes"]
+    assert node["version"].startswith("foreseal/")
+    assert 0 < node["start_ms"] < 60_000
+    for key in ("open_loop", "sends", "visibility", "fanout"):
+        assert report[key], key
+    for row in ROWS:
+        assert f"{row.name}, 2 " in ended.stdout, row.name
+    page = html.read_text()
+    assert page.count("<svg") == 2 * 2 + 1
+    # The page loads nothing: the only address is that of the namespace.
+    assert set(re.findall(r"https?://[^\s\"'<]+", page)) <= {"http://www.w3.org/2000/svg"}
+    assert "<script" not in page
+
+
+def test_a_node_that_runs_is_measured_by_its_url(tmp_path: Path) -> None:
+    with live_node() as node:
+        ended = foreseal("bench", "--node", f"mine={node.url}", *SHORT, "--phases", "reads", "--row", "call")
+    assert ended.returncode == 0, ended.stderr
+    assert re.search(r"^call, 2 +mine +[\d,]+ /s", ended.stdout, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--node", "http://127.0.0.1:1"), "'--node': 'http://127.0.0.1:1' is not NAME=URL"),
+        (("--node", "a=https://x"), "'--node': https://x is no http:// URL"),
+        (("--node", "a=http://127.0.0.1:1", "--node", "a=http://127.0.0.1:2"), "two nodes have one name"),
+        (("--node", "a=http://127.0.0.1:1", "--peer", "b"), "--peer: 'b' is none of: a"),
+        (("--connections", "1,x"), "'--connections': 'x' is not a whole number"),
+        (("--blocks", "60", "--dense", "5"), "--blocks, --dense: 5 dense blocks"),
+        (("--row", "logs"), "'--row': 'logs' is none of: blockNumber;"),
+        (("--phases", "reads,all"), "'--phases': 'all' is none of: reads,"),
+        (("--scale", "10"), "--scale: a chain of fewer than 1,000"),
+        (("--json", "/nowhere/x.json"), "there is no folder /nowhere"),
+    ],
+)
+def test_wrong_use_names_the_option(options: tuple[str, ...], message: str) -> None:
+    given = options if options[0] == "--node" else ("--node", "a=http://127.0.0.1:1", *options)
+    ended = foreseal("bench", *given)
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert message in ended.stderr
+
+
+def test_a_node_that_is_not_there_is_an_error_of_one_line() -> None:
+    ended = foreseal("bench", "--node", "a=http://127.0.0.1:9", "--connections", "1", "--seconds", "0.05")
+    assert ended.returncode == 1
+    assert ended.stderr.splitlines()[-1].startswith("foreseal: a: http://127.0.0.1:9: ")
+
+
+def test_a_peer_that_is_not_there_is_left_out_with_a_word(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for kind in ("anvil", "hardhat", "geth"):
+        with pytest.raises(Absent, match=f"{kind} is not on the PATH, and FORESEAL_BENCH_{kind.upper()}"):
+            KINDS[kind]()
+    monkeypatch.setenv("FORESEAL_BENCH_GETH", "/nowhere/geth")
+    with pytest.raises(Absent, match="FORESEAL_BENCH_GETH: /nowhere/geth is no program"):
+        KINDS["geth"]()
+
+
+def test_the_token_is_the_compiled_contract() -> None:
+    compiled = json.loads((SUPPORT / "contracts" / "Token.json").read_text())
+    assert "0x" + token.CREATION.hex() == compiled["bytecode"]
+    assert token.transfer(bytes(20), 1)[:4] == keccak(b"transfer(address,uint256)")[:4]
+
+
+def test_the_commands_of_the_guide_do_what_it_says(tmp_path: Path) -> None:
+    guide = GUIDE.read_text()
+    blocks = re.findall(r"```sh\n(.*?)```", guide, re.DOTALL)
+    lines = [line for line in "".join(blocks).splitlines() if line.startswith("foreseal bench")]
+    assert len(lines) >= 4
+    for line in lines:
+        with live_node() as node:
+            given = shlex.split(line.replace("http://127.0.0.1:8545", node.url), comments=True)[1:]
+            if "--scale" in given:
+                given[given.index("--scale") + 1] = "1000"
+            # The last value of a repeated option counts.
+            shorter = (*SHORT, "--phases", "reads", "--row", "blockNumber", "--row", "call")
+            ended = foreseal(*given, *shorter, cwd=tmp_path)
+        assert ended.returncode == 0, f"{line}: {ended.stderr}"
+        assert re.search(r"^call, 1 .* /s", ended.stdout, re.MULTILINE), line
+        assert ("1,000 blocks" in ended.stdout) == ("--scale" in line)
+    assert {file.name for file in tmp_path.iterdir()} == {"figures.json", "report.html"}
+
+
+def test_the_guide_has_every_row_and_every_node() -> None:
+    guide = GUIDE.read_text()
+    for row in ROWS:
+        assert f"\n| {row.name} | " in guide, row.name
+    for kind in KINDS:
+        assert f"\n| `{kind}` | " in guide, kind

@@ -1,0 +1,141 @@
+"""Every phase on a real node, in its shortest form."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from bench_shape import SHAPE, quiet
+from foreseal.bench.contents import Shape, owner
+from foreseal.bench.fanout import fanout
+from foreseal.bench.filling import Filled, Filling
+from foreseal.bench.matrix import ROWS
+from foreseal.bench.measuring import Extent, Matrix, cells_reported
+from foreseal.bench.node import Node
+from foreseal.bench.peers import KINDS, Started
+from foreseal.bench.phases import generator
+from foreseal.bench.scale import scale
+from foreseal.bench.sending import sends
+from foreseal.bench.visibility import visibility
+
+EXTENT = Extent(connections=(1, 2), seconds=0.05, repetitions=2)
+# Every other row is enough, since all rows work alike.
+SOME = ROWS[1::2]
+
+
+@pytest.fixture(scope="module")
+def other() -> Iterator[Filled]:
+    """Provide the same content behind the other transport."""
+    running = KINDS["foreseal-asgi"]()
+    try:
+        yield Filling(running.start(), SHAPE).fill(quiet)
+    finally:
+        running.close()
+
+
+def test_the_content_is_where_it_has_to_be(filled: Filled) -> None:
+    node = filled.node
+    assert len(filled.dense) == SHAPE.dense
+    for number in filled.dense:
+        block = node.ask("eth_getBlockByNumber", hex(number), True)
+        assert len(block["transactions"]) == SHAPE.transfers
+        assert {one["to"] for one in block["transactions"]} == {"0x" + filled.contents.token.hex()}
+    assert filled.dense == (filled.head - 11, filled.head - 1)
+    assert filled.heights == tuple(range(filled.head - SHAPE.blocks + 1, filled.head + 1))
+    # Blocks 0, 1, 2 and so on have one plain transfer of 1, 2, 3 wei each, except the dense ones.
+    sparse = sum(1 + number for number in range(SHAPE.blocks) if not SHAPE.is_dense(number) and number % 100 == 4)
+    assert int(node.ask("eth_getBalance", "0x" + owner(4).hex(), "latest"), 16) == sparse == 5
+
+
+def test_reads_of_two_fronts_agree_and_are_measured_in_turn(filled: Filled, other: Filled) -> None:
+    every = Matrix([filled, other], ROWS, EXTENT)
+    every.compare()
+    assert every.missing == {}
+    matrix = Matrix([filled, other], SOME, EXTENT)
+    order: list[str] = []
+    closed = matrix.closed(lambda part, done, of: order.append(part))
+    cells = cells_reported(closed, other.node.name)
+    assert len(cells) == len(SOME) * 2 * 2
+    # Each row with each number of connections on both nodes, in pairs, twice; then the end.
+    assert len(order) == len(cells) * 2 + 1
+    for one, two in zip(order[:-1:2], order[1:-1:2], strict=True):
+        assert one.rpartition(", ")[0] == two.rpartition(", ")[0]
+        assert one != two
+    assert order[: len(cells)] != order[len(cells) : -1]
+    for cell in cells:
+        assert cell["requests_per_second"] > 0
+        assert cell["latency"]["p99_ms"] >= cell["latency"]["p50_ms"] > 0
+        assert cell["unanswered"] == 0
+        assert (cell["ratio"] is None) == (cell["node"] == other.node.name)
+    sizes = {(cell["row"], cell["node"]): cell["answer_bytes"] for cell in cells}
+    assert sizes["block of 100, full", filled.node.name] == sizes["block of 100, full", other.node.name]
+    open_loop = cells_reported(matrix.open(closed, quiet), other.node.name)
+    assert {cell["loop"] for cell in open_loop} == {"open"}
+    for row in {cell["row"] for cell in open_loop}:
+        assert len({cell["offered_per_second"] for cell in open_loop if cell["row"] == row}) == 1
+
+
+def test_sends_are_included_all_of_them(filled: Filled) -> None:
+    senders = filled.contents.senders
+    before = [sender.nonce for sender in senders]
+    found = sends([filled], 200, 1, 1, None, quiet)
+    assert [each["transactions"] for each in found] == [200] * 3
+    assert all(each["transactions_per_second"] > 0 for each in found)
+    address = "0x" + senders[3].address.hex()
+    assert int(filled.node.ask("eth_getTransactionCount", address, "pending"), 16) == before[3] + 6
+
+
+def test_a_submission_is_seen_first_in_the_nonce_and_then_as_a_receipt(filled: Filled) -> None:
+    found = visibility(filled, 4, quiet)
+    assert found["samples"] == 4
+    assert 0 < found["nonce"]["p50_ms"] <= found["receipt"]["p50_ms"] < 5_000
+
+
+def test_every_subscriber_hears_of_every_transfer(filled: Filled) -> None:
+    found = fanout(filled, 4, 3)
+    assert (found["subscribers"], found["notifications"]) == (4, 12)
+    assert found["bytes_per_notification"] > 300
+
+
+def test_chains_of_several_lengths() -> None:
+    running = KINDS["foreseal"]()
+    try:
+        found = scale(running.start(), (300, 600), EXTENT, quiet)
+    finally:
+        running.close()
+    assert {each["blocks"] for each in found} == {300, 600}
+    assert all(each["requests_per_second"] > 0 and each["resident_mb"] > 10 for each in found)
+
+
+def test_a_node_that_is_started_again_has_its_chain(started: Started, filled: Filled) -> None:
+    node = filled.node
+    before = node.ask("eth_getBlockByNumber", hex(filled.head), False)["hash"]
+    port, pid = node.port, node.processes and node.processes.pid
+    started.stop()
+    started.start(node)
+    assert node.port == port
+    assert node.processes is not None
+    assert node.processes.pid != pid
+    assert node.ask("eth_getBlockByNumber", hex(filled.head), False)["hash"] == before
+
+
+def test_the_generator_says_what_it_reaches() -> None:
+    figures = generator(EXTENT, quiet)
+    assert [(each["transport"], each["connections"]) for each in figures] == [
+        (transport, count) for transport in ("HTTP", "WebSocket") for count in (1, 2)
+    ]
+    assert all(each["requests_per_second"] > 1000 for each in figures)
+
+
+def test_the_processes_of_a_node_are_found_by_its_port(node: Node) -> None:
+    processes = node.processes
+    assert processes is not None
+    assert processes.resident() > 10_000_000
+    before = processes.cpu()
+    node.load([b'{"jsonrpc":"2.0","id":1,"method":"eth_blockNumber","params":[]}'], 4, 0.3)
+    assert processes.cpu() > before
+
+
+def test_a_shape_that_cannot_be_is_refused() -> None:
+    for wrong in ({"blocks": 1}, {"dense": 0}, {"transfers": 0}, {"blocks": 100, "dense": 5}):
+        with pytest.raises(ValueError, match="block"):
+            Shape(**wrong)

@@ -1,0 +1,132 @@
+"""The examples of docs/x402.md work unchanged: the facilitator of its file, the shop of its code, the claim."""
+
+import asyncio
+import os
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from eth_account import Account
+from x402.http.clients.httpx import x402AsyncTransport
+from x402.mechanisms.evm.batch_settlement.client import BatchSettlementEvmScheme
+
+from foreseal.cli.main import run
+from foreseal.payments.configuration import read
+from live.process import Served, foreseal_command, stopping
+from payments.x402.paying import stock_client
+from payments.x402.selling import settlement
+from payments.x402.world import BUYERS, FACILITATOR, NETWORK, World
+from repository import DOCS
+
+PAGE = (DOCS / "x402.md").read_text()
+PAYEE = "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC"
+BUYER = BUYERS[18]
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)
+
+
+class Facilitating(Served):
+    """A running `foreseal pay facilitator`."""
+
+    READY = "/supported"
+
+
+@pytest.fixture(scope="module")
+def facilitator_url(node_of_x402: World, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Provide the URL of a `foreseal pay facilitator` configured by the file of the page."""
+    world, folder = node_of_x402, tmp_path_factory.mktemp("facilitator")
+    text = blocks("toml")[0].replace("http://127.0.0.1:8545", world.url)
+    text = text.replace("sqlite:///", f"sqlite:///{folder}/") + 'listen = "127.0.0.1:0"\n'
+    (folder / "pay.toml").write_text(text)
+    os.environ["FACILITATOR_KEY"] = "0x" + bytes(FACILITATOR.key).hex()
+    try:
+        running = Facilitating([foreseal_command(), "pay", "facilitator", "--config", str(folder / "pay.toml")])
+    finally:
+        del os.environ["FACILITATOR_KEY"]
+    with stopping(running):
+        yield running.url
+
+
+def test_the_shop_of_the_page_sells(world: World, tmp_path: Path, facilitator_url: str) -> None:
+    shown: dict[str, Any] = {}
+    code = (
+        blocks("python")[0]
+        .replace("http://127.0.0.1:8545", world.url)
+        .replace("http://127.0.0.1:8602", facilitator_url)
+    )
+    exec(code.replace("sqlite:///", f"sqlite:///{tmp_path}/"), shown)
+    world.opened.append(shown["seller"].ledger.database)
+    before = world.balance(PAYEE)
+
+    async def buying() -> list[httpx.Response]:
+        stock = stock_client(BUYER).register(NETWORK, BatchSettlementEvmScheme(Account.from_key(BUYER.key)))
+        transport = x402AsyncTransport(stock, httpx.ASGITransport(shown["app"]))
+        async with httpx.AsyncClient(transport=transport, base_url="http://shop.test") as client:
+            found = [await client.get(path) for path in ("/report/may", "/words?count=3", "/tick", "/tick")]
+        exec(blocks("python")[1], shown)
+        await shown["manager"].claim_and_settle()
+        await shown["seller"].facilitator.aclose()
+        return found
+
+    found = asyncio.run(buying())
+    assert [answer.status_code for answer in found] == [200] * 4, [answer.text for answer in found]
+    assert found[0].json() == {"for": BUYER.address}
+    assert found[1].json() == ["word"] * 3
+    assert settlement(found[1]).amount == "30"
+    assert world.balance(PAYEE) == before + 1000 + 30 + 200
+    key = settlement(found[0]).transaction
+    assert world.receipt(key)["status"] == "0x1"
+    shown["seller"].node._client.close()
+
+
+def test_every_status_that_the_page_names_is_one(facilitator_url: str) -> None:
+    nonce = "0x" + "ab" * 32
+    id = f"84532-{'0x036CbD53842c5426634e7929541eC2318f3dCF7e'.lower()}-{BUYER.address.lower()}-{nonce}"
+    found = httpx.get(f"{facilitator_url}/status/{id}", params={"deadline": 1}).json()
+    assert (found["payment"], found["status"], found["neverSettled"]) in [
+        (id, "unsettled", True),
+        (id, "open", False),  # no block is final yet
+    ]
+    assert httpx.get(f"{facilitator_url}/status/{id}", params={"deadline": "x"}).status_code == 400
+    other = id.replace("84532", "1")
+    assert "is of chain 1" in httpx.get(f"{facilitator_url}/status/{other}").json()["error"]
+    kinds = httpx.get(f"{facilitator_url}/supported").json()
+    assert {kind["scheme"] for kind in kinds["kinds"]} == {"exact", "upto", "batch-settlement"}
+    assert kinds["extensions"] == ["eip2612GasSponsoring"]
+
+
+def test_the_file_of_the_page_is_one(tmp_path: Path) -> None:
+    path = tmp_path / "pay.toml"
+    path.write_text(blocks("toml")[0])
+    found = read(path)
+    assert found.facilitator is not None
+    assert found.facilitator.listen == ("127.0.0.1", 8602)
+    assert tomllib.loads(blocks("toml")[0])["node"]["chain_id"] == 84532
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "the section [facilitator] is missing"),
+        ("[facilitator]\n", "facilitator: name either a file or an environment variable"),
+        ('[facilitator]\nkey_env = "NOT_THERE"\n', "NOT_THERE"),
+        ('[facilitator]\nkey_env = "NOT_THERE"\ntokens = "0x12"\n', "facilitator.tokens: '0x12' is no list"),
+        ('[facilitator]\nkey_env = "NOT_THERE"\npayees = ["0x12"]\n', "'0x12' is no address"),
+    ],
+)
+def test_a_file_that_tells_too_little_is_wrong_use(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, said: str
+) -> None:
+    path = tmp_path / "pay.toml"
+    start = blocks("toml")[0].split("[facilitator]")[0].replace("sqlite:///", f"sqlite:///{tmp_path}/")
+    path.write_text(start + text)
+    with pytest.raises(SystemExit) as ended:
+        run(["pay", "facilitator", "--config", str(path)])
+    assert ended.value.code == 2
+    assert said in capsys.readouterr().err

@@ -1,1 +1,0 @@
-"""Feed readers with failing connections and nodes, compared with the journal: see README.md in the folder above."""

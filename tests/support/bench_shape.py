@@ -1,0 +1,9 @@
+"""A small benchmark content, and a progress report that shows nothing."""
+
+from foreseal.bench.contents import Shape
+
+SHAPE = Shape(blocks=30, dense=2, transfers=100, every=10)
+
+
+def quiet(part: str, done: int, of: int) -> None:
+    """Show nothing."""

@@ -1,0 +1,1 @@
+"""A data directory whose files tests damage."""

@@ -1,0 +1,27 @@
+"""Print each place in the files of the repository that breaks the rules; exit with 1 if there is one."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+from language.check import READERS, check, is_checked
+from repository import ROOT
+
+# Tracked files, and new ones that are not ignored.
+_LIST_FILES = ("git", "ls-files", "--cached", "--others", "--exclude-standard")
+
+
+def main() -> int:
+    """Check all files of the repository."""
+    listed = subprocess.run(_LIST_FILES, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    paths = [path for path in listed.splitlines() if is_checked(path) and (ROOT / path).exists()]
+    if not {Path(path).suffix for path in paths} >= READERS.keys():
+        sys.exit("no files to check: is this a clone of the repository?")
+    findings = [finding for path in paths for finding in check(path, (ROOT / path).read_text())]
+    for finding in findings:
+        print(f"{finding.path}:{finding.line}: {finding.message}")
+    print(f"language: {len(paths)} files, {len(findings)} findings")
+    return bool(findings)
+
+
+sys.exit(main())

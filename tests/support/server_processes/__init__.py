@@ -1,0 +1,1 @@
+"""Programs that serve a double of the node, started by tests."""

@@ -1,0 +1,38 @@
+"""Output and exit code of a campaign's results."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import orjson
+import pytest
+
+from campaign_cli import conclude, options, show
+
+
+@dataclass
+class Found:
+    """A summary whose faults are counted by kind."""
+
+    seed: int
+    faults: Counter[str] = field(default_factory=Counter)
+
+    def __str__(self) -> str:
+        return f"seed {self.seed}"
+
+
+def test_faults_are_shown_kept_by_kind_and_end_with_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    given = options("x").parse_args(["--seed", "7", "--save", str(tmp_path / "found.json")])
+    found = Found(given.seed, Counter(lost=2))
+    show(found, ["a", "b"])
+    assert capsys.readouterr().out == "seed 7\na\nb\n"
+    assert conclude(found, ["a", "b"], given.save, ("make x", ("orjson",))) == 1
+    kept = orjson.loads(given.save.read_bytes())
+    assert (kept["command"], kept["summary"], kept["figures"]) == (
+        "make x",
+        "seed 7",
+        {"seed": 7, "faults": {"lost": 2}},
+    )
+    assert conclude([found, found], [], given.save, ("make x", ())) == 0
+    assert orjson.loads(given.save.read_bytes())["summary"] == ["seed 7", "seed 7"]
+    assert conclude(found, [], None, ("make x", ())) == 0

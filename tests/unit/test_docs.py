@@ -1,0 +1,28 @@
+"""The pages in docs/ match the code."""
+
+import subprocess
+import sys
+
+from foreseal._core import method_names
+from repository import ROOT
+
+
+def test_what_is_made_from_the_code_is_up_to_date() -> None:
+    ended = subprocess.run(
+        [sys.executable, "docs/render.py", "--check"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
+
+
+def test_the_page_on_settings_has_a_part_that_is_made() -> None:
+    page = (ROOT / "docs" / "settings.md").read_text()
+    assert page.count("| `") > 40
+    assert "<!-- made by settings -->" in page
+
+
+def test_the_page_on_methods_has_every_one_of_them() -> None:
+    page = (ROOT / "docs" / "rpc.md").read_text()
+    names = method_names()
+    assert len(names) > 80
+    assert [name for name in names if f"\n| `{name}` | " not in page] == []
+    assert page.count("\n| `newHeads` | ") == 1
