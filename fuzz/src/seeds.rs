@@ -18,7 +18,10 @@ use foreseal_node::{
 use foreseal_pool::{
     Admission, Pool, PoolConfig, PoolError, PoolEvent, PoolSink, Rules, Waiting, decode_submission,
 };
-use foreseal_primitives::{Change, Flashblock, Override};
+use foreseal_primitives::{
+    Change, Flashblock, Override,
+    wire::{encode, to_vec},
+};
 use foreseal_rpc::{Kind, methods};
 use foreseal_testkit::{Fees, Wallet, test_genesis};
 use serde_json::json;
@@ -372,9 +375,7 @@ struct Heard(Mutex<Vec<Vec<u8>>>);
 
 impl PoolSink for Heard {
     fn event(&self, event: &PoolEvent) {
-        let mut bytes = Vec::new();
-        event.encode(&mut bytes);
-        self.0.lock().expect("nobody failed").push(bytes);
+        self.0.lock().expect("nobody failed").push(to_vec(event));
     }
 }
 
@@ -394,12 +395,10 @@ fn frames(chain: &TestChain, inputs: &mut Inputs) {
     pool.on_fees(77, 5);
     let mut events = said.0.lock().expect("nobody failed").clone();
     let mut whole = Vec::new();
-    pool.whole(|event| event.encode(&mut whole));
+    pool.whole(|event| encode(&event, &mut whole));
     events.push(whole);
-    let mut admission = Vec::new();
-    Admission::WouldWait(Waiting::NonceGap { expected: 7 }).encode(&mut admission);
-    let mut refusal = Vec::new();
-    PoolError::TooLarge { size: 9, limit: 5 }.encode(&mut refusal);
+    let admission = to_vec(&Admission::WouldWait(Waiting::NonceGap { expected: 7 }));
+    let refusal = to_vec(&PoolError::TooLarge { size: 9, limit: 5 });
     let kinds = events.iter().map(|event| (2_u8, event)).chain([(0, &admission), (1, &refusal)]);
     let pool_events =
         kinds.enumerate().map(|(n, (kind, bytes))| (format!("event-{n}"), [&[kind], &bytes[..]].concat()));

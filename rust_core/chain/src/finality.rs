@@ -1,7 +1,9 @@
 //! The safe and the finalized block.
 
+use serde::{Deserialize, Serialize};
+
 /// Distance of `safe` and `finalized` from `latest`, in blocks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct FinalityDepth {
     pub safe: u64,
     pub finalized: u64,

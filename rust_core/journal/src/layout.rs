@@ -4,7 +4,7 @@ use std::{fmt, path::PathBuf};
 
 use alloy_primitives::B256;
 use foreseal_primitives::mutant;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Alignment of everything on disk: a device writes a sector whole or not at all.
 pub(crate) const SECTOR: u64 = SECTOR_BYTES as u64;
@@ -28,7 +28,7 @@ const APPEND_HASH: usize = 56;
 const APPEND_CHECK: usize = 88;
 
 /// The chain that a journal belongs to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Identity {
     pub chain_id: u64,
     /// Hash of the genesis block.

@@ -1,6 +1,7 @@
 //! Encoded appends, for components that pass them on.
 
 use alloy_primitives::B256;
+use serde::{Deserialize, Serialize};
 
 use crate::{
     Append, JournalError, Past, Record,
@@ -12,7 +13,7 @@ use crate::{
 };
 
 /// An append as it was written.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Whole {
     /// Sequence number of the append, counted from 0 since the journal began.
     pub sequence: u64,
@@ -20,6 +21,7 @@ pub struct Whole {
     pub hash: B256,
     /// Number of records.
     pub count: u32,
+    #[serde(with = "serde_bytes")]
     pub records: Vec<u8>,
 }
 

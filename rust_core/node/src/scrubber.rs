@@ -18,6 +18,7 @@ use std::{
 
 use foreseal_store::{ScrubPosition, Store, StoreError};
 use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
 
 use crate::{Phase, shared::Shared};
 
@@ -47,7 +48,7 @@ impl Default for ScrubSettings {
 }
 
 /// Progress of the scrub.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct ScrubStatus {
     /// Bytes read in the current pass; 0 between passes.
     pub bytes: u64,

@@ -5,6 +5,7 @@ use std::{path::PathBuf, time::Duration};
 use alloy_genesis::Genesis;
 use alloy_primitives::{Address, B256, Bytes};
 use foreseal_builder::Opening;
+use serde::{Deserialize, Serialize};
 
 use crate::{ScrubSettings, backlog::most_blocks};
 use foreseal_chain::{CacheSizes, Chain, FinalityDepth, Recent, STEP_WINDOW};
@@ -15,7 +16,7 @@ const MAX_EXTRA_DATA: usize = 32;
 const LEAST_STEP: Duration = Duration::from_millis(10);
 
 /// Settings for block production.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Production {
     /// Seconds between blocks, at least 1.
     pub block_time: u64,

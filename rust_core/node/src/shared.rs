@@ -12,6 +12,7 @@ use foreseal_pool::Pool;
 use foreseal_primitives::mutant;
 use foreseal_store::{DamageReport, Store};
 use parking_lot::{Condvar, Mutex};
+use serde::{Deserialize, Serialize};
 
 use crate::{
     Changes, Figures, Point, ScrubStatus, StoreStatus, Watcher, feed_server::FrameLog, liveness::Activity,
@@ -20,7 +21,7 @@ use crate::{
 use foreseal_chain::{Clock, Feed, View};
 
 /// Phase of a node.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub enum Phase {
     /// Replaying the journal; `records` counts the records replayed so far.
     Replaying { records: u64 },
@@ -54,7 +55,7 @@ impl Phase {
 }
 
 /// Origin of the pool's content at start.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub enum PoolStart {
     /// The data directory is new.
     New,

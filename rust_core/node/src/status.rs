@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use alloy_primitives::{Address, B256};
+use serde::{Deserialize, Serialize};
 
 use crate::{Phase, PoolStart, ScrubStatus};
 use foreseal_chain::View;
@@ -54,7 +55,7 @@ pub struct CatchingUp {
 }
 
 /// Status of the store.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct StoreStatus {
     /// Number of its newest block.
     pub head: Option<u64>,

@@ -6,7 +6,7 @@ use alloy_primitives::{B256, KECCAK256_EMPTY};
 use foreseal_pool::{
     Admission, PendingHead, PoolError, Rules, Submission, decode_submission, impersonated_submission,
 };
-use foreseal_primitives::Transaction;
+use foreseal_primitives::{Transaction, wire::decode};
 
 use crate::{Node, SubmitError, Underway, node::Part, shared::Shared};
 use foreseal_chain::View;
@@ -120,8 +120,7 @@ impl Shared {
         if let Some(reason) = self.failure() {
             return Err(SubmitError::Stopped(reason));
         }
-        let decode = |error: alloy_rlp::Error| PoolError::Decode(error.to_string());
-        let submission = Submission::decode(submission).map_err(decode)?;
+        let submission = decode(submission).map_err(|error| PoolError::Decode(error.to_string()))?;
         self.admit(submission, runnable)
     }
 }

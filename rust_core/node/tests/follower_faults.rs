@@ -26,6 +26,7 @@ use foreseal_node::{
     wire::Welcome, wire::read_frame, wire::write_numbered,
 };
 use foreseal_pool::{Pool, PoolConfig};
+use foreseal_primitives::wire;
 use foreseal_testkit::{Fees, Kinds, LONG, Wallet, Workload, wait_for};
 use support::{
     Bench, fingerprint,
@@ -40,12 +41,11 @@ fn lose_a_submission(path: &Path) -> JoinHandle<(Cursor, Bytes)> {
         let (mut stream, _) = listener.accept().unwrap();
         let hear = || {
             let (kind, body) = read_frame(&mut &stream, GREATEST_UP).unwrap().unwrap();
-            Up::decode(kind, body).unwrap()
+            Up::decode(kind, &body).unwrap()
         };
         let Up::Hello(hello) = hear() else { panic!("the first frame is a greeting") };
         let (production, depth) = (Production::default(), FinalityDepth::default());
-        let mut pool = Vec::new();
-        Pool::new(PoolConfig::default()).whole(|event| event.encode(&mut pool));
+        let pool = Pool::new(PoolConfig::default()).whole(|event| wire::to_vec(&event));
         let welcome = Down::Welcome(Welcome { produces: true, production, depth });
         (&stream).write_all(&welcome.encode()).unwrap();
         write_numbered(&mut &stream, &Down::Pool(pool.into()).encode(), 0).unwrap();
@@ -126,9 +126,8 @@ fn an_answer_stands_behind_what_the_submission_did_to_the_pool() {
     }
     serves.turn().unwrap();
     sent.0.lock().unwrap().clear();
-    let mut submission = Vec::new();
     let raw = wallets[0].transfer(0, wallets[0].address, 1, Fees::default());
-    node.decode(&raw).unwrap().encode(&mut submission);
+    let submission = wire::to_vec(&node.decode(&raw).unwrap());
     let submit = Up::Submit { number: 7, runnable: false, submission: submission.into() };
     assert!(serves.hear(&mut submit.encode().as_slice()));
     serves.turn().unwrap();

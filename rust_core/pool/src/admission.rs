@@ -6,11 +6,12 @@ use std::sync::Arc;
 use alloy_primitives::{B256, KECCAK256_EMPTY};
 use foreseal_primitives::Account;
 use foreseal_state::StateReader;
+use serde::{Deserialize, Serialize};
 
 use crate::{Dropped, PoolError, PooledTransaction, Submission, Waiting, contents::Contents, origin::Origin};
 
 /// Result of an accepted submission.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Added {
     pub hash: B256,
     /// `true` if it can run in the next step, base fees aside; otherwise it is queued.
@@ -22,7 +23,7 @@ pub struct Added {
 }
 
 /// Result of a submission that is accepted only if it can run in the next step.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub enum Admission {
     Added(Added),
     /// It would have to wait for this condition, so it was not added.

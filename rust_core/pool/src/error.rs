@@ -2,6 +2,7 @@
 
 use alloy_primitives::U256;
 use foreseal_state::StateError;
+use serde::{Deserialize, Serialize};
 
 use crate::Fees;
 
@@ -12,7 +13,7 @@ use crate::Fees;
 ///
 /// Errors of decoding precede all errors that depend on the state. If several of the latter apply, the first
 /// in this order is returned.
-#[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
+#[derive(Clone, Debug, thiserror::Error, PartialEq, Eq, Deserialize, Serialize)]
 pub enum PoolError {
     /// The same transaction is pooled or in an unsealed step.
     #[error("already known")]

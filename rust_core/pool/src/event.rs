@@ -3,20 +3,15 @@
 use std::sync::Arc;
 
 use alloy_primitives::{Address, B256, Bytes, U256};
-use alloy_rlp::{Error, Result};
 use foreseal_primitives::{Account, Transaction, mutant};
 use rayon::prelude::*;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::{
-    PooledTransaction, Status, Submission,
-    origin::Origin,
-    submission::decode_form,
-    wire::{Wire, wire_enum, wire_struct},
-};
+use crate::{PooledTransaction, Status, Submission, origin::Origin, submission::decode_form};
 
 /// All changes under one acquisition of the pool's lock, or the whole pool. A replica that applies them
-/// equals the pool.
-#[derive(Clone, Debug)]
+/// equals the pool. Decoding trusts the senders: they are not recovered again.
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct PoolEvent(pub(crate) Happening);
 
 /// Listener for the changes of a pool.
@@ -25,7 +20,7 @@ pub trait PoolSink: Send + Sync {
     fn event(&self, event: &PoolEvent);
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) enum Happening {
     Changes(Vec<Change>),
     /// The whole pool, for a replica that joins late or missed events.
@@ -35,11 +30,12 @@ pub(crate) enum Happening {
 }
 
 /// One change of the pool's data, as decided by the process that has the state.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) enum Change {
     /// A transaction enters and replaces the one with the same sender and nonce. The account's nonce and
     /// balance apply if the sender had no queue.
     Insert {
+        #[serde(with = "entry")]
         transaction: Arc<PooledTransaction>,
         nonce: u64,
         balance: U256,
@@ -77,7 +73,8 @@ impl Change {
 }
 
 /// Complete contents of a pool.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(into = "WholeEntries", try_from = "WholeEntries")]
 pub(crate) struct Whole {
     pub(crate) base_fee: u128,
     pub(crate) blob_base_fee: u128,
@@ -91,7 +88,7 @@ pub(crate) struct Whole {
 }
 
 /// A sender's account, as the pool last recorded it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Sender {
     pub(crate) address: Address,
     pub(crate) nonce: u64,
@@ -105,72 +102,14 @@ impl Sender {
 }
 
 /// A transaction that left, and its final status.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Departure {
     pub(crate) hash: B256,
     pub(crate) fate: Status,
 }
 
-const CHANGES: u8 = 0;
-const WHOLE: u8 = 1;
-const RESET: u8 = 2;
-
-impl PoolEvent {
-    /// Appends the encoding that [`Self::decode`] reads: one byte for the kind, then RLP.
-    pub fn encode(&self, out: &mut Vec<u8>) {
-        match &self.0 {
-            Happening::Changes(changes) => {
-                out.push(CHANGES);
-                for change in changes {
-                    change.put(out);
-                }
-            }
-            Happening::Whole(whole) => {
-                out.push(WHOLE);
-                whole.put(out);
-            }
-            Happening::Reset(whole) => {
-                out.push(RESET);
-                whole.put(out);
-            }
-        }
-    }
-
-    /// Decodes the output of [`Self::encode`]. Senders are trusted, not recovered.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if `bytes` are malformed.
-    pub fn decode(bytes: &[u8]) -> Result<Self> {
-        let (kind, mut rest) = bytes.split_first().ok_or(Error::InputTooShort)?;
-        Ok(Self(match *kind {
-            CHANGES => {
-                let mut changes = Vec::new();
-                while !rest.is_empty() {
-                    changes.push(Change::take(&mut rest)?);
-                }
-                Happening::Changes(changes)
-            }
-            WHOLE => Happening::Whole(Box::new(Whole::take_all(rest)?)),
-            RESET => Happening::Reset(Box::new(Whole::take_all(rest)?)),
-            _ => return Err(Error::Custom("unknown kind of pool event")),
-        }))
-    }
-}
-
-wire_enum!(Change {
-    0 => Insert { transaction, nonce, balance },
-    1 => Remove { hash },
-    2 => Account { sender, nonce, balance },
-    3 => Fees { base_fee, blob_base_fee },
-    4 => Depart { hash, fate },
-});
-
-wire_struct!(Sender { address, nonce, balance });
-
-wire_struct!(Departure { hash, fate });
-
 /// A transaction with the data that its own encoding lacks.
+#[derive(Deserialize, Serialize)]
 struct Entry {
     sender: Address,
     arrival: u64,
@@ -178,55 +117,79 @@ struct Entry {
     encoded: Bytes,
 }
 
-wire_struct!(Entry { sender, arrival, encoded });
-
 impl Entry {
     fn of(transaction: &PooledTransaction) -> Self {
         Self { sender: transaction.sender(), arrival: transaction.arrival(), encoded: transaction.encoded() }
     }
 
-    fn read(&self) -> Result<Arc<PooledTransaction>> {
+    fn read(&self) -> Result<Arc<PooledTransaction>, &'static str> {
         let (envelope, sidecar) = decode_form(&self.encoded, Origin::Returning)
-            .map_err(|_| Error::Custom("a transaction in a pool event does not decode"))?;
+            .map_err(|_| "a transaction in a pool event does not decode")?;
         let transaction = Arc::new(Transaction::new(envelope, self.sender));
         let submission = Submission::new(transaction, sidecar, self.encoded.len());
         // No pool admits that nonce (EIP-2681) or reaches that arrival number, and the pool computes the
         // successor of both.
         if submission.nonce() == u64::MAX || self.arrival == u64::MAX {
-            return Err(Error::Overflow);
+            return Err("a nonce or an arrival number is out of range");
         }
         Ok(Arc::new(PooledTransaction::new(submission, self.arrival)))
     }
 }
 
-impl Wire for Arc<PooledTransaction> {
-    fn put(&self, out: &mut Vec<u8>) {
-        Entry::of(self).put(out);
+mod entry {
+    use super::{Arc, Deserialize, Deserializer, Entry, PooledTransaction, Serialize, Serializer};
+
+    pub fn serialize<S: Serializer>(
+        transaction: &Arc<PooledTransaction>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        Entry::of(transaction).serialize(serializer)
     }
 
-    fn take(bytes: &mut &[u8]) -> Result<Self> {
-        Entry::take(bytes)?.read()
+    pub fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Arc<PooledTransaction>, D::Error> {
+        Entry::deserialize(deserializer)?.read().map_err(serde::de::Error::custom)
     }
 }
 
-impl Wire for Whole {
-    fn put(&self, out: &mut Vec<u8>) {
-        let mut transactions: Vec<&Arc<PooledTransaction>> = self.transactions.iter().collect();
-        transactions.sort_unstable_by_key(|transaction| transaction.arrival());
-        self.base_fee.put(out);
-        self.blob_base_fee.put(out);
-        self.next.put(out);
-        self.senders.put(out);
-        transactions.into_iter().map(|transaction| Entry::of(transaction)).collect::<Vec<_>>().put(out);
-        self.departed.put(out);
+/// Encoding of [`Whole`]: transactions are in the order of arrival.
+#[derive(Deserialize, Serialize)]
+struct WholeEntries {
+    base_fee: u128,
+    blob_base_fee: u128,
+    next: u64,
+    senders: Vec<Sender>,
+    transactions: Vec<Entry>,
+    departed: Vec<Departure>,
+}
+
+impl From<Whole> for WholeEntries {
+    fn from(mut whole: Whole) -> Self {
+        whole.transactions.sort_unstable_by_key(|transaction| transaction.arrival());
+        Self {
+            base_fee: whole.base_fee,
+            blob_base_fee: whole.blob_base_fee,
+            next: whole.next,
+            senders: whole.senders,
+            transactions: whole.transactions.iter().map(|transaction| Entry::of(transaction)).collect(),
+            departed: whole.departed,
+        }
     }
+}
+
+impl TryFrom<WholeEntries> for Whole {
+    type Error = &'static str;
 
     /// Decodes the transactions on all cores.
-    fn take(bytes: &mut &[u8]) -> Result<Self> {
-        let (base_fee, blob_base_fee, next) = (u128::take(bytes)?, u128::take(bytes)?, u64::take(bytes)?);
-        let senders = Vec::take(bytes)?;
-        let entries: Vec<Entry> = Vec::take(bytes)?;
-        let transactions = entries.par_iter().map(Entry::read).collect::<Result<_>>()?;
-        Ok(Self { base_fee, blob_base_fee, next, senders, transactions, departed: Vec::take(bytes)? })
+    fn try_from(entries: WholeEntries) -> Result<Self, Self::Error> {
+        Ok(Self {
+            base_fee: entries.base_fee,
+            blob_base_fee: entries.blob_base_fee,
+            next: entries.next,
+            senders: entries.senders,
+            transactions: entries.transactions.par_iter().map(Entry::read).collect::<Result<_, _>>()?,
+            departed: entries.departed,
+        })
     }
 }

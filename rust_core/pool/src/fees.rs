@@ -3,10 +3,11 @@
 use alloy_consensus::Transaction as _;
 use alloy_primitives::U256;
 use foreseal_primitives::{Envelope, mutant};
+use serde::{Deserialize, Serialize};
 
 /// Fees that a transaction offers (wei per gas). `gasPrice` of a legacy or EIP-2930 transaction is both
 /// `max_fee` and `tip`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Fees {
     /// `maxFeePerGas`.
     pub max_fee: u128,

@@ -3,41 +3,30 @@
 use std::sync::Arc;
 
 use alloy_primitives::{Address, Bytes};
-use alloy_rlp::{Error, Result};
 use foreseal_primitives::Transaction;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
-use crate::{
-    Submission,
-    origin::Origin,
-    submission::decode_form,
-    wire::{Wire, wire_struct},
-};
+use crate::{Submission, origin::Origin, submission::decode_form};
 
+#[derive(Deserialize, Serialize)]
 struct Forwarded {
     sender: Address,
     /// EIP-2718 bytes of the pooled form.
     encoded: Bytes,
 }
 
-wire_struct!(Forwarded { sender, encoded });
-
-impl Submission {
-    /// Appends the encoding that [`Self::decode`] reads.
-    pub fn encode(&self, out: &mut Vec<u8>) {
-        Forwarded { sender: self.sender(), encoded: self.encoded() }.put(out);
+impl Serialize for Submission {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Forwarded { sender: self.sender(), encoded: self.encoded() }.serialize(serializer)
     }
+}
 
-    /// Decodes the output of [`Self::encode`].
-    ///
-    /// The encoded sender is trusted, not recovered. The checks of the other process are not repeated.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if `bytes` are malformed.
-    pub fn decode(bytes: &[u8]) -> Result<Self> {
-        let Forwarded { sender, encoded } = Forwarded::take_all(bytes)?;
+impl<'de> Deserialize<'de> for Submission {
+    /// Trusts the encoded sender, and does not repeat the checks of the other process.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let Forwarded { sender, encoded } = Forwarded::deserialize(deserializer)?;
         let (envelope, sidecar) = decode_form(&encoded, Origin::Submitted)
-            .map_err(|_| Error::Custom("a forwarded transaction does not decode"))?;
+            .map_err(|_| D::Error::custom("a forwarded transaction does not decode"))?;
         Ok(Self::new(Arc::new(Transaction::new(envelope, sender)), sidecar, encoded.len()))
     }
 }

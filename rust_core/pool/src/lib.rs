@@ -1,7 +1,6 @@
 #![doc = include_str!("../README.md")]
 
 mod admission;
-mod answer;
 mod arrivals;
 mod best;
 mod config;
@@ -25,7 +24,6 @@ mod saved;
 mod status;
 mod submission;
 mod transaction;
-mod wire;
 
 pub use admission::{Added, Admission, PendingHead};
 pub use arrivals::Arrived;

@@ -1,10 +1,11 @@
 //! Status of a transaction in the pool.
 
 use alloy_primitives::{B256, U256};
+use serde::{Deserialize, Serialize};
 
 /// Status of a transaction. The view has the status of pre-confirmed and sealed transactions, and takes
 /// precedence.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub enum Status {
     /// Can run in the next step.
     Pooled,
@@ -19,7 +20,7 @@ pub enum Status {
 }
 
 /// Condition that a queued transaction waits for.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Deserialize, Serialize)]
 pub enum Waiting {
     #[error("waits for the transaction with nonce {expected}")]
     NonceGap { expected: u64 },
@@ -39,7 +40,7 @@ pub enum Waiting {
 }
 
 /// Reason why a transaction was dropped.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Deserialize, Serialize)]
 pub enum DropReason {
     /// Another transaction used its nonce.
     #[error("nonce too low")]
@@ -60,7 +61,7 @@ pub enum DropReason {
 }
 
 /// A transaction that left the pool without being included.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Dropped {
     pub hash: B256,
     pub reason: DropReason,

@@ -15,6 +15,7 @@ mod overrides;
 mod promise;
 mod receipt;
 mod transaction;
+pub mod wire;
 
 pub use account::Account;
 pub use block::{Block, BlockBytes, length_in_block};

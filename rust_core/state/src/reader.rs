@@ -4,11 +4,12 @@ use alloy_primitives::{Address, B256, U256};
 use foreseal_primitives::Account;
 use foreseal_trie::NodePath;
 use revm_bytecode::Bytecode;
+use serde::{Deserialize, Serialize};
 
 use crate::TrieName;
 
 /// A failure to read or change a state. A state in memory never fails; a store may.
-#[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
+#[derive(Clone, Debug, thiserror::Error, PartialEq, Eq, Deserialize, Serialize)]
 pub enum StateError {
     #[error("code {0} is not in the state")]
     MissingCode(B256),

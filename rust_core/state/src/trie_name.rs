@@ -3,9 +3,10 @@
 use std::fmt;
 
 use alloy_primitives::B256;
+use serde::{Deserialize, Serialize};
 
 /// A trie of a state.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub enum TrieName {
     Accounts,
     /// Storage trie of the account with this hash of its address.

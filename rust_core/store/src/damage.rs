@@ -1,9 +1,10 @@
 //! Damage that one process found, for another process that has the same store open.
 
 use crate::{PageFault, Store, StoreError, pages::Walk};
+use serde::{Deserialize, Serialize};
 
 /// Damage of the store, as one process reports it to another.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct DamageReport {
     pub table: String,
     pub key: Vec<u8>,

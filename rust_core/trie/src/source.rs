@@ -3,6 +3,7 @@
 use std::{convert::Infallible, fmt, ops::Deref};
 
 use alloy_primitives::Bytes;
+use serde::{Deserialize, Serialize};
 
 /// Source of the stored nodes of one version of one trie.
 ///
@@ -62,7 +63,7 @@ pub enum LoadError<E> {
 
 /// Path of a node: the nibbles from the root to it, one per byte. A branch under an extension has the path of
 /// the extension. Paths are ordered as a walk from the root visits them.
-#[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
 pub struct NodePath(Box<[u8]>);
 
 impl NodePath {

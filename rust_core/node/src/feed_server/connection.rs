@@ -9,7 +9,7 @@ use std::{
 
 use alloy_primitives::Bytes;
 use foreseal_journal::JournalError;
-use foreseal_primitives::mutant;
+use foreseal_primitives::{mutant, wire::to_vec};
 
 use super::{
     Source,
@@ -75,7 +75,7 @@ pub(super) fn greet(
 
 fn hear_greeting(source: &Source, input: &mut impl Read) -> Result<(Hello, Arc<Peer>), Left> {
     let Some((kind, body)) = read_frame(input, GREATEST_UP)? else { return Err(Left::Closed) };
-    let hello = match Up::decode(kind, body) {
+    let hello = match Up::decode(kind, &body) {
         Ok(Up::Hello(hello)) => hello,
         Ok(_) => return Err(WireError::NoGreeting.into()),
         Err(error @ WireError::Version { .. }) => return Err(Left::Told(Ending::Refused(error.to_string()))),
@@ -299,8 +299,7 @@ impl<W: Write> Talk<W> {
         let source = &self.source;
         let (event, standing) = source.shared.pool.whole(|event| (event, source.log.standing()));
         // Encoded outside the pool's lock, for which steps wait.
-        let mut bytes = Vec::new();
-        event.encode(&mut bytes);
+        let bytes = to_vec(&event);
         (bytes.into(), standing)
     }
 

@@ -36,7 +36,7 @@ impl Ears {
     /// Receives and handles the next frame. Returns `true` if there may be another.
     pub fn hear(&self, input: &mut impl Read, source: &Source, peer: &Peer) -> bool {
         let Ok(Some((kind, body))) = read_frame(input, GREATEST_UP) else { return false };
-        match Up::decode(kind, body) {
+        match Up::decode(kind, &body) {
             Ok(up) => self.take(up, source, peer),
             Err(error) => {
                 tracing::warn!(%error, name = peer.name, "a follower says what cannot be read");

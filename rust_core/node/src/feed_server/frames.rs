@@ -5,6 +5,7 @@ use std::{collections::VecDeque, sync::Arc, time::Duration};
 use alloy_primitives::B256;
 use foreseal_journal::Whole;
 use foreseal_pool::{PoolEvent, PoolSink};
+use foreseal_primitives::wire::to_vec;
 use parking_lot::{Condvar, Mutex};
 
 use crate::wire::Down;
@@ -163,8 +164,7 @@ impl FrameLog {
 
 impl PoolSink for FrameLog {
     fn event(&self, event: &PoolEvent) {
-        let mut bytes = Vec::new();
-        event.encode(&mut bytes);
+        let bytes = to_vec(event);
         let bytes = Down::Pool(bytes.into()).encode().into();
         self.ring.lock().push(Framed { bytes, append: None }, self.room);
         self.grown.notify_all();

@@ -13,8 +13,10 @@ use std::{
 
 use foreseal_builder::BuildError;
 use foreseal_journal::Identity;
-use foreseal_pool::PoolEvent;
-use foreseal_primitives::mutant;
+use foreseal_primitives::{
+    mutant,
+    wire::{DecodeError, decode},
+};
 
 use super::{
     Following,
@@ -61,7 +63,7 @@ pub(super) enum Break {
     #[error(transparent)]
     Build(#[from] BuildError),
     #[error("a change of the pool does not decode: {0}")]
-    Pool(alloy_rlp::Error),
+    Pool(DecodeError),
     #[error("the sequencer greets with something else")]
     NoWelcome,
 }
@@ -226,7 +228,7 @@ impl Session {
                 }
             }
             Down::Pool(event) => {
-                let event = PoolEvent::decode(&event).map_err(Break::Pool)?;
+                let event = decode(&event).map_err(Break::Pool)?;
                 if !self.live {
                     // Adds transactions that a reorg returned to the pool before the view is published;
                     // removes included ones afterwards.

@@ -13,6 +13,7 @@ use std::{
 
 use alloy_primitives::{B256, Bytes};
 use foreseal_pool::{Admission, Submission};
+use foreseal_primitives::wire::to_vec;
 use foreseal_store::Store;
 use parking_lot::{Condvar, Mutex};
 
@@ -156,8 +157,7 @@ impl Outbox {
     /// Queues a submission for the sequencer.
     pub fn submit(&self, submission: &Submission, runnable: bool) -> Result<Underway, SubmitError> {
         let underway = Underway::new(submission.hash());
-        let mut bytes = Vec::new();
-        submission.encode(&mut bytes);
+        let bytes = to_vec(submission);
         let mut waiting = self.waiting.lock();
         if !waiting.open {
             return Err(SubmitError::Away);

@@ -2,6 +2,8 @@
 
 use std::io;
 
+use foreseal_primitives::wire::DecodeError;
+
 /// Error of reading a frame.
 #[derive(Debug, thiserror::Error)]
 pub enum WireError {
@@ -18,7 +20,7 @@ pub enum WireError {
     #[error("a frame has the unknown kind {0}")]
     Kind(u8),
     #[error("a frame of kind {kind} does not decode: {error}")]
-    Body { kind: u8, error: alloy_rlp::Error },
+    Body { kind: u8, error: DecodeError },
     #[error("the first frame is not a greeting")]
     NoGreeting,
     #[error("the other side speaks version {found} of the feed, this one version {own}")]

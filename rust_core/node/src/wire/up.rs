@@ -1,20 +1,21 @@
 //! Messages from a follower.
 
 use alloy_primitives::{B256, Bytes};
-use alloy_rlp::{Decodable, Encodable, RlpDecodable, RlpEncodable};
 use foreseal_journal::Identity;
+use foreseal_primitives::wire::{decode, encode};
 use foreseal_store::DamageReport;
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use super::{WireError, frame::framed};
 
 /// Version of the frames. The sequencer rejects a greeting with another version; the greeting's prefix never
 /// changes.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 const MAGIC: &[u8; 8] = b"FSEALFED";
 
 /// Position from which a follower continues.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub enum Cursor {
     /// Continues with this append: the follower started from a store that has everything before it.
     From { sequence: u64 },
@@ -23,7 +24,7 @@ pub enum Cursor {
 }
 
 /// The first frame of a connection.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Hello {
     pub identity: Identity,
     /// Name of the follower in metrics.
@@ -64,54 +65,11 @@ const SUBMIT: u8 = 4;
 const ASK: u8 = 5;
 const DAMAGED: u8 = 6;
 
-#[derive(RlpEncodable, RlpDecodable)]
-struct HelloWire {
-    chain_id: u64,
-    genesis: B256,
-    name: String,
-    after: bool,
-    sequence: u64,
-    hash: B256,
-}
-
-#[derive(RlpEncodable, RlpDecodable)]
-struct SubmitWire {
-    number: u64,
-    runnable: bool,
-    submission: Bytes,
-}
-
-#[derive(RlpEncodable, RlpDecodable)]
-struct DamagedWire {
-    table: String,
-    key: Bytes,
-    has_page: bool,
-    page: u64,
-    reason: String,
-}
-
-impl DamagedWire {
-    fn from_report(report: &DamageReport) -> Self {
-        let DamageReport { table, key, page, reason } = report.clone();
-        Self { table, key: key.into(), has_page: page.is_some(), page: page.unwrap_or_default(), reason }
-    }
-
-    fn report(self) -> DamageReport {
-        let Self { table, key, has_page, page, reason } = self;
-        DamageReport { table, key: key.to_vec(), page: has_page.then_some(page), reason }
-    }
-}
-
 impl Hello {
     fn write(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(MAGIC);
         out.extend_from_slice(&VERSION.to_le_bytes());
-        let Identity { chain_id, genesis } = self.identity;
-        let (after, sequence, hash) = match self.cursor {
-            Cursor::From { sequence } => (false, sequence, B256::ZERO),
-            Cursor::After { sequence, hash } => (true, sequence, hash),
-        };
-        HelloWire { chain_id, genesis, name: self.name.clone(), after, sequence, hash }.encode(out);
+        encode(self, out);
     }
 
     fn read(body: &[u8]) -> Result<Self, WireError> {
@@ -121,10 +79,7 @@ impl Hello {
         if found != VERSION {
             return Err(WireError::Version { found, own: VERSION });
         }
-        let wire: HelloWire = exact(HELLO, rest)?;
-        let HelloWire { chain_id, genesis, name, after, sequence, hash } = wire;
-        let cursor = if after { Cursor::After { sequence, hash } } else { Cursor::From { sequence } };
-        Ok(Self { identity: Identity { chain_id, genesis }, name, cursor })
+        exact(HELLO, rest)
     }
 }
 
@@ -133,42 +88,37 @@ impl Up {
     pub fn encode(&self) -> Vec<u8> {
         match self {
             Self::Hello(hello) => framed(HELLO, |out| hello.write(out)),
-            Self::Alive { next } => framed(ALIVE, |out| next.encode(out)),
-            Self::Report(metrics) => framed(REPORT, |out| out.extend_from_slice(metrics)),
-            Self::Damaged(report) => framed(DAMAGED, |out| DamagedWire::from_report(report).encode(out)),
-            Self::Ask { number, question } => framed(ASK, |out| {
-                out.extend_from_slice(&number.to_le_bytes());
-                out.extend_from_slice(question);
-            }),
+            Self::Alive { next } => framed(ALIVE, |out| encode(next, out)),
+            Self::Report(metrics) => framed(REPORT, |out| encode(metrics, out)),
+            Self::Damaged(report) => framed(DAMAGED, |out| encode(report, out)),
+            Self::Ask { number, question } => framed(ASK, |out| encode(&(number, question), out)),
             Self::Submit { number, runnable, submission } => {
-                let (number, runnable, submission) = (*number, *runnable, submission.clone());
-                framed(SUBMIT, |out| SubmitWire { number, runnable, submission }.encode(out))
+                framed(SUBMIT, |out| encode(&(number, runnable, submission), out))
             }
         }
     }
 
     /// Decodes a frame's body.
-    pub fn decode(kind: u8, body: Vec<u8>) -> Result<Self, WireError> {
+    pub fn decode(kind: u8, body: &[u8]) -> Result<Self, WireError> {
         Ok(match kind {
-            HELLO => Self::Hello(Hello::read(&body)?),
-            ALIVE => Self::Alive { next: exact(kind, &body)? },
-            REPORT => Self::Report(body.into()),
+            HELLO => Self::Hello(Hello::read(body)?),
+            ALIVE => Self::Alive { next: exact(kind, body)? },
+            REPORT => Self::Report(exact(kind, body)?),
             SUBMIT => {
-                let SubmitWire { number, runnable, submission } = exact(kind, &body)?;
+                let (number, runnable, submission) = exact(kind, body)?;
                 Self::Submit { number, runnable, submission }
             }
-            DAMAGED => Self::Damaged(exact::<DamagedWire>(kind, &body)?.report()),
+            DAMAGED => Self::Damaged(exact(kind, body)?),
             ASK => {
-                let short = WireError::Body { kind, error: alloy_rlp::Error::InputTooShort };
-                let (number, question) = body.split_first_chunk().ok_or(short)?;
-                Self::Ask { number: u64::from_le_bytes(*number), question: question.to_vec().into() }
+                let (number, question) = exact(kind, body)?;
+                Self::Ask { number, question }
             }
             _ => return Err(WireError::Kind(kind)),
         })
     }
 }
 
-/// Decodes one RLP item that must fill the body.
-pub(super) fn exact<T: Decodable>(kind: u8, body: &[u8]) -> Result<T, WireError> {
-    alloy_rlp::decode_exact(body).map_err(|error| WireError::Body { kind, error })
+/// Decodes a message that must fill the body.
+pub(super) fn exact<T: DeserializeOwned>(kind: u8, body: &[u8]) -> Result<T, WireError> {
+    decode(body).map_err(|error| WireError::Body { kind, error })
 }

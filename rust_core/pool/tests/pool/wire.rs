@@ -4,6 +4,7 @@ use std::sync::LazyLock;
 
 use alloy_primitives::{B256, U256};
 use foreseal_pool::{Added, Admission, DropReason, Dropped, Fees, PoolConfig, PoolError, PoolEvent, Waiting};
+use foreseal_primitives::wire;
 use foreseal_state::{StateError, TrieName};
 use proptest::{prelude::*, strategy::ValueTree};
 
@@ -131,19 +132,16 @@ proptest! {
 
     #[test]
     fn an_answer_is_read_as_it_was_given(error in error(), admission in admission()) {
-        let mut out = Vec::new();
-        error.encode(&mut out);
-        let read = PoolError::decode(&out).unwrap();
+        let read: PoolError = wire::decode(&wire::to_vec(&error)).unwrap();
         prop_assert_eq!((read.message(), read.data()), (error.message(), error.data()));
         prop_assert_eq!(read, error);
-        out.clear();
-        admission.encode(&mut out);
-        prop_assert_eq!(Admission::decode(&out), Ok(admission));
+        let mut out = wire::to_vec(&admission);
+        prop_assert_eq!(wire::decode::<Admission>(&out), Ok(admission));
         out.push(0);
-        prop_assert!(Admission::decode(&out).is_err());
+        prop_assert!(wire::decode::<Admission>(&out).is_err());
         out.pop();
         out.pop();
-        prop_assert!(Admission::decode(&out).is_err());
+        prop_assert!(wire::decode::<Admission>(&out).is_err());
     }
 
     /// Every event that decodes can be applied, and its encoding round-trips.
@@ -174,14 +172,14 @@ proptest! {
 }
 
 fn try_event(event: &[u8], next: &[u8]) {
-    let _ = (PoolError::decode(event), Admission::decode(event));
-    let Ok(read) = PoolEvent::decode(event) else { return };
+    let _ = (wire::decode::<PoolError>(event), wire::decode::<Admission>(event));
+    let Ok(read) = wire::decode::<PoolEvent>(event) else { return };
     let again = bytes(&read);
-    assert_eq!(bytes(&PoolEvent::decode(&again).unwrap()), again);
+    assert_eq!(bytes(&wire::decode::<PoolEvent>(&again).unwrap()), again);
     let replica = foreseal_pool::Pool::new(PoolConfig::default());
-    replica.apply(PoolEvent::decode(EVENTS.last().unwrap()).unwrap());
+    replica.apply(wire::decode::<PoolEvent>(EVENTS.last().unwrap()).unwrap());
     replica.apply(read);
-    replica.apply(PoolEvent::decode(next).unwrap());
+    replica.apply(wire::decode::<PoolEvent>(next).unwrap());
     let counts = replica.counts();
     assert_eq!(counts.pooled + counts.queued, replica.all().len());
     for one in replica.all() {
@@ -193,7 +191,8 @@ fn try_event(event: &[u8], next: &[u8]) {
 
 #[test]
 fn an_empty_event_is_none() {
-    assert!(PoolEvent::decode(&[]).is_err());
-    assert!(PoolEvent::decode(&[9]).is_err());
-    assert!(PoolEvent::decode(&[0]).is_ok(), "nothing happened");
+    assert!(wire::decode::<PoolEvent>(&[]).is_err());
+    assert!(wire::decode::<PoolEvent>(&[9]).is_err());
+    assert!(wire::decode::<PoolEvent>(&[0, 0]).is_ok(), "no changes");
+    assert!(wire::decode::<PoolEvent>(&[0]).is_err(), "the number of changes is missing");
 }

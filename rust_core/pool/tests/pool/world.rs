@@ -9,7 +9,7 @@ use alloy_primitives::{Address, B256, Bytes, U256};
 use foreseal_pool::{
     DropReason, Pool, PoolConfig, PoolCounts, PoolEvent, PoolSink, PoolSnapshot, Status, decode_submission,
 };
-use foreseal_primitives::{Account, Transaction};
+use foreseal_primitives::{Account, Transaction, wire};
 use foreseal_testkit::Wallet;
 use parking_lot::Mutex;
 use proptest::prelude::*;
@@ -41,9 +41,7 @@ impl Wire {
 }
 
 pub fn bytes(event: &PoolEvent) -> Vec<u8> {
-    let mut out = Vec::new();
-    event.encode(&mut out);
-    out
+    wire::to_vec(event)
 }
 
 /// One operation on the world.
@@ -219,7 +217,7 @@ impl World {
         let before = replica.pool.next_arrival();
         let known: Vec<_> = replica.pool.all().iter().map(|one| one.hash()).collect();
         let told = self.leader.whole(|event| bytes(&event));
-        replica.pool.apply(PoolEvent::decode(&told).unwrap());
+        replica.pool.apply(wire::decode(&told).unwrap());
         let new: Vec<_> =
             self.leader.all().iter().map(|one| one.hash()).filter(|hash| !known.contains(hash)).collect();
         assert_eq!(replica.pool.arrivals(before, usize::MAX).found, new, "only what was not there arrives");
@@ -319,7 +317,7 @@ impl World {
     fn hear(&self) {
         for told in self.wire.take() {
             for replica in self.replicas.iter().filter(|replica| !replica.away) {
-                replica.pool.apply(PoolEvent::decode(&told).unwrap());
+                replica.pool.apply(wire::decode(&told).unwrap());
             }
         }
     }

@@ -5,6 +5,7 @@ use std::{fmt, sync::Arc, time::Duration};
 use alloy_primitives::B256;
 use foreseal_node::{Answering, Node};
 use foreseal_pool::Pool;
+use foreseal_primitives::wire::{decode, to_vec};
 
 use super::{
     filter_protocol::{FilterRequest, FilterResponse},
@@ -56,8 +57,8 @@ impl FilterBackend {
         let response = match self {
             Self::Local(registry) => registry.handle(request, node.pool(), node.now().monotonic),
             Self::Remote(client) => {
-                let response = client.ask(request.encode()).ok_or(Error::FiltersAway)?;
-                FilterResponse::decode(&response).map_err(|_| Error::FiltersAway)?
+                let response = client.ask(to_vec(&request)).ok_or(Error::FiltersAway)?;
+                decode(&response).map_err(|_| Error::FiltersAway)?
             }
         };
         match response {
@@ -73,9 +74,7 @@ impl Answering for FilterBackend {
     /// Returns `None` if the bytes are not a valid request, or if another process stores the filters.
     fn answer(&self, request: &[u8], pool: &Pool, now: Duration) -> Option<Vec<u8>> {
         match self {
-            Self::Local(registry) => {
-                Some(registry.handle(FilterRequest::decode(request).ok()?, pool, now).encode())
-            }
+            Self::Local(registry) => Some(to_vec(&registry.handle(decode(request).ok()?, pool, now))),
             Self::Remote(_) => None,
         }
     }

@@ -2,12 +2,12 @@
 //! another process.
 
 use alloy_primitives::B256;
-use alloy_rlp::{Encodable, Error, Result, RlpDecodable, RlpEncodable};
+use serde::{Deserialize, Serialize};
 
-use super::filter_state::{FilterPosition, FilterPositionWire, FilterState, FilterStateWire};
+use super::filter_state::{FilterPosition, FilterState};
 
 /// Request to the registry of filters.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub enum FilterRequest {
     /// Adds a filter if fewer than `max` exist. A transaction filter starts with the next arrival.
     Add {
@@ -34,7 +34,7 @@ pub enum FilterRequest {
 }
 
 /// Response of the registry.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub enum FilterResponse {
     Added {
         id: u64,
@@ -58,98 +58,13 @@ pub enum FilterResponse {
     },
 }
 
-#[derive(Default, RlpEncodable, RlpDecodable)]
-struct Wire {
-    kind: u8,
-    one: u64,
-    two: u64,
-    state: Vec<FilterStateWire>,
-    position: Vec<FilterPositionWire>,
-    hashes: Vec<B256>,
-}
-
-impl Wire {
-    fn new(kind: u8, one: u64, two: u64) -> Self {
-        Self { kind, one, two, ..Self::default() }
-    }
-
-    fn bytes(&self) -> Vec<u8> {
-        let mut out = Vec::with_capacity(self.length());
-        self.encode(&mut out);
-        out
-    }
-
-    fn state(self) -> Result<FilterState> {
-        FilterState::of(self.state.into_iter().next().ok_or(Error::Custom("a filter is missing"))?)
-    }
-}
-
-impl FilterRequest {
-    pub fn encode(&self) -> Vec<u8> {
-        match self {
-            Self::Add { state, max } => Wire { state: vec![state.wire()], ..Wire::new(0, *max, 0) },
-            Self::Get { id } => Wire::new(1, *id, 0),
-            Self::Advance { id, version, position } => {
-                Wire { position: vec![position.wire()], ..Wire::new(2, *id, *version) }
-            }
-            Self::TakeArrivals { id, max } => Wire::new(3, *id, *max),
-            Self::Remove { id } => Wire::new(4, *id, 0),
-        }
-        .bytes()
-    }
-
-    pub fn decode(bytes: &[u8]) -> Result<Self> {
-        let wire: Wire = alloy_rlp::decode_exact(bytes)?;
-        let (id, two) = (wire.one, wire.two);
-        Ok(match wire.kind {
-            0 => Self::Add { max: id, state: wire.state()? },
-            1 => Self::Get { id },
-            2 => {
-                let position = wire.position.first().ok_or(Error::Custom("a position is missing"))?;
-                Self::Advance { id, version: two, position: FilterPosition::of(position)? }
-            }
-            3 => Self::TakeArrivals { id, max: two },
-            4 => Self::Remove { id },
-            _ => return Err(Error::Custom("unknown request about filters")),
-        })
-    }
-}
-
-impl FilterResponse {
-    pub fn encode(&self) -> Vec<u8> {
-        match self {
-            Self::Added { id } => Wire::new(0, *id, 0),
-            Self::Found { version, state } => Wire { state: vec![state.wire()], ..Wire::new(1, *version, 0) },
-            Self::Advanced => Wire::new(2, 0, 0),
-            Self::Taken(hashes) => Wire { hashes: hashes.clone(), ..Wire::new(3, 0, 0) },
-            Self::Removed(removed) => Wire::new(4, u64::from(*removed), 0),
-            Self::NotFound => Wire::new(5, 0, 0),
-            Self::TooMany { max } => Wire::new(6, *max, 0),
-            Self::Missed { missed, max } => Wire::new(7, *missed, *max),
-        }
-        .bytes()
-    }
-
-    pub fn decode(bytes: &[u8]) -> Result<Self> {
-        let wire: Wire = alloy_rlp::decode_exact(bytes)?;
-        Ok(match wire.kind {
-            0 => Self::Added { id: wire.one },
-            1 => Self::Found { version: wire.one, state: wire.state()? },
-            2 => Self::Advanced,
-            3 => Self::Taken(wire.hashes),
-            4 => Self::Removed(wire.one > 0),
-            5 => Self::NotFound,
-            6 => Self::TooMany { max: wire.one },
-            7 => Self::Missed { missed: wire.one, max: wire.two },
-            _ => return Err(Error::Custom("unknown answer about filters")),
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use alloy_primitives::Address;
-    use foreseal_primitives::LogFilter;
+    use foreseal_primitives::{
+        LogFilter,
+        wire::{decode, to_vec},
+    };
     use proptest::prelude::*;
 
     use super::*;
@@ -232,9 +147,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_asked_and_said_is_read_as_it_was(request in request(), response in response()) {
-            prop_assert_eq!(FilterRequest::decode(&request.encode()), Ok(request));
-            prop_assert_eq!(FilterResponse::decode(&response.encode()), Ok(response));
+        fn requests_and_responses_round_trip(request in request(), response in response()) {
+            prop_assert_eq!(decode(&to_vec(&request)), Ok(request));
+            prop_assert_eq!(decode(&to_vec(&response)), Ok(response));
         }
 
         #[test]
@@ -245,12 +160,12 @@ mod tests {
             byte in any::<u8>(),
             any in prop::collection::vec(any::<u8>(), 0..80),
         ) {
-            for mut bytes in [request.encode(), response.encode(), any] {
+            for mut bytes in [to_vec(&request), to_vec(&response), any] {
                 if !bytes.is_empty() {
                     let at = at.index(bytes.len());
                     bytes[at] = byte;
                 }
-                let _ = (FilterRequest::decode(&bytes), FilterResponse::decode(&bytes));
+                let _ = (decode::<FilterRequest>(&bytes), decode::<FilterResponse>(&bytes));
             }
         }
     }

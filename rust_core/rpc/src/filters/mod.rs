@@ -5,7 +5,7 @@
 
 mod backend;
 mod changes;
-mod filter_protocol;
+pub(crate) mod filter_protocol;
 mod filter_state;
 mod registry;
 

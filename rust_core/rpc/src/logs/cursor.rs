@@ -4,12 +4,13 @@
 use alloy_primitives::{B256, FixedBytes, keccak256};
 use alloy_rlp::{Encodable, RlpDecodable, RlpEncodable};
 use foreseal_primitives::LogFilter;
+use serde::{Deserialize, Serialize};
 
 /// The only version so far.
 const VERSION: u8 = 1;
 
 /// Position of a reader between two logs.
-#[derive(Clone, Debug, PartialEq, Eq, RlpEncodable, RlpDecodable)]
+#[derive(Clone, Debug, PartialEq, Eq, RlpEncodable, RlpDecodable, Deserialize, Serialize)]
 pub struct Cursor {
     version: u8,
     /// Checksum of the filter.
@@ -22,7 +23,7 @@ pub struct Cursor {
 }
 
 /// Last block that a reader has seen, as it was then.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, RlpEncodable, RlpDecodable)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, RlpEncodable, RlpDecodable, Deserialize, Serialize)]
 pub struct Seen {
     pub number: u64,
     /// Hash of the block, or of the step of it that was seen.

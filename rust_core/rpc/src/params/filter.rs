@@ -1,7 +1,7 @@
 //! Filter object of `eth_getLogs`.
 
 use alloy_primitives::{Address, B256, Bytes};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::{
@@ -15,7 +15,7 @@ const MAX_ALTERNATIVES: usize = 1000;
 const MAX_TOPICS: usize = 4;
 
 /// Block number, or one of the five block names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub enum Tag {
     Number(u64),
     Latest,
@@ -49,14 +49,14 @@ impl Param<'_> for Tag {
 }
 
 /// Blocks that a filter covers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub enum BlockSelection {
     Hash(B256),
     Range { from: Tag, to: Tag },
 }
 
 /// Filter of `eth_getLogs`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Filter {
     pub blocks: BlockSelection,
     /// Matches any of these addresses; empty matches every address.

@@ -6,6 +6,7 @@ use std::sync::{
 };
 
 use alloy_primitives::B256;
+use foreseal_primitives::wire::decode;
 use foreseal_testkit::{Fees, Kinds, Workload};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -15,7 +16,7 @@ use super::{
     log_pages::developing,
     processes::{ask, changes, read_at_once, try_ask},
 };
-use crate::{Api, FilterClient, Limits};
+use crate::{Api, FilterClient, Limits, filters::filter_protocol::FilterRequest};
 
 /// Action that runs once, before the next request that advances a filter.
 type Before = Box<dyn FnOnce() + Send>;
@@ -29,8 +30,7 @@ struct Keeper {
 
 impl FilterClient for Keeper {
     fn ask(&self, question: Vec<u8>) -> Option<Vec<u8>> {
-        // The kind of the request is the byte after the RLP list header, which has one or two bytes.
-        let moves = question.get(1) == Some(&2) || question.get(2) == Some(&2);
+        let moves = matches!(decode(&question), Ok(FilterRequest::Advance { .. }));
         if moves && let Some(before) = self.before_move.lock().take() {
             before();
         }
