@@ -48,6 +48,9 @@ class FakeInline:
     def take(self) -> list[tuple[str, int, float]]:
         return []
 
+    def take_failed(self) -> list[tuple[str, int, int]]:
+        return []
+
 
 class FakeNode:
     """A double of the node. Every inline call increments the block number, so that reads of two views differ."""

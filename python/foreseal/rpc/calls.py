@@ -45,9 +45,13 @@ class Calls:
         self._forbidden = forbidden
         self.filters = filters
         """Filters of these callers; None if only the core's limit applies."""
-        # Methods that need a second check: forbidden ones, those seen to run on worker threads, those that list
-        # methods, those that belong to a connection, and those of filters.
-        self._apart = {*forbidden, *discovery.METHODS, *STREAMING, *FILTERING}
+        self.owned = frozenset({*forbidden, *discovery.METHODS, *STREAMING, *FILTERING})
+        """Methods that never take the fast path.
+
+        Forbidden ones, those that list methods, those that belong to a connection, and those of filters.
+        """
+        # Methods that need a second check: these, and those seen to run on worker threads.
+        self._apart = set(self.owned)
 
     def run(
         self,

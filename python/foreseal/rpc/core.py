@@ -29,11 +29,11 @@ class Reader(Protocol):
 
 
 Slow = tuple[str, float, int]
-"""A call that was not quick: its method, seconds, and bytes of its result."""
+"""A call that was not quick: its method, seconds, and bytes of its result, 0 for an error."""
 
 
 class Inline(Protocol):
-    """The fast path of calls that run at once and change nothing."""
+    """The fast path of calls that run at once and change nothing. Their errors are final."""
 
     def answer(self, data: bytes, start: int = 0, head: bytes | None = None) -> tuple[bytes, list[Slow]] | None:
         """Answer the body at `start` of `data`; None if it must take the slow path: then nothing was done.
@@ -49,10 +49,13 @@ class Inline(Protocol):
         """
 
     def leave_out(self, method: str) -> None:
-        """Exclude `method`, if it exists, from the fast path from now on."""
+        """Exclude `method`, which Python owns, from the fast path from now on."""
 
     def take(self) -> list[tuple[str, int, float]]:
         """Return the quick calls since the last `take`: method, number, seconds of them together."""
+
+    def take_failed(self) -> list[tuple[str, int, int]]:
+        """Return the failed calls since the last `take_failed`: method, error code, number."""
 
 
 class Core(Reader, Protocol):

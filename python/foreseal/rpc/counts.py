@@ -57,8 +57,7 @@ class Counts:
         """Create the counters. A call that takes `slow` seconds or more is logged."""
         self._timings: defaultdict[str, Timing] = defaultdict(Timing)
         self._elsewhere: list[Inline] = []
-        self.failed: Counter[tuple[str, int]] = Counter()
-        """Failed calls by method and error code."""
+        self._failed: Counter[tuple[str, int]] = Counter()
         self.slow_calls = 0
         """Number of logged slow calls."""
         self._slow = slow
@@ -72,6 +71,14 @@ class Counts:
                 timing.quick += calls
                 timing.seconds += seconds
         return self._timings
+
+    @property
+    def failed(self) -> Counter[tuple[str, int]]:
+        """Failed calls by method and error code."""
+        for inline in self._elsewhere:
+            for method, code, calls in inline.take_failed():
+                self._failed[method, code] += calls
+        return self._failed
 
     def count_in(self, inline: Inline) -> None:
         """Include the calls that `inline` counts."""

@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 
 from foreseal.errors import RpcError
-from foreseal.rpc import codes, discovery
+from foreseal.rpc import codes
 from foreseal.rpc.batch import Batch, WaitingCall
 from foreseal.rpc.calls import Calls
 from foreseal.rpc.completions import Completions
@@ -90,7 +90,7 @@ class Dispatcher:
         inline = core.inline(*self._within, QUICK)
         self._leave_out = inline.leave_out
         self._takes_submissions = True
-        for method in (*(forbidden or ()), *registry.methods, *discovery.METHODS):
+        for method in (*self.calls.owned, *registry.methods):
             self._go_long(method)
         registry.watchers.append(self._go_long)
         self.counts.count_in(inline)

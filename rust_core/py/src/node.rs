@@ -9,7 +9,7 @@ use bytes::Bytes;
 use foreseal_chain::View;
 use foreseal_journal::RealDisk;
 use foreseal_node::{FollowerStatus, Liveness, Node, Surroundings};
-use foreseal_rpc::{Answered, Api, Cost, Error, Reply, RpcError, Submissions, Subscriptions};
+use foreseal_rpc::{Answered, Api, Cost, Error, FastPathLimits, Reply, RpcError, Submissions, Subscriptions};
 use foreseal_scheduler::{Caller, Job, Lane, Scheduler, Stopped, SubmitError, Work};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -236,7 +236,7 @@ impl PyNode {
     fn inline(&self, response: usize, depth: usize, batch: usize, quick: f64) -> PyResult<PyInline> {
         let quick = Duration::try_from_secs_f64(quick)
             .map_err(|error| PyValueError::new_err(format!("quick: {error}")))?;
-        Ok(PyInline::new(self.api.clone(), response, depth, batch, quick))
+        Ok(PyInline::new(self.api.clone(), FastPathLimits { response, depth, batch, quick }))
     }
 
     /// Submits the body that begins at `start` of `data` to the worker pool as a whole. It must be in the

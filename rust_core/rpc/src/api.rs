@@ -10,7 +10,7 @@ use foreseal_node::{Answering as _, Node};
 use foreseal_primitives::mutant;
 
 use crate::{
-    Attempt, Context, Cost, Development, Error, Key, Limits, Method, Reply, RpcError, Wait, attempt,
+    Context, Cost, Development, Error, InlineAttempt, Key, Limits, Method, Reply, RpcError, Wait, attempt,
     filters::{FilterBackend, FilterClient},
     method::Run,
     panic_guard::guarded,
@@ -138,16 +138,17 @@ impl Api {
     ///
     /// Execution or search takes at most 200 us, not counting the time that the system needs to read a page
     /// of the store. No block is executed again to obtain a state. An attempt has side effects only if
-    /// `method` has.
-    pub fn attempt(&self, view: Option<&Arc<View>>, method: &'static Method, params: &[u8]) -> Attempt {
+    /// `method` has. An error is final: the slow path would return the same one.
+    pub fn attempt(&self, view: Option<&Arc<View>>, method: &'static Method, params: &[u8]) -> InlineAttempt {
         if method.cost == Cost::Short && params.len() > attempt::MAX_PARAMS_SIZE {
-            return Attempt::Long;
+            return InlineAttempt::Long;
         }
         match self.start(view, method, params, true) {
-            Ok(Reply::Ready(answer)) => Attempt::Answered(answer),
-            Ok(Reply::Later(_)) => Attempt::Long,
-            Err(error) if error.is_long() => Attempt::Long,
-            Err(_) => Attempt::Failed,
+            Ok(Reply::Ready(answer)) => InlineAttempt::Answered(answer),
+            Ok(Reply::Later(_)) => InlineAttempt::Long,
+            Err(error) if error.is_long() => InlineAttempt::Long,
+            Err(Error::Params(error)) if error.is_malformed() => InlineAttempt::Malformed,
+            Err(error) => InlineAttempt::Failed(error.into()),
         }
     }
 

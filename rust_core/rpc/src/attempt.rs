@@ -2,16 +2,20 @@
 
 use bytes::Bytes;
 
+use crate::RpcError;
+
 /// Maximum size of the parameters in bytes.
 pub const MAX_PARAMS_SIZE: usize = 16 * 1024;
 
 /// Outcome of an attempt on the fast path.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Attempt {
+pub enum InlineAttempt {
     /// Result as JSON, identical to that of the slow path.
     Answered(Bytes),
+    /// The error of the call, identical to that of the slow path.
+    Failed(RpcError),
     /// The call reached, or would reach, the limits of an attempt.
     Long,
-    /// The call failed. The slow path returns the error.
-    Failed,
+    /// The parameters are not valid JSON, or an object in them has a name twice: the slow path decides.
+    Malformed,
 }

@@ -30,7 +30,7 @@ pub struct RpcError {
     pub data: Option<Vec<u8>>,
 }
 
-const METHOD_NOT_FOUND: i64 = -32601;
+pub(crate) const METHOD_NOT_FOUND: i64 = -32601;
 const INVALID_PARAMS: i64 = -32602;
 const INTERNAL: i64 = -32603;
 const SERVER: i64 = -32000;
@@ -338,6 +338,23 @@ impl From<LogLimit> for RpcError {
 impl RpcError {
     fn new(code: i64, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), data: None }
+    }
+
+    /// Appends the error object as JSON.
+    pub fn write_json(&self, out: &mut Vec<u8>) {
+        let mut object = Object::open(out);
+        object.json("code", &self.code.to_string()).text("message", &self.message);
+        if let Some(data) = &self.data {
+            object.name("data").extend_from_slice(data);
+        }
+        object.close();
+    }
+
+    /// Returns the error for a request whose results exceed `max` bytes.
+    pub fn response_too_large(max: usize) -> Self {
+        let mut data = Vec::new();
+        limit_object(&mut data, "response", max as u64).close();
+        Self { data: Some(data), ..Self::new(LIMIT, format!("the answer is larger than {max} bytes")) }
     }
 
     /// Returns the error of a node that is stopping.

@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 
 use crate::{
     Api, RpcError,
-    plain::{Body, Plain, read},
+    envelope::{Body, Plain, read},
     submit::{SEND, admit, read_submission},
 };
 

@@ -147,20 +147,112 @@ def test_what_was_too_long_is_passed_by_for_a_while(still: Node) -> None:
     eventually(ways, light)
 
 
+FAILING = [
+    running(REVERT),
+    running("0xfe"),
+    call("eth_getLogs", {"fromBlock": "0x7", "toBlock": "0x9"}),
+    call("eth_estimateGas", {"from": ALICE, "to": ALICE, "value": "0xffffffffffffffffffff"}),
+    call("eth_getBalance", "0x12", "latest"),
+    call("eth_getBalance", ALICE, "latest", "more"),
+    call("eth_getBalance", ALICE, "0x1000"),
+    call("eth_getStorageAt"),
+    call("eth_getBlockByNumber", "latest"),
+    call("no_such", {"a": [1.5, "b"]}),
+    call("no \x7f such" * 99),
+    [BALANCE, call("no_such"), running(REVERT), call("eth_getBalance")],
+]
+
+
+@pytest.mark.parametrize("request_", FAILING)
+def test_an_error_of_the_fast_path_equals_that_of_the_slow_path(ways: Ways, request_: Any) -> None:
+    body = orjson.dumps(request_)
+    answer = eventually(ways, body)
+    assert b'"error"' in answer
+    assert answer == ways.general(body)
+    frames = eventually_in_frames(ways, body)
+    assert frames == frames_of([answer])
+
+
+def eventually_in_frames(ways: Ways, body: bytes) -> bytes:
+    """Return the response frame of the fast path, after retries like `eventually`."""
+    stream = masked(body)
+    for _ in range(10_000):
+        found = ways.dispatcher.converse(stream, 100_000)
+        if found is not None:
+            assert found[1] == len(stream)
+            return found[0]
+    raise AssertionError("it was too long each time")
+
+
+class CountingCore:
+    """A node that counts the calls that the dispatcher makes into it."""
+
+    def __init__(self, node: Node) -> None:
+        self.node = node
+        self.messages = self.executions = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.node, name)
+
+    def inline(self, *limits: Any) -> Any:
+        inline, counting = self.node.inline(*limits), self
+
+        class Counting:
+            def answer(self, *given: Any) -> Any:
+                counting.messages += 1
+                return inline.answer(*given)
+
+            def __getattr__(self, name: str) -> Any:
+                return getattr(inline, name)
+
+        return Counting()
+
+    def view(self) -> "CountingCore":
+        return self
+
+    def call(self, *given: Any) -> Any:
+        self.executions += 1
+        return self.node.call(*given)
+
+
+@pytest.mark.parametrize("request_", FAILING)
+def test_a_failing_request_runs_once(still: Node, request_: Any) -> None:
+    body = orjson.dumps(request_)
+    eventually(Ways(still), body)
+    for _ in range(100):
+        core = CountingCore(still)
+        ways = Ways(core)  # type: ignore[arg-type]
+        asyncio.run(ways._answered(body))
+        if not core.executions:
+            break
+    # One message is one call into the core, and nothing ran on the slow path.
+    assert (core.messages, core.executions) == (1, 0)
+    requests = request_ if isinstance(request_, list) else [request_]
+    failed = ways.dispatcher.counts.failed
+    answered = ways.dispatcher.counts.answered
+    assert failed.total() + sum(answered.values()) == len(requests)
+    assert failed == CountedFailures(still, body).failed
+
+
+class CountedFailures:
+    """Failures that the slow path counts for a body."""
+
+    def __init__(self, node: Node, body: bytes) -> None:
+        ways = Ways(node)
+        ways.general(body)
+        self.failed = ways.dispatcher.counts.failed
+
+
 @pytest.mark.parametrize(
     "body",
     [
         HEAVY,
         running(MODEXP),
-        running(REVERT),
         running(ECHO + "00" * 10_000),
         call("eth_call", {"to": ALICE}, {"blockNumber": "0x0", "flashblockIndex": "0x0"}),
         call("eth_getBlockByNumber", {"blockNumber": "0x0", "flashblockIndex": "0x0"}, False),
-        call("eth_getBlockByNumber", "latest"),
-        call("eth_getLogs", {"fromBlock": "0x7", "toBlock": "0x9"}),
-        call("eth_getBalance", "0x12", "latest"),
-        call("eth_getBalance", ALICE, "latest", "more"),
-        call("no_such"),
+        call("eth_subscribe", "newHeads"),
+        call("eth_newBlockFilter"),
         call("eth_accounts"),
         call("anvil_impersonateAccount", ALICE),
         call("rpc_modules"),
@@ -171,7 +263,7 @@ def test_what_was_too_long_is_passed_by_for_a_while(still: Node) -> None:
         [],
     ],
 )
-def test_what_is_long_wrong_or_changes_something_goes_the_general_way(still: Node, body: Any) -> None:
+def test_a_request_that_is_long_or_changes_something_takes_the_slow_path(still: Node, body: Any) -> None:
     assert Ways(still).short(orjson.dumps(body)) is None
 
 
@@ -200,7 +292,7 @@ def test_texts_of_a_websocket_are_answered_as_far_as_there_is_a_short_way(ways: 
     stream = b"".join(map(masked, bodies))
     assert ways.dispatcher.converse(stream, 1000) == (frames_of(answers), len(stream))
     others = (
-        masked(orjson.dumps(call("no_such"))),
+        masked(orjson.dumps(call("eth_simulateV1"))),
         masked(b"\xff"),
         masked(b""),
         masked(bodies[0], Opcode.BINARY),
@@ -239,9 +331,12 @@ def test_registered_and_forbidden_methods_go_the_general_way(still: Node) -> Non
     ways = Ways(still, registry, forbidden={"eth_chainId": "not here"})
     assert ways.short(orjson.dumps(call("eth_chainId"))) is None
     assert ways.short(orjson.dumps(BALANCE)) is not None
-    registry.method("eth_getBalance")(lambda *_: "0x1")
-    assert ways.short(orjson.dumps(BALANCE)) is None
-    assert orjson.loads(ways.general(orjson.dumps(BALANCE)))["result"] == "0x1"
+    assert ways.short(orjson.dumps(call("mine"))) is not None
+    for name in ("eth_getBalance", "mine"):
+        registry.method(name)(lambda *_: "0x1")
+        body = orjson.dumps(call(name, ALICE))
+        assert ways.short(body) is None
+        assert orjson.loads(ways.general(body))["result"] == "0x1"
 
 
 def test_calls_of_the_short_way_are_counted(still: Node) -> None:

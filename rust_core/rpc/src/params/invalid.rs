@@ -143,6 +143,17 @@ pub enum ParamsError {
     TooMany { index: usize, method: &'static str, max: usize },
 }
 
+impl ParamsError {
+    /// Returns `true` if the parameters are not a valid JSON array, or an object in them has a name twice.
+    pub(crate) fn is_malformed(&self) -> bool {
+        match self {
+            Self::NotArray => true,
+            Self::Invalid { invalid, .. } => invalid.reason == Reason::Malformed,
+            Self::Missing { .. } | Self::TooMany { .. } => false,
+        }
+    }
+}
+
 impl fmt::Display for ParamsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

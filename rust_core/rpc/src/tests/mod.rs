@@ -7,6 +7,7 @@ mod blocks;
 mod call_traces;
 mod calls;
 mod development;
+mod fast_path;
 mod fees;
 mod filters;
 mod followed_filters;
@@ -44,7 +45,7 @@ use foreseal_pool::PoolConfig;
 use foreseal_testkit::{Wallet, counting, test_genesis};
 use serde_json::Value;
 
-use crate::{Api, Attempt, Cost, Key, Limits, RpcError, table};
+use crate::{Api, Cost, InlineAttempt, Key, Limits, RpcError, table};
 
 fn settings(datadir: &Path, wallets: &[Wallet]) -> Settings {
     Settings {
@@ -155,11 +156,9 @@ impl Bench {
         let answer = self.api.call(Some(&view), method, params.as_bytes());
         if let Some(row) = table::method(method).filter(|row| row.cost == Cost::Short) {
             match self.api.attempt(Some(&view), row, params.as_bytes()) {
-                Attempt::Answered(tried) => {
-                    assert_eq!(Some(&tried), answer.as_ref().ok(), "{method} {params}");
-                }
-                Attempt::Failed => assert!(answer.is_err(), "{method} {params}"),
-                Attempt::Long => {}
+                InlineAttempt::Answered(tried) => assert_eq!(answer, Ok(tried), "{method} {params}"),
+                InlineAttempt::Failed(error) => assert_eq!(answer, Err(error), "{method} {params}"),
+                InlineAttempt::Long | InlineAttempt::Malformed => {}
             }
         }
         let answer = answer?;
