@@ -2,9 +2,11 @@
 
 import os
 from collections.abc import Callable
+from typing import Any
 
 import orjson
 
+from foreseal._core import ParsedBody, parse_body
 from foreseal.errors import RpcError
 from foreseal.rpc.core import Notice, Place
 from foreseal.rpc.counts import BOUNDS
@@ -33,16 +35,24 @@ class FakeView:
         return self._node.answer(method, params, ticket, self._block)
 
 
-class FakeInline:
-    """A fast path that serves no call."""
+class FakeEntrance:
+    """An entrance without a fast path."""
 
-    def answer(self, data: bytes, start: int = 0, head: bytes | None = None) -> None:
+    def __init__(self, *, values: int, depth: int, batch: int) -> None:
+        self._limits = {"values": values, "depth": depth, "batch": batch}
+
+    def respond(
+        self, data: bytes, start: int = 0, head: bytes | None = None, ticket: int | None = None, caller: object = None
+    ) -> Any:
+        return self.parse(data[start:])
+
+    def parse(self, body: bytes) -> ParsedBody:
+        return parse_body(body, **self._limits)
+
+    def respond_to_frames(self, data: bytes, most: int) -> Any:
         return None
 
-    def converse(self, data: bytes, most: int) -> None:
-        return None
-
-    def leave_out(self, method: str) -> None:
+    def exclude(self, method: str) -> None:
         pass
 
     def take(self) -> list[tuple[str, int, float]]:
@@ -97,19 +107,10 @@ class FakeNode:
         self.tiers.append(orjson.loads(limits))
         return self
 
-    def inline(self, response: int, depth: int, batch: int, quick: float) -> FakeInline:
-        return FakeInline()
-
-    def hand_over(
-        self,
-        data: bytes,
-        start: int,
-        within: tuple[int, int, int],
-        ticket: int,
-        head: bytes | None = None,
-        caller: object = None,
-    ) -> tuple[int, bool] | None:
-        return None
+    def entrance(
+        self, *, response: int, depth: int, batch: int, values: int, parsed: int, quick: float
+    ) -> FakeEntrance:
+        return FakeEntrance(values=values, depth=depth, batch=batch)
 
     def cancel(self, ticket: int) -> None:
         self.cancelled.append(ticket)

@@ -3,8 +3,9 @@
 import asyncio
 from collections import deque
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from foreseal._core import ParsedCall
 from foreseal.rpc.core import Outcome, Reader
 from foreseal.rpc.limits import Allowance
 from foreseal.rpc.meter import Meter
@@ -30,8 +31,7 @@ class WaitingCall(NamedTuple):
 class Batch:
     """The calls of a batch, all answered from one view, and their answers."""
 
-    requests: list[Any]
-    body: bytes
+    requests: list[ParsedCall]
     view: Reader
     allowance: Allowance
     exchange: Exchange | None

@@ -6,7 +6,7 @@ from typing import Any
 from foreseal.rpc.core import Core, Outcome
 from foreseal.rpc.hub import Hub
 from foreseal.rpc.meter import Meter
-from foreseal.rpc.submissions import Submitted
+from foreseal.rpc.submissions import Submission
 
 
 class Due(asyncio.Future[Outcome]):
@@ -27,7 +27,7 @@ class Completions:
         self.hub = Hub(core)
         """Dispatches the notices that arrive through the same event."""
         self._core = core
-        self._due: dict[int, asyncio.Future[Any] | Submitted] = {}
+        self._due: dict[int, asyncio.Future[Any] | Submission] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
         self._idle: asyncio.Future[None] | None = None
 
@@ -66,9 +66,9 @@ class Completions:
         if isinstance(call, Due):
             self._core.cancel(call.ticket)
 
-    def expect(self, submitted: Submitted) -> None:
+    def expect(self, submission: Submission) -> None:
         """Register a body just submitted under `ticket`, to receive its outcomes."""
-        self._due[self.ticket] = submitted
+        self._due[self.ticket] = submission
         self.ticket += 1
 
     async def drained(self) -> None:

@@ -2,13 +2,14 @@
 
 from typing import Any, Protocol
 
+from foreseal._core import Answered, ParsedBody, Submitted
 from foreseal.errors import RpcError
 
 Outcome = bytes | RpcError
 """JSON bytes of a result, or the error in its place."""
 
 Outcomes = list[tuple[bytes, Outcome]]
-"""Outcomes of the calls of a body that was submitted as a whole, each with the JSON of its id."""
+"""Outcomes of the calls of a body of submissions, each with the JSON of its id."""
 
 Place = tuple[int, int, str]
 """Number, index and hash of a step."""
@@ -28,27 +29,30 @@ class Reader(Protocol):
         """
 
 
-Slow = tuple[str, float, int]
-"""A call that was not quick: its method, seconds, and bytes of its result, 0 for an error."""
+class Entrance(Protocol):
+    """Entrance of request bodies: each is parsed once, and answered at once if its calls allow it."""
 
+    def respond(
+        self, data: bytes, start: int = 0, head: bytes | None = None, ticket: int | None = None, caller: Any = None
+    ) -> bytes | Answered | Submitted | ParsedBody | None:
+        """Handle the body at `start` of `data`.
 
-class Inline(Protocol):
-    """The fast path of calls that run at once and change nothing. Their errors are final."""
-
-    def answer(self, data: bytes, start: int = 0, head: bytes | None = None) -> tuple[bytes, list[Slow]] | None:
-        """Answer the body at `start` of `data`; None if it must take the slow path: then nothing was done.
-
-        With `head`, the first lines of an HTTP response, the result is a whole response.
+        Return the response, with `head` (the first lines of an HTTP response) a whole one. `Submitted`: the worker pool
+        processes the body under `ticket`, for `caller`; without a ticket it does not. `ParsedBody`: the calls are still
+        to run. None: so is the body, which is large; `parse` it when there is time.
         """
 
-    def converse(self, data: bytes, most: int) -> tuple[bytes, int, list[Slow]] | None:
-        """Return the frames that answer the leading WebSocket frames of `data`, and the number of bytes consumed.
+    def parse(self, body: bytes) -> ParsedBody:
+        """Parse a body without running any of its calls."""
+
+    def respond_to_frames(self, data: bytes, most: int) -> tuple[bytes, int, list[tuple[str, float, int]]] | None:
+        """Return the frames that answer the leading WebSocket frames of `data`, the bytes consumed, and slow calls.
 
         Each answered frame is a complete text message of at most `most` bytes that qualifies for the fast path. None if
-        the first frame does not qualify.
+        the first frame does not qualify. Slow calls as in `Answered.slow`.
         """
 
-    def leave_out(self, method: str) -> None:
+    def exclude(self, method: str) -> None:
         """Exclude `method`, which Python owns, from the fast path from now on."""
 
     def take(self) -> list[tuple[str, int, float]]:
@@ -61,32 +65,16 @@ class Inline(Protocol):
 class Core(Reader, Protocol):
     """Interface of the running node."""
 
-    def inline(self, response: int, depth: int, batch: int, quick: float) -> Inline:
-        """Create the fast path.
+    def entrance(self, *, response: int, depth: int, batch: int, values: int, parsed: int, quick: float) -> Entrance:
+        """Create the entrance of requests.
 
-        It serves answers of `response` bytes, bodies nested `depth` deep and batches of `batch` calls at most. It
-        counts calls of at most `quick` seconds and returns slower ones with their time.
+        Its fast path gives answers of `response` bytes at most, counts calls of at most `quick` seconds, and returns
+        slower ones with their time. A body may have `values` JSON values, `depth` levels and `batch` entries; it is not
+        parsed at once above `parsed` bytes.
         """
 
     def cancel(self, ticket: int) -> None:
         """Cancel the call with this ticket before it starts, or soon after; submissions continue."""
-
-    def hand_over(
-        self,
-        data: bytes,
-        start: int,
-        within: tuple[int, int, int],
-        ticket: int,
-        head: bytes | None = None,
-        caller: Any = None,
-    ) -> tuple[int, bool] | None:
-        """Submit the body at `start` of `data` to the worker pool as a whole, if it contains only submissions.
-
-        It must be `within` limits: bytes of an answer, depth, calls. Return the number of calls, and True if the body
-        is a batch; None if it must take the slow path: then nothing was done. `drain` returns the whole answer under
-        `ticket`, as a whole HTTP response if `head` has its first lines. If a call fails, it returns the outcomes
-        instead.
-        """
 
     def view(self) -> Reader:
         """Pin the newest view, which then answers all calls made on it."""

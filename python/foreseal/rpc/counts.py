@@ -4,7 +4,7 @@ import logging
 from bisect import bisect_left
 from collections import Counter, defaultdict
 
-from foreseal.rpc.core import Inline
+from foreseal.rpc.core import Entrance
 
 log = logging.getLogger(__name__)
 
@@ -56,7 +56,7 @@ class Counts:
     def __init__(self, slow: float = 1.0) -> None:
         """Create the counters. A call that takes `slow` seconds or more is logged."""
         self._timings: defaultdict[str, Timing] = defaultdict(Timing)
-        self._elsewhere: list[Inline] = []
+        self._elsewhere: list[Entrance] = []
         self._failed: Counter[tuple[str, int]] = Counter()
         self.slow_calls = 0
         """Number of logged slow calls."""
@@ -65,8 +65,8 @@ class Counts:
     @property
     def timings(self) -> defaultdict[str, Timing]:
         """Calls by method. The empty name holds unknown methods and calls rejected before the method was checked."""
-        for inline in self._elsewhere:
-            for method, calls, seconds in inline.take():
+        for entrance in self._elsewhere:
+            for method, calls, seconds in entrance.take():
                 timing = self._timings[method]
                 timing.quick += calls
                 timing.seconds += seconds
@@ -75,14 +75,14 @@ class Counts:
     @property
     def failed(self) -> Counter[tuple[str, int]]:
         """Failed calls by method and error code."""
-        for inline in self._elsewhere:
-            for method, code, calls in inline.take_failed():
+        for entrance in self._elsewhere:
+            for method, code, calls in entrance.take_failed():
                 self._failed[method, code] += calls
         return self._failed
 
-    def count_in(self, inline: Inline) -> None:
-        """Include the calls that `inline` counts."""
-        self._elsewhere.append(inline)
+    def count_in(self, entrance: Entrance) -> None:
+        """Include the calls that `entrance` counts."""
+        self._elsewhere.append(entrance)
 
     @property
     def answered(self) -> dict[str, int]:

@@ -5,8 +5,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from time import perf_counter
 from typing import Any
 
-import orjson
-
+from foreseal._core import Answered, ParsedBody, ParsedCall, Submitted
 from foreseal.errors import RpcError
 from foreseal.rpc import codes
 from foreseal.rpc.batch import Batch, WaitingCall
@@ -14,16 +13,7 @@ from foreseal.rpc.calls import Calls
 from foreseal.rpc.completions import Completions
 from foreseal.rpc.core import Core, Outcome
 from foreseal.rpc.counts import QUICK, Counts
-from foreseal.rpc.envelope import (
-    NULL,
-    InvalidRequest,
-    count_values,
-    failure,
-    is_deeper,
-    over_limit,
-    read_call,
-    success,
-)
+from foreseal.rpc.envelope import NULL, failure, over_limit, success
 from foreseal.rpc.filters import TierFilters
 from foreseal.rpc.limits import Allowance, Limits
 from foreseal.rpc.meter import Meter
@@ -31,8 +21,7 @@ from foreseal.rpc.refused import Refused, as_refused
 from foreseal.rpc.registry import Registry
 from foreseal.rpc.session import Exchange, Link, Session
 from foreseal.rpc.slices import Slices
-from foreseal.rpc.submissions import JSON as SUBMISSION
-from foreseal.rpc.submissions import METHOD, Submitted
+from foreseal.rpc.submissions import METHOD, Submission
 
 Reply = tuple[int, bytes, int]
 """HTTP status, body, and the seconds after which the caller may retry (0: not stated)."""
@@ -85,23 +74,21 @@ class Dispatcher:
         self._core = core
         self._limits = limits
         self._largest = limits.response
-        self._shallow = 2 * limits.depth
-        self._within = limits.response, limits.depth, limits.batch
-        inline = core.inline(*self._within, QUICK)
-        self._leave_out = inline.leave_out
-        self._takes_submissions = True
+        entrance = core.entrance(
+            response=limits.response,
+            depth=limits.depth,
+            batch=limits.batch,
+            values=limits.values,
+            parsed=_LARGE_BODY,
+            quick=QUICK,
+        )
         for method in (*self.calls.owned, *registry.methods):
-            self._go_long(method)
-        registry.watchers.append(self._go_long)
-        self.counts.count_in(inline)
-        self._inline = inline.answer
-        self._converse = inline.converse
-
-    def _go_long(self, method: str) -> None:
-        """Exclude a method from the fast path from now on."""
-        self._leave_out(method)
-        if method == METHOD:
-            self._takes_submissions = False
+            entrance.exclude(method)
+        registry.watchers.append(entrance.exclude)
+        self.counts.count_in(entrance)
+        self._respond = entrance.respond
+        self._respond_to_frames = entrance.respond_to_frames
+        self._parse = entrance.parse
 
     def session(self, link: Link, meter: Meter | None = None) -> Session:
         """Return the session of a new connection of the caller with this meter."""
@@ -111,26 +98,36 @@ class Dispatcher:
 
         return Session(self.calls.completions.hub, ask, link, self._limits, meter)
 
-    def respond(self, data: bytes, start: int = 0, head: bytes | None = None) -> bytes | None:
-        """Answer the body at `start` of `data` on the fast path; None if it does not qualify.
+    def respond(
+        self, data: bytes, start: int = 0, head: bytes | None = None, meter: Meter | None = None
+    ) -> bytes | Submitted | ParsedBody | None:
+        """Pass the body at `start` of `data` to the core, for a caller without limits; see `Entrance.respond`.
 
-        The caller has no meter. With `head`, the first lines of an HTTP response, the result is a whole response.
+        With `head`, the first lines of an HTTP response, the response is a whole one. Pass the body on to `expect` if
+        it is `Submitted`, and to `answer_at_length` if it is not answered.
         """
-        found = self._inline(data, start, head)
-        if found is None:
-            return None
-        answer, slow = found
-        for call in slow:
-            self.counts.add(*call, self._tier)
-        return answer
+        completions = self.calls.completions
+        ticket = completions.ticket if len(completions) < self._limits.calls else None
+        found = self._respond(data, start, head, ticket, None if meter is None else meter.scheduled)
+        if isinstance(found, Answered):
+            for call in found.slow:
+                self.counts.add(*call, self._tier)
+            return found.response
+        return found
 
-    def converse(self, data: bytes, most: int) -> tuple[bytes, int] | None:
+    def expect(self, submitted: Submitted, notify: Callable[[Submission], None]) -> Submission:
+        """Register a body that was just submitted. `notify` is called when `finish` can return the answer."""
+        submission = Submission(notify, perf_counter(), submitted.calls, is_batch=submitted.is_batch)
+        self.calls.completions.expect(submission)
+        return submission
+
+    def respond_to_frames(self, data: bytes, most: int) -> tuple[bytes, int] | None:
         """Return the frames that answer the leading WebSocket frames of `data`, and the number of bytes consumed.
 
         The caller has no meter. Each answered frame is a text message of at most `most` bytes that qualifies for the
         fast path; None if the first frame does not qualify.
         """
-        found = self._converse(data, most)
+        found = self._respond_to_frames(data, most)
         if found is None:
             return None
         frames, end, slow = found
@@ -147,26 +144,30 @@ class Dispatcher:
         caller with its own limits pays for an invalid request as for a call. Cancelling the returned coroutine cancels
         the calls in progress, except submissions.
         """
-        if meter is None or not meter.is_limited:
-            if SUBMISSION in body:
-                told: asyncio.Future[Submitted] = asyncio.get_running_loop().create_future()
-                submitted = self.hand_over(body, 0, told.set_result, meter=meter)
-                if submitted is not None:
-                    if exchange is not None:
-                        exchange.leave()
-                    return self._finish_later(submitted, told)
-            short = self.respond(body)
-            if short is not None:
-                return OK, short, 0
-        return self.answer_at_length(body, exchange, meter)
+        if meter is not None and meter.is_limited:
+            return self.answer_at_length(body, exchange, meter)
+        found = self.respond(body, 0, None, meter)
+        if isinstance(found, bytes):
+            return OK, found, 0
+        if isinstance(found, Submitted):
+            done: asyncio.Future[Submission] = asyncio.get_running_loop().create_future()
+            submission = self.expect(found, done.set_result)
+            if exchange is not None:
+                exchange.leave()
+            return self._finish_later(submission, done)
+        return self.answer_at_length(body, exchange, meter, found)
 
     def answer_at_length(
-        self, body: bytes, exchange: Exchange | None = None, meter: Meter | None = None
+        self,
+        body: bytes,
+        exchange: Exchange | None = None,
+        meter: Meter | None = None,
+        parsed: ParsedBody | None = None,
     ) -> Reply | Coroutine[Any, Any, Reply]:
-        """Answer a body on the slow path; see `answer`."""
-        if len(body) > _LARGE_BODY:
+        """Answer a body on the slow path; see `answer`. `parsed` is the body if the core has parsed it already."""
+        if parsed is None and len(body) > _LARGE_BODY:
             return self._answer_large(body, exchange, meter)
-        return self._answer_now(body, exchange, meter)
+        return self._answer_now(body, exchange, meter, parsed)
 
     async def _answer_large(self, body: bytes, exchange: Exchange | None, meter: Meter | None) -> Reply:
         """Answer a body whose parsing takes long, in a slice."""
@@ -178,48 +179,38 @@ class Dispatcher:
         return reply if isinstance(reply, tuple) else await reply
 
     def _answer_now(
-        self, body: bytes, exchange: Exchange | None, meter: Meter | None
+        self, body: bytes, exchange: Exchange | None, meter: Meter | None, parsed: ParsedBody | None = None
     ) -> Reply | Coroutine[Any, Any, Reply]:
         if meter is None:
-            return self._parse_and_answer(body, exchange, None)
-        if len(body) > _SMALL_BODY:
+            return self._answer_parsed(parsed or self._parse(body), exchange, None)
+        if parsed is None and len(body) > _SMALL_BODY:
             refusal = meter.nothing_left()
             if refusal is not None:
                 return self._refuse(refusal)
         begun = perf_counter()
         try:
-            return self._parse_and_answer(body, exchange, meter)
+            return self._answer_parsed(parsed or self._parse(body), exchange, meter)
         finally:
             meter.use(perf_counter() - begun)
 
-    def _parse_and_answer(
-        self, body: bytes, exchange: Exchange | None, meter: Meter | None
+    def _answer_parsed(
+        self, parsed: ParsedBody, exchange: Exchange | None, meter: Meter | None
     ) -> Reply | Coroutine[Any, Any, Reply]:
         begun = perf_counter()
-        most = self._limits.values
-        # Counted before parsing, whose time depends on the number of values more than on their size.
-        if len(body) > most and count_values(body) > most:
-            return self._refuse(over_limit("values", most, f"the body has more than {most} JSON values"), meter)
-        try:
-            request = orjson.loads(body)
-        except orjson.JSONDecodeError as error:
-            return self._refuse(RpcError(codes.PARSE, f"parse error: {error}", None), meter)
-        # A level takes two bytes: a short body cannot be deep.
-        if len(body) > self._shallow and self._is_too_deep(request, body):
-            most = self._limits.depth
-            return self._refuse(over_limit("depth", most, f"JSON nested deeper than {most} levels"), meter)
-        if request.__class__ is list:
-            return self._answer_batch(request, body, exchange, meter)
-        try:
-            ident, method, params = read_call(request, body)
-        except InvalidRequest as invalid:
-            return self._reply(invalid.ident, "", _charged("", meter) or invalid.error, begun, meter)
+        if parsed.error is not None:
+            return self._refuse(parsed.error, meter)
+        if parsed.is_batch:
+            return self._answer_batch(parsed.calls, exchange, meter)
+        [call] = parsed.calls
+        ident, method = call.id, call.method
+        if call.error is not None:
+            return self._reply(ident, "", _charged("", meter) or call.error, begun, meter)
         if meter is not None:
             refusal = meter.charge(method)
             if refusal is not None:
                 # The method was not looked up, so the call is counted without a name.
                 return self._reply(ident, "", refusal, begun, meter)
-        outcome = self.calls.run(self._core, method, params, exchange, meter)
+        outcome = self.calls.run(self._core, method, call.params, exchange, meter)
         if isinstance(outcome, asyncio.Future):
             if exchange is not None:
                 exchange.leave()
@@ -240,69 +231,32 @@ class Dispatcher:
             raise
         return as_refused(outcome) if isinstance(outcome, RpcError) else outcome
 
-    def hand_over(
-        self,
-        data: bytes,
-        start: int,
-        tell: Callable[[Submitted], None],
-        head: bytes | None = None,
-        meter: Meter | None = None,
-    ) -> Submitted | None:
-        """Submit the body at `start` of `data`, for a caller without limits; None if it must take another path.
-
-        `tell` is called when `finish` can return the answer. With `head` the answer is a whole response as in
-        `respond`, unless it contains an error.
-        """
-        completions = self.calls.completions
-        if not self._takes_submissions or len(completions) >= self._limits.calls:
-            return None
-        begun = perf_counter()
-        scheduled = None if meter is None else meter.scheduled
-        taken = self._core.hand_over(data, start, self._within, completions.ticket, head, scheduled)
-        if taken is None:
-            return None
-        calls, is_batch = taken
-        submitted = Submitted(data[start:], tell, begun, calls, is_batch=is_batch)
-        completions.expect(submitted)
-        return submitted
-
-    def finish(self, submitted: Submitted) -> Reply:
+    def finish(self, submission: Submission) -> Reply:
         """Return the answer to a submitted body once its outcomes have arrived."""
-        outcomes, begun = submitted.outcomes, submitted.begun
+        outcomes, begun = submission.outcomes, submission.begun
         if outcomes.__class__ is bytes:
-            self.counts.add(METHOD, perf_counter() - begun, len(outcomes), self._tier, calls=submitted.calls)
+            self.counts.add(METHOD, perf_counter() - begun, len(outcomes), self._tier, calls=submission.calls)
             return OK, outcomes, 0
-        if isinstance(outcomes, RpcError):
-            request = orjson.loads(submitted.body)
-            requests = request if submitted.is_batch else [request]
-            outcomes = [(orjson.dumps(one["id"]), outcomes) for one in requests]
-        if not submitted.is_batch:
+        if not submission.is_batch:
             [(ident, outcome)] = outcomes
             return self._reply(ident, METHOD, outcome, begun, None)
         allowance = Allowance(self._limits.response)
         answers = [self._render(ident, METHOD, outcome, begun, None, allowance) for ident, outcome in outcomes]
         return OK, b"[%b]" % b",".join(answers), 0
 
-    async def _finish_later(self, submitted: Submitted, told: asyncio.Future[Submitted]) -> Reply:
+    async def _finish_later(self, submission: Submission, done: asyncio.Future[Submission]) -> Reply:
         try:
-            return self.finish(await told)
+            return self.finish(await done)
         finally:
-            submitted.cancel()
+            submission.cancel()
 
-    async def _answer_batch(
-        self, requests: list[Any], body: bytes, exchange: Exchange | None, meter: Meter | None
-    ) -> Reply:
-        most = self._limits.batch
-        if not requests:
-            return self._refuse(RpcError(codes.REQUEST, "the batch is empty", None), meter)
-        if len(requests) > most:
-            return self._refuse(over_limit("batch", most, f"a batch may have at most {most} requests"), meter)
+    async def _answer_batch(self, requests: list[ParsedCall], exchange: Exchange | None, meter: Meter | None) -> Reply:
         # A WebSocket has no status codes: there each entry is rejected individually.
         if meter is not None and exchange is None:
             refusal = meter.nothing_left()
             if refusal is not None:
                 return self._refuse(refusal)
-        batch = Batch(requests, body, self._core.view(), Allowance(self._limits.response), exchange, meter)
+        batch = Batch(requests, self._core.view(), Allowance(self._limits.response), exchange, meter)
         try:
             await self._run_batch(batch)
         except asyncio.CancelledError:
@@ -352,24 +306,17 @@ class Dispatcher:
         else:
             batch.answers[index] = self._render(ident, method, outcome, begun, batch.meter, batch.allowance)
 
-    def _start(self, batch: Batch, request: Any) -> Started:
-        meter = batch.meter
-        try:
-            ident, method, params = read_call(request, batch.body)
-        except InvalidRequest as invalid:
-            return invalid.ident, "", _charged("", meter) or invalid.error
+    def _start(self, batch: Batch, call: ParsedCall) -> Started:
+        meter, ident, method = batch.meter, call.id, call.method
+        if call.error is not None:
+            return ident, "", _charged("", meter) or call.error
         refusal = _charged(method, meter)
         if refusal is not None:
             return ident, "", refusal
         if not batch.allowance.left:
             # The method was not called or looked up, so the call is counted without a name.
             return ident, "", self._too_large()
-        return ident, method, self.calls.run(batch.view, method, params, batch.exchange, meter)
-
-    def _is_too_deep(self, request: Any, body: bytes) -> bool:
-        depth = self._limits.depth
-        # The exact depth is only measured if there are more brackets than levels allowed.
-        return body.count(b"[") + body.count(b"{") > depth and is_deeper(request, depth)
+        return ident, method, self.calls.run(batch.view, method, call.params, batch.exchange, meter)
 
     def _too_large(self) -> RpcError:
         most = self._limits.response

@@ -6,26 +6,21 @@ from typing import Any
 METHOD = "eth_sendRawTransaction"
 """The method of all calls in such a body."""
 
-JSON = b'"eth_sendRawTransaction"'
-"""Bytes that every such body contains."""
 
-
-class Submitted:
+class Submission:
     """A submitted body. It acts as a future, but calls its callback at once, not in the next iteration of the loop."""
 
-    __slots__ = ("_ended", "_tell", "begun", "body", "calls", "is_batch", "outcomes")
+    __slots__ = ("_ended", "_notify", "begun", "calls", "is_batch", "outcomes")
 
-    def __init__(
-        self, body: bytes, tell: Callable[["Submitted"], None], begun: float, calls: int, *, is_batch: bool
-    ) -> None:
-        """Create it. `tell` is called with this object once `outcomes` is set, and must not raise.
+    def __init__(self, notify: Callable[["Submission"], None], begun: float, calls: int, *, is_batch: bool) -> None:
+        """Create it. `notify` is called with this object once `outcomes` is set, and must not raise.
 
         `begun` is a time of `perf_counter`.
         """
-        self.body, self.begun, self.calls, self.is_batch = body, begun, calls, is_batch
+        self.begun, self.calls, self.is_batch = begun, calls, is_batch
         self.outcomes: Any = None
-        """The whole answer, `Outcomes` if a call failed, or the `RpcError` with which the core rejected the body."""
-        self._tell = tell
+        """The whole answer, or `Outcomes` if a call failed."""
+        self._notify = notify
         self._ended = False
 
     def done(self) -> bool:
@@ -40,4 +35,4 @@ class Submitted:
     def set_result(self, outcomes: Any) -> None:
         """Set the outcomes and call the callback."""
         self._ended, self.outcomes = True, outcomes
-        self._tell(self)
+        self._notify(self)

@@ -57,7 +57,7 @@ class Connection:
         # Seconds without reading before the next message, after a rejection.
         self._delay = 0.0
         self._session = caller.tier.dispatcher.session(self, caller.meter)
-        self._answer_frames = caller.tier.dispatcher.converse
+        self._answer_frames = caller.tier.dispatcher.respond_to_frames
         # Close code and reason; None if the client has disconnected.
         self._ending: asyncio.Future[Ending | None] = asyncio.get_running_loop().create_future()
         self._tasks: set[asyncio.Task[None]] = set()

@@ -9,10 +9,10 @@ mod caller;
 mod chain_files;
 mod codec;
 mod completions;
+mod entrance;
 mod errors;
 mod figures;
 mod genesis;
-mod inline;
 mod input;
 mod journal;
 mod lanes;
@@ -21,6 +21,8 @@ mod log;
 mod memory;
 mod methods;
 mod node;
+mod node_core;
+mod parsed_body;
 mod preconfirmation;
 mod progress;
 mod responses;
@@ -57,9 +59,9 @@ mod _core {
     #[pymodule_export]
     use crate::codec::trie::{PyTrie, ordered_trie_root, ordered_trie_root_batch, trie_root, verify_proof};
     #[pymodule_export]
-    use crate::genesis::newest_genesis;
+    use crate::entrance::{PyAnswered, PyEntrance, PySubmitted};
     #[pymodule_export]
-    use crate::inline::PyInline;
+    use crate::genesis::newest_genesis;
     #[pymodule_export]
     use crate::journal::{journal_check, journal_repair, journal_show};
     #[pymodule_export]
@@ -68,6 +70,8 @@ mod _core {
     use crate::methods::{method_names, openrpc};
     #[pymodule_export]
     use crate::node::{PyNode, PyView};
+    #[pymodule_export]
+    use crate::parsed_body::{PyParsedBody, PyParsedCall, parse_body};
     #[pymodule_export]
     use crate::preconfirmation::{preconfirmation_contradiction, step_signer, verify_preconfirmation};
     #[pymodule_export]

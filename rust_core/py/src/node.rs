@@ -2,29 +2,31 @@
 
 use std::os::fd::RawFd;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use alloy_primitives::B256;
 use bytes::Bytes;
 use foreseal_chain::View;
 use foreseal_journal::RealDisk;
 use foreseal_node::{FollowerStatus, Liveness, Node, Surroundings};
-use foreseal_rpc::{Answered, Api, Cost, Error, FastPathLimits, Reply, RpcError, Submissions, Subscriptions};
-use foreseal_scheduler::{Caller, Job, Lane, Scheduler, Stopped, SubmitError, Work};
+use foreseal_rpc::envelope::BodyLimits;
+use foreseal_rpc::{Answered, Api, FastPathLimits, RpcError, Subscriptions};
+use foreseal_scheduler::Lane;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 
 use crate::caller::PyCaller;
-use crate::completions::{Completions, Drained, Finished, Outcome, Urgency};
+use crate::completions::{Completions, Drained, Finished, Outcome};
+use crate::entrance::{EntranceLimits, PyEntrance};
 use crate::errors::{CoreError, rpc_error};
 use crate::figures::figures_json;
-use crate::inline::PyInline;
 use crate::input::Input;
 use crate::lanes;
 use crate::log;
 use crate::memory;
-use crate::responses::{Freshness, Whole};
+use crate::node_core::{Core, Request, caller_of};
+use crate::responses::Freshness;
 use crate::settings::{PyLimits, PySettings, SettingsError};
 use crate::streams::{PyNotice, Streams, py_notice};
 use crate::waits::Waits;
@@ -37,104 +39,6 @@ type Report<'py> = (String, u64, u64, Bound<'py, PyBytes>);
 
 /// Liveness: phase, count, interval in ms, `true` while it waits for the disk, thread id.
 type Signs = (&'static str, i64, Option<u64>, bool, Option<u32>);
-
-/// Shared state behind a node, its handles for tiers and administrators, and their views.
-struct Core {
-    /// The methods open to everyone, within the limits of the settings.
-    api: Arc<Api>,
-    scheduler: Scheduler,
-    waits: Waits,
-    streams: Streams,
-    completions: Arc<Completions>,
-}
-
-impl Core {
-    /// Answers inline, or submits the call to its lane and returns `None`.
-    fn call(&self, request: Request<'_>) -> Result<Option<Bytes>, RpcError> {
-        let Request { api, view, method, params, ticket, caller } = request;
-        let row = foreseal_rpc::method(method).ok_or_else(|| Error::UnknownMethod(method.to_owned()))?;
-        if row.cost == Cost::Inline {
-            return api.run(view, row, params).map(Some);
-        }
-        let lane = match row.lane(params) {
-            // On the sequencer itself no call waits for a remote one.
-            Lane::Remote if !api.node().is_follower() => Lane::Heavy,
-            lane => lane,
-        };
-        let urgency = match lane {
-            Lane::Submission | Lane::Read => Urgency::Urgent,
-            Lane::Heavy | Lane::Remote => Urgency::Usual,
-        };
-        let limit = api.time_limit();
-        // Clones the fields, not the core: its last reference must not be dropped on one of its own threads.
-        let (api, waits, completions) = (api.clone(), self.waits.adder(), self.completions.clone());
-        let (view, params) = (view.cloned(), params.to_vec());
-        let work: Work = Box::new(move |outcome: Result<(), Stopped>| {
-            let reply = outcome.map_err(RpcError::from).and_then(|()| api.begin(view.as_ref(), row, &params));
-            match reply {
-                Ok(Reply::Ready(answer)) => completions.push(ticket, Ok(answer), urgency),
-                Ok(Reply::Later(wait)) => waits.add(ticket, row, wait),
-                Err(error) => completions.push(ticket, Err(error), urgency),
-            }
-        });
-        let job = Job { ticket, caller, arrived: Instant::now(), limit, work };
-        self.scheduler.submit(lane, job).map_err(submit_error)?;
-        Ok(None)
-    }
-
-    /// Submits the pieces of a body of submissions; returns `true` if the lane had room for them.
-    fn hand_over(&self, submissions: Submissions, whole: Whole, ticket: u64, caller: &Caller) -> bool {
-        let (arrived, limit) = (Instant::now(), self.api.time_limit());
-        let shared = Arc::new((submissions, whole));
-        let pieces = (0..shared.0.pieces()).map(|piece| {
-            let (shared, completions) = (shared.clone(), self.completions.clone());
-            let work: Work = Box::new(move |outcome: Result<(), Stopped>| {
-                let (submissions, whole) = &*shared;
-                if let Err(stopped) = outcome {
-                    // A missing piece ends the whole body: its last piece would never complete.
-                    completions.push(ticket, Err(stopped.into()), Urgency::Urgent);
-                } else if let Some(answers) = submissions.work(piece) {
-                    let finished = whole.of(&answers).map_or(Finished::Body(answers), Finished::Whole);
-                    completions.finish(ticket, finished, Urgency::Urgent);
-                }
-            });
-            Job { ticket, caller: caller.clone(), arrived, limit, work }
-        });
-        self.scheduler.submit_all(Lane::Submission, pieces).is_ok()
-    }
-
-    /// Fails while submissions wait too long for a thread.
-    fn check_submissions(&self) -> Result<(), String> {
-        let oldest = self.scheduler.oldest(Lane::Submission);
-        if oldest <= lanes::MAX_SUBMISSION_WAIT {
-            return Ok(());
-        }
-        Err(format!("submissions wait for a thread: the oldest for {} ms", oldest.as_millis()))
-    }
-}
-
-/// A call to the core.
-struct Request<'a> {
-    api: &'a Arc<Api>,
-    view: Option<&'a Arc<View>>,
-    method: &'a str,
-    /// A JSON array.
-    params: &'a [u8],
-    ticket: u64,
-    caller: Caller,
-}
-
-fn submit_error(error: SubmitError) -> RpcError {
-    match error {
-        SubmitError::Full { capacity } => RpcError::queue_full(capacity),
-        SubmitError::Stopping => RpcError::stopping(),
-    }
-}
-
-/// Returns the scheduler's caller; all calls without one share one place in the fair queue.
-fn caller_of(caller: Option<&PyCaller>) -> Caller {
-    caller.map_or_else(|| Caller::unlimited(0), |caller| caller.caller.clone())
-}
 
 fn answer(py: Python<'_>, result: Result<Option<Bytes>, RpcError>) -> PyResult<Option<Bound<'_, PyBytes>>> {
     Ok(result.map_err(rpc_error)?.map(|json| PyBytes::new(py, &json)))
@@ -228,45 +132,26 @@ impl PyNode {
         lanes.to_vec()
     }
 
-    /// Creates the fast path for calls that run at once and change nothing. It accepts results of at most
-    /// `response` bytes, bodies with at most `depth` nested arrays and objects, and batches of at most
-    /// `batch` calls; the rest takes the slow path. Calls of at most `quick` seconds are only counted there.
+    /// Creates the entrance of requests. The fast path accepts results of at most `response` bytes; calls of at most
+    /// `quick` seconds are only counted there. A body may have at most `values` JSON values, `depth` nested arrays and
+    /// objects, and `batch` entries. Bodies above `parsed` bytes are not parsed at once.
     ///
     /// Raises ValueError if `quick` is not a valid time.
-    fn inline(&self, response: usize, depth: usize, batch: usize, quick: f64) -> PyResult<PyInline> {
+    #[pyo3(signature = (*, response, depth, batch, values, parsed, quick))]
+    fn entrance(
+        &self,
+        response: usize,
+        depth: usize,
+        batch: usize,
+        values: usize,
+        parsed: usize,
+        quick: f64,
+    ) -> PyResult<PyEntrance> {
         let quick = Duration::try_from_secs_f64(quick)
             .map_err(|error| PyValueError::new_err(format!("quick: {error}")))?;
-        Ok(PyInline::new(self.api.clone(), FastPathLimits { response, depth, batch, quick }))
-    }
-
-    /// Submits the body that begins at `start` of `data` to the worker pool as a whole. It must be in the
-    /// plain form, contain only eth_sendRawTransaction, and be `within` the limits of `inline`: bytes of an
-    /// answer, depth, calls.
-    ///
-    /// Returns the number of calls, and `True` if the body is a batch. Returns None if the body must take the
-    /// slow path; then nothing was done. `drain` returns the answer under `ticket`, with `head` as a whole
-    /// HTTP response as in `Inline.answer`. If a call fails, it returns the list of outcomes instead.
-    #[pyo3(signature = (data, start, within, ticket, head=None, caller=None))]
-    fn hand_over(
-        &self,
-        data: Input<'_>,
-        start: usize,
-        within: (usize, usize, usize),
-        ticket: u64,
-        head: Option<Input<'_>>,
-        caller: Option<PyRef<'_, PyCaller>>,
-    ) -> Option<(usize, bool)> {
-        let node = self.api.node();
-        if node.is_follower() {
-            return None;
-        }
-        let (response, depth, batch) = within;
-        let submissions = Submissions::read(&self.api, data.get(start..)?, depth, batch)?;
-        let (calls, is_batch) = (submissions.calls(), submissions.is_batch());
-        let head = head.map(|first| (first.to_vec(), Freshness::of(node).0));
-        self.core
-            .hand_over(submissions, Whole { is_batch, response, head }, ticket, &caller_of(caller.as_deref()))
-            .then_some((calls, is_batch))
+        let fast_path = FastPathLimits { response, depth, batch, quick };
+        let limits = EntranceLimits { fast_path, body: BodyLimits { values, depth, batch }, parsed };
+        Ok(PyEntrance::new(self.core.clone(), self.api.clone(), limits))
     }
 
     /// Returns the newest view, which can answer several calls consistently.
@@ -298,8 +183,8 @@ impl PyNode {
 
     /// Returns finished work and notices, each oldest first.
     ///
-    /// Finished work is a list of (ticket, outcome). An outcome is JSON bytes or RpcError. For a body from
-    /// `hand_over` it is the whole answer, or a list of outcomes, each preceded by the JSON of its id.
+    /// Finished work is a list of (ticket, outcome). An outcome is JSON bytes or RpcError. For a body of
+    /// submissions it is the whole answer, or a list of outcomes, each preceded by the JSON of its id.
     ///
     /// A notice is (channel, sequence number, JSON of each `result`, place of the newest step after it). None
     /// instead of the results reports a loss: subscriptions that began at this sequence number or before

@@ -1,9 +1,12 @@
-//! Fast-path parser of JSON-RPC envelopes in their common form. It borrows from the body: nothing is parsed
-//! twice and no JSON tree is built.
+//! Parser of JSON-RPC envelopes. It borrows from the body, and builds no JSON tree.
 //!
-//! A body outside this subset (escapes, non-ASCII characters, other members, notifications, other ids) may
-//! still be valid: the caller then parses it on the slow path. Parameters are validated later, when they are
-//! parsed.
+//! [`read`] parses envelopes in their common form, for the fast path. A body outside this subset (escapes, non-ASCII
+//! characters, other members, notifications, other ids) may still be valid: [`parse`] accepts every valid form.
+//! Parameters are validated by the method.
+
+mod general;
+
+pub use general::{BodyLimits, MethodCall, ParsedBody, ParsedCall, parse};
 
 /// One call, borrowed from the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -319,6 +322,31 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(4_000))]
+
+        /// Both parsers agree on every body in the common form.
+        #[test]
+        fn both_parsers_agree(text in body()) {
+            let Some(read) = read(text.as_bytes(), 64, 100) else { return Ok(()) };
+            let (is_batch, calls) = match read {
+                Body::Call(call) => (false, vec![call]),
+                Body::Batch(calls) => (true, calls),
+            };
+            let limits = BodyLimits { values: 1000, depth: 64, batch: 100 };
+            let Ok(parsed) = parse(text.as_bytes(), &limits) else {
+                prop_assert!(calls.iter().any(|call| serde_json::from_str::<Value>(call.params).is_err()));
+                return Ok(());
+            };
+            prop_assert_eq!(parsed.is_batch, is_batch);
+            let found: Vec<_> = parsed.calls.into_iter().map(|call| (call.id, call.request)).collect();
+            let expected: Vec<_> = calls
+                .iter()
+                .map(|call| {
+                    let request = MethodCall { method: call.method.to_owned(), params: call.params };
+                    (Some(call.id.to_owned()), Ok(request))
+                })
+                .collect();
+            prop_assert_eq!(found, expected);
+        }
 
         /// The search by eight bytes finds the same position as a search by single bytes.
         #[test]

@@ -20,7 +20,8 @@ use serde::de::IgnoredAny;
 use crate::backoff::AdaptiveBackoff;
 use crate::envelope::{Body, Plain, read};
 use crate::rpc_error::METHOD_NOT_FOUND;
-use crate::{Access, Api, Cost, Error, InlineAttempt, Method, RpcError, method, methods};
+use crate::submit::SEND;
+use crate::{Access, Api, Cost, Error, InlineAttempt, Method, RpcError, Submissions, method, methods};
 
 /// Longest run of a batch on the fast path. A longer one restarts on the slow path, which interleaves it with
 /// other requests. Its calls change nothing, so repeating them is safe.
@@ -248,17 +249,27 @@ impl FastPath {
         failed.into_iter().map(|((method, code), calls)| FailedCalls { method, code, calls }).collect()
     }
 
+    /// Parses `body`; returns `None` if it does not have the common form.
+    pub fn read<'a>(&self, body: &'a [u8]) -> Option<Body<'a>> {
+        read(body, self.limits.depth, self.limits.batch)
+    }
+
+    /// Returns the calls of `body` as submissions, if it contains only submissions that the core owns.
+    pub fn submissions(&self, body: &Body<'_>) -> Option<Submissions> {
+        Submissions::new(&self.api, body).filter(|_| !self.owned.read().contains(SEND))
+    }
+
     /// Responds to `body` from `view`; returns `None` if it must take the slow path.
-    pub fn respond<'a>(&self, view: Option<&Arc<View>>, body: &'a [u8]) -> Option<FastResponse<'a>> {
-        match read(body, self.limits.depth, self.limits.batch)? {
-            Body::Call(call) => self.respond_to_call(view, &call),
+    pub fn respond<'a>(&self, view: Option<&Arc<View>>, body: &Body<'a>) -> Option<FastResponse<'a>> {
+        match body {
+            Body::Call(call) => self.respond_to_call(view, call),
             Body::Batch(calls) => {
-                let targets = self.targets(&calls)?;
+                let targets = self.targets(calls)?;
                 let may_be_long = targets.iter().flatten().any(|row| row.method.cost == Cost::Short);
                 if may_be_long && !self.batches.admits() {
                     return None;
                 }
-                let response = self.respond_to_batch(view, &targets, &calls);
+                let response = self.respond_to_batch(view, &targets, calls);
                 match &response {
                     _ if !may_be_long => {}
                     Some(_) => self.batches.was_short(),

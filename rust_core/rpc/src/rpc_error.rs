@@ -1,6 +1,6 @@
 //! Mapping of all errors to JSON-RPC errors.
 
-use std::time::Duration;
+use std::{fmt, time::Duration};
 
 use alloy_primitives::{Bytes, U256};
 use foreseal_chain::{FeedError, Place, ResolveError};
@@ -31,6 +31,8 @@ pub struct RpcError {
 }
 
 pub(crate) const METHOD_NOT_FOUND: i64 = -32601;
+const PARSE: i64 = -32700;
+const INVALID_REQUEST: i64 = -32600;
 const INVALID_PARAMS: i64 = -32602;
 const INTERNAL: i64 = -32603;
 const SERVER: i64 = -32000;
@@ -340,6 +342,28 @@ impl RpcError {
         Self { code, message: message.into(), data: None }
     }
 
+    /// Returns the error for a body that is not JSON.
+    pub(crate) fn parse(error: &impl fmt::Display) -> Self {
+        Self::new(PARSE, format!("parse error: {error}"))
+    }
+
+    /// Returns the error for JSON that is not a request.
+    pub(crate) fn invalid_request(message: &str) -> Self {
+        Self::new(INVALID_REQUEST, message)
+    }
+
+    /// Returns the error for parameters that no method accepts.
+    pub(crate) fn invalid_params(message: &str) -> Self {
+        Self::new(INVALID_PARAMS, message)
+    }
+
+    /// Returns the error for a request that exceeds the limit `name` of `max`.
+    pub(crate) fn over_limit(name: &str, max: usize, message: String) -> Self {
+        let mut data = Vec::new();
+        limit_object(&mut data, name, max as u64).close();
+        Self { data: Some(data), ..Self::new(LIMIT, message) }
+    }
+
     /// Appends the error object as JSON.
     pub fn write_json(&self, out: &mut Vec<u8>) {
         let mut object = Object::open(out);
@@ -352,9 +376,7 @@ impl RpcError {
 
     /// Returns the error for a request whose results exceed `max` bytes.
     pub fn response_too_large(max: usize) -> Self {
-        let mut data = Vec::new();
-        limit_object(&mut data, "response", max as u64).close();
-        Self { data: Some(data), ..Self::new(LIMIT, format!("the answer is larger than {max} bytes")) }
+        Self::over_limit("response", max, format!("the answer is larger than {max} bytes"))
     }
 
     /// Returns the error of a node that is stopping.
@@ -364,9 +386,7 @@ impl RpcError {
 
     /// Returns the error for a full queue of `max` waiting calls.
     pub fn queue_full(max: usize) -> Self {
-        let mut data = Vec::new();
-        limit_object(&mut data, "queue", max as u64).close();
-        Self { data: Some(data), ..Self::new(LIMIT, "too many calls are waiting") }
+        Self::over_limit("queue", max, "too many calls are waiting".to_owned())
     }
 
     /// Returns the error for `what` exceeding the limit `name` of `max`, an integer in the unit of the name.

@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 
 use crate::{
     Api, RpcError,
-    envelope::{Body, Plain, read},
+    envelope::{Body, Plain},
     submit::{SEND, admit, read_submission},
 };
 
@@ -49,15 +49,19 @@ impl Call {
 }
 
 impl Submissions {
-    /// Parses the calls of `body` within the limits of [`read`]. Returns `None` if the fast path cannot parse
-    /// it, or if it contains another method or parameters that are not an array of strings.
-    pub fn read(api: &Arc<Api>, body: &[u8], depth: usize, batch: usize) -> Option<Self> {
-        let (calls, is_batch) = match read(body, depth, batch)? {
-            Body::Call(call) => (vec![Call::of(&call)?], false),
+    /// Returns `None` if `body` contains another method, or parameters that are not an array of strings.
+    pub(crate) fn new(api: &Arc<Api>, body: &Body<'_>) -> Option<Self> {
+        let (calls, is_batch) = match body {
+            Body::Call(call) => (vec![Call::of(call)?], false),
             Body::Batch(calls) => (calls.iter().map(Call::of).collect::<Option<_>>()?, true),
         };
         let left = AtomicUsize::new(calls.len().div_ceil(PIECE));
         Some(Self { api: api.clone(), calls, is_batch, left })
+    }
+
+    /// Returns `error` as the result of each call.
+    pub fn reject(&self, error: &RpcError) -> Vec<Answered> {
+        self.calls.iter().map(|call| (call.id.clone(), Err(error.clone()))).collect()
     }
 
     /// Returns `true` for a batch, even of one call.

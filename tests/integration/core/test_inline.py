@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from websockets.frames import Frame, Opcode
 
-from foreseal._core import Node, method_names
+from foreseal._core import Answered, Entrance, Node, method_names
 from foreseal.rpc import Dispatcher, Limits, Registry
 from foreseal.rpc.dispatch import Reply
 from live_node import ALICE, wait_until
@@ -26,15 +26,19 @@ class Ways:
 
     def __init__(self, node: Node, registry: Registry | None = None, **more: Any) -> None:
         self.dispatcher = Dispatcher(node, LIMITS, registry or Registry(), **more)
-        self.short = self.dispatcher.respond
+
+    def short(self, body: bytes) -> bytes | None:
+        """Return the response of the fast path; None if it does not answer."""
+        found = self.dispatcher.respond(body)
+        return found if isinstance(found, bytes) else None
 
     def general(self, body: bytes) -> bytes:
         """Return the response without the fast path."""
-        inline, self.dispatcher._inline = self.dispatcher._inline, lambda *_: None
+        respond, self.dispatcher._respond = self.dispatcher._respond, lambda *_: None
         try:
             return asyncio.run(self._answered(body))
         finally:
-            self.dispatcher._inline = inline
+            self.dispatcher._respond = respond
 
     async def _answered(self, body: bytes) -> bytes:
         self.dispatcher.calls.completions.attach(asyncio.get_running_loop())
@@ -58,6 +62,11 @@ def still(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
 @pytest.fixture(scope="module")
 def ways(still: Node) -> Ways:
     return Ways(still)
+
+
+def entrance(node: Node, quick: float) -> Entrance:
+    """Return an entrance that counts calls of at most `quick` seconds."""
+    return node.entrance(response=20_000, depth=8, batch=5, values=1000, parsed=1000, quick=quick)
 
 
 def call(method: str, *params: Any, ident: Any = 1) -> dict[str, Any]:
@@ -177,7 +186,7 @@ def eventually_in_frames(ways: Ways, body: bytes) -> bytes:
     """Return the response frame of the fast path, after retries like `eventually`."""
     stream = masked(body)
     for _ in range(10_000):
-        found = ways.dispatcher.converse(stream, 100_000)
+        found = ways.dispatcher.respond_to_frames(stream, 100_000)
         if found is not None:
             assert found[1] == len(stream)
             return found[0]
@@ -194,16 +203,20 @@ class CountingCore:
     def __getattr__(self, name: str) -> Any:
         return getattr(self.node, name)
 
-    def inline(self, *limits: Any) -> Any:
-        inline, counting = self.node.inline(*limits), self
+    def entrance(self, **limits: Any) -> Any:
+        entrance, counting = self.node.entrance(**limits), self
 
         class Counting:
-            def answer(self, *given: Any) -> Any:
+            def respond(self, *given: Any) -> Any:
                 counting.messages += 1
-                return inline.answer(*given)
+                return entrance.respond(*given)
+
+            def parse(self, body: bytes) -> Any:
+                counting.messages += 1
+                return entrance.parse(body)
 
             def __getattr__(self, name: str) -> Any:
-                return getattr(inline, name)
+                return getattr(entrance, name)
 
         return Counting()
 
@@ -272,10 +285,9 @@ def test_a_response_has_its_head_the_view_and_its_length(ways: Ways) -> None:
     plain = ways.short(body)
     whole = ways.dispatcher.respond(b"head" + body, 4, HEAD)
     assert plain is not None
-    assert whole is not None
+    assert isinstance(whole, bytes)
     lines = rb"x-foreseal-view: \d+\.\d+; age=\d+\r\ncontent-length: %d\r\n\r\n" % len(plain)
     assert re.fullmatch(re.escape(HEAD) + lines + re.escape(plain), whole)
-    assert ways.dispatcher.respond(body, len(body) + 1, HEAD) is None
 
 
 def masked(body: bytes, opcode: Opcode = Opcode.TEXT) -> bytes:
@@ -290,7 +302,7 @@ def test_texts_of_a_websocket_are_answered_as_far_as_there_is_a_short_way(ways: 
     bodies = [orjson.dumps(request) for request in SHORT] + [orjson.dumps(call("eth_chainId", ident="x" * 200))]
     answers = [ways.general(body) for body in bodies]
     stream = b"".join(map(masked, bodies))
-    assert ways.dispatcher.converse(stream, 1000) == (frames_of(answers), len(stream))
+    assert ways.dispatcher.respond_to_frames(stream, 1000) == (frames_of(answers), len(stream))
     others = (
         masked(orjson.dumps(call("eth_simulateV1"))),
         masked(b"\xff"),
@@ -304,14 +316,14 @@ def test_texts_of_a_websocket_are_answered_as_far_as_there_is_a_short_way(ways: 
         masked(bodies[0] + b" " * 1000),
     )
     for other in others:
-        assert ways.dispatcher.converse(other, 1000) is None
+        assert ways.dispatcher.respond_to_frames(other, 1000) is None
         mixed = masked(bodies[0]) + other + masked(bodies[1])
-        assert ways.dispatcher.converse(mixed, 1000) == (frames_of(answers[:1]), len(masked(bodies[0])))
+        assert ways.dispatcher.respond_to_frames(mixed, 1000) == (frames_of(answers[:1]), len(masked(bodies[0])))
 
 
 def test_answers_to_texts_are_sent_when_they_are_many(ways: Ways) -> None:
     body = orjson.dumps(call("eth_chainId"))
-    found = ways.dispatcher.converse(masked(body) * 10_000, 1000)
+    found = ways.dispatcher.respond_to_frames(masked(body) * 10_000, 1000)
     assert found is not None
     frames, end = found
     one = len(frames_of([ways.general(body)]))
@@ -320,8 +332,9 @@ def test_answers_to_texts_are_sent_when_they_are_many(ways: Ways) -> None:
 
 
 def test_texts_that_are_not_quick_are_told(still: Node) -> None:
-    inline = still.inline(20_000, 8, 5, 0.0)
-    found = inline.converse(masked(orjson.dumps(BALANCE)) + masked(orjson.dumps(call("eth_chainId"))), 1000)
+    found = entrance(still, 0.0).respond_to_frames(
+        masked(orjson.dumps(BALANCE)) + masked(orjson.dumps(call("eth_chainId"))), 1000
+    )
     assert found is not None
     assert [name for name, _, _ in found[2]] == ["eth_getBalance", "eth_chainId"]
 
@@ -351,26 +364,26 @@ def test_calls_of_the_short_way_are_counted(still: Node) -> None:
 
 def test_a_call_that_is_not_quick_is_told_with_its_time(still: Node, monkeypatch: pytest.MonkeyPatch) -> None:
     ways = Ways(still)
-    monkeypatch.setattr(ways.dispatcher, "_inline", lambda *_: (b"{}", [("eth_getBalance", 0.02, 7)]))
-    assert ways.short(b"") == b"{}"
+    monkeypatch.setattr(ways.dispatcher, "_respond", entrance(still, 0.0).respond)
+    assert ways.short(orjson.dumps(BALANCE)) is not None
     timing = ways.dispatcher.counts.timings["eth_getBalance"]
-    assert (timing.calls, timing.quick, timing.seconds) == (1, 0, 0.02)
+    assert (timing.calls, timing.quick) == (1, 0)
+    assert 0 < timing.seconds < 1
 
 
 def test_each_call_of_a_batch_that_is_not_quick_is_told(still: Node) -> None:
-    inline = still.inline(20_000, 8, 5, 0.0)
-    found = inline.answer(orjson.dumps([BALANCE, call("eth_chainId", ident=2)]))
-    assert found is not None
-    answer, slow = found
-    results = [orjson.dumps(each["result"]) for each in orjson.loads(answer)]
-    assert [(name, size) for name, _, size in slow] == [
+    measured = entrance(still, 0.0)
+    found = measured.respond(orjson.dumps([BALANCE, call("eth_chainId", ident=2)]))
+    assert isinstance(found, Answered)
+    results = [orjson.dumps(each["result"]) for each in orjson.loads(found.response)]
+    assert [(name, size) for name, _, size in found.slow] == [
         ("eth_getBalance", len(results[0])),
         ("eth_chainId", len(results[1])),
     ]
-    assert all(seconds > 0 for _, seconds, _ in slow)
-    assert inline.take() == []
+    assert all(seconds > 0 for _, seconds, _ in found.slow)
+    assert measured.take() == []
     with pytest.raises(ValueError, match="quick"):
-        still.inline(20_000, 8, 5, -1.0)
+        entrance(still, -1.0)
 
 
 # foreseal_status changes every millisecond.

@@ -7,11 +7,11 @@ from typing import Any
 import orjson
 import pytest
 
-from foreseal._core import Node
+from foreseal._core import Node, Submitted
 from foreseal.bench.contents import Account, accounts, native
 from foreseal.errors import RpcError
 from foreseal.rpc import Dispatcher, Limits, Registry
-from foreseal.rpc.submissions import METHOD, Submitted
+from foreseal.rpc.submissions import METHOD, Submission
 from live_node import settings, wait_until
 
 TO = b"\xaa" * 20
@@ -59,23 +59,23 @@ def calls(account: Account, count: int) -> list[dict[str, Any]]:
     return [{"jsonrpc": "2.0", "id": f"n{at}", "method": METHOD, "params": [one.raw]} for at, one in enumerate(signed)]
 
 
-def handed_over(world: World, monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
+def submitted_bodies(world: World, monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
     """Return a list that records submitted bodies from now on."""
     seen: list[bytes] = []
-    hand_over = world.dispatcher.hand_over
+    respond = world.dispatcher.respond
 
-    def watched(data: bytes, start: int, tell: Any, head: bytes | None = None, meter: Any = None) -> Submitted | None:
-        submitted = hand_over(data, start, tell, head, meter)
-        if submitted is not None:
-            seen.append(submitted.body)
-        return submitted
+    def watched(data: bytes, start: int = 0, head: bytes | None = None, meter: Any = None) -> Any:
+        found = respond(data, start, head, meter)
+        if isinstance(found, Submitted):
+            seen.append(data[start:])
+        return found
 
-    monkeypatch.setattr(world.dispatcher, "hand_over", watched)
+    monkeypatch.setattr(world.dispatcher, "respond", watched)
     return seen
 
 
 def test_a_call_and_a_batch_are_answered_and_counted(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen = handed_over(world, monkeypatch)
+    seen = submitted_bodies(world, monkeypatch)
     [sender] = accounts(1)
     first, *more = calls(sender, 41)
     single, batch, one = orjson.dumps(first), orjson.dumps(more[:39]), orjson.dumps(more[39:])
@@ -110,7 +110,9 @@ def _told(world: World, data: bytes, start: int, head: bytes) -> bytes:
         completions = world.dispatcher.calls.completions
         completions.attach(asyncio.get_running_loop())
         told = asyncio.get_running_loop().create_future()
-        assert world.dispatcher.hand_over(data, start, told.set_result, head) is not None
+        submitted = world.dispatcher.respond(data, start, head)
+        assert isinstance(submitted, Submitted)
+        world.dispatcher.expect(submitted, told.set_result)
         try:
             return world.dispatcher.finish(await told)[1]
         finally:
@@ -128,12 +130,12 @@ def test_errors_are_those_of_the_long_way(world: World, monkeypatch: pytest.Monk
     answers = world.answer(body)
     assert "result" in answers.pop(1)
     assert world.dispatcher.counts.failed.total() == 3
-    monkeypatch.setattr(world.dispatcher, "hand_over", lambda *_, **__: None)
+    monkeypatch.setattr(world.dispatcher, "respond", lambda *_: None)
     assert [world.answer(orjson.dumps(call)) for call in (bad, again, none)] == answers
 
 
 def test_a_body_with_another_call_goes_the_long_way(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen = handed_over(world, monkeypatch)
+    seen = submitted_bodies(world, monkeypatch)
     [sender] = accounts(1)
     other = {"jsonrpc": "2.0", "id": 9, "method": "eth_chainId", "params": []}
     [sent, chain] = world.answer(orjson.dumps([*calls(sender, 1), other]))
@@ -142,7 +144,7 @@ def test_a_body_with_another_call_goes_the_long_way(world: World, monkeypatch: p
 
 
 def test_what_is_registered_from_python_takes_its_place(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen = handed_over(world, monkeypatch)
+    seen = submitted_bodies(world, monkeypatch)
 
     @world.registry.method(METHOD)
     def mine(raw: str) -> str:
@@ -153,17 +155,17 @@ def test_what_is_registered_from_python_takes_its_place(world: World, monkeypatc
     assert seen == []
 
 
-def test_a_body_that_the_core_refused_as_a_whole_has_an_error_for_each_call(world: World) -> None:
-    body = orjson.dumps(calls(accounts(1)[0], 2))
-    submitted = Submitted(body, lambda _: None, 0.0, 2, is_batch=True)
-    submitted.set_result(RpcError(-32002, "the node is stopping", None))
-    status, answer, _ = world.dispatcher.finish(submitted)
+def test_a_body_rejected_as_a_whole_has_an_error_for_each_call(world: World) -> None:
+    error = RpcError(-32002, "the node is stopping", None)
+    submission = Submission(lambda _: None, 0.0, 2, is_batch=True)
+    submission.set_result([(b'"n0"', error), (b'"n1"', error)])
+    status, answer, _ = world.dispatcher.finish(submission)
     assert status == 200
     assert [(one["id"], one["error"]["code"]) for one in orjson.loads(answer)] == [("n0", -32002), ("n1", -32002)]
 
 
-def test_once_the_node_stopped_nothing_is_handed_over(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen = handed_over(world, monkeypatch)
+def test_once_the_node_stopped_nothing_is_submitted_bodies(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = submitted_bodies(world, monkeypatch)
     [call] = calls(accounts(1)[0], 1)
     world.node.stop()
     assert world.answer(orjson.dumps(call))["error"]["code"] == -32002

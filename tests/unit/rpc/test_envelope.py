@@ -3,18 +3,24 @@
 import orjson
 import pytest
 
+from foreseal._core import parse_body
 from foreseal.errors import RpcError
-from foreseal.rpc.envelope import InvalidRequest, failure, is_deeper, read_call, success
+from foreseal.rpc.envelope import failure, success
 
 
 def read(body: bytes) -> tuple[bytes | None, str, bytes]:
-    return read_call(orjson.loads(body), body)
+    """Return id, method and params of a valid request."""
+    [call] = parse_body(body, values=1000, depth=64, batch=10).calls
+    if call.error is not None:
+        raise call.error
+    return call.id, call.method, call.params
 
 
 def refused(body: bytes) -> tuple[bytes | None, int]:
-    with pytest.raises(InvalidRequest) as caught:
-        read(body)
-    return caught.value.ident, caught.value.error.args[0]
+    """Return id and error code of an invalid request."""
+    [call] = parse_body(body, values=1000, depth=64, batch=10).calls
+    assert call.error is not None
+    return call.id, call.error.args[0]
 
 
 @pytest.mark.parametrize(
@@ -67,7 +73,7 @@ def test_params_must_be_an_array(params: bytes) -> None:
 
 @pytest.mark.parametrize("request_", [b"1", b'"x"', b"null", b"true", b"[]"])
 def test_a_request_must_be_an_object(request_: bytes) -> None:
-    assert refused(request_) == (b"null", -32600)
+    assert refused(b"[%b]" % request_) == (b"null", -32600)
 
 
 def test_answers_carry_what_they_were_given() -> None:
@@ -79,9 +85,14 @@ def test_answers_carry_what_they_were_given() -> None:
 
 @pytest.mark.parametrize("depth", [1, 2, 63, 64, 65, 200])
 def test_depth_is_measured_exactly(depth: int) -> None:
-    arrays = orjson.loads(b"[" * depth + b"]" * depth)
-    objects = orjson.loads(b'[{"a":' * (depth // 2) + b"1" + b"}]" * (depth // 2))
-    assert is_deeper(arrays, depth - 1)
-    assert not is_deeper(arrays, depth)
-    assert not is_deeper(objects, depth)
-    assert not is_deeper("scalar", 0)
+    arrays = b"[" * depth + b"]" * depth
+    objects = b'[{"a":' * (depth // 2) + b"1" + b"}]" * (depth // 2)
+    assert is_too_deep(arrays, depth - 1)
+    assert not is_too_deep(arrays, depth)
+    assert not is_too_deep(objects, depth)
+    assert not is_too_deep(b'"[[["', 0)
+
+
+def is_too_deep(body: bytes, depth: int) -> bool:
+    error = parse_body(body, values=1000, depth=depth, batch=10).error
+    return error is not None and error.args[0] == -32005

@@ -15,6 +15,7 @@ from websockets.frames import Frame, Opcode
 from websockets.streams import StreamReader
 
 from bare_transport import BareTransport, statuses_in
+from foreseal._core import Submitted
 from foreseal.server import App, Settings
 from foreseal.server.direct.frames import FrameParser, ProtocolViolation, close_code, close_frame, pieces_of, text_frame
 from foreseal.server.direct.http import Http
@@ -22,7 +23,7 @@ from foreseal.server.direct.listener import DirectListener
 from foreseal.server.listening import listen
 
 from asgi_client import until
-from fake_core import FakeInline, FakeNode
+from fake_core import FakeEntrance, FakeNode
 
 HEAD = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 
@@ -239,14 +240,15 @@ HANDSHAKE = (
 )
 
 
-class ShortInline(FakeInline):
+class FrameEntrance(FakeEntrance):
     """Has a fast path for the given frames, one or two at a time."""
 
     def __init__(self) -> None:
+        super().__init__(values=1000, depth=64, batch=100)
         self.answers: dict[bytes, bytes] = {}
         self.taken = 0
 
-    def converse(self, data: bytes, most: int) -> tuple[bytes, int, list[Any]] | None:
+    def respond_to_frames(self, data: bytes, most: int) -> tuple[bytes, int, list[Any]] | None:
         frames, end = b"", 0
         for frame, answer in self.answers.items():
             if data.startswith(frame, end):
@@ -258,9 +260,11 @@ class ShortInline(FakeInline):
 class ShortNode(FakeNode):
     """A node whose listeners share one fast path."""
 
-    short: ShortInline
+    short: FrameEntrance
 
-    def inline(self, response: int, depth: int, batch: int, quick: float) -> ShortInline:
+    def entrance(
+        self, *, response: int, depth: int, batch: int, values: int, parsed: int, quick: float
+    ) -> FrameEntrance:
         return self.short
 
 
@@ -290,7 +294,7 @@ async def conversing(
 def test_a_client_that_sends_its_end_behind_a_call_is_answered_first() -> None:
     """Both may arrive in one iteration of the event loop, which closes the connection if no call is in flight."""
     node = ShortNode()
-    node.short = ShortInline()
+    node.short = FrameEntrance()
     frame = masked(Opcode.TEXT, call("echo", 1))
     node.short.answers[frame] = text_frame(b'{"id":1,"result":[]}')
 
@@ -321,20 +325,28 @@ def test_a_client_that_sends_its_end_behind_a_call_is_answered_first() -> None:
     assert node.short.taken == 1
 
 
-class Handing(FakeNode):
-    """Accepts whole submissions, and responds on command."""
+class SubmittingEntrance(FakeEntrance):
+    """Accepts each body as a submission."""
 
-    def hand_over(
-        self,
-        data: bytes,
-        start: int,
-        within: tuple[int, int, int],
-        ticket: int,
-        head: bytes | None = None,
-        caller: object = None,
-    ) -> tuple[int, bool] | None:
-        self.held.append((ticket, lambda: (head or b"") + b'x-foreseal-view: 7.0; age=1\r\n\r\n{"id":1}'))
-        return 1, False
+    def __init__(self, node: FakeNode) -> None:
+        super().__init__(values=1000, depth=64, batch=100)
+        self._node = node
+
+    def respond(
+        self, data: bytes, start: int = 0, head: bytes | None = None, ticket: int | None = None, caller: object = None
+    ) -> Submitted:
+        assert ticket is not None
+        self._node.held.append((ticket, lambda: (head or b"") + b'x-foreseal-view: 7.0; age=1\r\n\r\n{"id":1}'))
+        return Submitted(1, is_batch=False)
+
+
+class SubmittingNode(FakeNode):
+    """Accepts submissions, and responds on command."""
+
+    def entrance(
+        self, *, response: int, depth: int, batch: int, values: int, parsed: int, quick: float
+    ) -> SubmittingEntrance:
+        return SubmittingEntrance(self)
 
 
 @pytest.mark.parametrize("leaving", [False, True])
@@ -344,7 +356,7 @@ def test_submissions_are_answered_when_the_core_has_them(leaving: bool, gone: bo
     submission = post(call("eth_sendRawTransaction", 1, "0x"))
 
     async def play() -> BareTransport:
-        node = Handing()
+        node = SubmittingNode()
         app = App(Settings(Path("unused")), make_node=lambda _: node)
         await app.startup()
         listener = DirectListener(app.endpoint, listen("127.0.0.1", 0))
@@ -396,7 +408,7 @@ def test_calls_of_a_websocket_are_answered_in_order_at_once_or_not(step: int, sh
 
     async def play() -> tuple[list[int], int]:
         node = ShortNode()
-        node.short = ShortInline()
+        node.short = FrameEntrance()
         stream = b""
         for number in range(5):
             for place in range(4):
@@ -423,7 +435,7 @@ def test_frames_have_no_short_way_for_callers_with_a_meter_or_a_client_that_is_b
 
     async def play(*, behind: bool, **settings: Any) -> int:
         node = ShortNode()
-        node.short = ShortInline()
+        node.short = FrameEntrance()
         node.short.answers[frame] = text_frame(b'{"id":1,"result":[]}')
         async with conversing(node, **settings) as (websocket, transport):
             if behind:

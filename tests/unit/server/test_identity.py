@@ -18,28 +18,32 @@ from foreseal.server.direct.listener import DirectListener
 from foreseal.server.listening import listen
 
 from access_doubles import KeyRing, rated
-from fake_core import FakeInline, FakeNode
+from fake_core import FakeEntrance, FakeNode
 
 VARYING = re.compile(rb"(date|x-foreseal-view): [^\r]*\r\n")
 
 
-class InlineAnswers(FakeInline):
+class InlineAnswers(FakeEntrance):
     """Serves `echo` on the fast path, like the core for callers without a rate limiter."""
 
-    def answer(self, data: bytes, start: int = 0, head: bytes | None = None) -> Any:
+    def respond(
+        self, data: bytes, start: int = 0, head: bytes | None = None, ticket: int | None = None, caller: object = None
+    ) -> Any:
         if b'"echo"' not in data[start:]:
-            return None
+            return super().respond(data, start)
         body = b'{"jsonrpc":"2.0","id":1,"result":["fast"]}'
         if head is None:
-            return body, []
-        return b"%bx-foreseal-view: 1.0; age=1\r\ncontent-length: %d\r\n\r\n%b" % (head, len(body), body), []
+            return body
+        return b"%bx-foreseal-view: 1.0; age=1\r\ncontent-length: %d\r\n\r\n%b" % (head, len(body), body)
 
 
 class InlineNode(FakeNode):
     """A double of the node with a fast path."""
 
-    def inline(self, response: int, depth: int, batch: int, quick: float) -> FakeInline:
-        return InlineAnswers()
+    def entrance(
+        self, *, response: int, depth: int, batch: int, values: int, parsed: int, quick: float
+    ) -> FakeEntrance:
+        return InlineAnswers(values=values, depth=depth, batch=batch)
 
 
 class Request(NamedTuple):

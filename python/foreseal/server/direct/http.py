@@ -20,9 +20,9 @@ from collections.abc import Coroutine
 from functools import partial
 from typing import Any
 
+from foreseal._core import Submitted
 from foreseal.rpc.dispatch import Dispatcher, Reply
-from foreseal.rpc.submissions import JSON as SUBMISSION
-from foreseal.rpc.submissions import Submitted
+from foreseal.rpc.submissions import Submission
 from foreseal.server.access import Headers
 from foreseal.server.callers import Caller, Peer
 from foreseal.server.direct.backlog import Pause
@@ -48,10 +48,8 @@ _MAX_LINGER = 1024 * 1024
 _MAX_ITERATION = 0.001
 # Seconds without reading after a rejection: doubled with each consecutive one.
 _FIRST_DELAY, _MAX_DELAY, _DOUBLINGS = 0.01, 1.0, 7
-# Reads and chunks of one request that cost no protocol work.
-_FREE_READS, _FREE_CHUNKS = 8, 16
-# Units of protocol work of a request that is not a call, and of one that renders the metrics.
-_PAGE_WORK, _METRICS_WORK = 8, 200
+# Reads and chunks of one request that cost no protocol work; units of a page, and of rendering the metrics.
+_FREE_READS, _FREE_CHUNKS, _PAGE_WORK, _METRICS_WORK = 8, 16, 8, 200
 # Seconds after which the minimum rate of a body is enforced.
 _RATE_AFTER = 5.0
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
@@ -69,7 +67,7 @@ class Http(asyncio.Protocol):
         self._peer: Peer = None
         # The call whose body is being read.
         self._request: CallRequest | None = None
-        self._answering: asyncio.Task[None] | Submitted | None = None
+        self._answering: asyncio.Task[None] | Submission | None = None
         self._blocked = False
         """True while the client does not read the responses."""
         self._ending = False
@@ -143,27 +141,28 @@ class Http(asyncio.Protocol):
             and not self._ending
             and not self._pause.is_on
         ):
-            dispatcher = call.dispatcher
-            if dispatcher is not None and not self._handler.leaving:
-                start = len(call.head)
-                if SUBMISSION in data:
-                    told = partial(self._told, dispatcher, self._handler.view_header(), call.headers)
-                    self._answering = dispatcher.hand_over(data, start, told, self._keeper.ok, call.meter)
-                    if self._answering is not None:
-                        return
-                response = dispatcher.respond(data, start, self._keeper.ok)
-                if response is not None:
-                    if len(response) > LONG and not self._has_room(len(response)):
+            dispatcher, caller = call.dispatcher, call.caller
+            if dispatcher is not None and caller is not None and not self._handler.leaving:
+                found = dispatcher.respond(data, len(call.head), self._keeper.ok, call.meter)
+                if isinstance(found, bytes):
+                    if len(found) > LONG and not self._has_room(len(found)):
                         view = self._handler.view_header()
-                        self._write_reply((_OK, response, 0), view, call.headers, keep_alive=True)
+                        self._write_reply((_OK, found, 0), view, call.headers, keep_alive=True)
                         return
                     self.since = self._keeper.now
-                    self._transport.write_soon(response)
-                    return
-            caller = call.caller
+                    self._transport.write_soon(found)
+                elif isinstance(found, Submitted):
+                    notify = partial(self._submitted, dispatcher, self._handler.view_header(), call.headers)
+                    self._answering = dispatcher.expect(found, notify)
+                elif self._is_served_now(caller):
+                    body, view = data[len(call.head) :], self._handler.view_header()
+                    reply = dispatcher.answer_at_length(body, None, call.meter, found)
+                    self._answer(reply, len(body), view, call.headers)
+                else:
+                    self._feed(data)
+                return
             if caller is not None and self._is_served_now(caller):
-                tried = dispatcher is not None and not self._handler.leaving
-                self._call(caller, call.headers, data[len(call.head) :], tried=tried)
+                self._call(caller, call.headers, data[len(call.head) :])
                 return
         self._feed(data)
 
@@ -431,10 +430,8 @@ class Http(asyncio.Protocol):
     # Answering.
 
     def _serve(self, request: CallRequest, body: bytes) -> None:
-        head = request.head
-        self._call(
-            request.caller, head.headers, body, keep_alive=head.keep_alive and not self._finishing, old=head.is_http_1_0
-        )
+        head, keep_alive = request.head, request.head.keep_alive and not self._finishing
+        self._call(request.caller, head.headers, body, keep_alive=keep_alive, old=head.is_http_1_0)
 
     def _respond(self, response: Response, head: RequestHead | None) -> None:
         """Answer a request from its head; if its body is not read, close the connection."""
@@ -457,24 +454,36 @@ class Http(asyncio.Protocol):
         *,
         keep_alive: bool = True,
         old: bool = False,
-        tried: bool = False,
     ) -> None:
-        """Answer a call; `tried` means that the fast path has already declined it."""
         view = self._handler.view_header()
-        tier = caller.tier
-        reply = (tier.dispatcher.answer_at_length if tried else tier.answer)(body, None, caller.meter)
+        reply = caller.tier.answer(body, None, caller.meter)
+        self._answer(reply, len(body), view, headers, keep_alive=keep_alive, old=old)
+
+    def _answer(
+        self,
+        reply: Reply | Coroutine[Any, Any, Reply],
+        size: int,
+        view: tuple[bytes, bytes],
+        headers: Headers,
+        *,
+        keep_alive: bool = True,
+        old: bool = False,
+    ) -> None:
+        """Write the reply to a call whose body has `size` bytes, now or when it is complete."""
         if reply.__class__ is not tuple:
             waiting = self._later(reply, view, headers, keep_alive=keep_alive, old=old)  # type: ignore[arg-type]
             self._answering = self._keeper.loop.create_task(waiting)
-            if len(body) > LONG:
-                self._body_size = len(body)
+            if size > LONG:
+                self._body_size = size
                 self._settle()
             return
         status, answer, seconds = reply
         is_usual = status == _OK and keep_alive and not (old or seconds or self._handler.leaving)
         if is_usual and b"origin" not in headers and self._has_room(len(answer)):
             self._refusals = 0
-            self._write_usual(view, answer)
+            head = b"%b%b: %b\r\ncontent-length: %d\r\n\r\n" % (self._keeper.ok, *view, len(answer))
+            self.since = self._keeper.now
+            self._transport.write_response(head, answer, soon=True)
             return
         self._write_reply(reply, view, headers, keep_alive=keep_alive, old=old)
 
@@ -500,17 +509,19 @@ class Http(asyncio.Protocol):
         self._pause.begin(min(wait, seconds, _MAX_DELAY))
         self._settle()
 
-    def _told(self, dispatcher: Dispatcher, view: tuple[bytes, bytes], headers: Headers, submitted: Submitted) -> None:
+    def _submitted(
+        self, dispatcher: Dispatcher, view: tuple[bytes, bytes], headers: Headers, submission: Submission
+    ) -> None:
         """Write the answer to submitted transactions."""
         self._answering = None
         try:
-            reply = dispatcher.finish(submitted)
+            reply = dispatcher.finish(submission)
         except Exception:  # handled like a failure of any other call
             log.exception("a call failed")
             self._transport.abort()
             return
         status, answer, seconds = reply
-        whole = submitted.outcomes.__class__ is bytes
+        whole = submission.outcomes.__class__ is bytes
         if whole and not (self._handler.leaving or self._transport.is_closing()):
             self.since = self._keeper.now
             self._transport.write_soon(answer)
@@ -518,14 +529,6 @@ class Http(asyncio.Protocol):
             body = answer.partition(b"\r\n\r\n")[2] if whole else answer
             self._write_reply((status, body, seconds), view, headers, keep_alive=True, old=False)
         self._go_on()
-
-    def _write_usual(self, view: tuple[bytes, bytes], answer: bytes) -> None:
-        head = b"%b%b: %b\r\ncontent-length: %d\r\n\r\n" % (self._keeper.ok, *view, len(answer))
-        self.since = self._keeper.now
-        if len(answer) <= LONG:
-            self._transport.write_soon(head + answer)
-        else:
-            self._transport.writelines((head, answer))
 
     async def _later(
         self,
@@ -557,10 +560,7 @@ class Http(asyncio.Protocol):
         head = head_of(answer, self._keeper.date, keep_alive=keep_alive, old=old)
         body = b"" if bare else answer[2]
         self.since = self._keeper.now
-        if len(body) <= LONG:
-            self._transport.write(head + body)
-        else:
-            self._transport.writelines((head, body))
+        self._transport.write_response(head, body)
         if not keep_alive:
             self._end(linger=unread and not self._half_closed)
 

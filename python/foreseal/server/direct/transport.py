@@ -79,6 +79,15 @@ class Transport:
             self.flush()
         self._transport.write(data)
 
+    def write_response(self, head: bytes, body: bytes, *, soon: bool = False) -> None:
+        """Write a response, `soon` at the end of this iteration. A long body is not copied."""
+        if len(body) > LONG:
+            self.writelines((head, body))
+        elif soon:
+            self.write_soon(head + body)
+        else:
+            self.write(head + body)
+
     def writelines(self, pieces: Sequence[bytes]) -> None:
         """Write at once, without joining the pieces."""
         if self._answer:

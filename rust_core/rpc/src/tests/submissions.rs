@@ -6,7 +6,7 @@ use alloy_primitives::{Address, Bytes};
 use foreseal_testkit::{Fees, Wallet};
 
 use super::Bench;
-use crate::{Answered, Api, Limits, Submissions};
+use crate::{Answered, Api, Limits, Submissions, envelope};
 
 fn api(bench: &Bench) -> Arc<Api> {
     Arc::new(bench.api.with_limits(Limits::default()))
@@ -26,7 +26,7 @@ fn batch(raws: &[Bytes]) -> String {
 }
 
 fn read(api: &Arc<Api>, body: &str) -> Option<Submissions> {
-    Submissions::read(api, body.as_bytes(), 8, 100)
+    Submissions::new(api, &envelope::read(body.as_bytes(), 8, 100)?)
 }
 
 /// Decodes the chunks from the last to the first. Only the call for the last remaining chunk returns the
