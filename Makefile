@@ -236,8 +236,18 @@ contracts: ## Compile the payment contracts and those of their tests (npm ci, ne
 	node $(COMPILER)/compile.mjs python/foreseal/payments/contracts/sources python/foreseal/payments/contracts/compiled
 	node $(COMPILER)/compile.mjs tests/support/payments/contracts/doubles tests/support/payments/contracts/doubles/compiled
 
-docs: build ## Write the parts of docs/ that are made from the code
+# The diagrams of the site are drawn by this file, so that no page loads anything from another host.
+MERMAID := 11.12.0
+MERMAID_HASH := 07e37dfa97b337ccc85365d57eddf99b9706f09db3b59b260d0333b23b343c4b
+docs/assets/mermaid.min.js:
+	@mkdir -p target/mermaid
+	cd target/mermaid && npm pack --silent mermaid@$(MERMAID) && tar -xzf mermaid-$(MERMAID).tgz package/dist/mermaid.min.js
+	echo "$(MERMAID_HASH)  target/mermaid/package/dist/mermaid.min.js" | sha256sum --check --quiet
+	cp target/mermaid/package/dist/mermaid.min.js $@
+
+docs: build $(VENV)/.dev docs/assets/mermaid.min.js ## Render the generated parts of docs/, and build the site in site/
 	$(BIN)/python docs/render.py
+	$(BIN)/mkdocs build --strict --quiet
 
 coverage: build $(VENV)/.dev ## Measure the line coverage of the Python side
 	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --cov=foreseal --cov-report=term-missing $(ARGS)

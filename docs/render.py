@@ -138,6 +138,19 @@ def _parameter(parameter: dict[str, Any]) -> str:
     return f"[{words} = {parameter['description'].removeprefix('left out: ')}]"
 
 
+def errors() -> str:
+    """Return the table of errors that single methods return, by code."""
+    methods_of: dict[tuple[int, str], list[str]] = {}
+    for method in orjson.loads(openrpc())["methods"]:
+        for error in method["errors"]:
+            if error["code"] not in _GENERAL:
+                methods_of.setdefault((error["code"], error["message"]), []).append(f"`{method['name']}`")
+    lines = ["| code | meaning | methods |", "|---|---|---|"]
+    for (code, message), names in sorted(methods_of.items(), reverse=True):
+        lines.append(f"| {code} | {message} | {', '.join(sorted(names))} |")
+    return "\n".join(lines)
+
+
 def subscriptions() -> str:
     """Return the table of the streams of `eth_subscribe`."""
     (method,) = (each for each in orjson.loads(openrpc())["methods"] if each["name"] == "eth_subscribe")
@@ -168,7 +181,7 @@ def crates() -> str:
     lines += ["```", "", "| crate | content |", "|---|---|"]
     for _, package in sorted(packages.items()):
         folder = Path(package["manifest_path"]).parent.relative_to(DOCS.parent)
-        lines.append(f"| [`{folder}`](../../{folder}) | {package['description']} |")
+        lines.append(f"| `{folder}` | {package['description']} |")
     return "\n".join(lines)
 
 
@@ -185,6 +198,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "metrics": metrics,
     "costs": costs,
     "methods": methods,
+    "errors": errors,
     "subscriptions": subscriptions,
     "crates": crates,
 }

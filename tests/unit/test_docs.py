@@ -15,13 +15,13 @@ def test_what_is_made_from_the_code_is_up_to_date() -> None:
 
 
 def test_the_page_on_settings_has_a_part_that_is_made() -> None:
-    page = (ROOT / "docs" / "settings.md").read_text()
+    page = (ROOT / "docs" / "reference" / "settings.md").read_text()
     assert page.count("| `") > 40
     assert "<!-- made by settings -->" in page
 
 
 def test_the_page_on_methods_has_every_one_of_them() -> None:
-    page = (ROOT / "docs" / "rpc.md").read_text()
+    page = (ROOT / "docs" / "reference" / "rpc.md").read_text()
     names = method_names()
     assert len(names) > 80
     assert [name for name in names if f"\n| `{name}` | " not in page] == []

@@ -86,5 +86,5 @@ class Banner:
             ("Payouts", development.PAYOUTS),
         ):
             console.print(f"  {name:<8}  {address}")
-        console.print("\n  The contracts of x402 are at their usual addresses (docs/contracts.md).")
+        console.print("\n  The contracts of x402 are at their usual addresses (docs/merchants/contracts.md).")
         console.print(f"  The life of a payment, state by state:  [bold]foreseal pay demo --node {url}[/]")

@@ -32,7 +32,8 @@ def run_command(config: Path | None, **options: Any) -> int:
     settings = settings_of(gathered("run", config, options))
     if settings.public and settings.listen.transport == ASGI:
         click.echo(
-            "foreseal: warning: the asgi transport is not safe in public without a proxy: docs/transports.md", err=True
+            "foreseal: warning: the asgi transport needs a proxy in public: see docs/operate/transports.md",
+            err=True,
         )
 
     def listening(url: str) -> None:

@@ -202,5 +202,5 @@ def get_logs_page(
     cursor: str | None = None,
     limit: int | None = None,
 ) -> Request[LogPage]:
-    """Return a page of logs, with `removed` ones first, and the cursor of the next page (docs/logs.md)."""
+    """Return a page of logs, with `removed` ones first, and the cursor of the next page (docs/build/logs.md)."""
     return pages.logs_request(pages.log_filter(from_block, to_block, address, topics, None), cursor, limit)

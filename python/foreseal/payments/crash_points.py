@@ -1,7 +1,7 @@
 """Points between intent and effect at which a process may crash.
 
 The code reports each point as it passes it. In production nothing listens. A test kills the process at a point and
-checks that a restart loses or doubles nothing. docs/payments.md lists the stored data at each point.
+checks that a restart loses or doubles nothing. docs/merchants/payments.md lists the stored data at each point.
 """
 
 from collections.abc import Callable

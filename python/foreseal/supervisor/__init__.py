@@ -1,1 +1,1 @@
-"""Supervisor of a node with several processes: starts, monitors and stops them. See docs/processes.md."""
+"""Supervisor of a node with several processes: starts, monitors and stops them. See docs/operate/processes.md."""

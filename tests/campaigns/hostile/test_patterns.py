@@ -13,7 +13,7 @@ from hostile.trial import GATE_BOUNDS
 SHORT = ("call-keccak", "trailers", "ping-unread", "two-byte-chunks", "half-head", "batch-heavy", "pool-gaps")
 
 
-# granian answers pings itself and queues the pongs: docs/transports.md names the proxy that prevents this.
+# granian answers pings itself and queues the pongs: docs/operate/transports.md names the proxy that prevents this.
 CASES = [
     (transport, pattern)
     for transport in TRANSPORTS

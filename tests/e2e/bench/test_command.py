@@ -15,7 +15,7 @@ from foreseal.codec import keccak
 from live import live_node
 from repository import ROOT, SUPPORT
 
-GUIDE = ROOT / "docs" / "benchmark.md"
+GUIDE = ROOT / "docs" / "operate" / "benchmark.md"
 SHORT = (
     *("--blocks", 60, "--dense", 2, "--connections", "1,2", "--seconds", 0.05, "--repetitions", 1),
     *("--transactions", 100, "--samples", 2, "--subscribers", 3),

@@ -1,4 +1,4 @@
-"""The examples of docs/client.md and docs/streams.md, unchanged."""
+"""The examples of docs/build/client.md and docs/build/streams.md, unchanged."""
 
 import re
 from typing import Any
@@ -23,7 +23,7 @@ def test_the_examples_work(node: LiveNode, capsys: Any) -> None:
         "saved": Place(0, 0, genesis),
     }
     printed = []
-    for example in examples("client.md"):
+    for example in examples("build/client.md"):
         exec(example, names)
         printed.append(capsys.readouterr().out)
     sealing, pending, followed, chain = printed
@@ -36,7 +36,7 @@ def test_the_examples_work(node: LiveNode, capsys: Any) -> None:
 
 
 def test_a_subscription_with_plain_websockets(node: LiveNode, capsys: Any) -> None:
-    (example,) = examples("streams.md")
+    (example,) = examples("build/streams.md")
     url = "ws://127.0.0.1:8545"
     assert url in example
     exec(example.replace(url, node.url.replace("http", "ws")), {})
@@ -47,7 +47,7 @@ def test_a_subscription_with_plain_websockets(node: LiveNode, capsys: Any) -> No
 
 
 def test_every_typed_call_is_named() -> None:
-    page = (DOCS / "client.md").read_text()
+    page = (DOCS / "build" / "client.md").read_text()
     named = [name for name in vars(Methods) if not name.startswith("_")]
     assert len(named) > 20
     assert [name for name in named if f"`{name}`" not in page and f"client.{name}(" not in page] == []

@@ -58,8 +58,8 @@ def test_frames_of_the_table(node: LiveNode, transport: str, case: Case) -> None
 
 
 def test_the_documented_table_of_granian_is_this_one() -> None:
-    """docs/transports.md lists the cases that granian decides before our code runs."""
-    text = (DOCS / "transports.md").read_text()
+    """docs/operate/transports.md lists the cases that granian decides before our code runs."""
+    text = (DOCS / "operate" / "transports.md").read_text()
     for case in (*HTTP, *WEBSOCKET):
         if case.proxy:
             assert f"| {case.name} |" in text, case.name

@@ -23,9 +23,9 @@ import orjson
 from distribution.pages import Block, blocks
 from live.blocks import wait_for
 
-PAGES = ("README.md", "docs/operations.md", "docs/access.md", "docs/streams.md")
+PAGES = ("README.md", "docs/operate/operations.md", "docs/operate/access.md", "docs/build/streams.md")
 """Pages that a user of the wheel reads first, in this order."""
-EXAMPLES = ("docs/client.md", "docs/testing.md")
+EXAMPLES = ("docs/build/client.md", "docs/build/testing.md")
 """More pages, with examples in Python."""
 STEP_TIME = 300
 """Maximum seconds of one command."""

@@ -1,4 +1,4 @@
-"""nginx with the configuration of docs/transports.md in front of a node."""
+"""nginx with the configuration of docs/operate/transports.md in front of a node."""
 
 import contextlib
 import re
@@ -14,7 +14,7 @@ import pytest
 from live_node import wait_until
 from repository import DOCS
 
-_PAGE = DOCS / "transports.md"
+_PAGE = DOCS / "operate" / "transports.md"
 _DRIVER = """\
 daemon off;
 master_process off;
@@ -58,7 +58,7 @@ def nginx(url: str, folder: Path) -> Iterator[int]:
     """
     program = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin:/usr/local/sbin")
     if program is None:
-        pytest.skip("nginx is not installed: the configuration in docs/transports.md is not tested")
+        pytest.skip("nginx is not installed: the configuration in docs/operate/transports.md is not tested")
     port = _free_port()
     server = documented()
     for old, new in (

@@ -1,4 +1,4 @@
-"""Payment contracts of a development chain: accounts, roles and addresses (docs/contracts.md)."""
+"""Payment contracts of a development chain: accounts, roles and addresses (docs/merchants/contracts.md)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
 """Points between intent and effect at which a seller's or facilitator's process may crash.
 
-The points for sending and receipts in `foreseal.payments.crash_points` apply as well. docs/x402.md lists the stored
-data at each point.
+The points for sending and receipts in `foreseal.payments.crash_points` apply as well.
+docs/merchants/x402.md lists the stored data at each point.
 """
 
 from enum import StrEnum

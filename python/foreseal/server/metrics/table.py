@@ -1,4 +1,4 @@
-"""Table of all metrics, the source of `/metrics` and docs/metrics.md."""
+"""Table of all metrics, the source of `/metrics` and docs/reference/metrics.md."""
 
 from collections.abc import Callable, Iterable
 from typing import Any

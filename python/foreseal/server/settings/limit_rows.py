@@ -69,7 +69,7 @@ LIMITS = (
         "outgoing_bytes",
         Whole(unit="bytes"),
         "Maximum unsent bytes of a connection.",
-        "For notifications, and again for responses: see [streams.md](streams.md).",
+        "For notifications, and again for responses: see [live streams](../build/streams.md).",
     ),
     _limit("outgoing_frames", Whole(), "Maximum unsent notifications of a connection."),
     _limit("idle", Duration(), "Close a WebSocket connection that has been idle this long."),
@@ -95,7 +95,7 @@ LIMITS = (
         "address_work",
         Whole(100),
         "Maximum units of protocol work a second for one address.",
-        "Control frames, fragments, chunks, incomplete reads: see [transports.md](transports.md). Native transport.",
+        "Frames, fragments, chunks, incomplete reads: see [transports](../operate/transports.md). Native transport.",
     ),
     _limit(
         "connection_bytes",

@@ -37,7 +37,7 @@ SECTIONS = {
     "log": "What is written to standard error.",
     "access": "Who may call what.",
     "limits": "What a caller may make grow, and how far.",
-    "public": "Lower bounds for callers without an API key on a public endpoint: see [access.md](access.md).",
+    "public": "Lower bounds for callers without an API key: see [access control](../operate/access.md).",
 }
 """Sections of a file, each with its description."""
 
@@ -154,14 +154,14 @@ _NODE = (
         "sequencer_key",
         FilePath(),
         "File with the key that signs steps.",
-        more="See [preconfirmation.md](preconfirmation.md).",
+        more="See [pre-confirmation receipts](../build/preconfirmation.md).",
         unset="`sequencer.key` in the data directory, created if absent",
     ),
     _node(
         "new_sequencer_key",
         Flag(),
         "Accept a missing or changed sequencer key: steps have a new signer from now on.",
-        more="See [operations.md](operations.md).",
+        more="See [operations](../operate/operations.md).",
     ),
 )
 
@@ -175,7 +175,7 @@ _DEV = (
         name="payments",
         kind=Flag(),
         help="Include the payment contracts and token balances in the genesis.",
-        more="See [contracts.md](contracts.md).",
+        more="See [payment contracts](../merchants/contracts.md).",
         place="dev.payments",
         commands=frozenset[Command](("dev",)),
     ),
@@ -186,7 +186,7 @@ _STORE = (
         "map",
         Whole(1 << 20, unit="bytes"),
         "Maximum size of the store: address space, not disk.",
-        more="See [store.md](store.md).",
+        more="See [the store](../operate/store.md).",
     ),
     _store(
         "proofs",
@@ -206,7 +206,7 @@ _STORE = (
         "scrub_rate",
         Whole(0, unit="bytes"),
         "Bytes of the store that the scrub reads each second; 0 disables it.",
-        more="See [store.md](store.md).",
+        more="See [the store](../operate/store.md).",
     ),
     _store("scrub_pause", Duration(0), "Pause between two scrubs of the store."),
 )
@@ -243,7 +243,7 @@ _SERVER = (
         name="workers",
         kind=Whole(1, 256),
         help="Number of serving processes.",
-        more="More than one follow another that produces the blocks: see [processes.md](processes.md).",
+        more="More than one follow another that produces the blocks: see [processes](../operate/processes.md).",
         place="listen.workers",
         commands=frozenset[Command](("run",)),
     ),
@@ -252,7 +252,7 @@ _SERVER = (
         name="heartbeat_timeout",
         kind=Duration(0),
         help="Kill and replace a process without heartbeat or progress for this long; 0: never.",
-        more="With several workers: see [processes.md](processes.md#wedged-processes).",
+        more="With several workers: see [processes](../operate/processes.md#wedged-processes).",
         place="listen.heartbeat_timeout",
         commands=frozenset[Command](("run",)),
     ),
@@ -269,7 +269,7 @@ _SERVER = (
         name="transport",
         kind=Choice(TRANSPORTS),
         help="HTTP and WebSocket transport of the listener.",
-        more="`asgi` is granian, for one process. See [transports.md](transports.md).",
+        more="`asgi` is granian, for one process. See [transports](../operate/transports.md).",
         place="listen.transport",
         commands=STARTED,
     ),
@@ -310,7 +310,7 @@ _ACCESS = (
         name="public",
         kind=Flag(),
         help="Public endpoint: callers without an API key have lower limits and no eth_getBlockReceipts.",
-        more="HTTP 403, -32004. See [access.md](access.md).",
+        more="HTTP 403, -32004. See [access control](../operate/access.md).",
         place="public",
     ),
     Setting(
@@ -336,7 +336,7 @@ _ACCESS = (
         "origins",
         OriginNames(),
         "Allowed origin of web pages, such as https://app.example; repeatable.",
-        more="Separated by commas in the variable. For browser extensions see [access.md](access.md).",
+        more="Separated by commas in the variable. For browser extensions see [access control](../operate/access.md).",
         unset="none; `dev`: loopback origins",
         option="--allowed-origin",
     ),
@@ -403,7 +403,7 @@ _ACCESS = (
         "caller_cache",
         Whole(16, 1 << 24),
         "Addresses, and as many API keys, whose caller is cached in a process.",
-        more="Rates and budgets do not depend on it. See `foreseal_cache_*` in [metrics.md](metrics.md).",
+        more="Rates and budgets do not depend on it. See `foreseal_cache_*` in [metrics](metrics.md).",
     ),
     _access(
         "head_cache",

@@ -1,4 +1,4 @@
-"""The examples of docs/x402.md work unchanged: the facilitator of its file, the shop of its code, the claim."""
+"""The examples of docs/merchants/x402.md work unchanged: facilitator, shop and claim."""
 
 import asyncio
 import os
@@ -22,7 +22,7 @@ from payments.x402.selling import settlement
 from payments.x402.world import BUYERS, FACILITATOR, NETWORK, World
 from repository import DOCS
 
-PAGE = (DOCS / "x402.md").read_text()
+PAGE = (DOCS / "merchants" / "x402.md").read_text()
 PAYEE = "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC"
 BUYER = BUYERS[18]
 

@@ -1,4 +1,4 @@
-"""Gas costs: the table in docs/contracts.md has the costs measured here."""
+"""Gas costs: the table in docs/merchants/contracts.md has the costs measured here."""
 
 import re
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from payments.contracts.people import CHAIN_ID, TOKEN, People, setup_of
 from payments.contracts.signing import Authorization, Domain, sign_digest, typed_digest
 from repository import DOCS
 
-PAGE = DOCS / "contracts.md"
+PAGE = DOCS / "merchants" / "contracts.md"
 DEADLINE = 2_000_000_000
 BATCH = b"\x01".rjust(32, b"\0")
 FRESH = [f"0x{0xFEED0000 + index:040x}" for index in range(100)]

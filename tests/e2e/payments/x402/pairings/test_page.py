@@ -1,4 +1,4 @@
-"""The examples of docs/buying.md, unchanged except for URLs, paths and keys."""
+"""The examples of docs/merchants/buying.md, unchanged except for URLs, paths and keys."""
 
 import contextlib
 import io
@@ -42,12 +42,12 @@ def test_the_examples_do_what_they_say(
     }
     names: dict[str, object] = {"__name__": "page"}
     printed = []
-    for kind, text in BLOCK.findall((ROOT / "docs" / "buying.md").read_text()):
+    for kind, text in BLOCK.findall((ROOT / "docs" / "merchants" / "buying.md").read_text()):
         for place, here in places.items():
             text = text.replace(place, here)
         if kind == "python":
             with contextlib.redirect_stdout(io.StringIO()) as said:
-                exec(compile(text, "docs/buying.md", "exec"), names)
+                exec(compile(text, "docs/merchants/buying.md", "exec"), names)
             printed.append(said.getvalue().strip())
         elif "foreseal pay" in text:
             for line in text.splitlines():

@@ -1,0 +1,93 @@
+"""Executes the commands of a guide in docs/, in order and in one shell."""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+from distribution.pages import blocks
+from distribution.walk import free_port
+from live.blocks import wait_for
+from live.process import is_ok
+
+_FILE = re.compile(r"# (\S+\.(?:py|toml))\n")
+_SERVER = re.compile(r"foreseal (?:dev|pay serve)\b")
+_SECONDS = 60
+
+
+class GuideReader:
+    """Executes the page in a folder; servers that it starts run until the end."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.printed: dict[str, str] = {}
+        self.ports = {"8545": free_port(), "8600": free_port()}
+        self.servers: list[subprocess.Popen[bytes]] = []
+        self._shell = folder / "shell"
+        self._shell.touch()
+        beside = Path(sys.executable).parent
+        path = f"{beside}:{os.environ['PATH']}"
+        self._variables = os.environ | {"PATH": path, "FORESEAL_PORT": str(self.ports["8545"])}
+
+    def follow(self, page: Path) -> None:
+        """Write the files of a page and run its commands."""
+        for block in blocks(page):
+            named = _FILE.match(block.text)
+            if named:
+                listen = f'[serve]\nlisten = "127.0.0.1:{self.ports["8600"]}"\n'
+                (self.folder / named[1]).write_text(self.here(block.text).replace("[serve]\n", listen))
+            elif block.language == "python":
+                exec(block.text, {})
+            for command in block.commands:
+                self.do(command)
+
+    def kill(self) -> None:
+        """Kill the servers that still run."""
+        for server in self.servers:
+            server.kill()
+            server.wait()
+
+    def do(self, command: str) -> None:
+        """Run one command, or start a server and wait until it responds."""
+        keep = shlex.quote(str(self._shell))
+        script = f"set -aeo pipefail\n. {keep}\n{'exec ' if _SERVER.match(command) else ''}{self.here(command)}\n"
+        if _SERVER.match(command):
+            self._start(["bash", "-c", script], "8600" if "serve" in command else "8545")
+            return
+        done = subprocess.run(
+            ["bash", "-c", f"{script}export -p >{keep}"],
+            cwd=self.folder,
+            env=self._variables,
+            capture_output=True,
+            text=True,
+            timeout=_SECONDS,
+        )
+        assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
+        self.printed[command] = done.stdout
+
+    def here(self, text: str) -> str:
+        """Replace ports by free ones."""
+        for meant, port in self.ports.items():
+            text = text.replace(f":{meant}", f":{port}")
+        return text
+
+    def _start(self, command: list[str], port: str) -> None:
+        log = (self.folder / f"{port}.log").open("wb")
+        with log:
+            server = subprocess.Popen(command, cwd=self.folder, env=self._variables, stdout=log, stderr=log)
+        self.servers.append(server)
+
+        def answers() -> bool:
+            assert server.poll() is None, (self.folder / f"{port}.log").read_text()
+            return is_ok(f"http://127.0.0.1:{self.ports[port]}/healthz")
+
+        wait_for(answers, _SECONDS, command[-1])
+
+    def stop(self) -> list[int]:
+        """Stop the servers and return their exit codes."""
+        for server in reversed(self.servers):
+            server.terminate()
+            server.wait(_SECONDS)
+        return [server.returncode for server in self.servers]
