@@ -13,8 +13,8 @@ import orjson
 import uvloop
 from benches.load.client import CONNECTIONS, run, wait_until_it_answers
 
-from foreseal.bench.figures import Figures, Latencies
 from foreseal.bench.origin import origin, save
+from foreseal.bench.run_metrics import Latencies, RunMetrics
 from foreseal.server.listening import TRANSPORTS
 
 RESULT = Path(__file__).parents[1] / "results" / "load.json"
@@ -46,11 +46,11 @@ def served(*arguments: str) -> Iterator[int]:
             process.communicate(timeout=20)
 
 
-async def measure(bare: int, nodes: dict[str, int], rounds: int, seconds: float) -> dict[str, list[Figures]]:
+async def measure(bare: int, nodes: dict[str, int], rounds: int, seconds: float) -> dict[str, list[RunMetrics]]:
     """Run rounds of every side, interleaved so that disturbances of the machine affect all of them."""
     sides = {"bare": (bare, BODIES["eth_blockNumber"])}
     sides |= {f"{name} {transport}": (port, body) for transport, port in nodes.items() for name, body in BODIES.items()}
-    measured: dict[str, list[Figures]] = {side: [] for side in sides}
+    measured: dict[str, list[RunMetrics]] = {side: [] for side in sides}
     for number in range(rounds + 1):
         for side, (port, body) in sides.items():
             one = await run(port, body, seconds)
@@ -61,7 +61,7 @@ async def measure(bare: int, nodes: dict[str, int], rounds: int, seconds: float)
     return measured
 
 
-def summary(measured: dict[str, list[Figures]]) -> list[dict[str, object]]:
+def summary(measured: dict[str, list[RunMetrics]]) -> list[dict[str, object]]:
     """Return medians over the rounds; the ratio is the median of the rounds' own ratios to the bare application."""
     results: list[dict[str, object]] = []
     for side, rounds in measured.items():

@@ -3,9 +3,9 @@
 import asyncio
 import time
 
-from foreseal.bench.failures import Refused
-from foreseal.bench.figures import Figures
+from foreseal.bench.failures import ErrorResponse
 from foreseal.bench.node import Node
+from foreseal.bench.run_metrics import RunMetrics
 
 CONNECTIONS = 16
 _LOOK = 0.002
@@ -26,7 +26,7 @@ def wait_until_it_answers(port: int) -> None:
         while True:
             try:
                 node.ask("eth_blockNumber")
-            except Refused as error:
+            except ErrorResponse as error:
                 if not error.starting:
                     raise
                 time.sleep(_LOOK)
@@ -36,7 +36,7 @@ def wait_until_it_answers(port: int) -> None:
         node.close()
 
 
-async def run(port: int, body: bytes, seconds: float) -> Figures:
+async def run(port: int, body: bytes, seconds: float) -> RunMetrics:
     """Load the server on `port` for some seconds. Raise BenchError at the first wrong response."""
     node = Node(f"port {port}", f"http://127.0.0.1:{port}")
     return await asyncio.to_thread(node.load, [body], CONNECTIONS, seconds)

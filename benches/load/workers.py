@@ -23,8 +23,8 @@ from benches.load.client import CONNECTIONS, run
 from benches.load.lanes import Lane, quantiles
 from benches.load.wallets import wallets
 
-from foreseal.bench.figures import Figures, Latencies
 from foreseal.bench.origin import origin, save
+from foreseal.bench.run_metrics import Latencies, RunMetrics
 
 RESULT = Path(__file__).parents[1] / "results" / "workers.json"
 PACKAGES = ("granian", "orjson", "uvloop")
@@ -88,9 +88,9 @@ async def _fill(port: int) -> None:
     lane.close()
 
 
-async def measure(ports: dict[int, int], rounds: int, seconds: float) -> dict[tuple[str, int], list[Figures]]:
+async def measure(ports: dict[int, int], rounds: int, seconds: float) -> dict[tuple[str, int], list[RunMetrics]]:
     """Run rounds of every side and call, interleaved so that disturbances of the machine affect all of them."""
-    measured: dict[tuple[str, int], list[Figures]] = {(name, workers): [] for name in CALLS for workers in ports}
+    measured: dict[tuple[str, int], list[RunMetrics]] = {(name, workers): [] for name in CALLS for workers in ports}
     for number in range(rounds + 1):
         for name, (method, params) in CALLS.items():
             body = orjson.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
@@ -103,7 +103,7 @@ async def measure(ports: dict[int, int], rounds: int, seconds: float) -> dict[tu
     return measured
 
 
-def summary(measured: dict[tuple[str, int], list[Figures]]) -> list[dict[str, object]]:
+def summary(measured: dict[tuple[str, int], list[RunMetrics]]) -> list[dict[str, object]]:
     """Return medians over the rounds; the ratio is the median of the rounds' own ratios to one process."""
     results: list[dict[str, object]] = []
     for (name, workers), rounds in measured.items():

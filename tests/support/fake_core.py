@@ -8,7 +8,7 @@ import orjson
 
 from foreseal._core import ParsedBody, parse_body
 from foreseal.errors import RpcError
-from foreseal.rpc.core import Notice, Place
+from foreseal.rpc.core import Notice, StepPosition
 from foreseal.rpc.counts import BOUNDS
 
 KINDS = {"newHeads", "logs", "newPendingTransactions"}
@@ -19,7 +19,7 @@ def step_hash(index: int) -> str:
     return f"0x{index:064x}"
 
 
-def cursor_of(place: Place) -> dict[str, str]:
+def cursor_of(place: StepPosition) -> dict[str, str]:
     """Return a cursor as JSON."""
     return {"block": hex(place[0]), "index": hex(place[1]), "hash": place[2]}
 
@@ -76,7 +76,7 @@ class FakeNode:
         self.healthy = (True, "")
         self.channels: dict[bytes, tuple[int, int]] = {}
         """Number and subscribers of each subscribed channel, by its params."""
-        self.steps: list[Place] = [(1, 0, step_hash(0))]
+        self.steps: list[StepPosition] = [(1, 0, step_hash(0))]
         """The steps that the feed stores."""
         self.most_steps_of_a_page = 2
         self.tiers: list[dict[str, int]] = []
@@ -244,7 +244,7 @@ class FakeNode:
         self._sequence += 1
         os.eventfd_write(self._event, 1)
 
-    def step(self, size: int = 0) -> Place:
+    def step(self, size: int = 0) -> StepPosition:
         """Make a step whose message is longer by `size`, notify the feed, and return its cursor."""
         count = len(self.steps)
         self.steps.append((1, count, step_hash(count)))
@@ -271,7 +271,7 @@ class FakeNode:
         }
         return orjson.dumps(found)
 
-    def _flashblock(self, place: Place, size: int = 0) -> dict[str, str]:
+    def _flashblock(self, place: StepPosition, size: int = 0) -> dict[str, str]:
         return {"number": hex(place[0]), "index": hex(place[1]), "hash": place[2], "padding": "x" * size}
 
     def _gone(self) -> RpcError:

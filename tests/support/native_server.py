@@ -11,10 +11,10 @@ from unittest.mock import patch
 
 from bare_transport import BareTransport
 from foreseal.server import App, Settings
-from foreseal.server.direct import backlog, http, websocket
-from foreseal.server.direct.http import Http
-from foreseal.server.direct.listener import DirectListener
 from foreseal.server.listening import listen
+from foreseal.server.native import backlog, http, websocket
+from foreseal.server.native.http import Http
+from foreseal.server.native.listener import NativeListener
 from foreseal.server.tls import Tls
 
 from asgi_client import until
@@ -52,7 +52,7 @@ class Wire(BareTransport):
 class Served:
     """A listener, and connections to it."""
 
-    def __init__(self, app: App, listener: DirectListener, node: FakeNode) -> None:
+    def __init__(self, app: App, listener: NativeListener, node: FakeNode) -> None:
         self.app, self.listener, self.node = app, listener, node
 
     def connect(self, address: str = "192.0.2.1") -> tuple[Http, Wire]:
@@ -98,7 +98,7 @@ def serving(
         node = FakeNode()
         app = App(Settings(folder, **settings), make_node=lambda _: node)
         await app.startup()
-        listener = DirectListener(app.endpoint, listen("127.0.0.1", 0), tls, max_open)
+        listener = NativeListener(app.endpoint, listen("127.0.0.1", 0), tls, max_open)
         try:
             await use(Served(app, listener, node))
         finally:

@@ -5,7 +5,7 @@ class BenchError(Exception):
     """A node that cannot be measured or returns a wrong result; the message is for people."""
 
 
-class Refused(BenchError):
+class ErrorResponse(BenchError):
     """A JSON-RPC error object in place of a result."""
 
     def __init__(self, node: str, method: str, code: int, message: str) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from foreseal.bench.contents import ETHER, Account, Contents, Shape, Signed, account
-from foreseal.bench.failures import BenchError, Refused
+from foreseal.bench.failures import BenchError, ErrorResponse
 from foreseal.bench.node import Node
 
 Show = Callable[[str, int, int], None]
@@ -50,7 +50,7 @@ class Mining:
                 # The node makes no block on its own from here on.
                 node.ask("evm_setAutomine", False)
                 node.ask("evm_setIntervalMining", 0)
-            except Refused as error:
+            except ErrorResponse as error:
                 if error.starting and time.monotonic() < deadline:
                     time.sleep(_LOOK)
                     continue
@@ -141,7 +141,7 @@ def included(node: Node, transactions: Sequence[Signed], patience: float = _INCL
         for piece in _pieces(missing):
             try:
                 found = node.ask_all([("eth_getTransactionReceipt", [one.hash]) for one in piece])
-            except Refused as error:
+            except ErrorResponse as error:
                 if not error.starting:
                     raise
                 break

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from foreseal.bench.failures import BenchError, Refused
-from foreseal.bench.figures import Figures, Latencies
+from foreseal.bench.failures import BenchError, ErrorResponse
 from foreseal.bench.filling import Filled, Show
 from foreseal.bench.matrix import Row
+from foreseal.bench.run_metrics import Latencies, RunMetrics
 
 _LONGEST_SHOWN = 300
 
@@ -35,7 +35,7 @@ class Cell:
     """`closed` or `open`."""
     connections: int
     node: str
-    runs: list[Figures] = field(default_factory=list)
+    runs: list[RunMetrics] = field(default_factory=list)
     offered: float | None = None
     """Requests per second that were due, in an open loop."""
 
@@ -86,7 +86,7 @@ class Matrix:
                     continue
                 try:
                     answers[filled.node.name] = _answers(row, filled)
-                except Refused as error:
+                except ErrorResponse as error:
                     if not error.unknown_method:
                         raise
                     self.missing[row.name, filled.node.name] = str(error)
@@ -135,7 +135,7 @@ class Matrix:
         show("open loop", of, of)
         return list(cells.values())
 
-    def _run(self, row: Row, filled: Filled, count: int, rate: float | None = None) -> Figures:
+    def _run(self, row: Row, filled: Filled, count: int, rate: float | None = None) -> RunMetrics:
         figures = filled.node.load(row.bodies(filled), count, self._extent.seconds, rate=rate, websocket=row.websocket)
         if not figures.answered:
             raise BenchError(f"{filled.node.name}: {row.name}: not one answer in {self._extent.seconds:g} s")

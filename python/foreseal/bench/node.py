@@ -10,9 +10,9 @@ from urllib.parse import urlsplit
 import orjson
 
 from foreseal._core import Load, Subscribers
-from foreseal.bench.failures import BenchError, Refused
-from foreseal.bench.figures import Figures
+from foreseal.bench.failures import BenchError, ErrorResponse
 from foreseal.bench.processes import Processes, listening_on
+from foreseal.bench.run_metrics import RunMetrics
 
 PATIENCE = 60.0
 """Time limit of one call, in seconds."""
@@ -92,7 +92,7 @@ class Node:
         websocket: bool = False,
         patience: float = 10.0,
         progress: Callable[[int], object] = lambda done: None,
-    ) -> Figures:
+    ) -> RunMetrics:
         """Run a load. Raise BenchError if a response is wrong, or missing after `patience` seconds."""
         plan = {"connections": connections, "seconds": seconds, "patience": patience, "rate": rate, "once": once}
         host = f"{self.host}:{self.port}"
@@ -103,7 +103,7 @@ class Node:
         except OSError as error:
             raise BenchError(f"{self.name}: {error}") from None
         used = self.processes.cpu() - before if self.processes and before is not None else None
-        figures = Figures.of(found, used)
+        figures = RunMetrics.of(found, used)
         if wrong := figures.first_wrong:
             asked = bodies[wrong["body"]][:300].decode(errors="replace")
             status = f"HTTP {wrong['status']}, " if wrong["status"] else ""
@@ -168,7 +168,7 @@ class Node:
     def _result(self, method: str, answer: Any) -> Any:
         if isinstance(answer, dict):
             if error := answer.get("error"):
-                raise Refused(self.name, method, int(error.get("code", 0)), str(error.get("message", error)))
+                raise ErrorResponse(self.name, method, int(error.get("code", 0)), str(error.get("message", error)))
             if "result" in answer:
                 return answer["result"]
         raise BenchError(f"{self.name}: {method} was answered by {answer!r:.300}")

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from foreseal.bench.contents import Shape
-from foreseal.bench.failures import BenchError, Refused
+from foreseal.bench.failures import BenchError, ErrorResponse
 from foreseal.bench.filling import Filled, Filling, Show
 from foreseal.bench.matrix import ROWS
 from foreseal.bench.measuring import Cell, Extent, Matrix
@@ -72,7 +72,7 @@ def _method(node: Node) -> str:
     for method in ("anvil_mine", "hardhat_mine"):
         try:
             node.ask(method, "0x1")
-        except Refused as error:
+        except ErrorResponse as error:
             if not error.unknown_method:
                 raise
         else:

@@ -10,7 +10,7 @@ from threading import Event, Thread
 from typing import Any
 
 from foreseal.bench.contents import Account, native, owner
-from foreseal.bench.failures import BenchError, Refused
+from foreseal.bench.failures import BenchError, ErrorResponse
 from foreseal.bench.filling import Filled, Show, included
 from foreseal.bench.node import Node, batch_body, body
 
@@ -27,7 +27,7 @@ def producing(node: Node, every: float = BLOCK_EVERY) -> Iterator[None]:
     """Make blocks at this interval until the context ends, on a node that makes blocks on command."""
     try:
         node.ask("evm_mine")
-    except Refused as error:
+    except ErrorResponse as error:
         if not error.unknown_method:
             raise
         # The node makes blocks on its own.

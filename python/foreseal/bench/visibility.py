@@ -6,9 +6,9 @@ from typing import Any
 
 from foreseal.bench.contents import native, owner
 from foreseal.bench.failures import BenchError
-from foreseal.bench.figures import Latencies
 from foreseal.bench.filling import Filled, Show
 from foreseal.bench.node import Node
+from foreseal.bench.run_metrics import Latencies
 from foreseal.bench.sending import producing
 
 _LOOK = 0.001

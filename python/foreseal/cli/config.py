@@ -12,9 +12,9 @@ from foreseal.cli.help import GroupedCommand
 from foreseal.cli.options import FILE, gathered, setting_options
 from foreseal.server.settings import SECTIONS, TABLE, Setting, SettingsError
 from foreseal.server.settings.file import File
-from foreseal.server.settings.kinds import Plain, Whole, in_toml
+from foreseal.server.settings.kinds import Integer, Plain, in_toml
 from foreseal.server.settings.model import default_of
-from foreseal.server.settings.origin import Given
+from foreseal.server.settings.origin import SettingValue
 from foreseal.server.settings.setting import COMMANDS, STARTED, Command
 from foreseal.server.settings.sources import Gathered
 
@@ -99,7 +99,7 @@ def check(values: Gathered) -> None:
         raise click.UsageError(str(error)) from None
 
 
-def _shown(each: Given) -> Plain | None:
+def _shown(each: SettingValue) -> Plain | None:
     setting = TABLE[each.key]
     if setting.secret and not each.by_default:
         return _HIDDEN
@@ -136,6 +136,6 @@ def _template(setting: Setting) -> Iterator[str]:
         yield f"# Without it: {setting.unset.replace('`', '')}."
     if value is None:
         stands = setting.kind.metavar
-        yield f"# {name} = {stands if isinstance(setting.kind, Whole) else in_toml(stands)}"
+        yield f"# {name} = {stands if isinstance(setting.kind, Integer) else in_toml(stands)}"
     else:
         yield f"# {name} = {in_toml(setting.kind.plain(value))}"

@@ -15,7 +15,7 @@ from foreseal._core import derive_accounts
 from foreseal.client import Client, ClientError
 from foreseal.payments.chain import ChainError
 from foreseal.payments.contracts.development import LEAST_ACCOUNTS, TOKEN
-from foreseal.payments.demo import NotDevelopment, Stage, Surprise, Walk
+from foreseal.payments.demo import DemoPlayer, NotDevelopment, Stage, Surprise
 from foreseal.payments.ledger import Database
 from foreseal.server.settings import DevChain
 
@@ -50,7 +50,7 @@ def _play(url: str, stack: contextlib.ExitStack) -> None:
     client = stack.enter_context(Client(url))
     stage = Stage(client, database, accounts, lambda: time.sleep(_LOOK), time.perf_counter)
     click.echo(f"Payments on {url}: token {TOKEN}, merchant {stage.key.address}")
-    Walk(stage, click.echo).play()
+    DemoPlayer(stage, click.echo).play()
 
 
 @contextlib.contextmanager

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import click
 
 from foreseal.server import App, Settings, interpreter
-from foreseal.server.front import serve
+from foreseal.server.runner import serve
 
 
 def serve_until_stopped(settings: Settings, on_listening: Callable[[str], None]) -> None:

@@ -13,20 +13,20 @@ from foreseal.client import calls
 from foreseal.client.backoff import Backoff
 from foreseal.client.blocks import Block, Header, Withdrawal
 from foreseal.client.client import AsyncClient, AsyncEventIterator, Client, EventIterator
+from foreseal.client.cursor import Cursor
 from foreseal.client.errors import (
     ClientError,
     ConnectionLost,
     CursorGone,
     FeedBroken,
     FeedError,
-    NotUnderstood,
+    InvalidResponse,
     RpcError,
     TimedOut,
 )
 from foreseal.client.flashblocks import Event, Flashblock, FlashblockPage, StepAdded, StepRemoved
 from foreseal.client.options import Options
 from foreseal.client.pages import LogPage
-from foreseal.client.place import Place
 from foreseal.client.requests import Position, Request
 from foreseal.client.status import PoolStatus, Status, StoreStatus
 from foreseal.client.transactions import AccessListItem, Authorization, Log, Receipt, Transaction, TransactionStatus
@@ -41,6 +41,7 @@ __all__ = [
     "Client",
     "ClientError",
     "ConnectionLost",
+    "Cursor",
     "CursorGone",
     "Event",
     "EventIterator",
@@ -49,11 +50,10 @@ __all__ = [
     "Flashblock",
     "FlashblockPage",
     "Header",
+    "InvalidResponse",
     "Log",
     "LogPage",
-    "NotUnderstood",
     "Options",
-    "Place",
     "PoolStatus",
     "Position",
     "Receipt",

@@ -1,6 +1,6 @@
 """Requests by method; a client executes them alone or in a batch.
 
-Amounts are in wei. A block is a number, a tag, a hash, a `Place` or a `Position`. Each function raises TypeError or
+Amounts are in wei. A block is a number, a tag, a hash, a `Cursor` or a `Position`. Each function raises TypeError or
 ValueError for invalid input and names the argument.
 """
 
@@ -10,9 +10,9 @@ from typing import Any
 from foreseal._core import keccak, rlp_decode, rlp_encode
 from foreseal.client import pages
 from foreseal.client.blocks import Block
+from foreseal.client.cursor import Cursor
 from foreseal.client.flashblocks import FlashblockPage
 from foreseal.client.pages import LogPage
-from foreseal.client.place import Place
 from foreseal.client.requests import BlockId, Hex, Request, argument, block_hash, block_id, call_object, data
 from foreseal.client.shapes import many, nullable, quantity, text
 from foreseal.client.status import Status
@@ -188,7 +188,7 @@ def _taken_before(hash: str) -> Callable[[RpcError], Request[str | None] | None]
     return lambda error: looking if error.message in _HAD_BEFORE else None
 
 
-def get_flashblocks(cursor: Place | None = None, limit: int = 100) -> Request[FlashblockPage]:
+def get_flashblocks(cursor: Cursor | None = None, limit: int = 100) -> Request[FlashblockPage]:
     """Return the steps after a cursor, reorged ones first; None: an empty page whose cursor is the newest step."""
     return pages.flashblocks_request(cursor, limit, FlashblockPage.read)
 

@@ -3,13 +3,13 @@
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
+from foreseal.client.cursor import Cursor
 from foreseal.client.feed import Feed
 from foreseal.client.flashblocks import Event
 from foreseal.client.flow import Flow, run, run_async
 from foreseal.client.inprocess import AsyncChainTransport, ChainTransport, InProcess
 from foreseal.client.methods import Methods
 from foreseal.client.options import Options
-from foreseal.client.place import Place
 from foreseal.client.session import Session, Transport
 from foreseal.client.target import scheme
 
@@ -26,7 +26,7 @@ class EventIterator:
         self._feed = feed
 
     @property
-    def place(self) -> Place | None:
+    def place(self) -> Cursor | None:
         """Cursor of the last event, to resume from. None before the first event if no cursor was given."""
         return self._feed.place
 
@@ -117,10 +117,10 @@ class Client(Methods):
     def _run(self, flow: Flow[T]) -> T:
         return run(flow)
 
-    def feed(self, cursor: Place | None = None, *, follow: bool = True) -> EventIterator:
+    def feed(self, cursor: Cursor | None = None, *, follow: bool = True) -> EventIterator:
         """Iterate over all steps after `cursor`, by default after the newest one: each once and in order.
 
-        A reorged step is a `StepRemoved`. Raises TypeError if the cursor is not a `Place`.
+        A reorged step is a `StepRemoved`. Raises TypeError if the cursor is not a `Cursor`.
 
         The feed survives lost connections and restarts of the node. WebSocket pushes steps, HTTP polls. Without
         `follow` it ends at the newest step. Iterating raises `CursorGone`, `FeedBroken` and the errors of calls, and
@@ -156,7 +156,7 @@ class AsyncClient(Methods):
     async def _run(self, flow: Flow[T]) -> T:
         return await run_async(flow)
 
-    def feed(self, cursor: Place | None = None, *, follow: bool = True) -> AsyncEventIterator:
+    def feed(self, cursor: Cursor | None = None, *, follow: bool = True) -> AsyncEventIterator:
         """Like `Client.feed`. Cancelling a wait for an event loses no event; the wait may be repeated."""
         return AsyncEventIterator(Feed(self.session, cursor, follow=follow))
 

@@ -10,7 +10,7 @@ ClientError
     └── FeedBroken      a step does not follow the one before it
 """
 
-from foreseal.client.place import Place
+from foreseal.client.cursor import Cursor
 from foreseal.errors import RpcError
 
 __all__ = [
@@ -19,7 +19,7 @@ __all__ = [
     "CursorGone",
     "FeedBroken",
     "FeedError",
-    "NotUnderstood",
+    "InvalidResponse",
     "RpcError",
     "TimedOut",
 ]
@@ -37,7 +37,7 @@ class TimedOut(ClientError, TimeoutError):
     """The deadline passed; the call may or may not have been executed."""
 
 
-class NotUnderstood(ClientError):
+class InvalidResponse(ClientError):
     """The response is not valid for the method: another server, a proxy's page, or malformed data."""
 
 
@@ -52,7 +52,7 @@ class CursorGone(FeedError):
     at that step again and continue with this cursor.
     """
 
-    def __init__(self, message: str, oldest: Place | None) -> None:
+    def __init__(self, message: str, oldest: Cursor | None) -> None:
         super().__init__(message)
         self.oldest = oldest
 

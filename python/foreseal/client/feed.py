@@ -15,11 +15,11 @@ from typing import Any, TypeVar
 
 import orjson
 
-from foreseal.client.errors import ConnectionLost, CursorGone, FeedBroken, NotUnderstood, TimedOut
+from foreseal.client.cursor import Cursor, checked_cursor
+from foreseal.client.errors import ConnectionLost, CursorGone, FeedBroken, InvalidResponse, TimedOut
 from foreseal.client.flashblocks import Event, Flashblock, FlashblockPage, StepAdded, StepRemoved
 from foreseal.client.flow import Flow, perform
 from foreseal.client.pages import flashblocks_request
-from foreseal.client.place import Place, checked_place
 from foreseal.client.session import Session, is_passing
 from foreseal.client.subscription import Subscription
 from foreseal.errors import RpcError
@@ -34,9 +34,9 @@ _REMEMBERED = 4096
 class Feed:
     """One reader of the feed."""
 
-    def __init__(self, session: Session, cursor: Place | None = None, *, follow: bool = True) -> None:
+    def __init__(self, session: Session, cursor: Cursor | None = None, *, follow: bool = True) -> None:
         """`cursor` is the step after which the feed begins; None: the newest step. Without `follow` it ends there."""
-        self.place = None if cursor is None else checked_place(cursor)
+        self.place = None if cursor is None else checked_cursor(cursor)
         """Cursor of the last event, to resume from."""
         self.connections = 0
         """Connections so far; over HTTP, how often the node became reachable again."""
@@ -49,7 +49,7 @@ class Feed:
         self._dial = session.transport.dial if follow else None
         self._subscription: Subscription | None = None
         self._arrived: deque[Any] = deque()
-        self._places: dict[str, Place] = {}
+        self._places: dict[str, Cursor] = {}
         self._failures = 0
         self._lost_since: float | None = None
         self._reached = False
@@ -58,9 +58,9 @@ class Feed:
     def next(self) -> Flow[Event | None]:
         """Return the next event; None at the newest step, unless the feed follows.
 
-        Raises `FeedError`, `RpcError` and `NotUnderstood`. Raises `ConnectionLost` and `TimedOut` only if the node was
-        never reached, or was unreachable for longer than `Options.patience`. `next` may be called again after any of
-        them and resumes at the same cursor.
+        Raises `FeedError`, `RpcError` and `InvalidResponse`. Raises `ConnectionLost` and `TimedOut` only if the node
+        was never reached, or was unreachable for longer than `Options.patience`. `next` may be called again after any
+        of them and resumes at the same cursor.
         """
         try:
             while True:
@@ -72,7 +72,7 @@ class Feed:
                     return None
                 else:
                     yield from self._guarded(self._poll if self._dial is None else self._receive)
-        except _PastDeadline:
+        except _DeadlinePassed:
             raise _late() from None
 
     def _guarded(self, part: Callable[[], Flow[T]]) -> Flow[T | None]:
@@ -106,7 +106,7 @@ class Feed:
         try:
             while (self.place is None) if self._dial is None else (self._subscription is None):
                 yield from self._guarded(self._begin if self._dial is None else self._connect)
-        except _PastDeadline:
+        except _DeadlinePassed:
             raise _late() from None
 
     def close(self) -> Flow[None]:
@@ -168,7 +168,7 @@ class Feed:
             return
         yield from perform(self._session.transport.sleep, self._wait_for(options.poll))
 
-    def _begin(self) -> Flow[Place]:
+    def _begin(self) -> Flow[Cursor]:
         """Fix the start of the feed, so that it misses nothing from here on, even before it connects."""
         if self.place is None:
             page = yield from self._session.once(flashblocks_request(None, 1, _raw_page))
@@ -203,7 +203,7 @@ class Feed:
             return seconds
         left = self.deadline - self._session.options.clock()
         if left <= 0:
-            raise _PastDeadline
+            raise _DeadlinePassed
         return min(seconds, left)
 
     def _check_heartbeat(self, value: Any) -> None:
@@ -236,10 +236,10 @@ class Feed:
         self.place = event.place
         return event
 
-    def _place_before(self, flashblock: Flashblock) -> Flow[Place]:
+    def _place_before(self, flashblock: Flashblock) -> Flow[Cursor]:
         """Return the cursor that remains after a step is removed."""
         if flashblock.index > 0:
-            return Place(flashblock.number, flashblock.index - 1, flashblock.parent)
+            return Cursor(flashblock.number, flashblock.index - 1, flashblock.parent)
         known = self._places.get(flashblock.parent)
         if known is not None:
             return known
@@ -249,21 +249,21 @@ class Feed:
             raise ConnectionLost("the chain changed again meanwhile")
         return page.cursor
 
-    def _remember(self, place: Place) -> None:
+    def _remember(self, place: Cursor) -> None:
         self._places[place.hash] = place
         if len(self._places) > _REMEMBERED:
             del self._places[next(iter(self._places))]
 
 
-class _PastDeadline(Exception):
+class _DeadlinePassed(Exception):
     """The feed's deadline passed."""
 
 
-def _place(value: Any) -> Place:
+def _place(value: Any) -> Cursor:
     try:
-        return Place.read(value)
+        return Cursor.read(value)
     except ValueError as error:
-        raise NotUnderstood(str(error)) from None
+        raise InvalidResponse(str(error)) from None
 
 
 def _late() -> TimedOut:
@@ -273,18 +273,18 @@ def _late() -> TimedOut:
 def _raw_page(value: Any) -> Any:
     """Return a page whose steps are parsed one by one, when the feed yields them."""
     if not isinstance(value, dict) or not isinstance(value.get("flashblocks"), list):
-        raise NotUnderstood("foreseal_getFlashblocks: the result is no page")
+        raise InvalidResponse("foreseal_getFlashblocks: the result is no page")
     return value
 
 
 def _gone(error: RpcError) -> CursorGone:
     try:
         told = orjson.loads(error.data or b"null")
-        oldest = Place.read(told.get("oldest", told))
+        oldest = Cursor.read(told.get("oldest", told))
     except (ValueError, AttributeError):
         oldest = None
     return CursorGone(error.message, oldest)
 
 
-def _named(place: Place) -> str:
+def _named(place: Cursor) -> str:
     return f"step {place.block}.{place.index} ({place.hash})"

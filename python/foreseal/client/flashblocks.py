@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from foreseal.client.blocks import Header
-from foreseal.client.place import Place
+from foreseal.client.cursor import Cursor
 from foreseal.client.shapes import Shape
 from foreseal.client.transactions import Receipt, Transaction
 
@@ -29,9 +29,9 @@ class Flashblock(Shape):
     """True if this message reports the step as reorged."""
 
     @property
-    def place(self) -> Place:
+    def place(self) -> Cursor:
         """Block number, index and hash of the step."""
-        return Place(self.number, self.index, self.hash)
+        return Cursor(self.number, self.index, self.hash)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class FlashblockPage(Shape):
 
     flashblocks: tuple[Flashblock, ...]
     """Steps in order; those with `removed` are reorged, newest first."""
-    cursor: Place
+    cursor: Cursor
     """Cursor of the next page."""
     complete: bool
     """True if there are no more steps for now."""
@@ -51,7 +51,7 @@ class StepAdded:
     """A step was pre-confirmed, or a block was imported as one step."""
 
     flashblock: Flashblock
-    place: Place
+    place: Cursor
     """Cursor to save once this event is processed."""
 
     @property
@@ -65,7 +65,7 @@ class StepRemoved:
     """A step was reorged: the step and its contents are no longer on the chain."""
 
     flashblock: Flashblock
-    place: Place
+    place: Cursor
     """Cursor of the step before, to save once this event is processed."""
 
     @property

@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from foreseal.client.cursor import Cursor, checked_cursor
 from foreseal.client.flow import Flow
-from foreseal.client.place import Place, checked_place
 from foreseal.client.requests import BlockId, Hex, Request, block_hash, block_id, data
 from foreseal.client.session import Session
 from foreseal.client.shapes import Shape
@@ -23,9 +23,9 @@ class LogPage(Shape):
     """Cursor of the next page; None at the end, which only a range with a numbered last block has."""
 
 
-def flashblocks_request(cursor: Place | None, limit: int, read: Callable[[Any], T]) -> Request[T]:
+def flashblocks_request(cursor: Cursor | None, limit: int, read: Callable[[Any], T]) -> Request[T]:
     """Request the steps after the cursor; None: no steps, and the cursor of the newest one. Raise TypeError."""
-    place = None if cursor is None else checked_place(cursor).to_json()
+    place = None if cursor is None else checked_cursor(cursor).to_json()
     return Request("foreseal_getFlashblocks", (place, hex(limit)), read)
 
 
@@ -77,7 +77,7 @@ def get_logs(
     block: BlockId | None = None,
     page: int | None = None,
 ) -> Flow[list[Log]]:
-    """Return all logs of a range, or of a `block` by hash or `Place`, read in pages of `page` logs.
+    """Return all logs of a range, or of a `block` by hash or `Cursor`, read in pages of `page` logs.
 
     Logs that leave the chain meanwhile are removed from the result.
     """

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from foreseal.client.place import Place
+from foreseal.client.cursor import Cursor
 from foreseal.client.shapes import text
 from foreseal.errors import RpcError
 
@@ -22,8 +22,8 @@ class Position:
     index: int
 
 
-BlockId = int | str | bytes | Place | Position
-"""A block: number, tag (latest, pending, safe, finalized, earliest), block hash, step hash, `Place` or `Position`."""
+BlockId = int | str | bytes | Cursor | Position
+"""A block: number, tag (latest, pending, safe, finalized, earliest), block hash, step hash, `Cursor` or `Position`."""
 
 Hex = str | bytes | bytearray
 """0x text, or the bytes themselves."""
@@ -36,7 +36,7 @@ class Request(Generic[T]):
     method: str
     params: tuple[Any, ...]
     read: Callable[[Any], T]
-    """Parser of the result. Raises `NotUnderstood`, ValueError or TypeError."""
+    """Parser of the result. Raises `InvalidResponse`, ValueError or TypeError."""
     repeatable: bool = True
     """True if the call is idempotent."""
     extra: float = 0.0
@@ -61,7 +61,7 @@ def block_id(block: BlockId) -> Any:
     match block:
         case Position(number, index):
             return {"blockNumber": hex(number), "flashblockIndex": hex(index)}
-        case Place():
+        case Cursor():
             return {"blockHash": block.hash}
         case bool():
             raise TypeError("block: a number, a name, a hash or a place, not a truth value")
@@ -90,14 +90,14 @@ def call_object(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def argument(value: Any) -> Any:
-    """Return a value as a parameter: numbers as quantities, bytes as 0x text, `Place` as a cursor."""
+    """Return a value as a parameter: numbers as quantities, bytes as 0x text, `Cursor` as a cursor."""
     if isinstance(value, bool) or value is None:
         return value
     if isinstance(value, int):
         return hex(value)
     if isinstance(value, bytes | bytearray):
         return data(value)
-    if isinstance(value, Place):
+    if isinstance(value, Cursor):
         return value.to_json()
     if isinstance(value, Mapping):
         return call_object(value)

@@ -6,7 +6,7 @@ from typing import Any, Protocol, TypeVar
 
 import orjson
 
-from foreseal.client.errors import ConnectionLost, NotUnderstood, TimedOut
+from foreseal.client.errors import ConnectionLost, InvalidResponse, TimedOut
 from foreseal.client.flow import Flow, perform
 from foreseal.client.options import Options
 from foreseal.client.requests import Request
@@ -26,7 +26,7 @@ _SHOWN = 120
 class Transport(Protocol):
     """A transport of calls; under asyncio its methods are coroutine functions of the same names.
 
-    They raise `ConnectionLost` and `TimedOut`, and `NotUnderstood` for an invalid response.
+    They raise `ConnectionLost` and `TimedOut`, and `InvalidResponse` for an invalid response.
     """
 
     def exchange(self, body: bytes, seconds: float) -> Any:
@@ -80,7 +80,7 @@ class Session:
                     raise
                 lost = True
             except RpcError as error:
-                told = told_to_wait(error)
+                told = retry_after(error)
                 if last or not is_passing(error) or told > self.options.timeout:
                     if not lost:
                         raise
@@ -106,12 +106,12 @@ class Session:
                 # A node that is starting returns this error for each call.
                 if attempt >= self.options.attempts or not all(map(is_passing, outcomes)):
                     break
-                told = max(map(told_to_wait, outcomes))
+                told = max(map(retry_after, outcomes))
                 if told > self.options.timeout:
                     break
             except RpcError as error:
                 # The node rejected the whole batch.
-                told = told_to_wait(error)
+                told = retry_after(error)
                 if attempt >= self.options.attempts or not 0 < told <= self.options.timeout:
                     raise
             except (ConnectionLost, TimedOut):
@@ -178,7 +178,7 @@ def is_passing(outcome: Any) -> bool:
     return outcome.code == _STARTING or (outcome.code == _LIMIT and _limit(outcome).get("limit") in _PASSING)
 
 
-def told_to_wait(error: Any) -> float:
+def retry_after(error: Any) -> float:
     """Return the seconds after which a rate-limited call may be retried; 0 for any other error."""
     ms = _limit(error).get("retryAfterMs") if isinstance(error, RpcError) and error.code == _LIMIT else None
     return ms / 1000 if isinstance(ms, int) else 0.0
@@ -191,18 +191,18 @@ def _limit(error: RpcError) -> dict[str, Any]:
 
 
 def decoded(body: bytes | str) -> Any:
-    """Parse a JSON message. Raise `NotUnderstood`."""
+    """Parse a JSON message. Raise `InvalidResponse`."""
     try:
         return orjson.loads(body)
     except orjson.JSONDecodeError:
         shown = body[:_SHOWN] if isinstance(body, str) else body[:_SHOWN].decode(errors="replace")
-        raise NotUnderstood(f"the answer is no JSON: {shown!r}") from None
+        raise InvalidResponse(f"the answer is no JSON: {shown!r}") from None
 
 
 def read_answer(request: Request[T], answer: Any, ident: int) -> T:
-    """Return the result in a response object. Raise `RpcError`, `NotUnderstood`, or `ConnectionLost` for another id."""
+    """Return the result of a response. Raise `RpcError`, `InvalidResponse`, or `ConnectionLost` for another id."""
     if not isinstance(answer, dict):
-        raise NotUnderstood(f"{request.method}: the answer is no response object")
+        raise InvalidResponse(f"{request.method}: the answer is no response object")
     if isinstance(error := answer.get("error"), dict):
         # A response to a call that was rejected before its id was read has no id.
         if answer.get("id") not in (ident, None):
@@ -211,30 +211,30 @@ def read_answer(request: Request[T], answer: Any, ident: int) -> T:
     if answer.get("id") != ident:
         raise ConnectionLost(f"{request.method}: the answer is for another call, id {answer.get('id')!r}")
     if "result" not in answer:
-        raise NotUnderstood(f"{request.method}: the answer has neither result nor error")
+        raise InvalidResponse(f"{request.method}: the answer has neither result nor error")
     try:
         return request.read(answer["result"])
     except (TypeError, ValueError, KeyError, AttributeError) as error:
-        raise NotUnderstood(f"{request.method}: the result is not understood: {error!r}") from error
+        raise InvalidResponse(f"{request.method}: the result is not understood: {error!r}") from error
 
 
 def failure(error: Any) -> RpcError:
-    """Convert the error object of a response to an exception. Raise `NotUnderstood`."""
+    """Convert the error object of a response to an exception. Raise `InvalidResponse`."""
     try:
         code, message, data = int(error["code"]), str(error["message"]), error.get("data")
     except (TypeError, ValueError, KeyError, AttributeError):
-        raise NotUnderstood(f"no error object: {str(error)[:_SHOWN]}") from None
+        raise InvalidResponse(f"no error object: {str(error)[:_SHOWN]}") from None
     return RpcError(code, message, None if data is None else orjson.dumps(data))
 
 
 def _by_id(answers: Any, idents: Iterable[int]) -> dict[Any, Any]:
     """Return the responses of a batch by id; they may arrive in any order."""
     if not isinstance(answers, list):
-        raise NotUnderstood("the answer to a batch is no list")
+        raise InvalidResponse("the answer to a batch is no list")
     found = {answer.get("id"): answer for answer in answers if isinstance(answer, dict)}
     missing = [ident for ident in idents if ident not in found]
     if missing:
-        raise NotUnderstood(f"the answer to a batch lacks {len(missing)} of its calls")
+        raise InvalidResponse(f"the answer to a batch lacks {len(missing)} of its calls")
     return found
 
 

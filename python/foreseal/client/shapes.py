@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import Any, NamedTuple, Self, TypeVar
 
-from foreseal.client.errors import NotUnderstood
+from foreseal.client.errors import InvalidResponse
 
 T = TypeVar("T")
 
@@ -38,18 +38,18 @@ class Shape:
 
     @classmethod
     def read(cls, value: Any) -> Self:
-        """Parse a JSON object. Raise `NotUnderstood`, which names the field."""
+        """Parse a JSON object. Raise `InvalidResponse`, which names the field."""
         if not isinstance(value, Mapping):
-            raise NotUnderstood(f"{cls.__name__}: an object was expected, not {_shown(value)}")
+            raise InvalidResponse(f"{cls.__name__}: an object was expected, not {_shown(value)}")
         arguments = []
         for key, read, optional in _fields(cls):
             found = value.get(key)
             if found is None and not optional:
-                raise NotUnderstood(f"{cls.__name__}: {key} is missing")
+                raise InvalidResponse(f"{cls.__name__}: {key} is missing")
             try:
                 arguments.append(None if found is None else read(found))
             except (TypeError, ValueError):
-                raise NotUnderstood(f"{cls.__name__}: {key} is {_shown(found)}") from None
+                raise InvalidResponse(f"{cls.__name__}: {key} is {_shown(found)}") from None
         return cls(*arguments)
 
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import orjson
 
-from foreseal.client.errors import ConnectionLost, NotUnderstood, TimedOut
+from foreseal.client.cursor import Cursor
+from foreseal.client.errors import ConnectionLost, InvalidResponse, TimedOut
 from foreseal.client.flow import Flow, perform
-from foreseal.client.place import Place
 from foreseal.client.requests import Request
 from foreseal.client.session import Link, Session, decoded, read_answer
 from foreseal.client.shapes import text
@@ -22,7 +22,7 @@ class Subscription:
         self._session = session
         self._ident = ""
 
-    def subscribe(self, place: Place, timeout: float) -> Flow[None]:
+    def subscribe(self, place: Cursor, timeout: float) -> Flow[None]:
         """Subscribe to steps after the cursor `place`; wait for the response. Raise `RpcError` or `ClientError`."""
         request = Request("eth_subscribe", ("foreseal_feed", place.to_json()), text)
         ident, envelope = self._session.envelope(request.method, request.params)
@@ -39,7 +39,7 @@ class Subscription:
             if clock() >= end:
                 raise TimedOut("no answer to eth_subscribe came in time")
 
-    def resubscribe(self, place: Place) -> Flow[None]:
+    def resubscribe(self, place: Cursor) -> Flow[None]:
         """End the subscription and start another one after `place`."""
         self.active = False
         _, envelope = self._session.envelope("eth_unsubscribe", (self._ident,))
@@ -51,7 +51,7 @@ class Subscription:
         while True:
             message = decoded((yield from perform(self.link.receive, timeout)))
             if not isinstance(message, dict):
-                raise NotUnderstood("a message of the feed is no object")
+                raise InvalidResponse("a message of the feed is no object")
             if "method" not in message:
                 if isinstance(message.get("error"), dict) and message.get("id") is None:
                     raise ConnectionLost(f"the node refuses the connection: {message['error'].get('message')}")
@@ -63,5 +63,5 @@ class Subscription:
                 return None
             result = params.get("result")
             if not isinstance(result, dict):
-                raise NotUnderstood("a message of the feed has no result")
+                raise InvalidResponse("a message of the feed has no result")
             return result

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from foreseal._core import ParsedCall
 from foreseal.rpc.core import Outcome, Reader
 from foreseal.rpc.limits import Allowance
-from foreseal.rpc.meter import Meter
+from foreseal.rpc.rate_limiter import RateLimiter
 from foreseal.rpc.session import Exchange
 
 # Most calls of a batch on worker threads at a time, so that one batch cannot fill a lane's queue.
@@ -35,7 +35,7 @@ class Batch:
     view: Reader
     allowance: Allowance
     exchange: Exchange | None
-    meter: Meter | None
+    limiter: RateLimiter | None
     next: int = 0
     """Index of the first call that is not started."""
     waiting: deque[WaitingCall] = field(default_factory=deque)
@@ -53,4 +53,4 @@ class Batch:
     def is_full(self) -> bool:
         """True if a call must end before another one may start."""
         waiting = len(self.waiting)
-        return waiting >= _MAX_WAITING or (waiting > 0 and self.meter is not None and self.meter.is_full)
+        return waiting >= _MAX_WAITING or (waiting > 0 and self.limiter is not None and self.limiter.is_full)

@@ -10,9 +10,9 @@ from foreseal.rpc.completions import Completions
 from foreseal.rpc.core import Core, Outcome, Reader
 from foreseal.rpc.filters import METHODS as FILTERING
 from foreseal.rpc.filters import TierFilters
-from foreseal.rpc.meter import Meter
-from foreseal.rpc.refused import FORBIDDEN, Refused, busy, refused
+from foreseal.rpc.rate_limiter import RateLimiter
 from foreseal.rpc.registry import Registry
+from foreseal.rpc.rejected_call import FORBIDDEN, RejectedCall, busy, rejected
 from foreseal.rpc.session import METHODS as STREAMING
 from foreseal.rpc.session import Exchange
 
@@ -59,54 +59,56 @@ class Calls:
         method: str,
         params: bytes,
         exchange: Exchange | None = None,
-        meter: Meter | None = None,
+        limiter: RateLimiter | None = None,
     ) -> Outcome | asyncio.Future[Outcome]:
         """Start a call against `reader`. Return its outcome if it is immediate, otherwise the future of it.
 
-        `exchange` belongs to a persistent connection; without one subscriptions are unavailable. `meter` is that of a
+        `exchange` belongs to a persistent connection; without one subscriptions are unavailable. `limiter` is that of a
         caller with its own limits.
         """
         if method in self._apart:
-            refusal = self._refusal(method, meter)
+            refusal = self._refusal(method, limiter)
             if refusal is not None:
                 return refusal
             if method in STREAMING:
                 return _NO_CONNECTION if exchange is None else exchange.call(method, params)
             if method in discovery.METHODS and self._registered and method not in self._registered:
-                return self._listing(reader, method, params, meter)
+                return self._listing(reader, method, params, limiter)
             if method in FILTERING and self.filters is not None and method not in self._registered:
-                run = partial(self._run, reader, meter=meter)
-                return self.filters.call(method, params, meter, run)
+                run = partial(self._run, reader, limiter=limiter)
+                return self.filters.call(method, params, limiter, run)
         if method in self._registered:
             return self._registry.call(method, params)
-        return self._run(reader, method, params, meter)
+        return self._run(reader, method, params, limiter)
 
     def _run(
-        self, reader: Reader, method: str, params: bytes, meter: Meter | None
+        self, reader: Reader, method: str, params: bytes, limiter: RateLimiter | None
     ) -> Outcome | asyncio.Future[Outcome]:
         """Start a call of the core."""
         completions = self.completions
         try:
-            result = reader.call(method, params, completions.ticket, None if meter is None else meter.scheduled)
+            result = reader.call(method, params, completions.ticket, None if limiter is None else limiter.scheduled)
         except RpcError as error:
             # The traceback refers to the callers' frames, which hold the error: a cycle that retains a whole body.
             return error.with_traceback(None)
         if result is not None:
             return result
         self._apart.add(method)
-        return completions.due(meter)
+        return completions.due(limiter)
 
     def _listing(
-        self, reader: Reader, method: str, params: bytes, meter: Meter | None
+        self, reader: Reader, method: str, params: bytes, limiter: RateLimiter | None
     ) -> Outcome | asyncio.Future[Outcome]:
         """Return the core's list of methods together with those registered from Python."""
         try:
-            answer = reader.call(method, params, self.completions.ticket, None if meter is None else meter.scheduled)
+            answer = reader.call(
+                method, params, self.completions.ticket, None if limiter is None else limiter.scheduled
+            )
         except RpcError as error:
             # The traceback refers to the callers' frames, which hold the error: a cycle that retains a whole body.
             return error.with_traceback(None)
         if answer is None:
-            return asyncio.ensure_future(self._listed(method, self.completions.due(meter)))
+            return asyncio.ensure_future(self._listed(method, self.completions.due(limiter)))
         return self._joined(method, answer)
 
     async def _listed(self, method: str, due: asyncio.Future[Outcome]) -> Outcome:
@@ -118,15 +120,16 @@ class Calls:
         signatures = {name: signature for name, (_, signature) in self._registered.items()}
         return discovery.with_registered(method, answer, signatures)
 
-    def _refusal(self, method: str, meter: Meter | None) -> Refused | None:
+    def _refusal(self, method: str, limiter: RateLimiter | None) -> RejectedCall | None:
         """Return the rejection of a forbidden method, or of a call at a limit of worker threads; None if accepted."""
         if method in self._forbidden:
-            return refused(FORBIDDEN, codes.FORBIDDEN, self._forbidden[method])
+            return rejected(FORBIDDEN, codes.FORBIDDEN, self._forbidden[method])
         if method in STREAMING:
             return None
         under_way = len(self.completions)
         if under_way >= self._most and not (
-            meter is not None and any(meter.running < few and under_way < times * self._most for few, times in _ASSURED)
+            limiter is not None
+            and any(limiter.running < few and under_way < times * self._most for few, times in _ASSURED)
         ):
             return busy("calls", self._most, "too many calls at once: try again")
-        return None if meter is None else meter.full()
+        return None if limiter is None else limiter.full()

@@ -5,7 +5,7 @@ from typing import Any
 
 from foreseal.rpc.core import Core, Outcome
 from foreseal.rpc.hub import Hub
-from foreseal.rpc.meter import Meter
+from foreseal.rpc.rate_limiter import RateLimiter
 from foreseal.rpc.submissions import Submission
 
 
@@ -14,7 +14,7 @@ class Due(asyncio.Future[Outcome]):
 
     ticket = 0
     """The ticket of the call."""
-    meter: Meter | None = None
+    limiter: RateLimiter | None = None
     """Meter of the caller, which counts the call until the core has ended it."""
 
 
@@ -48,14 +48,14 @@ class Completions:
             future.cancel()
         self._due.clear()
 
-    def due(self, meter: Meter | None = None) -> Due:
+    def due(self, limiter: RateLimiter | None = None) -> Due:
         """Return the future outcome of the call just submitted under `ticket` by the caller with this meter."""
         if self._loop is None:
             raise RuntimeError("the core answered later, but no event loop listens to it")
         future = Due(loop=self._loop)
-        future.ticket, future.meter = self.ticket, meter
-        if meter is not None:
-            meter.running += 1
+        future.ticket, future.limiter = self.ticket, limiter
+        if limiter is not None:
+            limiter.running += 1
         self._due[self.ticket] = future
         self.ticket += 1
         return future
@@ -81,8 +81,8 @@ class Completions:
         outcomes, notices = self._core.drain()
         for ticket, outcome in outcomes:
             future = self._due.pop(ticket, None)
-            if isinstance(future, Due) and future.meter is not None:
-                future.meter.running -= 1
+            if isinstance(future, Due) and future.limiter is not None:
+                future.limiter.running -= 1
             # The client may have disconnected, which ended the task that waited.
             if future is not None and not future.done():
                 future.set_result(outcome)

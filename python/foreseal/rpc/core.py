@@ -11,10 +11,10 @@ Outcome = bytes | RpcError
 Outcomes = list[tuple[bytes, Outcome]]
 """Outcomes of the calls of a body of submissions, each with the JSON of its id."""
 
-Place = tuple[int, int, str]
+StepPosition = tuple[int, int, str]
 """Number, index and hash of a step."""
 
-Notice = tuple[int, int, list[str] | None, Place]
+Notice = tuple[int, int, list[str] | None, StepPosition]
 """Channel, sequence, the JSON of each `result` (None: notices were lost), place of the newest step after it."""
 
 

@@ -16,9 +16,9 @@ from foreseal.rpc.counts import QUICK, Counts
 from foreseal.rpc.envelope import NULL, failure, over_limit, success
 from foreseal.rpc.filters import TierFilters
 from foreseal.rpc.limits import Allowance, Limits
-from foreseal.rpc.meter import Meter
-from foreseal.rpc.refused import Refused, as_refused
+from foreseal.rpc.rate_limiter import RateLimiter
 from foreseal.rpc.registry import Registry
+from foreseal.rpc.rejected_call import RejectedCall, as_rejected_call
 from foreseal.rpc.session import Exchange, Link, Session
 from foreseal.rpc.slices import Slices
 from foreseal.rpc.submissions import METHOD, Submission
@@ -90,16 +90,16 @@ class Dispatcher:
         self._respond_to_frames = entrance.respond_to_frames
         self._parse = entrance.parse
 
-    def session(self, link: Link, meter: Meter | None = None) -> Session:
+    def session(self, link: Link, limiter: RateLimiter | None = None) -> Session:
         """Return the session of a new connection of the caller with this meter."""
 
         def ask(method: str, params: bytes) -> Outcome | asyncio.Future[Outcome]:
-            return _charged(method, meter) or self.calls.run(self._core, method, params, None, meter)
+            return _charged(method, limiter) or self.calls.run(self._core, method, params, None, limiter)
 
-        return Session(self.calls.completions.hub, ask, link, self._limits, meter)
+        return Session(self.calls.completions.hub, ask, link, self._limits, limiter)
 
     def respond(
-        self, data: bytes, start: int = 0, head: bytes | None = None, meter: Meter | None = None
+        self, data: bytes, start: int = 0, head: bytes | None = None, limiter: RateLimiter | None = None
     ) -> bytes | Submitted | ParsedBody | None:
         """Pass the body at `start` of `data` to the core, for a caller without limits; see `Entrance.respond`.
 
@@ -108,7 +108,7 @@ class Dispatcher:
         """
         completions = self.calls.completions
         ticket = completions.ticket if len(completions) < self._limits.calls else None
-        found = self._respond(data, start, head, ticket, None if meter is None else meter.scheduled)
+        found = self._respond(data, start, head, ticket, None if limiter is None else limiter.scheduled)
         if isinstance(found, Answered):
             for call in found.slow:
                 self.counts.add(*call, self._tier)
@@ -136,17 +136,17 @@ class Dispatcher:
         return frames, end
 
     def answer(
-        self, body: bytes, exchange: Exchange | None = None, meter: Meter | None = None
+        self, body: bytes, exchange: Exchange | None = None, limiter: RateLimiter | None = None
     ) -> Reply | Coroutine[Any, Any, Reply]:
         """Answer one request body: at once, unless it is a batch or waits for a worker thread.
 
-        `exchange` belongs to the persistent connection of the body, if there is one. `meter` is that of the caller; a
+        `exchange` belongs to the persistent connection of the body, if there is one. `limiter` is that of the caller; a
         caller with its own limits pays for an invalid request as for a call. Cancelling the returned coroutine cancels
         the calls in progress, except submissions.
         """
-        if meter is not None and meter.is_limited:
-            return self.answer_at_length(body, exchange, meter)
-        found = self.respond(body, 0, None, meter)
+        if limiter is not None and limiter.is_limited:
+            return self.answer_at_length(body, exchange, limiter)
+        found = self.respond(body, 0, None, limiter)
         if isinstance(found, bytes):
             return OK, found, 0
         if isinstance(found, Submitted):
@@ -155,72 +155,77 @@ class Dispatcher:
             if exchange is not None:
                 exchange.leave()
             return self._finish_later(submission, done)
-        return self.answer_at_length(body, exchange, meter, found)
+        return self.answer_at_length(body, exchange, limiter, found)
 
     def answer_at_length(
         self,
         body: bytes,
         exchange: Exchange | None = None,
-        meter: Meter | None = None,
+        limiter: RateLimiter | None = None,
         parsed: ParsedBody | None = None,
     ) -> Reply | Coroutine[Any, Any, Reply]:
         """Answer a body on the slow path; see `answer`. `parsed` is the body if the core has parsed it already."""
         if parsed is None and len(body) > _LARGE_BODY:
-            return self._answer_large(body, exchange, meter)
-        return self._answer_now(body, exchange, meter, parsed)
+            return self._answer_large(body, exchange, limiter)
+        return self._answer_now(body, exchange, limiter, parsed)
 
-    async def _answer_large(self, body: bytes, exchange: Exchange | None, meter: Meter | None) -> Reply:
+    async def _answer_large(self, body: bytes, exchange: Exchange | None, limiter: RateLimiter | None) -> Reply:
         """Answer a body whose parsing takes long, in a slice."""
-        await self.slices.begin(meter, is_public=self._is_public)
+        await self.slices.begin(limiter, is_public=self._is_public)
         try:
-            reply = self._answer_now(body, exchange, meter)
+            reply = self._answer_now(body, exchange, limiter)
         finally:
             self.slices.end()
         return reply if isinstance(reply, tuple) else await reply
 
     def _answer_now(
-        self, body: bytes, exchange: Exchange | None, meter: Meter | None, parsed: ParsedBody | None = None
+        self, body: bytes, exchange: Exchange | None, limiter: RateLimiter | None, parsed: ParsedBody | None = None
     ) -> Reply | Coroutine[Any, Any, Reply]:
-        if meter is None:
+        if limiter is None:
             return self._answer_parsed(parsed or self._parse(body), exchange, None)
         if parsed is None and len(body) > _SMALL_BODY:
-            refusal = meter.nothing_left()
+            refusal = limiter.nothing_left()
             if refusal is not None:
                 return self._refuse(refusal)
         begun = perf_counter()
         try:
-            return self._answer_parsed(parsed or self._parse(body), exchange, meter)
+            return self._answer_parsed(parsed or self._parse(body), exchange, limiter)
         finally:
-            meter.use(perf_counter() - begun)
+            limiter.use(perf_counter() - begun)
 
     def _answer_parsed(
-        self, parsed: ParsedBody, exchange: Exchange | None, meter: Meter | None
+        self, parsed: ParsedBody, exchange: Exchange | None, limiter: RateLimiter | None
     ) -> Reply | Coroutine[Any, Any, Reply]:
         begun = perf_counter()
         if parsed.error is not None:
-            return self._refuse(parsed.error, meter)
+            return self._refuse(parsed.error, limiter)
         if parsed.is_batch:
-            return self._answer_batch(parsed.calls, exchange, meter)
+            return self._answer_batch(parsed.calls, exchange, limiter)
         [call] = parsed.calls
         ident, method = call.id, call.method
         if call.error is not None:
-            return self._reply(ident, "", _charged("", meter) or call.error, begun, meter)
-        if meter is not None:
-            refusal = meter.charge(method)
+            return self._reply(ident, "", _charged("", limiter) or call.error, begun, limiter)
+        if limiter is not None:
+            refusal = limiter.charge(method)
             if refusal is not None:
                 # The method was not looked up, so the call is counted without a name.
-                return self._reply(ident, "", refusal, begun, meter)
-        outcome = self.calls.run(self._core, method, call.params, exchange, meter)
+                return self._reply(ident, "", refusal, begun, limiter)
+        outcome = self.calls.run(self._core, method, call.params, exchange, limiter)
         if isinstance(outcome, asyncio.Future):
             if exchange is not None:
                 exchange.leave()
-            return self._answer_later(ident, method, outcome, begun, meter)
-        return self._reply(ident, method, outcome, begun, meter)
+            return self._answer_later(ident, method, outcome, begun, limiter)
+        return self._reply(ident, method, outcome, begun, limiter)
 
     async def _answer_later(
-        self, ident: bytes | None, method: str, future: asyncio.Future[Outcome], begun: float, meter: Meter | None
+        self,
+        ident: bytes | None,
+        method: str,
+        future: asyncio.Future[Outcome],
+        begun: float,
+        limiter: RateLimiter | None,
     ) -> Reply:
-        return self._reply(ident, method, await self._outcome(future), begun, meter)
+        return self._reply(ident, method, await self._outcome(future), begun, limiter)
 
     async def _outcome(self, future: asyncio.Future[Outcome]) -> Outcome:
         """Wait for a call on a worker thread; cancel the call if the waiting task is cancelled."""
@@ -229,7 +234,7 @@ class Dispatcher:
         except asyncio.CancelledError:
             self.calls.completions.cancel(future)
             raise
-        return as_refused(outcome) if isinstance(outcome, RpcError) else outcome
+        return as_rejected_call(outcome) if isinstance(outcome, RpcError) else outcome
 
     def finish(self, submission: Submission) -> Reply:
         """Return the answer to a submitted body once its outcomes have arrived."""
@@ -250,13 +255,15 @@ class Dispatcher:
         finally:
             submission.cancel()
 
-    async def _answer_batch(self, requests: list[ParsedCall], exchange: Exchange | None, meter: Meter | None) -> Reply:
+    async def _answer_batch(
+        self, requests: list[ParsedCall], exchange: Exchange | None, limiter: RateLimiter | None
+    ) -> Reply:
         # A WebSocket has no status codes: there each entry is rejected individually.
-        if meter is not None and exchange is None:
-            refusal = meter.nothing_left()
+        if limiter is not None and exchange is None:
+            refusal = limiter.nothing_left()
             if refusal is not None:
                 return self._refuse(refusal)
-        batch = Batch(requests, self._core.view(), Allowance(self._limits.response), exchange, meter)
+        batch = Batch(requests, self._core.view(), Allowance(self._limits.response), exchange, limiter)
         try:
             await self._run_batch(batch)
         except asyncio.CancelledError:
@@ -269,7 +276,7 @@ class Dispatcher:
     async def _run_batch(self, batch: Batch) -> None:
         """Start the calls slice by slice, and wait for those that are not answered at once."""
         while batch.is_unstarted:
-            await self.slices.begin(batch.meter, is_public=self._is_public)
+            await self.slices.begin(batch.limiter, is_public=self._is_public)
             try:
                 self._start_slice(batch)
             finally:
@@ -285,15 +292,15 @@ class Dispatcher:
         self._start_next(batch)
         while batch.is_unstarted and not batch.is_full and perf_counter() - begun < _SLICE:
             self._start_next(batch)
-        if batch.meter is not None:
-            batch.meter.use(perf_counter() - begun)
+        if batch.limiter is not None:
+            batch.limiter.use(perf_counter() - begun)
 
     async def _settle(self, batch: Batch) -> None:
         """Wait for the oldest call in progress of a batch."""
         position, ident, method, begun, future = batch.waiting[0]
         outcome = await self._outcome(future)
         batch.waiting.popleft()
-        batch.answers[position] = self._render(ident, method, outcome, begun, batch.meter, batch.allowance)
+        batch.answers[position] = self._render(ident, method, outcome, begun, batch.limiter, batch.allowance)
 
     def _start_next(self, batch: Batch) -> None:
         index, begun = batch.next, perf_counter()
@@ -304,32 +311,34 @@ class Dispatcher:
                 batch.exchange.leave()
             batch.waiting.append(WaitingCall(index, ident, method, begun, outcome))
         else:
-            batch.answers[index] = self._render(ident, method, outcome, begun, batch.meter, batch.allowance)
+            batch.answers[index] = self._render(ident, method, outcome, begun, batch.limiter, batch.allowance)
 
     def _start(self, batch: Batch, call: ParsedCall) -> Started:
-        meter, ident, method = batch.meter, call.id, call.method
+        limiter, ident, method = batch.limiter, call.id, call.method
         if call.error is not None:
-            return ident, "", _charged("", meter) or call.error
-        refusal = _charged(method, meter)
+            return ident, "", _charged("", limiter) or call.error
+        refusal = _charged(method, limiter)
         if refusal is not None:
             return ident, "", refusal
         if not batch.allowance.left:
             # The method was not called or looked up, so the call is counted without a name.
             return ident, "", self._too_large()
-        return ident, method, self.calls.run(batch.view, method, call.params, batch.exchange, meter)
+        return ident, method, self.calls.run(batch.view, method, call.params, batch.exchange, limiter)
 
     def _too_large(self) -> RpcError:
         most = self._limits.response
         return over_limit("response", most, f"the answer is larger than {most} bytes")
 
-    def _refuse(self, error: RpcError, meter: Meter | None = None) -> Reply:
-        return self._reply(NULL, "", _charged("", meter) or error, perf_counter(), meter)
+    def _refuse(self, error: RpcError, limiter: RateLimiter | None = None) -> Reply:
+        return self._reply(NULL, "", _charged("", limiter) or error, perf_counter(), limiter)
 
-    def _reply(self, ident: bytes | None, method: str, outcome: Outcome, begun: float, meter: Meter | None) -> Reply:
-        answer = self._render(ident, method, outcome, begun, meter)
+    def _reply(
+        self, ident: bytes | None, method: str, outcome: Outcome, begun: float, limiter: RateLimiter | None
+    ) -> Reply:
+        answer = self._render(ident, method, outcome, begun, limiter)
         if not answer:
             return NO_CONTENT, answer, 0
-        return (outcome.status, answer, outcome.seconds) if isinstance(outcome, Refused) else (OK, answer, 0)
+        return (outcome.status, answer, outcome.seconds) if isinstance(outcome, RejectedCall) else (OK, answer, 0)
 
     def _render(
         self,
@@ -337,15 +346,15 @@ class Dispatcher:
         method: str,
         outcome: Outcome,
         begun: float,
-        meter: Meter | None,
+        limiter: RateLimiter | None,
         allowance: Allowance | None = None,
     ) -> bytes:
         """Count the call and return its answer; no bytes for a notification."""
-        key = None if meter is None else meter.key
+        key = None if limiter is None else limiter.key
         if isinstance(outcome, bytes):
             size = len(outcome)
-            if meter is not None and size > _LARGE_BODY:
-                meter.use(size * _BYTE_TIME)
+            if limiter is not None and size > _LARGE_BODY:
+                limiter.use(size * _BYTE_TIME)
             if allowance.take(size) if allowance else size <= self._largest:
                 self.counts.add(method, perf_counter() - begun, size, self._tier, key)
                 return b"" if ident is None else success(ident, outcome)
@@ -358,5 +367,5 @@ class Dispatcher:
         return b"" if ident is None else failure(ident, outcome)
 
 
-def _charged(method: str, meter: Meter | None) -> Refused | None:
-    return None if meter is None else meter.charge(method)
+def _charged(method: str, limiter: RateLimiter | None) -> RejectedCall | None:
+    return None if limiter is None else limiter.charge(method)

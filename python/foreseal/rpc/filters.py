@@ -11,7 +11,7 @@ import orjson
 from foreseal.errors import RpcError
 from foreseal.rpc.core import Outcome
 from foreseal.rpc.envelope import over_limit
-from foreseal.rpc.meter import Meter
+from foreseal.rpc.rate_limiter import RateLimiter
 from foreseal.rpc.shares import longest_idle_of_largest
 
 UNINSTALL = "eth_uninstallFilter"
@@ -25,7 +25,7 @@ EXPIRY = 300.0
 Run = Callable[[str, bytes], Outcome | asyncio.Future[Outcome]]
 """Starts a call of the core, of a method with its params."""
 # The caller that owns a filter; None for administrators.
-_Holder = Meter | None
+_Holder = RateLimiter | None
 
 
 class FilterTable:
@@ -125,7 +125,9 @@ class TierFilters:
         self._caller_most = caller_most
         self._lower = lower
 
-    def call(self, method: str, params: bytes, caller: Meter | None, run: Run) -> Outcome | asyncio.Future[Outcome]:
+    def call(
+        self, method: str, params: bytes, caller: RateLimiter | None, run: Run
+    ) -> Outcome | asyncio.Future[Outcome]:
         """Start a call of one of `METHODS`. Return its outcome if it is immediate, otherwise the future of it."""
         if method in NEW:
             return self._make(method, params, caller, run)
@@ -138,7 +140,9 @@ class TierFilters:
             outcome.add_done_callback(lambda done: self._uninstalled(ident, done))
         return outcome
 
-    def _make(self, method: str, params: bytes, caller: Meter | None, run: Run) -> Outcome | asyncio.Future[Outcome]:
+    def _make(
+        self, method: str, params: bytes, caller: RateLimiter | None, run: Run
+    ) -> Outcome | asyncio.Future[Outcome]:
         victim = self._room_for(caller)
         if isinstance(victim, RpcError):
             return victim
@@ -154,7 +158,7 @@ class TierFilters:
         self,
         method: str,
         params: bytes,
-        caller: Meter | None,
+        caller: RateLimiter | None,
         run: Run,
         victim: int | None,
         made: asyncio.Future[Outcome],
@@ -177,7 +181,7 @@ class TierFilters:
         if not made.done():
             made.set_result(outcome)
 
-    def _room_for(self, caller: Meter | None) -> int | RpcError | None:
+    def _room_for(self, caller: RateLimiter | None) -> int | RpcError | None:
         """Return the filter to evict for a new one of a caller, None if there is room, or the error of a limit."""
         table, most = self.table, self._caller_most
         own = table.count(caller, self._tier)

@@ -12,11 +12,11 @@ import orjson
 
 from foreseal.errors import RpcError
 from foreseal.rpc import codes
-from foreseal.rpc.core import Outcome, Place
+from foreseal.rpc.core import Outcome, StepPosition
 from foreseal.rpc.hub import Hub
-from foreseal.rpc.meter import Meter
 from foreseal.rpc.outbox import Messages
-from foreseal.rpc.refused import Refused
+from foreseal.rpc.rate_limiter import RateLimiter
+from foreseal.rpc.rejected_call import RejectedCall
 from foreseal.rpc.subscription import FEED, Subscription
 
 PAGES = "foreseal_getFlashblocks"
@@ -36,11 +36,11 @@ Ask = Callable[[str, bytes], Outcome | asyncio.Future[Outcome]]
 class Replay:
     """Catch-up of one subscription to the live channel."""
 
-    def __init__(self, hub: Hub, ask: Ask, subscription: Subscription, meter: Meter | None = None) -> None:
+    def __init__(self, hub: Hub, ask: Ask, subscription: Subscription, limiter: RateLimiter | None = None) -> None:
         self._hub = hub
         self._ask = ask
         self._subscription = subscription
-        self._meter = meter
+        self._limiter = limiter
         self._page: dict[str, Any] = {}
 
     async def begin(self, params: bytes) -> None:
@@ -54,7 +54,7 @@ class Replay:
             cursor = rest[0]
         if not self._hub.join(params, self._subscription):
             self._page = await self._read(cursor)
-        self._subscription.place = read_place(cursor)
+        self._subscription.place = read_cursor(cursor)
 
     async def run(self) -> None:
         """Queue page after page, as there is room, until the live channel is joined. Raises `RpcError`."""
@@ -65,7 +65,7 @@ class Replay:
                 while not subscription.offer(message):
                     await subscription.room()
             cursor = page["cursor"]
-            subscription.place = read_place(cursor)
+            subscription.place = read_cursor(cursor)
             if page["complete"] and self._hub.join(orjson.dumps([FEED, cursor]), subscription):
                 return
             page = await self._read_on(cursor)
@@ -77,7 +77,7 @@ class Replay:
             except RpcError as error:
                 if error.code != codes.LIMIT:
                     raise
-                seconds = error.seconds if isinstance(error, Refused) else 0
+                seconds = error.seconds if isinstance(error, RejectedCall) else 0
             await asyncio.sleep(max(seconds, _AGAIN))
 
     async def _read(self, cursor: Any) -> dict[str, Any]:
@@ -86,12 +86,12 @@ class Replay:
             outcome = await outcome
         if isinstance(outcome, RpcError):
             raise outcome
-        if self._meter is not None:
-            self._meter.use(len(outcome) * _BYTE_TIME)
+        if self._limiter is not None:
+            self._limiter.use(len(outcome) * _BYTE_TIME)
         page: dict[str, Any] = orjson.loads(outcome)
         return page
 
 
-def read_place(cursor: dict[str, str]) -> Place:
+def read_cursor(cursor: dict[str, str]) -> StepPosition:
     """Return the place that a cursor names."""
     return int(cursor["block"], 16), int(cursor["index"], 16), cursor["hash"].lower()

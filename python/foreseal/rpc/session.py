@@ -12,7 +12,7 @@ from foreseal.rpc.core import Outcome
 from foreseal.rpc.envelope import over_limit
 from foreseal.rpc.hub import CLOSING, Hub
 from foreseal.rpc.limits import Limits
-from foreseal.rpc.meter import Meter
+from foreseal.rpc.rate_limiter import RateLimiter
 from foreseal.rpc.replay import Ask, Replay
 from foreseal.rpc.subscription import FEED, Listener, State, Subscription
 
@@ -31,14 +31,14 @@ class Link(Listener, Protocol):
 class Session:
     """The subscriptions of one connection. Used from the event loop's thread only."""
 
-    def __init__(self, hub: Hub, ask: Ask, link: Link, limits: Limits, meter: Meter | None = None) -> None:
-        """Create a session. `meter` belongs to the caller, whose connections also share a limit."""
+    def __init__(self, hub: Hub, ask: Ask, link: Link, limits: Limits, limiter: RateLimiter | None = None) -> None:
+        """Create a session. `limiter` belongs to the caller, whose connections also share a limit."""
         self._hub = hub
         self._ask = ask
         self._link = link
         self._most = limits.subscriptions
         self._most_of_caller = limits.caller_subscriptions
-        self._meter = meter
+        self._limiter = limiter
         self._closed = False
         self._subscriptions: dict[str, Subscription] = {}
         # Subscriptions behind their cursor, with the task that catches up for each.
@@ -54,11 +54,11 @@ class Session:
             return RpcError(codes.LIMIT, CLOSING, None)
         if len(self._subscriptions) >= self._most:
             return over_limit("subscriptions", self._most, f"a connection may have at most {self._most} subscriptions")
-        meter, most = self._meter, self._most_of_caller
-        if meter is not None:
-            if most is not None and meter.subscriptions >= most:
+        limiter, most = self._limiter, self._most_of_caller
+        if limiter is not None:
+            if most is not None and limiter.subscriptions >= most:
                 return over_limit("caller_subscriptions", most, f"a caller may have at most {most} subscriptions")
-            meter.subscriptions += 1
+            limiter.subscriptions += 1
         named = orjson.loads(params)
         kind = named[0] if named and isinstance(named[0], str) else ""
         subscription = Subscription(self._hub.new_id(), kind, self._link)
@@ -108,7 +108,7 @@ class Session:
 
     async def _follow(self, subscription: Subscription, params: bytes) -> Outcome:
         """Return the outcome of a subscription to the feed."""
-        replay = Replay(self._hub, self._ask, subscription, self._meter)
+        replay = Replay(self._hub, self._ask, subscription, self._limiter)
         try:
             await replay.begin(params)
         except BaseException as error:
@@ -132,8 +132,8 @@ class Session:
         subscription.close()
         self._hub.leave(subscription)
         del self._subscriptions[subscription.ident]
-        if self._meter is not None:
-            self._meter.subscriptions -= 1
+        if self._limiter is not None:
+            self._limiter.subscriptions -= 1
         self._replays.pop(subscription.ident, None)
         reading = self._reading.pop(subscription.ident, None)
         if reading is not None:

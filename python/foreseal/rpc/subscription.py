@@ -15,7 +15,7 @@ import asyncio
 from enum import Enum, auto
 from typing import Protocol
 
-from foreseal.rpc.core import Place
+from foreseal.rpc.core import StepPosition
 from foreseal.rpc.outbox import Messages, Outbox
 
 FEED = "foreseal_feed"
@@ -59,7 +59,7 @@ class Subscription:
         self.state = State.PENDING
         self.channel: int | None = None
         """The joined channel."""
-        self.place: Place | None = None
+        self.place: StepPosition | None = None
         """Newest queued step of a feed subscription, initially that of its cursor."""
         self._start = 0
         self._outbox = listener.outbox
@@ -69,7 +69,7 @@ class Subscription:
         self._encoded = self._prefix.encode()
         # Notifications counted in the queue's limits, to be queued after the answer.
         self._held: list[Messages] = []
-        self._missed_to: Place | None = None
+        self._missed_to: StepPosition | None = None
 
     def joined(self, channel: int, start: int) -> None:
         """Record the joined channel; notices from sequence `start` on belong to this subscription."""
@@ -87,7 +87,7 @@ class Subscription:
             self._outbox.notify(self._prefix, messages.texts)
         self._held.clear()
 
-    def deliver(self, sequence: int, messages: Messages | None, place: Place) -> None:
+    def deliver(self, sequence: int, messages: Messages | None, place: StepPosition) -> None:
         """Process a notice of its channel: its messages, None for a loss."""
         if sequence < self._start or self.state is State.CLOSED:
             return
@@ -138,13 +138,13 @@ class Subscription:
         """Report the missed range, now that the queue is empty, and return to live."""
         if self.state is not State.LAGGING or emptied.cancelled():
             return
-        missed = f'{{"after":{place_json(self.place)},"to":{place_json(self._missed_to)}}}'
+        missed = f'{{"after":{cursor_json(self.place)},"to":{cursor_json(self._missed_to)}}}'
         self.place, self._missed_to, self.state = self._missed_to, None, State.LIVE
         self._outbox.notifications.take(len(missed), 1)
         self._outbox.notify(_HEAD % ("foreseal_lagged", self.ident), (missed,))
 
 
-def place_json(place: Place | None) -> str:
+def cursor_json(place: StepPosition | None) -> str:
     """Format a place for clients: a cursor."""
     assert place is not None, "the feed begins at a place"
     number, index, step = place

@@ -14,7 +14,7 @@ import orjson
 
 from foreseal.errors import NodeError
 from foreseal.rpc import Dispatcher, Limits, Registry
-from foreseal.rpc.meter import Clock
+from foreseal.rpc.rate_limiter import Clock
 from foreseal.rpc.registry import Function
 from foreseal.server.address import AddressError
 from foreseal.server.bodies import Bodies
@@ -215,7 +215,7 @@ class App:
         where: socket.socket | Path,
     ) -> None:
         # Imported only if there is an admin listener.
-        from foreseal.server.direct import DirectListener
+        from foreseal.server.native import NativeListener
         from foreseal.server.unix_listener import UnixListener
 
         node = self._node.for_admin()
@@ -243,7 +243,7 @@ class App:
             self._admin = UnixListener(endpoint, where)
         else:
             # The caller closes the socket itself at the end of the startup, even after an error.
-            self._admin = DirectListener(endpoint, where.dup())  # noqa: ASYNC240 - of a socket
+            self._admin = NativeListener(endpoint, where.dup())  # noqa: ASYNC240 - of a socket
         if not await self._admin.start():
             raise AddressError(f"cannot listen on {self._admin.url}")
         self.admin_url = self._admin.url

@@ -8,9 +8,9 @@ from functools import lru_cache
 from typing import Any
 from weakref import WeakValueDictionary
 
-from foreseal.rpc.meter import Bucket, Buckets, Clock, CpuBudget, Meter, ScheduledCaller
 from foreseal.rpc.rate import NONE, Rate, burst_of
-from foreseal.rpc.refused import Refused
+from foreseal.rpc.rate_limiter import Bucket, Buckets, Clock, CpuBudget, RateLimiter, ScheduledCaller
+from foreseal.rpc.rejected_call import RejectedCall
 from foreseal.server.access import Headers
 from foreseal.server.cache import BoundedCache
 from foreseal.server.keys import Key, Keys
@@ -54,13 +54,13 @@ class Caller:
     key: Key | None = None
     address: str = ""
     """Address of an anonymous caller with its own limits: an IPv4 address, or the first 64 bits of an IPv6 one."""
-    meter: Meter | None = None
+    limiter: RateLimiter | None = None
     """Its budgets and its place in the fair queue; None for administrators."""
 
     @property
     def is_plain(self) -> bool:
         """True if it has neither a key nor its own limits: its calls need no checks."""
-        return self.key is None and (self.meter is None or not self.meter.is_limited)
+        return self.key is None and (self.limiter is None or not self.limiter.is_limited)
 
 
 class Anyone:
@@ -133,7 +133,7 @@ class Callers:
         }
         """Caches of callers by their kind of key."""
         # Meters in use or recently used, by what they measure.
-        self._meters: WeakValueDictionary[tuple[bytes, str, Rate, int], Meter] = WeakValueDictionary()
+        self._meters: WeakValueDictionary[tuple[bytes, str, Rate, int], RateLimiter] = WeakValueDictionary()
         self.anyone: Caller | None = None
         """None: callers are identified individually."""
         self._timer: asyncio.TimerHandle | None = None
@@ -146,7 +146,7 @@ class Callers:
         caller = self._by_host.get(host)
         if caller is None:
             address = network_of(host)
-            caller = Caller(self._anonymous, None, address, self._meter(b"a" + address.encode(), self._anonymous))
+            caller = Caller(self._anonymous, None, address, self._limiter(b"a" + address.encode(), self._anonymous))
             self._by_host.add(host, caller)
         return caller
 
@@ -180,7 +180,7 @@ class Callers:
                 raise TooManyWrongKeys(refusal.seconds) from None
             raise
 
-    def _count_failure(self, address: str) -> Refused | None:
+    def _count_failure(self, address: str) -> RejectedCall | None:
         rate, burst = self._wrong_keys
         if not rate.calls:
             return None
@@ -197,18 +197,18 @@ class Callers:
         caller = self._by_key.get(key.id)
         if caller is None or caller.key is not key:
             tier = self._tiers[key.tier]
-            caller = Caller(tier, key, "", self._meter(b"k" + key.id.encode(), tier, key))
+            caller = Caller(tier, key, "", self._limiter(b"k" + key.id.encode(), tier, key))
             self._by_key.add(key.id, caller)
         return caller
 
-    def _meter(self, name: bytes, tier: Tier, key: Key | None = None) -> Meter:
+    def _limiter(self, name: bytes, tier: Tier, key: Key | None = None) -> RateLimiter:
         rate, burst = tier.rate, tier.burst
         if key is not None and key.rate is not None:
             rate, burst = key.rate, key.burst
         burst = burst_of(rate, burst)
         measured = name, tier.name, rate, burst
-        meter = self._meters.get(measured)
-        if meter is None:
+        limiter = self._meters.get(measured)
+        if limiter is None:
             bucket = Bucket(self._buckets, name, rate, burst, self._clock) if rate.calls else None
             ident = None if key is None else key.id
             scheduled = cpu = None
@@ -216,10 +216,10 @@ class Callers:
                 scheduled = self._schedule(name, tier.name == DEDICATED, tier.cpu, tier.cpu_burst)
                 cpu = CpuBudget(scheduled, self._clock, tier.cpu, tier.cpu_burst) if tier.cpu else None
             most = tier.limits.caller_calls
-            meter = Meter(bucket, most, tier.refusals, ident, scheduled, cpu)
-            meter.is_limited = meter.is_limited or tier.is_metered
-            self._meters[measured] = meter
-        return meter
+            limiter = RateLimiter(bucket, most, tier.refusals, ident, scheduled, cpu)
+            limiter.is_limited = limiter.is_limited or tier.has_limiters
+            self._meters[measured] = limiter
+        return limiter
 
     def host_of(self, peer: Peer, headers: Headers) -> str:
         """Return the address of the client: that of its connection, or the one that a trusted proxy has forwarded."""

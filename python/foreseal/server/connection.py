@@ -56,7 +56,7 @@ class Connection:
         self._refusals = 0
         # Seconds without reading before the next message, after a rejection.
         self._delay = 0.0
-        self._session = caller.tier.dispatcher.session(self, caller.meter)
+        self._session = caller.tier.dispatcher.session(self, caller.limiter)
         self._answer_frames = caller.tier.dispatcher.respond_to_frames
         # Close code and reason; None if the client has disconnected.
         self._ending: asyncio.Future[Ending | None] = asyncio.get_running_loop().create_future()
@@ -196,7 +196,7 @@ class Connection:
 
     def _begin(self, body: bytes) -> None:
         exchange = Exchange(self._session)
-        reply = self.caller.tier.dispatcher.answer(body, exchange, self.caller.meter)
+        reply = self.caller.tier.dispatcher.answer(body, exchange, self.caller.limiter)
         if isinstance(reply, tuple):
             self._say(exchange, reply)
             return

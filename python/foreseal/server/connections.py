@@ -6,8 +6,8 @@ from collections import defaultdict
 
 from foreseal.rpc.hub import Hub
 from foreseal.rpc.limits import Limits
-from foreseal.rpc.meter import Meter
-from foreseal.rpc.refused import TOO_MANY
+from foreseal.rpc.rate_limiter import RateLimiter
+from foreseal.rpc.rejected_call import TOO_MANY
 from foreseal.rpc.shares import longest_idle_of_largest
 from foreseal.server.access import Headers
 from foreseal.server.callers import Caller, Peer
@@ -81,9 +81,9 @@ class Connections:
 
     def _refuse(self, handler: Handler, caller: Caller) -> Response | None:
         """Return the rejection of a handshake for which there is no room; None if there is."""
-        tier, meter = caller.tier, caller.meter
+        tier, limiter = caller.tier, caller.limiter
         most = tier.limits.caller_connections
-        if meter is not None and most is not None and meter.connections >= most:
+        if limiter is not None and most is not None and limiter.connections >= most:
             tier.refusals["caller_connections"] += 1
             return handler.busy(f"you may have at most {most} connections at once", TOO_MANY)
         if self._stopping or not self._has_room(caller):
@@ -93,7 +93,7 @@ class Connections:
 
     def _has_room(self, caller: Caller) -> bool:
         """Return True if a caller may open a connection; if needed, a connection of another caller is evicted."""
-        tier, own = caller.tier, 0 if caller.meter is None else caller.meter.connections
+        tier, own = caller.tier, 0 if caller.limiter is None else caller.limiter.connections
         if len(tier.connections) >= tier.limits.connections:
             victim = self._longest_idle(tier.name, own)
         elif len(self._open) >= self._limits.connections:
@@ -110,10 +110,10 @@ class Connections:
 
     def _longest_idle(self, tier: str, own: int) -> Connection | None:
         """Return the longest idle connection of a tier's callers with the most, if they have more than `own`."""
-        held: dict[Meter | None, list[Connection]] = defaultdict(list)
+        held: dict[RateLimiter | None, list[Connection]] = defaultdict(list)
         for connection in self._open:
             if connection.caller.tier.name == tier:
-                held[connection.caller.meter].append(connection)
+                held[connection.caller.limiter].append(connection)
         # The oldest connection, if several are equally idle.
         return longest_idle_of_largest(held.values(), own, lambda connection: -connection.quiet)
 
@@ -130,15 +130,15 @@ class Connections:
             del self._open[connection]
             caller = connection.caller
             caller.tier.connections.discard(connection)
-            if caller.meter is not None:
-                caller.meter.connections -= 1
+            if caller.limiter is not None:
+                caller.limiter.connections -= 1
 
     async def _run(self, connection: Connection, caller: Caller, websocket: Socket) -> None:
-        meter = caller.meter
+        limiter = caller.limiter
         self._open[connection] = None
         caller.tier.connections.add(connection)
-        if meter is not None:
-            meter.connections += 1
+        if limiter is not None:
+            limiter.connections += 1
         try:
             await websocket.accept()
             await connection.run()

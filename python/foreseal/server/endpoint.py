@@ -85,7 +85,7 @@ class Endpoint:
         if isinstance(body, Response):
             return handler.for_page(body, headers)
         view = handler.view_header()
-        reply = caller.tier.answer(body, None, caller.meter)
+        reply = caller.tier.answer(body, None, caller.limiter)
         if isinstance(reply, tuple):
             status, answer, seconds = reply
         else:

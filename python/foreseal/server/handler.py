@@ -7,7 +7,7 @@ from foreseal.errors import RpcError
 from foreseal.rpc import codes
 from foreseal.rpc.core import Core
 from foreseal.rpc.envelope import NULL, failure, over_limit
-from foreseal.rpc.refused import TOO_MANY, UNKNOWN
+from foreseal.rpc.rejected_call import TOO_MANY, UNKNOWN
 from foreseal.server.access import Headers, Origins
 from foreseal.server.cache import BoundedCache
 from foreseal.server.callers import Anyone, Caller, Callers, Peer, TooManyWrongKeys, WrongKey

@@ -17,7 +17,7 @@ _NAME_SIZE = 16
 
 
 @dataclass(frozen=True, slots=True)
-class ProcessFigures:
+class ProcessMetrics:
     """Metrics of one process."""
 
     name: str
@@ -36,7 +36,7 @@ class ProcessTable:
         self._memory = mmap.mmap(fd, size, prot=mmap.PROT_READ | (mmap.PROT_WRITE if writable else 0))
         self._rows = size // _ROW.size
 
-    def figures(self) -> list[ProcessFigures]:
+    def figures(self) -> list[ProcessMetrics]:
         """Return the metrics of all processes."""
         return [self._figures(row) for row in range(self._rows)]
 
@@ -48,10 +48,10 @@ class ProcessTable:
         """Record the restart of a process that ended for one of `REASONS`."""
         self._update(name, reason=reason)
 
-    def _figures(self, row: int) -> ProcessFigures:
+    def _figures(self, row: int) -> ProcessMetrics:
         name, *restarts, heartbeat = _ROW.unpack_from(self._memory, row * _ROW.size)
         age = max(time.monotonic() - heartbeat, 0.0) if heartbeat else None
-        return ProcessFigures(name.rstrip(b"\0").decode(), dict(zip(REASONS, restarts, strict=True)), age)
+        return ProcessMetrics(name.rstrip(b"\0").decode(), dict(zip(REASONS, restarts, strict=True)), age)
 
     def _update(self, name: str, *, heartbeat: float | None = None, reason: str | None = None) -> None:
         key = _key(name)

@@ -56,7 +56,7 @@ class Tier:
         object.__setattr__(self, "answer", self.dispatcher.answer)
 
     @property
-    def is_metered(self) -> bool:
+    def has_limiters(self) -> bool:
         """True if each caller has limits of its own in addition to the shared ones."""
         limits = self.limits
         own = limits.caller_calls, limits.caller_connections

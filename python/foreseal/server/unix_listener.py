@@ -7,9 +7,9 @@ import stat
 from pathlib import Path
 
 from foreseal.server.address import UNIX, AddressError
-from foreseal.server.direct import DirectListener
 from foreseal.server.endpoint import Endpoint
 from foreseal.server.listening import BACKLOG, STOP_TIME
+from foreseal.server.native import NativeListener
 
 _MODE = 0o600
 
@@ -37,7 +37,7 @@ def free_path(path: Path) -> None:
             raise AddressError(f"cannot listen at {UNIX}{path}: another server does")
 
 
-class UnixListener(DirectListener):
+class UnixListener(NativeListener):
     """Serves at a path, which is removed at the end."""
 
     def __init__(self, endpoint: Endpoint, path: Path) -> None:
@@ -47,7 +47,7 @@ class UnixListener(DirectListener):
         self._file = path.lstat().st_ino
 
     async def stop(self, seconds: float = STOP_TIME) -> None:
-        """Remove the socket file, then stop as `DirectListener.stop` does."""
+        """Remove the socket file, then stop as `NativeListener.stop` does."""
         with contextlib.suppress(OSError):
             if self._path.lstat().st_ino == self._file:
                 self._path.unlink()

@@ -68,17 +68,17 @@ class Report:
 
     def opened(self, admin_url: str | None) -> None:
         """Report that it holds its exclusive resources and answers; the replay may not be complete."""
-        self._say({"opened": admin_url})
+        self._send({"opened": admin_url})
 
     def ready(self) -> None:
         """Report that it is ready."""
-        self._say({"ready": True})
+        self._send({"ready": True})
 
     def failed(self, error: NodeError) -> None:
         """Report that it cannot be started."""
-        self._say({"failed": [error.kind, error.message]})
+        self._send({"failed": [error.kind, error.message]})
 
-    def _say(self, what: dict[str, Any]) -> None:
+    def _send(self, what: dict[str, Any]) -> None:
         while True:
             try:
                 os.write(self._fd, _line(what))

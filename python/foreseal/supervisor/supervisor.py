@@ -97,7 +97,7 @@ class Supervisor:
 
     async def run(self, on_listening: Callable[[str], None], on_admin: Callable[[str], None]) -> int:
         """See `supervise`."""
-        told = _Told()
+        told = _ReceivedSignals()
         work = asyncio.ensure_future(self._work(told, on_listening, on_admin))
         try:
             stopping = asyncio.ensure_future(told.stop.wait())
@@ -112,15 +112,17 @@ class Supervisor:
                 work.result()
             return code
         finally:
-            for post in (self._sequencer, *self._workers):
-                post.kill()
+            for slot in (self._sequencer, *self._workers):
+                slot.kill()
 
-    async def _work(self, told: "_Told", on_listening: Callable[[str], None], on_admin: Callable[[str], None]) -> None:
-        self._keep(self._sequencer)
+    async def _work(
+        self, told: "_ReceivedSignals", on_listening: Callable[[str], None], on_admin: Callable[[str], None]
+    ) -> None:
+        self._start_slot(self._sequencer)
         # The sequencer now has the data directory locked, and workers find a store in it.
         admin = await self._sequencer.opened
         for worker in self._workers:
-            self._keep(worker)
+            self._start_slot(worker)
         await asyncio.wait([worker.opened for worker in self._workers], return_when=asyncio.FIRST_COMPLETED)
         address, port = self._listening.getsockname()[:2]
         on_listening(url(address, port, self._settings.listen.scheme))
@@ -137,7 +139,7 @@ class Supervisor:
                 await worker.replace()
             log.info("the workers were replaced")
 
-    async def _stop(self, told: "_Told") -> int:
+    async def _stop(self, told: "_ReceivedSignals") -> int:
         """Stop all in order, or kill all on a second signal. Return the exit code."""
         for kept in self._keeping:
             kept.cancel()
@@ -164,12 +166,12 @@ class Supervisor:
             log.error("the sequencer did not stop in order", extra={"ended": describe_exit(code)})
         return FAILED if code else 0
 
-    def _keep(self, post: ProcessSlot) -> None:
-        task = asyncio.ensure_future(post.keep())
+    def _start_slot(self, slot: ProcessSlot) -> None:
+        task = asyncio.ensure_future(slot.keep())
         self._keeping.add(task)
-        task.add_done_callback(self._kept)
+        task.add_done_callback(self._on_slot_end)
 
-    def _kept(self, task: "asyncio.Task[None]") -> None:
+    def _on_slot_end(self, task: "asyncio.Task[None]") -> None:
         error = None if task.cancelled() else task.exception()
         if error is not None and not self._vacant.done():
             self._vacant.set_exception(error)
@@ -197,7 +199,7 @@ def _named(settings: Settings, process: str) -> Settings:
     return dataclasses.replace(settings, log=dataclasses.replace(settings.log, process=process))
 
 
-class _Told:
+class _ReceivedSignals:
     """Signals received by this process."""
 
     def __init__(self) -> None:

@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 from foreseal.server import App, interpreter
-from foreseal.server.front import serve
+from foreseal.server.runner import serve
 from foreseal.server.settings import DevChain, Settings
 
 

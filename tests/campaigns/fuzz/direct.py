@@ -8,10 +8,10 @@ from websockets.protocol import State
 from websockets.server import ServerProtocol
 
 from bare_transport import BareTransport, statuses_in
-from foreseal.server.direct.frames import FrameParser, ProtocolViolation, close_code
-from foreseal.server.direct.http import Http
-from foreseal.server.direct.listener import DirectListener
 from foreseal.server.listening import listen
+from foreseal.server.native.frames import FrameParser, ProtocolViolation, close_code
+from foreseal.server.native.http import Http
+from foreseal.server.native.listener import NativeListener
 from fuzz.edge import Served, served
 
 _BAD_HEAD = 400
@@ -45,7 +45,7 @@ def _final(responses: bytes) -> bytes:
 
 
 async def _played(at: Served, pieces: list[bytes], *, alone: bool = True) -> bytes:
-    listener = DirectListener(at.app.endpoint, listen("127.0.0.1", 0))
+    listener = NativeListener(at.app.endpoint, listen("127.0.0.1", 0))
     transport = BareTransport()
     http = Http(listener)
     http.connection_made(transport)

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from foreseal.client import Backoff, Options, Place
+from foreseal.client import Backoff, Cursor, Options
 from live import LiveNode, Rpc, RpcFailure
 from live.process import foreseal_command
 from readers.journal import Blocks, chain_in, compare_with_blocks, compare_with_journal, written_in
@@ -112,7 +112,7 @@ class Campaign:
 
     async def _run(self, events: int) -> None:
         token = await asyncio.to_thread(self._prepare)
-        begin = Place(0, 0, self._node.rpc("eth_getBlockByNumber", "0x0", False)["hash"])
+        begin = Cursor(0, 0, self._node.rpc("eth_getBlockByNumber", "0x0", False)["hash"])
         # An additional one without cuts, so that the load finds the node again after a kill.
         for mean in [CUT_AFTER] * READERS + [None]:
             proxy = CuttingProxy(_port(self._node), random.Random(self._rng.getrandbits(32)), mean)
@@ -231,7 +231,7 @@ class Campaign:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    def _compare(self, begin: Place) -> None:
+    def _compare(self, begin: Cursor) -> None:
         ends = {reader.place for reader in self._readers}
         last = max(place.block for place in ends)
         blocks = Blocks(self._node.rpc, begin.block + 1, last - 1)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from foreseal.client import Place
+from foreseal.client import Cursor
 from live import Rpc
 from live.process import foreseal_command
 from readers.reader import Told, digest
@@ -18,7 +18,7 @@ _BLOCKS_AT_ONCE = 20
 class Journalled(NamedTuple):
     """A step of the journal."""
 
-    place: Place
+    place: Cursor
     previous: str
     transactions: tuple[str, ...]
 
@@ -29,11 +29,11 @@ def steps_in(datadir: Path) -> Iterator[Journalled]:
     for line in subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout.splitlines():
         for record in orjson.loads(line)["records"]:
             if record["kind"] in ("step", "override"):
-                place = Place(record["number"], record["index"], record["hash"])
+                place = Cursor(record["number"], record["index"], record["hash"])
                 yield Journalled(place, record["previous"], tuple(record["transactions"]))
 
 
-def chain_in(datadir: Path, begin: Place, end: Place) -> list[Journalled]:
+def chain_in(datadir: Path, begin: Cursor, end: Cursor) -> list[Journalled]:
     """Return the steps from `begin` (excluded) to `end`, linked by their hashes."""
     by_hash = {step.place.hash: step for step in steps_in(datadir)}
     found: list[Journalled] = []
@@ -44,7 +44,7 @@ def chain_in(datadir: Path, begin: Place, end: Place) -> list[Journalled]:
     return found[::-1]
 
 
-def written_in(datadir: Path, end: Place) -> list[Journalled]:
+def written_in(datadir: Path, end: Cursor) -> list[Journalled]:
     """Return all steps in the order of writing, up to `end`."""
     found = []
     for step in steps_in(datadir):

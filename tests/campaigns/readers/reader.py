@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from foreseal.client import AsyncClient, Event, Flashblock, Options, Place, Receipt, StepRemoved
+from foreseal.client import AsyncClient, Cursor, Event, Flashblock, Options, Receipt, StepRemoved
 
 # One event in this many ends the reader's process from the node's view: it restarts from its cursor.
 REOPENED = 2000
@@ -18,7 +18,7 @@ PAUSED, PAUSE = 100, 4.0
 class Told(NamedTuple):
     """A step received by a reader."""
 
-    place: Place
+    place: Cursor
     parent: str
     transactions: tuple[tuple[str, bytes], ...]
     """Hash of each, and `digest` of its logs."""
@@ -52,7 +52,7 @@ def told(flashblock: Flashblock) -> Told:
 class Reader:
     """Follows the feed from one cursor over failing connections, and maintains the chain according to its events."""
 
-    def __init__(self, name: str, url: str, begin: Place, rng: random.Random, options: Options) -> None:
+    def __init__(self, name: str, url: str, begin: Cursor, rng: random.Random, options: Options) -> None:
         self.name = name
         self.begin = begin
         self.chain: list[Told] = []
@@ -65,7 +65,7 @@ class Reader:
         self._options = options
 
     @property
-    def place(self) -> Place:
+    def place(self) -> Cursor:
         """Cursor of the newest step."""
         return self.chain[-1].place if self.chain else self.begin
 
@@ -83,7 +83,7 @@ class Reader:
                     async for event in feed:
                         self._take(event)
                         # A JSON round trip simulates storage of the cursor.
-                        saved = Place.read(orjson.loads(orjson.dumps(event.place.to_json())))
+                        saved = Cursor.read(orjson.loads(orjson.dumps(event.place.to_json())))
                         if self._rng.randrange(PAUSED) == 0:
                             await asyncio.sleep(self._rng.uniform(0, PAUSE))
                         if self._rng.randrange(REOPENED) == 0:

@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from foreseal.client import Place
+from foreseal.client import Cursor
 from foreseal.client.methods import Methods
 from live import DEV_ACCOUNTS, LiveNode
 from live.sending import signed
@@ -20,7 +20,7 @@ def test_the_examples_work(node: LiveNode, capsys: Any) -> None:
         "url": node.url,
         "ws_url": node.url.replace("http", "ws"),
         "signed": [signed(DEV_ACCOUNTS[0], nonce) for nonce in range(2)],
-        "saved": Place(0, 0, genesis),
+        "saved": Cursor(0, 0, genesis),
     }
     printed = []
     for example in examples("build/client.md"):

@@ -12,11 +12,11 @@ from foreseal.client import (
     AsyncClient,
     Backoff,
     Client,
+    Cursor,
     CursorGone,
     Event,
     Flashblock,
     Options,
-    Place,
     RpcError,
     StepAdded,
     StepRemoved,
@@ -46,8 +46,8 @@ def until(feed: Iterator[Event], hashes: set[str]) -> list[Event]:
     return events
 
 
-def genesis(rpc: Rpc) -> Place:
-    return Place(0, 0, rpc("eth_getBlockByNumber", "0x0", False)["hash"])
+def genesis(rpc: Rpc) -> Cursor:
+    return Cursor(0, 0, rpc("eth_getBlockByNumber", "0x0", False)["hash"])
 
 
 KINDS = pytest.mark.parametrize("kind", ["http", "ws"])
@@ -179,7 +179,7 @@ def test_a_chain_in_this_process_is_read_to_its_end() -> None:
         assert undone[-1].place == events[0].place == client.get_flashblocks().cursor
 
         with pytest.raises(CursorGone) as caught:
-            list(client.feed(Place(1, 0, "0x" + "ab" * 32), follow=False))
+            list(client.feed(Cursor(1, 0, "0x" + "ab" * 32), follow=False))
         assert caught.value.oldest is not None
         assert list(client.feed(caught.value.oldest, follow=False))
 

@@ -10,7 +10,7 @@ import pytest
 from eth_account import Account
 
 from command import foreseal
-from foreseal.payments.demo import NotDevelopment, Stage, Surprise, Walk
+from foreseal.payments.demo import DemoPlayer, NotDevelopment, Stage, Surprise
 from foreseal.payments.ledger import Database, Finality, NotAllowed, OrderState
 from foreseal.payments.testing import with_payments
 from foreseal.testing import Chain, ChainSettings
@@ -74,8 +74,8 @@ def test_each_state_is_reached_in_its_turn_and_nothing_else_is_possible(chain: C
     told: list[str] = []
     stage = stage_on(chain, database)
     # The chain may have earlier runs of the demo.
-    Walk(stage, lambda _: None).capture_less()
-    walk = Walk(stage, told.append)
+    DemoPlayer(stage, lambda _: None).capture_less()
+    walk = DemoPlayer(stage, told.append)
     walk.play()
     for name, way in WAYS.items():
         found = [(state.value, step.value) for id, state, step in walk.reached if id == f"{walk.name}-{name}"]
@@ -97,7 +97,7 @@ def test_each_state_is_reached_in_its_turn_and_nothing_else_is_possible(chain: C
 
 def test_it_ends_where_something_is_not_as_it_should_be(chain: Chain, database: Database) -> None:
     stage = stage_on(chain, database)
-    walk = Walk(stage, lambda _: None)
+    walk = DemoPlayer(stage, lambda _: None)
     id = walk._stored("order", 5)
     with pytest.raises(Surprise, match=f"{id} is Stored, unused .idle., not Used, captured .final."):
         walk._expect(id, OrderState.CAPTURED, Finality.FINAL)

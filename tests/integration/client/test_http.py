@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from foreseal.client import AsyncClient, Client, ConnectionLost, NotUnderstood, Options, RpcError, TimedOut
+from foreseal.client import AsyncClient, Client, ConnectionLost, InvalidResponse, Options, RpcError, TimedOut
 from foreseal.client.needed import needed
 
 Prepared = list[tuple[int, str, bytes]]
@@ -90,7 +90,7 @@ def test_an_error_object_counts_whatever_the_status(server: Server, blocking: bo
 
 @BOTH
 def test_a_page_is_no_answer(server: Server, blocking: bool) -> None:
-    with pytest.raises(NotUnderstood, match="HTTP 404: nothing here"):
+    with pytest.raises(InvalidResponse, match="HTTP 404: nothing here"):
         ask(server, (404, "text/plain", b"nothing here\n"), GOOD, blocking=blocking)
 
 

@@ -17,9 +17,9 @@ from foreseal.client import (
     Backoff,
     Client,
     ConnectionLost,
-    NotUnderstood,
+    Cursor,
+    InvalidResponse,
     Options,
-    Place,
     StepRemoved,
     TimedOut,
 )
@@ -120,7 +120,7 @@ def test_a_node_that_is_not_there_is_a_lost_connection() -> None:
     asyncio.run(main())
 
 
-@pytest.mark.parametrize(("status", "kind"), [(404, NotUnderstood), (403, NotUnderstood), (500, ConnectionLost)])
+@pytest.mark.parametrize(("status", "kind"), [(404, InvalidResponse), (403, InvalidResponse), (500, ConnectionLost)])
 def test_a_server_that_refuses_a_websocket_says_why(status: int, kind: type[Exception]) -> None:
     async def main() -> None:
         asked = []
@@ -137,7 +137,7 @@ def test_a_server_that_refuses_a_websocket_says_why(status: int, kind: type[Exce
             async with AsyncClient(url, told) as client:
                 with pytest.raises(kind, match=f"^HTTP {status}: nothing here$"):
                     await client.block_number()
-            assert len(asked) == (1 if kind is NotUnderstood else 2)
+            assert len(asked) == (1 if kind is InvalidResponse else 2)
             with pytest.raises(kind, match=f"^HTTP {status}: nothing here$"):
                 await asyncio.to_thread(Client(url, told).block_number)
 
@@ -189,7 +189,7 @@ def test_a_feed_cut_at_random_bytes_tells_every_step_once_and_in_order(mean: int
 
             async def read() -> None:
                 nonlocal told
-                async for event in client.feed(Place.read(node.chain[0].place)):
+                async for event in client.feed(Cursor.read(node.chain[0].place)):
                     told += 1
                     if isinstance(event, StepRemoved):
                         assert chain.pop() == event.flashblock.hash
@@ -263,7 +263,7 @@ def test_the_blocking_client_reads_calls_and_feed() -> None:
             added = [there(node.add)["hash"]]
             there(node.listen)
             assert [next(feed).flashblock.removed for _ in range(2)] == [True, False]
-            assert feed.place == Place.read(node.chain[-1].place)
+            assert feed.place == Cursor.read(node.chain[-1].place)
             assert feed.connections == 2
         assert client.get_flashblocks().cursor == feed.place
 
@@ -274,7 +274,7 @@ def test_the_blocking_clients_answers_stay_with_their_calls() -> None:
 
         def ask(limit: int) -> None:
             for _ in range(50):
-                page = client.get_flashblocks(Place.read(node.chain[0].place), limit)
+                page = client.get_flashblocks(Cursor.read(node.chain[0].place), limit)
                 if len(page.flashblocks) != limit:
                     wrong.append(page)
 

@@ -64,8 +64,8 @@ def submitted_bodies(world: World, monkeypatch: pytest.MonkeyPatch) -> list[byte
     seen: list[bytes] = []
     respond = world.dispatcher.respond
 
-    def watched(data: bytes, start: int = 0, head: bytes | None = None, meter: Any = None) -> Any:
-        found = respond(data, start, head, meter)
+    def watched(data: bytes, start: int = 0, head: bytes | None = None, limiter: Any = None) -> Any:
+        found = respond(data, start, head, limiter)
         if isinstance(found, Submitted):
             seen.append(data[start:])
         return found

@@ -22,7 +22,7 @@ from foreseal.payments.ledger import (
     WrongSchema,
     locked,
 )
-from foreseal.payments.ledger.columns import Units, Word
+from foreseal.payments.ledger.columns import EnumText, Units
 from foreseal.payments.ledger.tables import SCHEMA, authorizations, metadata, orders, schema, timeline
 from payments.shop import ADDRESS, BUYER, Killed, Shop
 
@@ -58,7 +58,7 @@ def test_a_word_is_of_its_enumeration(shop: Shop) -> None:
         shop.database.transaction() as tx,
     ):
         tx.execute(update(orders).values(step=OrderState.DRAFTED))
-    column = Word(TxStatus, Finality)
+    column = EnumText(TxStatus, Finality)
     assert column.process_bind_param(None, shop.database.engine.dialect) is None
     assert column.process_result_value(None, shop.database.engine.dialect) is None
     with pytest.raises(ValueError, match="Drafted"):

@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import select
 
 from foreseal.errors import RpcError
-from foreseal.payments.chain import ChainReorganized, Incomplete, Refused, Reverted
+from foreseal.payments.chain import ChainReorganized, Incomplete, RejectedByNode, Reverted
 from foreseal.payments.ledger.tables import attempts
 from foreseal.payments.orders.authorizations import memo
 from foreseal.payments.transfers.watcher import Watch, Watcher
@@ -216,7 +216,7 @@ def test_a_node_that_refuses_all_logs_is_not_asked_for_every_block(shop: Shop) -
         raise RpcError(-32005, "daily request count exceeded, request rate limited")
 
     answers(shop, "eth_getLogs", logs)
-    with pytest.raises(Refused, match="rate limited"):
+    with pytest.raises(RejectedByNode, match="rate limited"):
         shop.watcher.poll()
     assert shop.node.calls.count("eth_getLogs") < 20
 

@@ -5,14 +5,14 @@ from typing import Any
 import pytest
 from eth_utils.address import to_checksum_address
 
-from foreseal.client import Client, ConnectionLost, NotUnderstood, TimedOut
+from foreseal.client import Client, ConnectionLost, InvalidResponse, TimedOut
 from foreseal.errors import RpcError
 from foreseal.payments.chain import (
     ChainError,
     Incomplete,
     LogFilter,
     NonceTooLow,
-    Refused,
+    RejectedByNode,
     Reverted,
     RpcNode,
     Token,
@@ -138,7 +138,7 @@ class Scripted:
     [
         (ConnectionLost("x"), Unanswered),
         (TimedOut("x"), Unanswered),
-        (NotUnderstood("x"), Incomplete),
+        (InvalidResponse("x"), Incomplete),
         (RpcError(-32000, "nonce too low: next nonce 5, tx nonce 4"), NonceTooLow),
         (RpcError(-32003, "nonce too low"), NonceTooLow),
         (RpcError(-32000, "Nonce too low. Expected nonce to be 5 but got 4."), NonceTooLow),
@@ -152,10 +152,10 @@ class Scripted:
             RpcError(-32000, "Replacement transaction underpriced. A gasPrice/maxFeePerGas of at least 5 is necessary"),
             Underpriced,
         ),
-        (RpcError(-32000, "transaction underpriced: gas tip cap 0, minimum needed 1"), Refused),
-        (RpcError(-32000, "max fee per gas less than block base fee"), Refused),
-        (RpcError(-32000, "txpool is full"), Refused),
-        (RpcError(-32000, "insufficient funds for gas * price + value"), Refused),
+        (RpcError(-32000, "transaction underpriced: gas tip cap 0, minimum needed 1"), RejectedByNode),
+        (RpcError(-32000, "max fee per gas less than block base fee"), RejectedByNode),
+        (RpcError(-32000, "txpool is full"), RejectedByNode),
+        (RpcError(-32000, "insufficient funds for gas * price + value"), RejectedByNode),
     ],
     ids=str,
 )
@@ -206,7 +206,7 @@ def test_what_lacks_its_fields_is_named() -> None:
     assert RpcNode(Scripted(RpcError(-39001, "unknown block"))).head("finalized") is None
     assert RpcNode(Scripted(RpcError(-32000, "pending block is not available"))).head("pending") is None
     for block in ("latest", 5):
-        with pytest.raises(Refused, match="unknown block"):
+        with pytest.raises(RejectedByNode, match="unknown block"):
             RpcNode(Scripted(RpcError(-39001, "unknown block"))).head(block)
     assert RpcNode(Scripted({"blockNumber": None})).receipt("0x") is None
     assert RpcNode(Scripted({"number": None})).head("pending") is None
@@ -257,5 +257,5 @@ def test_where_there_is_no_token_nothing_is_zero() -> None:
 def test_a_node_without_preconfirmed_logs_has_none() -> None:
     node = RpcNode(Scripted(RpcError(-32000, "pending logs are not supported")))
     assert node.logs(LogFilter("0x", (), "pending", "pending")) == []
-    with pytest.raises(Refused, match="not supported"):
+    with pytest.raises(RejectedByNode, match="not supported"):
         node.logs(LogFilter("0x", (), 0, "latest"))

@@ -7,7 +7,7 @@ import rlp
 from eth_account import Account
 from sqlalchemy import select
 
-from foreseal.payments.chain import Refused
+from foreseal.payments.chain import RejectedByNode
 from foreseal.payments.ledger import Finality, TxStatus
 from foreseal.payments.ledger.tables import Purpose, TxResult, attempts, transactions
 from foreseal.payments.sending import (
@@ -146,7 +146,7 @@ def test_a_node_that_holds_an_attempt_with_higher_fees_has_it(shop: Shop) -> Non
     shop.sender.replace(intent)
     shop.sender.deliver(intent)
     cheap = raws(shop)[0]
-    with pytest.raises(Refused, match="underpriced"):
+    with pytest.raises(RejectedByNode, match="underpriced"):
         shop.rpc.send(cheap)
     other = store(shop, "b")
     shop.chain.pool[SHOP.address.lower(), 1] = shop.chain.pool[SHOP.address.lower(), 0]

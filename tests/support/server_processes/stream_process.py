@@ -17,7 +17,7 @@ import uvicorn
 from foreseal.cli.entry import stop_quietly_from_now
 from foreseal.rpc import Limits
 from foreseal.server import App, Settings, connection
-from foreseal.server.front import serve
+from foreseal.server.runner import serve
 
 from fake_core import FakeNode
 

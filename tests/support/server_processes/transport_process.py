@@ -11,7 +11,7 @@ from pathlib import Path
 from foreseal.cli.entry import stop_quietly_from_now
 from foreseal.server import App, Settings
 from foreseal.server.address import AddressError
-from foreseal.server.front import serve
+from foreseal.server.runner import serve
 
 from fake_core import FakeNode
 

@@ -8,7 +8,7 @@ import threading
 from pathlib import Path
 
 from foreseal.server import App, Settings
-from foreseal.server.front import serve
+from foreseal.server.runner import serve
 from wedge import lock_up
 
 from fake_core import FakeNode

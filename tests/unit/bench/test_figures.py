@@ -3,9 +3,9 @@
 import random
 import statistics
 
-from foreseal.bench.figures import Latencies
 from foreseal.bench.plots import bars
 from foreseal.bench.report import page
+from foreseal.bench.run_metrics import Latencies
 
 
 def test_quantiles_are_those_of_the_values() -> None:

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from client.scripted import EndOfScript, ScriptedNode, ScriptedTransport, Step, options
 from foreseal.client import (
     ConnectionLost,
+    Cursor,
     CursorGone,
     Event,
     FeedBroken,
-    NotUnderstood,
-    Place,
+    InvalidResponse,
     RpcError,
     StepAdded,
     StepRemoved,
@@ -67,7 +67,7 @@ STREAMS = pytest.mark.parametrize("streams", [True, False], ids=["pushed", "poll
 class Reader:
     """Follows a node, and maintains the chain according to the events."""
 
-    def __init__(self, node: ScriptedNode, streams: bool, cursor: Place | None = None, **changes: Any) -> None:
+    def __init__(self, node: ScriptedNode, streams: bool, cursor: Cursor | None = None, **changes: Any) -> None:
         self.node = node
         self.streams = streams
         self.changes = changes
@@ -78,7 +78,7 @@ class Reader:
             self.chain.pop()
         self.feed = self._open(cursor)
 
-    def _open(self, cursor: Place | None) -> Feed:
+    def _open(self, cursor: Cursor | None) -> Feed:
         transport = ScriptedTransport(self.node, self.streams)
         return Feed(Session(transport, options(self.node, **self.changes)), cursor)
 
@@ -86,7 +86,7 @@ class Reader:
         """Restart like a process from its saved cursor."""
         self.feed.abandon()
         saved = self.events[-1].place if self.events else self.feed.place
-        self.feed = self._open(None if saved is None else Place.read(saved.to_json()))
+        self.feed = self._open(None if saved is None else Cursor.read(saved.to_json()))
 
     def read(self) -> "Reader":
         """Read until the script is over."""
@@ -138,7 +138,7 @@ def test_nothing_from_before_the_beginning_comes_and_nothing_after_it_is_missed(
     run(reader.feed.connect())
     # A step was made before the second attempt, which fixed the start.
     begin = node.chain[2]
-    assert reader.feed.place == Place.read(begin.place)
+    assert reader.feed.place == Cursor.read(begin.place)
     reader.chain.append(begin["hash"])
     after = node.add()
     assert reader.take().flashblock.hash == after["hash"]
@@ -148,7 +148,7 @@ def test_nothing_from_before_the_beginning_comes_and_nothing_after_it_is_missed(
 def test_a_cursor_is_gone_on_from(streams: bool) -> None:
     node = ScriptedNode()
     steps = [node.add(seal=index % 3 == 0) for index in range(10)]
-    reader = Reader(node, streams, Place.read(steps[4].place)).read()
+    reader = Reader(node, streams, Cursor.read(steps[4].place)).read()
     assert reader.told == hashes(steps[5:])
 
 
@@ -157,7 +157,7 @@ def test_a_connection_that_breaks_at_any_message_costs_nothing(after: int) -> No
     # The response to the subscription and six steps: the connection breaks before, between and after them.
     node = ScriptedNode([lambda node: [node.add() for _ in range(6)], add])
     node.add()
-    reader = Reader(node, True, Place.read(node.chain[0].place))
+    reader = Reader(node, True, Cursor.read(node.chain[0].place))
     node.script.appendleft(cut())
     node.script.insert(2, cut(after))
     reader.read()
@@ -192,7 +192,7 @@ def test_a_cursor_between_two_undone_steps_is_gone_on_from(streams: bool) -> Non
     node.add()
     first = node.add(seal=True)
     node.add()
-    reader = Reader(node, streams, Place.read(first.place))
+    reader = Reader(node, streams, Cursor.read(first.place))
     reader.take()
     node.undo(3)
     node.add()
@@ -284,10 +284,10 @@ def test_a_cursor_that_is_gone_names_the_oldest(streams: bool) -> None:
     node = ScriptedNode()
     steps = [node.add() for _ in range(5)]
     node.oldest = 3
-    reader = Reader(node, streams, Place.read(steps[0].place))
+    reader = Reader(node, streams, Cursor.read(steps[0].place))
     with pytest.raises(CursorGone) as caught:
         reader.take()
-    assert caught.value.oldest == Place.read(node.chain[3].place)
+    assert caught.value.oldest == Cursor.read(node.chain[3].place)
 
 
 @STREAMS
@@ -303,7 +303,7 @@ def test_a_node_that_was_never_reached_is_an_error(streams: bool) -> None:
 def test_a_node_that_starts_is_waited_for(streams: bool) -> None:
     node = ScriptedNode([beat] * 20)
     node.starting = 10
-    reader = Reader(node, streams, Place.read(node.chain[0].place))
+    reader = Reader(node, streams, Cursor.read(node.chain[0].place))
     added = node.add()
     assert reader.take().flashblock.hash == added["hash"]
 
@@ -334,7 +334,7 @@ def test_other_errors_are_the_readers() -> None:
         def _result(self, method: str, params: list[Any]) -> Any:
             return {"flashblocks": "many"} if params[0] else super()._result(method, params)
 
-    with pytest.raises(NotUnderstood, match="no page"):
+    with pytest.raises(InvalidResponse, match="no page"):
         run(Reader(Strange(), False).feed.next())
 
     class Refusing(ScriptedNode):
@@ -364,7 +364,7 @@ def test_without_following_it_ends_where_the_chain_does() -> None:
     steps = [node.add() for _ in range(5)]
     for streams in (True, False):
         session = Session(ScriptedTransport(node, streams), options(node, page=2))
-        feed = Feed(session, Place.read(steps[0].place), follow=False)
+        feed = Feed(session, Cursor.read(steps[0].place), follow=False)
         events: Iterator[Any] = iter(lambda: run(feed.next()), None)  # noqa: B023
         assert [event.flashblock.hash for event in events] == hashes(steps[1:])
     assert node.dials == 0
@@ -402,7 +402,7 @@ def test_any_script_leaves_the_reader_with_the_nodes_chain(
     node = ScriptedNode()
     for sealing in before:
         node.add(sealing)
-    reader = Reader(node, streams, Place.read(node.chain[0].place), page=3, attempts=20)
+    reader = Reader(node, streams, Cursor.read(node.chain[0].place), page=3, attempts=20)
     actions: list[Action] = [end_reader if each == "reopen" else each for each in script]
     node.script.extend([*actions, setting(refusing=0, starting=0, losing=0), *[beat] * 40])
     while True:
@@ -419,7 +419,7 @@ def test_a_step_that_was_undone_and_made_again_at_once_was_never_gone() -> None:
     node.add()
     first = node.add(seal=True)
     node.script.extend([lambda node: [node.undo(1), node.again(first)], add, beat])
-    reader = Reader(node, True, Place.read(first.place)).read()
+    reader = Reader(node, True, Cursor.read(first.place)).read()
     # The step before the removal could no longer be queried, so the feed resumed from its cursor.
     assert reader.told == hashes(node.chain)[3:]
     assert reader.feed.connections == 2
@@ -430,7 +430,7 @@ def test_places_beyond_the_remembered_ones_are_asked_for(monkeypatch: pytest.Mon
     node = ScriptedNode([*[seal, add, add] * 4, undo(12), beat])
     reader = Reader(node, True).read()
     assert len(reader.events) == 24
-    assert reader.feed.place == Place.read(node.chain[0].place)
+    assert reader.feed.place == Cursor.read(node.chain[0].place)
     # One for the start, and one for each block whose last step was dropped.
     assert node.asked.count("foreseal_getFlashblocks") > 3
 
@@ -459,7 +459,7 @@ def test_messages_that_no_node_sends_are_an_error(message: Any) -> None:
     node = ScriptedNode([send, push(lambda _: {"heartbeat": {"block": "0x1"}}), add])
     reader = Reader(node, True)
     for says in ("a message of the feed", "no place of a step"):
-        with pytest.raises(NotUnderstood, match=says):
+        with pytest.raises(InvalidResponse, match=says):
             reader.take()
     reader.read()
     assert reader.told == hashes(node.chain)[1:]
@@ -498,7 +498,7 @@ def test_a_view_that_went_while_it_was_read_is_no_lost_cursor(streams: bool) -> 
 
     node = Unwinding([beat] * 5)
     added = node.add()
-    assert Reader(node, streams, Place.read(node.chain[0].place)).take().flashblock.hash == added["hash"]
+    assert Reader(node, streams, Cursor.read(node.chain[0].place)).take().flashblock.hash == added["hash"]
 
 
 def test_connecting_has_a_deadline_too() -> None:

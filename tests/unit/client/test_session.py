@@ -7,7 +7,7 @@ import orjson
 import pytest
 from eth_account import Account
 
-from foreseal.client import ConnectionLost, NotUnderstood, Options, RpcError, TimedOut, calls
+from foreseal.client import ConnectionLost, InvalidResponse, Options, RpcError, TimedOut, calls
 from foreseal.client.flow import run
 from foreseal.client.pages import get_logs
 from foreseal.client.requests import Request
@@ -206,7 +206,7 @@ def test_the_answer_to_another_call_is_not_taken() -> None:
     ],
 )
 def test_what_is_no_answer_is_said_to_be_none(answer: bytes, says: str) -> None:
-    with pytest.raises(NotUnderstood, match=says):
+    with pytest.raises(InvalidResponse, match=says):
         execute(Answering(answer), calls.block_number())
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from client.scripted import HEADER, ScriptedNode
-from foreseal.client import Block, Flashblock, Log, NotUnderstood, Place, Position, Receipt, Status, calls
+from foreseal.client import Block, Cursor, Flashblock, InvalidResponse, Log, Position, Receipt, Status, calls
 from foreseal.client.requests import block_id
 
 LOG = {
@@ -49,9 +49,9 @@ def test_unknown_fields_are_ignored_and_optional_ones_may_be_absent_or_null() ->
     ],
 )
 def test_a_wrong_value_is_named(change: dict[str, Any], says: str) -> None:
-    with pytest.raises(NotUnderstood, match=says):
+    with pytest.raises(InvalidResponse, match=says):
         Log.read(LOG | change)
-    with pytest.raises(NotUnderstood, match="an object was expected"):
+    with pytest.raises(InvalidResponse, match="an object was expected"):
         Log.read([LOG])
 
 
@@ -74,11 +74,11 @@ def test_a_block_has_its_transactions_in_full_or_by_hash() -> None:
 def test_a_flashblock_knows_its_place_and_a_place_survives_being_saved() -> None:
     step = ScriptedNode().add(seal=True)
     place = Flashblock.read(step).place
-    assert place == Place(1, 0, step["hash"])
-    assert Place.read(place.to_json()) == place
+    assert place == Cursor(1, 0, step["hash"])
+    assert Cursor.read(place.to_json()) == place
     for wrong in (None, {}, {"block": "0x1", "index": "one", "hash": "0x"}):
         with pytest.raises(ValueError, match="no place of a step"):
-            Place.read(wrong)
+            Cursor.read(wrong)
 
 
 def test_a_status_while_the_journal_is_read_has_no_position() -> None:
@@ -97,7 +97,7 @@ def test_a_status_while_the_journal_is_read_has_no_position() -> None:
 
 
 def test_blocks_are_named_in_every_way() -> None:
-    place, hash = Place(5, 2, "0x" + "ab" * 32), "0x" + "ab" * 32
+    place, hash = Cursor(5, 2, "0x" + "ab" * 32), "0x" + "ab" * 32
     assert block_id(5) == "0x5"
     assert block_id("pending") == "pending"
     assert block_id(hash) == block_id(bytes.fromhex("ab" * 32)) == block_id(place) == {"blockHash": hash}

@@ -13,7 +13,7 @@ import pytest
 from foreseal.errors import RpcError
 from foreseal.rpc import Dispatcher, Limits, Registry
 from foreseal.rpc.dispatch import Reply
-from foreseal.rpc.meter import CpuBudget, Meter
+from foreseal.rpc.rate_limiter import CpuBudget, RateLimiter
 
 from access_doubles import Clock, FakeCaller
 from fake_core import FakeNode
@@ -293,14 +293,14 @@ def test_a_cancelled_batch_ends_all_its_calls(node: FakeNode) -> None:
 def test_an_exhausted_budget_of_processor_time_is_429(node: FakeNode) -> None:
     caller, refusals = FakeCaller(), Counter[str]()
     budget = CpuBudget(caller, Clock(), rate=100, burst=500)
-    meter = Meter(None, None, refusals, scheduled=caller, cpu=budget)
+    limiter = RateLimiter(None, None, refusals, scheduled=caller, cpu=budget)
     body = orjson.dumps(call("eth_blockNumber"))
     subject = dispatcher(node)
-    first = subject.answer(body, None, meter)
+    first = subject.answer(body, None, limiter)
     assert isinstance(first, tuple)
     assert first[0] == 200
     assert caller.used > 0, "the event loop's own work is charged"
-    status, answer, seconds = subject.answer(body, None, meter)  # type: ignore[misc]
+    status, answer, seconds = subject.answer(body, None, limiter)  # type: ignore[misc]
     assert (status, seconds) == (429, 2)
     assert error_of(orjson.loads(answer))[1:] == (-32005, {"limit": "cpu", "max": 100, "retryAfterMs": 1500})
     assert refusals == {"cpu": 1}
@@ -332,9 +332,9 @@ def test_a_caller_with_few_calls_is_let_in_beyond_the_limit_of_all(node: FakeNod
     async def scenario() -> None:
         node.hold = True
         subject.calls.completions.attach(asyncio.get_running_loop())
-        crowd, other = (Meter(None, None, Counter()) for _ in range(2))
+        crowd, other = (RateLimiter(None, None, Counter()) for _ in range(2))
         callers = (*[crowd] * 10, *[other] * 5, None)
-        replies = [subject.answer(body, None, meter) for meter in callers]
+        replies = [subject.answer(body, None, limiter) for limiter in callers]
         statuses = [reply[0] if isinstance(reply, tuple) else None for reply in replies]
         # The crowd has four times the limit of all, others a few calls more.
         assert statuses == [*[None] * 8, 429, 429, *[None] * 4, 429, 429]
@@ -348,9 +348,9 @@ def test_a_caller_with_few_calls_is_let_in_beyond_the_limit_of_all(node: FakeNod
     asyncio.run(scenario())
 
 
-def limited(caller: FakeCaller) -> Meter:
+def limited(caller: FakeCaller) -> RateLimiter:
     """Return the rate limiter of a caller with a budget of processor time."""
-    return Meter(None, None, Counter(), scheduled=caller, cpu=CpuBudget(caller, Clock(), rate=100, burst=500))
+    return RateLimiter(None, None, Counter(), scheduled=caller, cpu=CpuBudget(caller, Clock(), rate=100, burst=500))
 
 
 @pytest.mark.parametrize("body", [b"[" * 300 + b"]" * 300, b"{", b"[]"])
@@ -394,18 +394,18 @@ def test_a_cancelled_call_holds_its_place_until_the_core_has_ended_it(node: Fake
         node.hold = True
         completions = subject.calls.completions
         completions.attach(asyncio.get_running_loop())
-        meter = Meter(None, 1, Counter())
-        task = asyncio.ensure_future(subject.answer(body, None, meter))  # type: ignore[arg-type]
+        limiter = RateLimiter(None, 1, Counter())
+        task = asyncio.ensure_future(subject.answer(body, None, limiter))  # type: ignore[arg-type]
         await asyncio.sleep(0)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        refusal = subject.answer(body, None, meter)
+        refusal = subject.answer(body, None, limiter)
         assert isinstance(refusal, tuple)
         assert refusal[0] == 429
         node.release()
         await completions.drained()
-        again = subject.answer(body, None, meter)
+        again = subject.answer(body, None, limiter)
         node.release()
         assert isinstance(again, Awaitable)
         assert (await again)[0] == 200

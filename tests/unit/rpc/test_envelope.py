@@ -16,7 +16,7 @@ def read(body: bytes) -> tuple[bytes | None, str, bytes]:
     return call.id, call.method, call.params
 
 
-def refused(body: bytes) -> tuple[bytes | None, int]:
+def rejected(body: bytes) -> tuple[bytes | None, int]:
     """Return id and error code of an invalid request."""
     [call] = parse_body(body, values=1000, depth=64, batch=10).calls
     assert call.error is not None
@@ -47,7 +47,7 @@ def test_an_id_is_echoed_as_it_came(ident: str) -> None:
     ],
 )
 def test_an_id_that_would_not_survive_is_refused(ident: str) -> None:
-    assert refused(b'{"jsonrpc":"2.0","id":%b,"method":"m"}' % ident.encode()) == (b"null", -32600)
+    assert rejected(b'{"jsonrpc":"2.0","id":%b,"method":"m"}' % ident.encode()) == (b"null", -32600)
 
 
 def test_no_id_is_a_notification_and_no_params_are_none() -> None:
@@ -56,24 +56,24 @@ def test_no_id_is_a_notification_and_no_params_are_none() -> None:
 
 @pytest.mark.parametrize("version", [b"", b'"jsonrpc":"1.0",', b'"jsonrpc":2.0,', b'"jsonrpc":null,'])
 def test_the_version_must_be_2_0(version: bytes) -> None:
-    assert refused(b'{%b"id":7,"method":"m"}' % version) == (b"7", -32600)
+    assert rejected(b'{%b"id":7,"method":"m"}' % version) == (b"7", -32600)
 
 
 @pytest.mark.parametrize("method", [b"", b',"method":1', b',"method":null', b',"method":["m"]'])
 def test_the_method_must_be_a_string(method: bytes) -> None:
-    assert refused(b'{"jsonrpc":"2.0","id":"x"%b}' % method) == (b'"x"', -32600)
-    assert refused(b'{"jsonrpc":"2.0"%b}' % method) == (b"null", -32600)
+    assert rejected(b'{"jsonrpc":"2.0","id":"x"%b}' % method) == (b'"x"', -32600)
+    assert rejected(b'{"jsonrpc":"2.0"%b}' % method) == (b"null", -32600)
 
 
 @pytest.mark.parametrize("params", [b"{}", b'{"a":1}', b"null", b'"x"', b"0", b"true"])
 def test_params_must_be_an_array(params: bytes) -> None:
-    assert refused(b'{"jsonrpc":"2.0","id":1,"method":"m","params":%b}' % params) == (b"1", -32602)
-    assert refused(b'{"jsonrpc":"2.0","method":"m","params":%b}' % params) == (None, -32602)
+    assert rejected(b'{"jsonrpc":"2.0","id":1,"method":"m","params":%b}' % params) == (b"1", -32602)
+    assert rejected(b'{"jsonrpc":"2.0","method":"m","params":%b}' % params) == (None, -32602)
 
 
 @pytest.mark.parametrize("request_", [b"1", b'"x"', b"null", b"true", b"[]"])
 def test_a_request_must_be_an_object(request_: bytes) -> None:
-    assert refused(b"[%b]" % request_) == (b"null", -32600)
+    assert rejected(b"[%b]" % request_) == (b"null", -32600)
 
 
 def test_answers_carry_what_they_were_given() -> None:

@@ -11,7 +11,7 @@ import orjson
 from foreseal.errors import RpcError
 from foreseal.rpc import Dispatcher, Limits, Registry
 from foreseal.rpc.filters import EXPIRY, FilterTable, TierFilters
-from foreseal.rpc.meter import Meter
+from foreseal.rpc.rate_limiter import RateLimiter
 
 from fake_core import FakeNode
 
@@ -68,15 +68,15 @@ class Callers:
         public = Dispatcher(self.node, Limits(), Registry(), completions=completions, filters=tiers["public"])
         self.dispatchers = {"dedicated": dedicated, "public": public}
         self.completions = completions
-        self._meters: dict[str, Meter] = {}
+        self._meters: dict[str, RateLimiter] = {}
 
-    def meter(self, name: str) -> Meter:
-        return self._meters.setdefault(name, Meter(None, None, self.refusals))
+    def limiter(self, name: str) -> RateLimiter:
+        return self._meters.setdefault(name, RateLimiter(None, None, self.refusals))
 
     async def send(self, name: str, body: Any) -> Any:
         """Send a body as a caller; names that begin with `key` are in the dedicated tier."""
         tier = self.dispatchers["dedicated" if name.startswith("key") else "public"]
-        reply = tier.answer(orjson.dumps(body), None, self.meter(name))
+        reply = tier.answer(orjson.dumps(body), None, self.limiter(name))
         _, answer, _ = await reply if isinstance(reply, Awaitable) else reply
         return orjson.loads(answer)
 
@@ -110,8 +110,8 @@ def running(
 def test_a_caller_has_a_share_and_others_are_served() -> None:
     async def use(callers: Callers) -> None:
         made = await callers.make("a", 3)
-        refused = await callers.ask("a", NEW)
-        assert (refused["code"], refused["data"]) == (-32005, {"limit": "caller_filters", "max": 3})
+        rejected = await callers.ask("a", NEW)
+        assert (rejected["code"], rejected["data"]) == (-32005, {"limit": "caller_filters", "max": 3})
         assert callers.refusals == {"caller_filters": 1}
         await callers.make("b", 3)
         assert await callers.ask("a", UNINSTALL, made[0]) is True
@@ -140,11 +140,11 @@ def test_callers_with_as_many_do_not_displace_each_other() -> None:
     async def use(callers: Callers) -> None:
         for name in "abcdef":
             await callers.make(name)
-        refused = await callers.ask("a", NEW)
-        assert (refused["code"], refused["data"]) == (-32005, {"limit": "filters", "max": 6})
+        rejected = await callers.ask("a", NEW)
+        assert (rejected["code"], rejected["data"]) == (-32005, {"limit": "filters", "max": 6})
         await callers.make("g")
         # The filter that was idle longest was evicted.
-        assert callers.table.count(callers.meter("a"), "public") == 0
+        assert callers.table.count(callers.limiter("a"), "public") == 0
         await callers.make("a")
 
     running(use)
@@ -155,10 +155,10 @@ def test_dedicated_callers_displace_public_ones_first_and_never_the_other_way() 
         await callers.make("a", 3)
         await callers.make("b", 3)
         await callers.make("key one", 5)
-        assert callers.table.count(callers.meter("a"), "public") == 2
+        assert callers.table.count(callers.limiter("a"), "public") == 2
         await callers.make("key two", 5)
         assert len(callers.node.filters) == 10
-        assert [callers.table.count(callers.meter(name), "public") for name in "ab"] == [0, 0]
+        assert [callers.table.count(callers.limiter(name), "public") for name in "ab"] == [0, 0]
         assert (await callers.ask("a", NEW))["data"] == {"limit": "filters", "max": 6}
         await callers.make("key three")
         assert len(callers.node.filters) == 10
@@ -187,8 +187,8 @@ def test_a_filter_of_a_client_that_left_counts() -> None:
         callers.node.hold = True
         calls = [asyncio.ensure_future(callers.ask("a", NEW)) for _ in range(4)]
         await asyncio.sleep(0)
-        refused = await calls.pop()
-        assert refused["data"]["limit"] == "caller_filters"
+        rejected = await calls.pop()
+        assert rejected["data"]["limit"] == "caller_filters"
         while len(callers.node.held) < 3:  # noqa: ASYNC110 - no event reports it
             await asyncio.sleep(0)
         for call in calls:
@@ -198,7 +198,7 @@ def test_a_filter_of_a_client_that_left_counts() -> None:
         callers.node.release()
         while len(callers.node.filters) < 3 or callers.table._pending:  # noqa: ASYNC110
             await asyncio.sleep(0)
-        assert callers.table.count(callers.meter("a"), "public") == 3
+        assert callers.table.count(callers.limiter("a"), "public") == 3
         assert (await callers.ask("a", NEW))["data"]["limit"] == "caller_filters"
 
     running(use)
@@ -219,7 +219,7 @@ def test_entries_of_a_batch_count() -> None:
         batch = [{"jsonrpc": "2.0", "id": n, "method": NEW, "params": []} for n in range(5)]
         answers = await callers.send("a", batch)
         assert ["result" in answer for answer in answers] == [True, True, True, False, False]
-        assert callers.table.count(callers.meter("a"), "public") == 3
+        assert callers.table.count(callers.limiter("a"), "public") == 3
 
     running(use)
 
@@ -243,8 +243,8 @@ def test_random_calls_keep_count_and_serve_every_newcomer() -> None:
             method = draw.choice((NEW, NEW, CHANGES, UNINSTALL))
             if method == NEW:
                 tier = "dedicated" if name.startswith("key") else "public"
-                own = callers.table.count(callers.meter(name), tier)
-                dedicated = sum(callers.table.count(callers.meter(key), "dedicated") for key in names[-2:])
+                own = callers.table.count(callers.limiter(name), tier)
+                dedicated = sum(callers.table.count(callers.limiter(key), "dedicated") for key in names[-2:])
                 outcome = await callers.ask(name, NEW)
                 if isinstance(outcome, str):
                     made.append(outcome)
@@ -254,6 +254,6 @@ def test_random_calls_keep_count_and_serve_every_newcomer() -> None:
                 await callers.ask(name, method, draw.choice(made[-12:]))
             assert callers.node.filters == set(callers.table._places)
             assert not callers.table._pending
-            assert all(callers.table.count(callers.meter(name), "public") <= 3 for name in names)
+            assert all(callers.table.count(callers.limiter(name), "public") <= 3 for name in names)
 
     running(use)

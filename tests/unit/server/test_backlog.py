@@ -5,8 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from foreseal.server.direct.backlog import Backlog, Pause
-from foreseal.server.direct.table import AddressAccount, WorkBucket
+from foreseal.server.native.backlog import Backlog, Pause
+from foreseal.server.native.table import AddressAccount, WorkBucket
 from native_server import Served, Wire, post, serving
 
 from access_doubles import KeyRing
@@ -119,7 +119,7 @@ def test_a_crowd_is_answered_over_several_iterations_and_a_key_holder_at_once(tm
         listener.backlog = Backlog(listener.loop.call_soon, clock)
         crowd = [served.connect(f"198.51.100.{number}") for number in range(5)]
         # Responses are written at once.
-        listener.turn.alone = True
+        listener.write_batch.alone = True
         for http, _ in crowd:
             http.data_received(post("echo"))
             # Each one uses the whole time of an iteration.

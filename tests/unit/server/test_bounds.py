@@ -11,10 +11,10 @@ from websockets.frames import Frame, Opcode
 
 from bare_transport import statuses_in
 from foreseal.rpc import Limits
-from foreseal.server.direct.chunks import MAX_TRAILERS, ChunkDecoder
-from foreseal.server.direct.head import BadRequest
-from foreseal.server.direct.intake import Intake
-from foreseal.server.direct.table import IDLE, NEVER, UNFINISHED, AddressAccount, ConnectionTable, WorkBucket
+from foreseal.server.native.chunks import MAX_TRAILERS, ChunkDecoder
+from foreseal.server.native.head import BadRequest
+from foreseal.server.native.intake import Intake
+from foreseal.server.native.table import IDLE, NEVER, UNFINISHED, AddressAccount, ConnectionTable, WorkBucket
 from foreseal.server.settings.access import Access, PublicLimits
 from foreseal.server.transport_limits import TransportLimits
 from native_server import CHUNKED, HEAD, Served, post, serving

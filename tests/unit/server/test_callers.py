@@ -113,10 +113,10 @@ def test_callers_without_limits_are_plain_and_have_a_turn_by_address(tiers: dict
     subject = callers(tiers, public=False)
     first, same, other = (subject.identify((host, 5), {}) for host in ("203.0.113.9", "203.0.113.9", "203.0.113.8"))
     assert first is same
-    assert first.meter is not other.meter
+    assert first.limiter is not other.limiter
     assert first.is_plain
-    assert first.meter is not None
-    assert not first.meter.is_limited
+    assert first.limiter is not None
+    assert not first.limiter.is_limited
 
 
 def test_a_caller_of_the_scheduler_is_made_once_with_the_limits_of_its_tier(tiers: dict[str, Tier]) -> None:
@@ -137,9 +137,9 @@ def test_a_caller_has_one_meter_also_when_it_was_forgotten(tiers: dict[str, Tier
     subject = callers(tiers, cache_size=2)
 
     async def scenario() -> None:
-        first = subject.identify(("203.0.113.9", 5), {}).meter
+        first = subject.identify(("203.0.113.9", 5), {}).limiter
         assert first is not None
-        assert subject.identify(("203.0.113.9", 6), {}).meter is first
+        assert subject.identify(("203.0.113.9", 6), {}).limiter is first
         node = FakeNode()
         node.hold = True
         completions = Completions(node)
@@ -148,10 +148,10 @@ def test_a_caller_has_one_meter_also_when_it_was_forgotten(tiers: dict[str, Tier
         call = completions.due(first)
         first = None
         for number in range(10):
-            other = subject.identify((f"203.0.113.{100 + number}", 5), {}).meter
+            other = subject.identify((f"203.0.113.{100 + number}", 5), {}).limiter
             assert other is not None
             assert other.running == 0
-        again = subject.identify(("203.0.113.9", 7), {}).meter
+        again = subject.identify(("203.0.113.9", 7), {}).limiter
         assert again is not None
         assert again.running == 1
         completions.cancel(call)
@@ -182,9 +182,9 @@ def test_a_key_whose_rate_was_changed_has_the_new_one(tiers: dict[str, Tier], tm
     subject = Callers(tiers, keys, Buckets(None, 64), Clock(), public=True)
 
     def refused(times: int) -> list[bool]:
-        meter = subject.identify(None, {b"x-api-key": text.encode()}).meter
-        assert meter is not None
-        return [meter.charge("eth_blockNumber") is not None for _ in range(times)]
+        limiter = subject.identify(None, {b"x-api-key": text.encode()}).limiter
+        assert limiter is not None
+        return [limiter.charge("eth_blockNumber") is not None for _ in range(times)]
 
     assert refused(2) == [False, True]
     ring.keys[key.id] = replace(key, rate=Rate(0), burst=None)

@@ -17,10 +17,10 @@ from websockets.streams import StreamReader
 from bare_transport import BareTransport, statuses_in
 from foreseal._core import Submitted
 from foreseal.server import App, Settings
-from foreseal.server.direct.frames import FrameParser, ProtocolViolation, close_code, close_frame, pieces_of, text_frame
-from foreseal.server.direct.http import Http
-from foreseal.server.direct.listener import DirectListener
 from foreseal.server.listening import listen
+from foreseal.server.native.frames import FrameParser, ProtocolViolation, close_code, close_frame, pieces_of, text_frame
+from foreseal.server.native.http import Http
+from foreseal.server.native.listener import NativeListener
 
 from asgi_client import until
 from fake_core import FakeEntrance, FakeNode
@@ -50,11 +50,11 @@ def played(pieces: list[bytes], *, alone: bool = True, **settings: Any) -> tuple
     async def play() -> BareTransport:
         app = App(Settings(Path("unused"), **settings), make_node=FakeNode)
         await app.startup()
-        listener = DirectListener(app.endpoint, listen("127.0.0.1", 0))
+        listener = NativeListener(app.endpoint, listen("127.0.0.1", 0))
         transport = BareTransport()
         http = Http(listener)
         http.connection_made(transport)
-        listener.turn.alone = alone
+        listener.write_batch.alone = alone
         for piece in pieces:
             if not transport.closed:
                 http.data_received(piece)
@@ -275,12 +275,12 @@ async def conversing(
     """Yield an accepted WebSocket and its transport."""
     app = App(Settings(Path("unused"), **settings), make_node=lambda _: node)
     await app.startup()
-    listener = DirectListener(app.endpoint, listen("127.0.0.1", 0))
+    listener = NativeListener(app.endpoint, listen("127.0.0.1", 0))
     transport = BareTransport()
     http = Http(listener)
     http.connection_made(transport)
     http.data_received(HANDSHAKE)
-    listener.turn.alone = alone
+    listener.write_batch.alone = alone
     for _ in range(10):  # iterations of the event loop in which it is accepted and read
         await asyncio.sleep(0)
     transport.written = b""
@@ -301,11 +301,11 @@ def test_a_client_that_sends_its_end_behind_a_call_is_answered_first() -> None:
     async def http_play() -> bytes:
         app = App(Settings(Path("unused")), make_node=FakeNode)
         await app.startup()
-        listener = DirectListener(app.endpoint, listen("127.0.0.1", 0))
+        listener = NativeListener(app.endpoint, listen("127.0.0.1", 0))
         transport = BareTransport()
         http = Http(listener)
         http.connection_made(transport)
-        listener.turn.alone = False
+        listener.write_batch.alone = False
         http.data_received(post(call("echo", 1)))
         if not http.eof_received():
             transport.close()
@@ -359,7 +359,7 @@ def test_submissions_are_answered_when_the_core_has_them(leaving: bool, gone: bo
         node = SubmittingNode()
         app = App(Settings(Path("unused")), make_node=lambda _: node)
         await app.startup()
-        listener = DirectListener(app.endpoint, listen("127.0.0.1", 0))
+        listener = NativeListener(app.endpoint, listen("127.0.0.1", 0))
         transport = BareTransport()
         http = Http(listener)
         http.connection_made(transport)

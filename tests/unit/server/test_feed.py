@@ -7,18 +7,18 @@ from typing import Any
 import pytest
 
 from foreseal.rpc import Limits
-from foreseal.rpc.core import Place
+from foreseal.rpc.core import StepPosition
 from foreseal.server import App
 
 from asgi_client import Socket, call, connect, ending_of, metrics, served, until
 from fake_core import FakeNode, cursor_of
 
 
-def place_of(cursor: dict[str, str]) -> Place:
+def place_of(cursor: dict[str, str]) -> StepPosition:
     return int(cursor["block"], 16), int(cursor["index"], 16), cursor["hash"]
 
 
-async def heard_step(socket: Socket) -> Place:
+async def heard_step(socket: Socket) -> StepPosition:
     result = (await socket.hear())["params"]["result"]
     return int(result["number"], 16), int(result["index"], 16), result["hash"]
 
@@ -229,9 +229,9 @@ def test_beside_another_kind_the_connection_is_closed() -> None:
 def test_every_step_is_heard_once_or_named_as_missed(seed: int) -> None:
     """Steps, stalls and reads in any order, from any cursor: received and missed steps add up to the whole chain."""
     rolls = random.Random(seed)
-    covered: list[Place] = []
+    covered: list[StepPosition] = []
 
-    async def take(socket: Socket, node: FakeNode, covered: list[Place]) -> None:
+    async def take(socket: Socket, node: FakeNode, covered: list[StepPosition]) -> None:
         message = await socket.hear()
         result = message["params"]["result"]
         if message["method"] == "foreseal_lagged":

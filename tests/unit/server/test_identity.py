@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from bare_transport import BareTransport
 from foreseal.server import App, Settings
-from foreseal.server.direct.http import Http
-from foreseal.server.direct.listener import DirectListener
 from foreseal.server.listening import listen
+from foreseal.server.native.http import Http
+from foreseal.server.native.listener import NativeListener
 
 from access_doubles import KeyRing, rated
 from fake_core import FakeEntrance, FakeNode
@@ -92,7 +92,7 @@ class Callers:
             settings = Settings(self.folder, public=public, browsers=True, access=rated())
             app = App(settings, make_node=InlineNode)
             await app.startup()
-            listener = DirectListener(app.endpoint, listen("127.0.0.1", 0))
+            listener = NativeListener(app.endpoint, listen("127.0.0.1", 0))
             transport = BareTransport()
             http = Http(listener)
             http.connection_made(transport)

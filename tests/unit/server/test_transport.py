@@ -6,17 +6,17 @@ from collections.abc import Callable
 import pytest
 
 from bare_transport import BareTransport
-from foreseal.server.direct.transport import LONG, TOGETHER, Transport, Turn
+from foreseal.server.native.transport import LONG, TOGETHER, Transport, WriteBatch
 
 
 def with_connections(count: int, test: Callable[[list[BareTransport], list[Transport]], None]) -> list[BareTransport]:
     """Run `test` in one iteration of the event loop over this many connections; return their transports."""
 
     async def run() -> list[BareTransport]:
-        turn = Turn(asyncio.get_running_loop())
-        turn.alone = count == 1
+        write_batch = WriteBatch(asyncio.get_running_loop())
+        write_batch.alone = count == 1
         bare = [BareTransport() for _ in range(count)]
-        test(bare, [Transport(one, turn) for one in bare])
+        test(bare, [Transport(one, write_batch) for one in bare])
         await asyncio.sleep(0)
         return bare
 

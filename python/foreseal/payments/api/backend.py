@@ -15,7 +15,7 @@ from foreseal.payments.ledger import Database, Ledger
 from foreseal.payments.merchant import Merchant
 from foreseal.payments.orders.authorizations import Orders
 from foreseal.payments.orders.cancellations import Cancellations
-from foreseal.payments.orders.captures import Captures, call_of, parts_of
+from foreseal.payments.orders.captures import Captures, call_of, parties_of
 from foreseal.payments.orders.reconciler import OrderReconciler
 from foreseal.payments.sending import Intents, Sender
 from foreseal.payments.transfers.evidence import is_used
@@ -122,7 +122,7 @@ class Backend:
             lambda node: Token(node, order.token).domain_separator("pending"),
             lambda node: is_used(node, order, "pending"),
             lambda node: Token(node, order.token).paused("pending"),
-            lambda node: forbidden(Token(node, order.token), parts_of(order), "pending"),
+            lambda node: forbidden(Token(node, order.token), parties_of(order), "pending"),
             lambda node: Token(node, order.token).balance(order.payer, "pending"),
         ]
         if order.signature is not None:

@@ -13,7 +13,7 @@ from typing import Any
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.exc import TimeoutError as NoConnection
 
-from foreseal.payments.chain import ChainError, ChainReorganized, Refused, Reverted, Unanswered
+from foreseal.payments.chain import ChainError, ChainReorganized, RejectedByNode, Reverted, Unanswered
 from foreseal.payments.disbursements.disbursements import Forbidden
 from foreseal.payments.disbursements.payouts import NotFunded
 from foreseal.payments.disbursements.refunds import NotRefundable
@@ -73,7 +73,7 @@ _MEANINGS = (
     _Meaning(Reverted, 409, "would_revert"),
     _Meaning(ChainReorganized, 503, "chain_reorganized"),
     _Meaning(Unanswered, 503, "node_unreachable"),
-    _Meaning(Refused, 502, "node_rejected"),
+    _Meaning(RejectedByNode, 502, "node_rejected"),
     _Meaning(ChainError, 502, "node_error"),
     _Meaning(OperationalError, 503, "database_unavailable"),
     _Meaning(NoConnection, 503, "database_unavailable"),

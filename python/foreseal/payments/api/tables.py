@@ -16,7 +16,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-from foreseal.payments.ledger.columns import Word
+from foreseal.payments.ledger.columns import EnumText
 from foreseal.payments.ledger.tables import metadata, timeline
 
 
@@ -53,7 +53,7 @@ api_keys = Table(
     metadata,
     Column("id", String(20), primary_key=True),
     Column("name", String(64), nullable=False),
-    Column("role", Word(Role), nullable=False),
+    Column("role", EnumText(Role), nullable=False),
     Column("hash", String(64), nullable=False),
     Column("created", BigInteger, nullable=False),
     Column("revoked", BigInteger),
@@ -79,7 +79,7 @@ hooks = Table(
     metadata,
     Column("id", String(40), primary_key=True),
     Column("url", Text, nullable=False),
-    Column("origin", Word(Origin), nullable=False),
+    Column("origin", EnumText(Origin), nullable=False),
     # Set for registered targets only. A configured secret stays in its file or environment variable.
     Column("secret", String(100)),
     Column("created", BigInteger, nullable=False),
@@ -96,7 +96,7 @@ deliveries = Table(
     Column("entry_id", ForeignKey(timeline.c.id), nullable=False),
     Column("subject", String(40), nullable=False),
     Column("subject_id", String(200), nullable=False),
-    Column("state", Word(Delivery, stored={Delivery.WAITING: "waiting"}), nullable=False),
+    Column("state", EnumText(Delivery, stored={Delivery.WAITING: "waiting"}), nullable=False),
     Column("attempts", Integer, nullable=False),
     Column("due", Float, nullable=False),
     Column("leased_until", Float, nullable=False),

@@ -1,6 +1,7 @@
 """Queries to an Ethereum node and to the token contract on it."""
 
 from foreseal.payments.chain.ahead import Batches, Wish, ahead
+from foreseal.payments.chain.cached_heads import CachedHeads
 from foreseal.payments.chain.checkout import Checkout
 from foreseal.payments.chain.errors import (
     ChainError,
@@ -8,13 +9,12 @@ from foreseal.payments.chain.errors import (
     FinalityBroken,
     Incomplete,
     NonceTooLow,
-    Refused,
+    RejectedByNode,
     Reverted,
     Unanswered,
     Underpriced,
 )
-from foreseal.payments.chain.holders import Parts, forbidden
-from foreseal.payments.chain.moment import Moment
+from foreseal.payments.chain.holders import TransferParties, forbidden
 from foreseal.payments.chain.node import Block, Head, Log, LogFilter, Node, Receipt
 from foreseal.payments.chain.policy import Heads, Policy, Tier, heads
 from foreseal.payments.chain.rpc import RpcNode
@@ -23,6 +23,7 @@ from foreseal.payments.chain.token import Token, Transfer
 __all__ = [
     "Batches",
     "Block",
+    "CachedHeads",
     "ChainError",
     "ChainReorganized",
     "Checkout",
@@ -32,18 +33,17 @@ __all__ = [
     "Incomplete",
     "Log",
     "LogFilter",
-    "Moment",
     "Node",
     "NonceTooLow",
-    "Parts",
     "Policy",
     "Receipt",
-    "Refused",
+    "RejectedByNode",
     "Reverted",
     "RpcNode",
     "Tier",
     "Token",
     "Transfer",
+    "TransferParties",
     "Unanswered",
     "Underpriced",
     "Wish",

@@ -22,15 +22,15 @@ class Unanswered(ChainError):
     """The connection broke or the request timed out. The node may or may not have executed the call."""
 
 
-class Refused(ChainError):
+class RejectedByNode(ChainError):
     """The node answered with an error object."""
 
 
-class NonceTooLow(Refused):
+class NonceTooLow(RejectedByNode):
     """A transaction on the chain, possibly this one, already used the account nonce."""
 
 
-class Underpriced(Refused):
+class Underpriced(RejectedByNode):
     """A replacement must pay at least 10 % more than the transaction in the pool."""
 
 

@@ -8,7 +8,7 @@ from foreseal.payments.chain.token import EXECUTOR_POLICY, RECEIVER_POLICY, SEND
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class TransferParties:
     """Accounts of one or more transfers, by role."""
 
     sender: str
@@ -17,7 +17,7 @@ class Parts:
     """Account that moves tokens of another account: a contract, or the payee of an authorization."""
 
 
-def forbidden(token: Token, parts: Parts, block: Block) -> str | None:
+def forbidden(token: Token, parts: TransferParties, block: Block) -> str | None:
     """Return the first account that the token forbids, or None if it allows all. Raises the node's errors."""
     executors = [] if parts.executor is None else [parts.executor]
     for account in dict.fromkeys([*executors, parts.sender, *parts.receivers]):

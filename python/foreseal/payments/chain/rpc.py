@@ -9,13 +9,13 @@ from eth_abi.abi import decode
 from eth_abi.exceptions import DecodingError
 from eth_utils.address import to_checksum_address
 
-from foreseal.client.errors import ConnectionLost, NotUnderstood, TimedOut
+from foreseal.client.errors import ConnectionLost, InvalidResponse, TimedOut
 from foreseal.errors import RpcError
 from foreseal.payments.chain.errors import (
     ChainError,
     Incomplete,
     NonceTooLow,
-    Refused,
+    RejectedByNode,
     Reverted,
     Unanswered,
     Underpriced,
@@ -66,7 +66,7 @@ class RpcNode:
         """Call eth_getBlockByNumber."""
         try:
             found = self._ask("eth_getBlockByNumber", _block(block), False)
-        except Refused:
+        except RejectedByNode:
             if block in _OPTIONAL:
                 return None
             raise
@@ -94,7 +94,7 @@ class RpcNode:
         }
         try:
             found = self._ask("eth_getLogs", given)
-        except Refused:
+        except RejectedByNode:
             if wanted.first == "pending":
                 return []
             raise
@@ -144,7 +144,7 @@ class RpcNode:
         """Call eth_sendRawTransaction. Raises `NonceTooLow` and `Underpriced`; `already known` is success."""
         try:
             self._ask("eth_sendRawTransaction", _hex(raw))
-        except Refused as error:
+        except RejectedByNode as error:
             text = str(error).lower()
             if any(known in text for known in _KNOWN):
                 return
@@ -159,7 +159,7 @@ class RpcNode:
             return self._client.request(method, *params)
         except (ConnectionLost, TimedOut) as error:
             raise Unanswered(f"{method}: {error}") from error
-        except NotUnderstood as error:
+        except InvalidResponse as error:
             raise Incomplete(f"{method}: {error}") from error
         except RpcError as error:
             raise _refusal(method, error) from error
@@ -178,7 +178,7 @@ def _refusal(method: str, error: RpcError) -> ChainError:
     if method in ("eth_call", "eth_estimateGas") and (error.code == _REVERTED or "revert" in error.message.lower()):
         data = _revert_data(error.data)
         return Reverted(_reason(data) or error.message, data)
-    return Refused(f"{method}: {error.message} ({error.code})")
+    return RejectedByNode(f"{method}: {error.message} ({error.code})")
 
 
 def _revert_data(data: bytes | None) -> bytes:

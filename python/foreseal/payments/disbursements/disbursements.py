@@ -19,11 +19,11 @@ from sqlalchemy import Connection, Row, Table, or_, select
 
 from foreseal.payments.chain import (
     Incomplete,
-    Parts,
     Receipt,
     Reverted,
     Token,
     Transfer,
+    TransferParties,
     forbidden,
 )
 from foreseal.payments.chain.token import BLACKLISTED, POLICY_FORBIDS, RECEIVER_POLICY
@@ -181,7 +181,7 @@ class Disbursements(ABC):
         """
         asked, payee = Token(self.sender.node, token), self.merchant.payee
         executor = None if contract == token else contract
-        return forbidden(asked, Parts(payee, [recipient for recipient, _ in legs], executor), "pending")
+        return forbidden(asked, TransferParties(payee, [recipient for recipient, _ in legs], executor), "pending")
 
     def _look(self, row: Row[Any], intent: int) -> None:
         """Raise `Incomplete` if logs show a transaction whose receipt the node withholds.

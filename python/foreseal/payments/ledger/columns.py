@@ -43,7 +43,7 @@ class Units(TypeDecorator[int]):
         return None if value is None else int(value)
 
 
-class Word(TypeDecorator[E]):
+class EnumText(TypeDecorator[E]):
     """A value of one or more enumerations, stored as a text.
 
     A member whose stored text differs from its value keeps databases of earlier versions readable.

@@ -22,7 +22,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-from foreseal.payments.ledger.columns import Units, Word
+from foreseal.payments.ledger.columns import EnumText, Units
 from foreseal.payments.ledger.states import DisbursementState, Finality, OrderState, TxStatus
 
 SCHEMA = 3
@@ -91,8 +91,8 @@ orders = Table(
     Column("actual", Units),
     Column("signature", LargeBinary),
     Column("since_block", BigInteger, nullable=False),
-    Column("state", Word(OrderState), nullable=False),
-    Column("step", Word(TxStatus, Finality), nullable=False),
+    Column("state", EnumText(OrderState), nullable=False),
+    Column("step", EnumText(TxStatus, Finality), nullable=False),
     Index("orders_place", "state", "step"),
     Index("orders_nonce", "chain_id", "token", "payer", "nonce"),
 )
@@ -123,13 +123,13 @@ transactions = Table(
     Column("chain_id", BigInteger, nullable=False),
     Column("sender", String(42), nullable=False),
     Column("account_nonce", BigInteger, nullable=False),
-    Column("purpose", Word(Purpose), nullable=False),
+    Column("purpose", EnumText(Purpose), nullable=False),
     Column("subject", String(200), nullable=False),
     Column("round", Integer, nullable=False),
     Column("target", String(42), nullable=False),
     Column("data", LargeBinary, nullable=False),
     Column("gas", BigInteger, nullable=False),
-    Column("ending", Word(TxResult, stored=STORED_RESULTS)),
+    Column("ending", EnumText(TxResult, stored=STORED_RESULTS)),
     UniqueConstraint("chain_id", "sender", "account_nonce"),
     UniqueConstraint("purpose", "subject", "round"),
     Index("transactions_ending", "ending"),
@@ -163,7 +163,7 @@ transfers = Table(
     Column("nonce", LargeBinary(32)),
     Column("memo", LargeBinary(32)),
     Column("checkout", String(42)),
-    Column("step", Word(Finality), nullable=False),
+    Column("step", EnumText(Finality), nullable=False),
     Column("order_id", ForeignKey("orders.id"), unique=True),
     UniqueConstraint("chain_id", "block_hash", "transaction_hash", "log_index"),
     Index("transfers_block", "chain_id", "token", "recipient", "block_number"),
@@ -176,7 +176,7 @@ unmatched_transfers = Table(
     Column("chain_id", BigInteger, primary_key=True, autoincrement=False),
     Column("transaction_hash", String(66), primary_key=True),
     Column("position", Integer, primary_key=True, autoincrement=False),
-    Column("reason", Word(Reason, stored=STORED_REASONS), nullable=False),
+    Column("reason", EnumText(Reason, stored=STORED_REASONS), nullable=False),
     Column("order_id", ForeignKey("orders.id")),
     ForeignKeyConstraint(
         ["chain_id", "transaction_hash", "position"],
@@ -203,8 +203,8 @@ refunds = Table(
     Column("token", String(42), nullable=False),
     Column("recipient", String(42), nullable=False),
     Column("amount", Units, nullable=False),
-    Column("state", Word(DisbursementState), nullable=False),
-    Column("step", Word(TxStatus, Finality), nullable=False),
+    Column("state", EnumText(DisbursementState), nullable=False),
+    Column("step", EnumText(TxStatus, Finality), nullable=False),
     Index("refunds_place", "state", "step"),
 )
 
@@ -215,8 +215,8 @@ payouts = Table(
     Column("chain_id", BigInteger, nullable=False),
     Column("token", String(42), nullable=False),
     Column("contract", String(42), nullable=False),
-    Column("state", Word(DisbursementState), nullable=False),
-    Column("step", Word(TxStatus, Finality), nullable=False),
+    Column("state", EnumText(DisbursementState), nullable=False),
+    Column("step", EnumText(TxStatus, Finality), nullable=False),
     Index("payouts_place", "state", "step"),
 )
 

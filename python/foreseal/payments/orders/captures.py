@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import Row, update
 
 from foreseal.payments.amounts import checked
-from foreseal.payments.chain import Parts, Reverted, Token, forbidden
+from foreseal.payments.chain import Reverted, Token, TransferParties, forbidden
 from foreseal.payments.chain.checkout import capture_call
 from foreseal.payments.chain.token import receive_call, separator
 from foreseal.payments.crash_points import CrashPoint
@@ -135,7 +135,7 @@ class Captures:
             raise NotCapturable(order.id, Obstacle.USED)
         if token.paused("pending"):
             raise NotCapturable(order.id, Obstacle.PAUSED)
-        holder = forbidden(token, parts_of(order), "pending")
+        holder = forbidden(token, parties_of(order), "pending")
         if holder is not None:
             raise NotCapturable(order.id, Obstacle.FORBIDDEN, holder)
         balance = token.balance(order.payer, "pending")
@@ -156,9 +156,9 @@ def _taken(order: Row[Any], amount: int | None) -> int:
     return amount
 
 
-def parts_of(order: Row[Any]) -> Parts:
+def parties_of(order: Row[Any]) -> TransferParties:
     """Return the accounts that a capture involves."""
-    return Parts(order.payer, [order.payee], order.checkout or order.payee)
+    return TransferParties(order.payer, [order.payee], order.checkout or order.payee)
 
 
 def call_of(order: Row[Any], amount: int | None) -> tuple[str, bytes]:

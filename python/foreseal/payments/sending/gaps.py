@@ -10,7 +10,7 @@ import contextlib
 
 from sqlalchemy import Connection, select
 
-from foreseal.payments.chain import Node, Refused
+from foreseal.payments.chain import Node, RejectedByNode
 from foreseal.payments.ledger.tables import transactions
 from foreseal.payments.sending.fees import Quote
 from foreseal.payments.sending.intents import Intents
@@ -27,5 +27,5 @@ def is_used(tx: Connection, chain_id: int, sender: str, nonce: int) -> bool:
 def fill(node: Node, intents: Intents, nonce: int, fees: Quote) -> None:
     """Use up an account nonce. A rejection means that another transaction has it. Raises the node's errors."""
     signed = intents.signed(nonce, intents.account.address, b"", _GAS, fees)
-    with contextlib.suppress(Refused):
+    with contextlib.suppress(RejectedByNode):
         node.send(bytes(signed.raw_transaction))

@@ -29,7 +29,7 @@ from foreseal.payments.chain import (
     NonceTooLow,
     Policy,
     Receipt,
-    Refused,
+    RejectedByNode,
     Unanswered,
     Underpriced,
     heads,
@@ -217,7 +217,7 @@ class Sender:
             found = Delivered(Delivery.TAKEN if len(tried) > 1 else Delivery.UNKNOWN, str(error), pooled=True)
         except (NonceTooLow, Unanswered, Incomplete) as error:
             found = Delivered(Delivery.UNKNOWN, str(error))
-        except Refused as error:
+        except RejectedByNode as error:
             found = Delivered(Delivery.REFUSED, str(error))
         self.ledger.passed(CrashPoint.TRANSACTION_SENT)
         return found

@@ -29,7 +29,7 @@ from foreseal.payments.chain import (
     LogFilter,
     Node,
     Policy,
-    Refused,
+    RejectedByNode,
     Transfer,
     Wish,
     heads,
@@ -74,7 +74,7 @@ Progressed = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
-class _Piece:
+class _BlockRange:
     """A range of blocks, read while the chain did not change."""
 
     first: int
@@ -159,7 +159,7 @@ class Watcher:
                 ensure(tx, cursors, **self._key, block_number=before, block_hash="")
         self._established = True
 
-    def _read(self, again: bool) -> _Piece:
+    def _read(self, again: bool) -> _BlockRange:
         """Read the next range. With `again`, start at least `overlap` below the newest cursor."""
         # Read before the newest block, so a block sealed in between cannot hide a pre-confirmed transfer.
         pending = self._logs("pending", "pending")
@@ -182,7 +182,7 @@ class Watcher:
         reached = self._head(end)
         if (reached if last else self._head(tip.number)).hash != tip.hash:
             raise ChainReorganized("the chain was reorganised while a piece was read")
-        return _Piece(first, reached, newest, anchor, cursor, [*known, *stale], older, found)
+        return _BlockRange(first, reached, newest, anchor, cursor, [*known, *stale], older, found)
 
     def _older(self, first: int, newest: Heads) -> tuple[list[Row[Any]], list[Row[Any]]]:
         """Return rows below a range whose step must change, and separately those from a reorganized chain.
@@ -222,7 +222,7 @@ class Watcher:
         topics = ((TRANSFERRED,), None, (address_topic(self._watch.recipient),))
         try:
             return self._node.logs(LogFilter(self._watch.token, topics, first, last))
-        except Refused:
+        except RejectedByNode:
             if isinstance(first, str) or isinstance(last, str) or first == last:
                 raise
             middle = (first + last) // 2
@@ -247,7 +247,7 @@ class Watcher:
             pending = [row.transaction_hash for row in known if row.block_number > latest]
             asked |= dict.fromkeys(hash for hash in pending if hash not in present)
         blocks = {log.transaction_hash: log.block_hash for log in logs if log.block_number <= latest}
-        node = self._asked_receipts(asked)
+        node = self._requested_receipts(asked)
         for hash in asked:
             receipt = node.receipt(hash)
             if hash in blocks and (receipt is None or receipt.block_hash != blocks[hash]):
@@ -259,7 +259,7 @@ class Watcher:
                     found[hash, each.position] = each
         return list(found.values())
 
-    def _asked_receipts(self, hashes: Collection[str]) -> Node:
+    def _requested_receipts(self, hashes: Collection[str]) -> Node:
         if self._ahead is None or len(hashes) < 2:
             return self._node
         return self._ahead([partial(_receipt, hash) for hash in hashes])
@@ -270,7 +270,7 @@ class Watcher:
             raise ChainReorganized(f"block {number} left the chain while a piece was read")
         return head
 
-    def _replace(self, tx: Connection, piece: _Piece) -> None:
+    def _replace(self, tx: Connection, piece: _BlockRange) -> None:
         """Apply a range to rows and cursor. Raises `ConcurrentUpdate` if the cursor changed since it was read."""
         places = select(cursors).where(self._mine).order_by(cursors.c.block_number.desc())
         newest = tx.execute(places.with_for_update()).first()
@@ -297,7 +297,7 @@ class Watcher:
         if current is not None:
             forget(self._ledger, tx, current)
 
-    def _deepen(self, tx: Connection, piece: _Piece) -> None:
+    def _deepen(self, tx: Connection, piece: _BlockRange) -> None:
         """Move older rows, which are still on the chain, to their current step."""
         for row in piece.older:
             step = grade(self._watch.policy, row.block_number, piece.newest)
@@ -307,7 +307,7 @@ class Watcher:
             if changed.rowcount == 1 and row.order_id is not None:
                 self._ledger.follow(tx, orders, locked(tx, orders, row.order_id), step)
 
-    def _move(self, tx: Connection, piece: _Piece) -> None:
+    def _move(self, tx: Connection, piece: _BlockRange) -> None:
         """Insert the new cursor. Delete cursors that left the chain, and all final ones except the newest."""
         gone = cursors.c.block_number > piece.anchor
         tx.execute(delete(cursors).where(self._mine, gone))

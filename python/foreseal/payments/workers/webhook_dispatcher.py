@@ -73,7 +73,7 @@ class WebhookDispatcher:
         for delivery, entry in claimed:
             if self._stopping.is_set():
                 break
-            outcomes.append((delivery, self._tell(hook.url, secret, entry)))
+            outcomes.append((delivery, self._deliver(hook.url, secret, entry)))
         if outcomes:
             self._outbox.note(outcomes)
         return len(outcomes)
@@ -103,7 +103,7 @@ class WebhookDispatcher:
 
         return act
 
-    def _tell(self, url: str, secret: str, entry: Row[Any]) -> str | None:
+    def _deliver(self, url: str, secret: str, entry: Row[Any]) -> str | None:
         """Post one entry. Return the error, or None."""
         body = orjson.dumps(event(entry))
         headers = {

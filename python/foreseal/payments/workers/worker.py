@@ -23,7 +23,7 @@ from sqlalchemy import select
 from sqlalchemy.exc import SQLAlchemyError
 
 from foreseal.payments.api.backend import Backend
-from foreseal.payments.chain import ChainError, FinalityBroken, Moment, Node, Wish
+from foreseal.payments.chain import CachedHeads, ChainError, FinalityBroken, Node, Wish
 from foreseal.payments.ledger import ConcurrentUpdate, LedgerError, OrderState
 from foreseal.payments.ledger.tables import attempts, orders, transactions
 from foreseal.payments.orders.reconciler import NotExpired, OrderReconciler
@@ -79,7 +79,7 @@ class Worker:
         self._busy: set[tuple[str, str]] = set()
         self._looked: list[tuple[tuple[str, str], Any]] = []
         self._lock = threading.Lock()
-        self._told = 0.0
+        self._logged_at = 0.0
         self._watched = 0.0
         self._seen = 0.0
 
@@ -89,7 +89,7 @@ class Worker:
         try:
             self._beat(now)
             self._watch(now)
-            moment = Moment(self._backend.node)
+            moment = CachedHeads(self._backend.node)
             self._advance(self._expiring(moment), now)
         except _EXPECTED as error:
             self.state.errors += 1
@@ -120,14 +120,14 @@ class Worker:
         """Record the watcher's progress after each range of blocks."""
         state, now = self.state, self._backend.clock()
         behind = latest - read
-        if behind > 0 and now - self._told >= _TELL:
+        if behind > 0 and now - self._logged_at >= _TELL:
             log.info("catching up with transfers", extra={"read": read, "latest": latest, "behind": behind})
-            self._told = now
+            self._logged_at = now
         elif behind == 0 and state.read is not None and not state.caught_up:
             log.info("caught up with transfers", extra={"read": read})
         state.read, state.latest = read, latest
 
-    def _expiring(self, moment: Moment) -> list[str]:
+    def _expiring(self, moment: CachedHeads) -> list[str]:
         """Return the orders whose validBefore a final block has reached."""
         final = moment.head("finalized")
         if final is None:
@@ -147,7 +147,7 @@ class Worker:
         waiting += [("refunds", id) for id in backend.refunds.waiting()]
         waiting += [("payouts", id) for id in backend.payouts.waiting()]
         due = self._agenda.due([each for each in waiting if share.has(each[1])], now)[:_MOST]
-        self._submit(due, Moment(backend.ahead(self._receipts(due))))
+        self._submit(due, CachedHeads(backend.ahead(self._receipts(due))))
 
     def _receipts(self, subjects: list[tuple[str, str]]) -> list[Wish]:
         """Return queries for the receipts of these subjects' transactions, to be prefetched."""

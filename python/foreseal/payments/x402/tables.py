@@ -5,7 +5,7 @@ Columns have the same units as in `ledger.tables`.
 
 from sqlalchemy import BigInteger, Column, Index, Integer, LargeBinary, String, Table, Text, UniqueConstraint
 
-from foreseal.payments.ledger.columns import Units, Word
+from foreseal.payments.ledger.columns import EnumText, Units
 from foreseal.payments.ledger.states import GRANT, SETTLEMENT, Finality, GrantState, SettlementState, TxStatus
 from foreseal.payments.ledger.tables import metadata
 from foreseal.payments.ledger.transitions import TRANSITIONS
@@ -28,8 +28,8 @@ settlements = Table(
     Column("amount", Units),
     # Signed by the payer: a uint256.
     Column("deadline", Units),
-    Column("state", Word(SettlementState), nullable=False),
-    Column("step", Word(TxStatus, Finality), nullable=False),
+    Column("state", EnumText(SettlementState), nullable=False),
+    Column("step", EnumText(TxStatus, Finality), nullable=False),
     UniqueConstraint("chain_id", "contract", "payer", "nonce"),
     info={TRANSITIONS: SETTLEMENT},
 )
@@ -62,8 +62,8 @@ grants = Table(
     Column("body", LargeBinary),
     Column("settlement", Text),
     Column("transaction_hash", String(66)),
-    Column("state", Word(GrantState), nullable=False),
-    Column("step", Word(TxStatus, Finality), nullable=False),
+    Column("state", EnumText(GrantState), nullable=False),
+    Column("step", EnumText(TxStatus, Finality), nullable=False),
     Index("x402_grants_place", "state", "step"),
     info={TRANSITIONS: GRANT},
 )

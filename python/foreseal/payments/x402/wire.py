@@ -41,11 +41,11 @@ Uint = Annotated[str, StringConstraints(pattern=r"^[0-9]{1,78}$"), AfterValidato
 Signature = Annotated[str, StringConstraints(pattern=r"^0x([0-9a-fA-F]{2})*$", max_length=2 * _SIGNATURE)]
 
 
-class _Part(BaseModel):
+class _WireModel(BaseModel):
     model_config = ConfigDict(strict=True, frozen=True)
 
 
-class TransferTerms(_Part):
+class TransferTerms(_WireModel):
     """An EIP-3009 authorization."""
 
     payer: Address = Field(alias="from")
@@ -56,21 +56,21 @@ class TransferTerms(_Part):
     nonce: Word
 
 
-class Eip3009(_Part):
+class Eip3009(_WireModel):
     """Payload of `exact` by EIP-3009."""
 
     authorization: TransferTerms
     signature: Signature
 
 
-class Permitted(_Part):
+class Permitted(_WireModel):
     """Token and maximum amount that Permit2 may move."""
 
     token: Address
     amount: Uint
 
 
-class Witness(_Part):
+class Witness(_WireModel):
     """Fields that the payer signs in addition to Permit2's own; `facilitator` for `upto` only."""
 
     to: Address
@@ -78,7 +78,7 @@ class Witness(_Part):
     valid_after: Uint = Field(alias="validAfter")
 
 
-class _Transfer(_Part):
+class _Transfer(_WireModel):
     """Signed fields of every transfer through Permit2."""
 
     payer: Address = Field(alias="from")
@@ -94,14 +94,14 @@ class Permit2Terms(_Transfer):
     witness: Witness
 
 
-class Permit2(_Part):
+class Permit2(_WireModel):
     """Payload of `exact` through Permit2, and of `upto`."""
 
     authorization: Permit2Terms = Field(alias="permit2Authorization")
     signature: Signature
 
 
-class ChannelTerms(_Part):
+class ChannelTerms(_WireModel):
     """Fields whose hash is a payment channel's id."""
 
     payer: Address
@@ -113,7 +113,7 @@ class ChannelTerms(_Part):
     salt: Word
 
 
-class VoucherTerms(_Part):
+class VoucherTerms(_WireModel):
     """A signed cumulative amount over the channel's lifetime."""
 
     channel: Word = Field(alias="channelId")
@@ -121,7 +121,7 @@ class VoucherTerms(_Part):
     signature: Signature
 
 
-class ReceiveTerms(_Part):
+class ReceiveTerms(_WireModel):
     """The deposit's EIP-3009 authorization; its other fields follow from the channel."""
 
     valid_after: Uint = Field(alias="validAfter")
@@ -130,7 +130,7 @@ class ReceiveTerms(_Part):
     signature: Signature
 
 
-class DepositWitness(_Part):
+class DepositWitness(_WireModel):
     """The channel that a deposit is for."""
 
     channel: Word = Field(alias="channelId")
@@ -143,21 +143,21 @@ class DepositPermit2Terms(_Transfer):
     signature: Signature
 
 
-class DepositAuthorization(_Part):
+class DepositAuthorization(_WireModel):
     """Authorization of a deposit: one of the two forms."""
 
     erc3009: ReceiveTerms | None = Field(default=None, alias="erc3009Authorization")
     permit2: DepositPermit2Terms | None = Field(default=None, alias="permit2Authorization")
 
 
-class DepositTerms(_Part):
+class DepositTerms(_WireModel):
     """Amount and authorization of a deposit into the channel."""
 
     amount: Uint
     authorization: DepositAuthorization
 
 
-class Voucher(_Part):
+class Voucher(_WireModel):
     """Payload of `batch-settlement` on an open channel; with type refund it requests the rest."""
 
     channel: ChannelTerms = Field(alias="channelConfig")
@@ -170,14 +170,14 @@ class Deposit(Voucher):
     deposit: DepositTerms
 
 
-class ClaimedVoucher(_Part):
+class ClaimedVoucher(_WireModel):
     """Channel and cumulative amount, as a claim contains them."""
 
     channel: ChannelTerms
     cumulative: Uint = Field(alias="maxClaimableAmount")
 
 
-class ClaimTerms(_Part):
+class ClaimTerms(_WireModel):
     """A voucher that the receiver claims."""
 
     voucher: ClaimedVoucher
@@ -185,14 +185,14 @@ class ClaimTerms(_Part):
     claimed: Uint = Field(alias="totalClaimed")
 
 
-class Claim(_Part):
+class Claim(_WireModel):
     """A seller's request that a facilitator claims vouchers."""
 
     claims: Annotated[list[ClaimTerms], Field(min_length=1, max_length=_CLAIMS)]
     signature: Signature | None = Field(default=None, alias="claimAuthorizerSignature")
 
 
-class Sweep(_Part):
+class Sweep(_WireModel):
     """A transfer of claimed money to its receiver."""
 
     receiver: Address

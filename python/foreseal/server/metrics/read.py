@@ -15,7 +15,7 @@ import orjson
 
 from foreseal.rpc.hub import Hub
 from foreseal.server.cache import BoundedCache
-from foreseal.server.process_table import ProcessFigures, ProcessTable
+from foreseal.server.process_table import ProcessMetrics, ProcessTable
 from foreseal.server.tier import Tier
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -122,7 +122,7 @@ class Readings:
         return [(name, lag, connected) for name, lag, connected, _ in self.node.reports()]
 
     @cached_property
-    def processes(self) -> list[ProcessFigures]:
+    def processes(self) -> list[ProcessMetrics]:
         """Processes of the node; empty if there is only one."""
         return [] if self._processes is None else self._processes.figures()
 

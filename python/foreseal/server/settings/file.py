@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from foreseal.server.settings.names import nearest_key, nearest_section
-from foreseal.server.settings.origin import Given, Origin
+from foreseal.server.settings.origin import Origin, SettingValue
 from foreseal.server.settings.setting import COMMANDS, Command, Setting, SettingsError
 from foreseal.server.settings.table import SECTIONS, TABLE
 
@@ -21,7 +21,7 @@ class File:
 
     def __init__(self, path: Path, command: Command | None) -> None:
         """Read it for `command`; None accepts settings of any command. Raises `SettingsError` if it is no TOML."""
-        self.given: dict[str, Given] = {}
+        self.given: dict[str, SettingValue] = {}
         self.problems: list[str] = []
         self._path = path
         self._command = command
@@ -59,7 +59,7 @@ class File:
         else:
             try:
                 read = setting.check(setting.kind.read(value))
-                self.given[setting.key] = Given(setting.key, read, self._origin(key))
+                self.given[setting.key] = SettingValue(setting.key, read, self._origin(key))
             except (TypeError, ValueError) as error:
                 shown = "" if setting.secret else f"{error}; "
                 self._problem(key, f"{key}: {shown}allowed is {setting.kind.allowed}")

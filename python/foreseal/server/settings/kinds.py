@@ -136,7 +136,7 @@ class Flag(Kind):
 
 
 @dataclass(frozen=True, slots=True)
-class Whole(Kind):
+class Integer(Kind):
     """A whole number of `unit`."""
 
     least: int = 1

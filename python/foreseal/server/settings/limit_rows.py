@@ -6,7 +6,7 @@ A limit has a row for public callers if `PublicLimits` or `PublicCoreLimits` has
 from dataclasses import fields
 
 from foreseal.server.settings.access import PublicCoreLimits, PublicLimits
-from foreseal.server.settings.kinds import Duration, Kind, Whole
+from foreseal.server.settings.kinds import Duration, Integer, Kind
 from foreseal.server.settings.setting import Setting
 
 _LEAST_GAS = 21_000
@@ -23,55 +23,55 @@ def _core_limit(name: str, kind: Kind, help: str, more: str = "") -> Setting:
 
 
 LIMITS = (
-    _limit("body", Whole(unit="bytes"), "Largest request body.", "HTTP 413."),
-    _limit("batch", Whole(), "Maximum requests in a batch.", "-32005."),
-    _limit("depth", Whole(1, 250), "Maximum nesting depth of JSON.", "-32005."),
-    _limit("values", Whole(1000), "Maximum JSON values in a body.", "Counted by brackets and commas; -32005."),
-    _limit("response", Whole(unit="bytes"), "Largest response.", "For a whole batch; -32005."),
-    _limit("calls", Whole(), "Maximum concurrent long calls.", "HTTP 429."),
+    _limit("body", Integer(unit="bytes"), "Largest request body.", "HTTP 413."),
+    _limit("batch", Integer(), "Maximum requests in a batch.", "-32005."),
+    _limit("depth", Integer(1, 250), "Maximum nesting depth of JSON.", "-32005."),
+    _limit("values", Integer(1000), "Maximum JSON values in a body.", "Counted by brackets and commas; -32005."),
+    _limit("response", Integer(unit="bytes"), "Largest response.", "For a whole batch; -32005."),
+    _limit("calls", Integer(), "Maximum concurrent long calls.", "HTTP 429."),
     _limit(
         "caller_calls",
-        Whole(),
+        Integer(),
         "Maximum concurrent long calls of one caller.",
         "In one process; HTTP 429.",
         unset="no limit",
     ),
     _limit("wait", Duration(), "Longest time to receive the body of a request.", "HTTP 408."),
-    _limit("open", Whole(), "Maximum open connections of any kind in a process.", "Others wait to be accepted."),
+    _limit("open", Integer(), "Maximum open connections of any kind in a process.", "Others wait to be accepted."),
     _limit(
         "connections",
-        Whole(),
+        Integer(),
         "Maximum WebSocket connections.",
         "The caller with the most loses its longest idle one; HTTP 503.",
     ),
     _limit(
         "caller_connections",
-        Whole(),
+        Integer(),
         "Maximum WebSocket connections of one caller.",
         "In one process; HTTP 429.",
         unset="no limit",
     ),
     _limit(
         "connection_calls",
-        Whole(),
+        Integer(),
         "Maximum concurrent long calls of one connection.",
         "Reading resumes when one ends.",
     ),
-    _limit("subscriptions", Whole(), "Maximum subscriptions of a connection.", "-32005."),
+    _limit("subscriptions", Integer(), "Maximum subscriptions of a connection.", "-32005."),
     _limit(
         "caller_subscriptions",
-        Whole(),
+        Integer(),
         "Maximum subscriptions of all connections of one caller.",
         "In one process; -32005.",
         unset="no limit",
     ),
     _limit(
         "outgoing_bytes",
-        Whole(unit="bytes"),
+        Integer(unit="bytes"),
         "Maximum unsent bytes of a connection.",
         "For notifications, and again for responses: see [live streams](../build/streams.md).",
     ),
-    _limit("outgoing_frames", Whole(), "Maximum unsent notifications of a connection."),
+    _limit("outgoing_frames", Integer(), "Maximum unsent notifications of a connection."),
     _limit("idle", Duration(), "Close a WebSocket connection that has been idle this long."),
     _limit(
         "head_time",
@@ -81,67 +81,69 @@ LIMITS = (
     ),
     _limit(
         "body_rate",
-        Whole(0, unit="bytes a second"),
+        Integer(0, unit="bytes a second"),
         "Lowest rate of a body after 5 seconds; 0 for no limit.",
         "HTTP 408. Native transport.",
     ),
     _limit(
         "address_connections",
-        Whole(),
+        Integer(),
         "Maximum connections of any kind of one address.",
         "Idle and slow connections are closed first. Not for trusted proxies and Unix sockets. Native transport.",
     ),
     _limit(
         "address_work",
-        Whole(100),
+        Integer(100),
         "Maximum units of protocol work a second for one address.",
         "Frames, fragments, chunks, incomplete reads: see [transports](../operate/transports.md). Native transport.",
     ),
     _limit(
         "connection_bytes",
-        Whole(unit="bytes"),
+        Integer(unit="bytes"),
         "Maximum bytes in flight of one connection.",
         "Unfinished requests, and responses that the client does not read; HTTP 429. Native transport.",
     ),
     _limit(
         "address_bytes",
-        Whole(unit="bytes"),
+        Integer(unit="bytes"),
         "Maximum bytes in flight of all connections of one address.",
         "HTTP 429. Behind a trusted proxy those of the forwarded address; not for Unix sockets. Native transport.",
     ),
     _limit(
         "total_bytes",
-        Whole(unit="bytes"),
+        Integer(unit="bytes"),
         "Maximum bytes in flight of all connections of a process.",
         "The address with the most loses its largest connection. Native transport.",
     ),
-    _core_limit("logs", Whole(), "Maximum logs in one eth_getLogs.", "A single block is excepted; -32005."),
+    _core_limit("logs", Integer(), "Maximum logs in one eth_getLogs.", "A single block is excepted; -32005."),
     _core_limit("log_time", Duration(), "Longest time of one eth_getLogs.", "A single block is excepted; -32005."),
     _core_limit(
         "filters",
-        Whole(),
+        Integer(),
         "Maximum number of filters.",
         "Near it the caller with the most loses its longest idle one; -32005.",
     ),
-    _limit("caller_filters", Whole(), "Maximum filters of one caller.", "In one process; -32005.", unset="no limit"),
-    _core_limit("terms", Whole(), "Maximum addresses and topics in one subscription.", "-32005."),
-    _core_limit("flashblocks", Whole(), "Maximum flashblocks in one foreseal_getFlashblocks."),
+    _limit("caller_filters", Integer(), "Maximum filters of one caller.", "In one process; -32005.", unset="no limit"),
+    _core_limit("terms", Integer(), "Maximum addresses and topics in one subscription.", "-32005."),
+    _core_limit("flashblocks", Integer(), "Maximum flashblocks in one foreseal_getFlashblocks."),
     _core_limit(
         "flashblock_bytes",
-        Whole(unit="bytes"),
+        Integer(unit="bytes"),
         "Size in bytes after which a response of foreseal_getFlashblocks ends.",
         "It contains at least one flashblock.",
     ),
     _core_limit(
-        "call_gas", Whole(_LEAST_GAS, unit="gas"), "Maximum gas of one eth_call, estimate or access list.", "-32005."
+        "call_gas", Integer(_LEAST_GAS, unit="gas"), "Maximum gas of one eth_call, estimate or access list.", "-32005."
     ),
     _core_limit("call_time", Duration(), "Longest time of one eth_call or trace.", "-32005."),
     _core_limit(
-        "simulate_gas", Whole(_LEAST_GAS, unit="gas"), "Maximum gas of all calls of one eth_simulateV1.", "-38026."
+        "simulate_gas", Integer(_LEAST_GAS, unit="gas"), "Maximum gas of all calls of one eth_simulateV1.", "-38026."
     ),
-    _core_limit("trace_bytes", Whole(unit="bytes"), "Largest response of a trace.", "-32005."),
-    _core_limit("slots", Whole(), "Maximum slots in one eth_getProof or eth_getStorageValues.", "-32005."),
-    _core_limit("pool_transactions", Whole(), "Maximum transactions in txpool_content and txpool_inspect.", "-32005."),
+    _core_limit("trace_bytes", Integer(unit="bytes"), "Largest response of a trace.", "-32005."),
+    _core_limit("slots", Integer(), "Maximum slots in one eth_getProof or eth_getStorageValues.", "-32005."),
+    _core_limit(
+        "pool_transactions", Integer(), "Maximum transactions in txpool_content and txpool_inspect.", "-32005."
+    ),
     _core_limit(
         "sync_time",
         Duration(),

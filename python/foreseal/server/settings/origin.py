@@ -20,7 +20,7 @@ class Origin:
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class SettingValue:
     """A value of the setting `key`."""
 
     key: str

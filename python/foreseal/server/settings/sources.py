@@ -7,7 +7,7 @@ from typing import Any
 from foreseal.server.settings.file import File, not_here
 from foreseal.server.settings.model import PARTS, DevChain, Settings, default_of
 from foreseal.server.settings.names import nearest_variable
-from foreseal.server.settings.origin import Given, Origin
+from foreseal.server.settings.origin import Origin, SettingValue
 from foreseal.server.settings.setting import COMMANDS, PREFIX, Command, SettingsError
 from foreseal.server.settings.table import INHERITED, OTHERS, TABLE
 
@@ -17,16 +17,16 @@ CONFIG = "FORESEAL_CONFIG"
 class Gathered:
     """The value of every setting of a command, with its source."""
 
-    def __init__(self, command: Command, given: Mapping[str, Given]) -> None:
+    def __init__(self, command: Command, given: Mapping[str, SettingValue]) -> None:
         self.command = command
         self.values = {
-            key: given.get(key) or Given(key, default_of(setting))
+            key: given.get(key) or SettingValue(key, default_of(setting))
             for key, setting in TABLE.items()
             if command in setting.commands
         }
         """Values by key, in the order of the table."""
 
-    def given(self, section: str) -> list[Given]:
+    def given(self, section: str) -> list[SettingValue]:
         """Return the values of a section that a source has set."""
         return [each for each in self.values.values() if each.key.startswith(section + ".") and not each.by_default]
 
@@ -88,7 +88,7 @@ def gather(
     `options` has the values from the command line by name. `file` is that of --config; without it FORESEAL_CONFIG names
     one.
     """
-    given: dict[str, Given] = {}
+    given: dict[str, SettingValue] = {}
     named = environment.get(CONFIG)
     if file is None and named:
         file = Path(named)
@@ -101,7 +101,7 @@ def gather(
     given |= _of_environment(command, environment)
     for setting in TABLE.values():
         if options and setting.name in options:
-            given[setting.key] = Given(setting.key, options[setting.name], Origin("flag", setting.flag))
+            given[setting.key] = SettingValue(setting.key, options[setting.name], Origin("flag", setting.flag))
     return Gathered(command, given)
 
 
@@ -110,7 +110,7 @@ def from_environment(environment: Mapping[str, str]) -> Settings:
     return gather("app", environment).settings()
 
 
-def _of_environment(command: Command, environment: Mapping[str, str]) -> dict[str, Given]:
+def _of_environment(command: Command, environment: Mapping[str, str]) -> dict[str, SettingValue]:
     """Read settings from FORESEAL_* variables; empty ones are unset. Raises `SettingsError`, also for unknown ones."""
     settings = {setting.variable: setting for setting in TABLE.values()}
     given = {}
@@ -128,5 +128,5 @@ def _of_environment(command: Command, environment: Mapping[str, str]) -> dict[st
             raise SettingsError(
                 f"{variable}: " + (f"allowed is {setting.kind.allowed}" if setting.secret else str(error))
             ) from None
-        given[setting.key] = Given(setting.key, value, Origin("variable", variable))
+        given[setting.key] = SettingValue(setting.key, value, Origin("variable", variable))
     return given

@@ -15,6 +15,7 @@ from foreseal.server.settings.kinds import (
     Flag,
     Folder,
     HexBytes,
+    Integer,
     Kind,
     Levels,
     MethodNames,
@@ -23,7 +24,6 @@ from foreseal.server.settings.kinds import (
     OriginNames,
     RateKind,
     Text,
-    Whole,
 )
 from foreseal.server.settings.limit_rows import LIMITS, PUBLIC
 from foreseal.server.settings.setting import STARTED, Command, Setting
@@ -70,7 +70,7 @@ def _cache(name: str, help: str, *, more: str = "") -> Setting:
     return Setting(
         key=f"caches.{name}",
         name=f"cache_{name}",
-        kind=Whole(0, unit="bytes"),
+        kind=Integer(0, unit="bytes"),
         help=f"{help}.",
         more=more,
         place=f"caches.{name}",
@@ -141,11 +141,11 @@ _NODE = (
         place="automine",
         commands=frozenset[Command](("dev", "app")),
     ),
-    _node("gas_limit", Whole(5000), "Gas limit that produced blocks move towards.", unset="that of the genesis"),
-    _node("safe_depth", Whole(0, unit="blocks"), "Blocks by which safe trails latest."),
+    _node("gas_limit", Integer(5000), "Gas limit that produced blocks move towards.", unset="that of the genesis"),
+    _node("safe_depth", Integer(0, unit="blocks"), "Blocks by which safe trails latest."),
     _node(
         "finalized_depth",
-        Whole(0, unit="blocks"),
+        Integer(0, unit="blocks"),
         "Blocks by which finalized trails latest; at least the depth of safe.",
     ),
     _node("fee_recipient", HexBytes(20, exact=True, metavar="ADDRESS"), "Fee recipient of produced blocks."),
@@ -166,10 +166,10 @@ _NODE = (
 )
 
 _DEV = (
-    _dev("chain_id", Whole(), "Chain id."),
+    _dev("chain_id", Integer(), "Chain id."),
     _dev("mnemonic", Text(metavar="WORDS"), "Mnemonic of the funded accounts.", secret=True),
-    _dev("accounts", Whole(0, 10_000), "Number of funded accounts."),
-    _dev("balance", Whole(0, _MOST_ETHER, "ether"), "Balance of each account in ether."),
+    _dev("accounts", Integer(0, 10_000), "Number of funded accounts."),
+    _dev("balance", Integer(0, _MOST_ETHER, "ether"), "Balance of each account in ether."),
     Setting(
         key="dev.payments",
         name="payments",
@@ -184,27 +184,27 @@ _DEV = (
 _STORE = (
     _store(
         "map",
-        Whole(1 << 20, unit="bytes"),
+        Integer(1 << 20, unit="bytes"),
         "Maximum size of the store: address space, not disk.",
         more="See [the store](../operate/store.md).",
     ),
     _store(
         "proofs",
-        Whole(1024, unit="blocks"),
+        Integer(1024, unit="blocks"),
         "Newest blocks for which proofs are available.",
         more="Not fewer than `recent` and a block for each 125 of `backlog`.",
     ),
-    _store("recent", Whole(unit="blocks"), "Stored blocks that stay in memory."),
+    _store("recent", Integer(unit="blocks"), "Stored blocks that stay in memory."),
     _store(
         "backlog",
-        Whole(unit="transactions"),
+        Integer(unit="transactions"),
         "Transactions sealed but not stored, above which the builder is throttled.",
         more="A block counts 500 more.",
     ),
-    _store("retention", Whole(0, unit="blocks"), "Blocks for which the journal is retained after they are stored."),
+    _store("retention", Integer(0, unit="blocks"), "Blocks for which the journal is retained after they are stored."),
     _store(
         "scrub_rate",
-        Whole(0, unit="bytes"),
+        Integer(0, unit="bytes"),
         "Bytes of the store that the scrub reads each second; 0 disables it.",
         more="See [the store](../operate/store.md).",
     ),
@@ -233,7 +233,7 @@ _SERVER = (
     Setting(
         key="server.port",
         name="port",
-        kind=Whole(0, 65535),
+        kind=Integer(0, 65535),
         help="Port to listen on; 0 for any free port.",
         place="listen.port",
         commands=STARTED,
@@ -241,7 +241,7 @@ _SERVER = (
     Setting(
         key="server.workers",
         name="workers",
-        kind=Whole(1, 256),
+        kind=Integer(1, 256),
         help="Number of serving processes.",
         more="More than one follow another that produces the blocks: see [processes](../operate/processes.md).",
         place="listen.workers",
@@ -298,7 +298,7 @@ _SERVER = (
     Setting(
         key="server.max_free_memory",
         name="max_free_memory",
-        kind=Whole(1 << 20, unit="bytes"),
+        kind=Integer(1 << 20, unit="bytes"),
         help="Freed memory that the process retains; more is returned to the kernel every 10 s.",
         place="max_free_memory",
     ),
@@ -346,7 +346,7 @@ _ACCESS = (
         "Rate of requests with a wrong API key from one address; 0 for no limit.",
         more="Beyond it HTTP 429; a valid key is always accepted.",
     ),
-    _access("wrong_key_burst", Whole(1, MOST_CALLS), "Burst of requests with a wrong API key from one address."),
+    _access("wrong_key_burst", Integer(1, MOST_CALLS), "Burst of requests with a wrong API key from one address."),
     _access(
         "public_allow",
         MethodNames(),
@@ -371,43 +371,43 @@ _ACCESS = (
     ),
     _access("public_rate", RateKind(), "Call rate of one public address; 0 for no limit.", more="HTTP 429, -32005."),
     _access(
-        "public_burst", Whole(1, MOST_CALLS), "Burst of calls of one public address.", unset="those of two seconds"
+        "public_burst", Integer(1, MOST_CALLS), "Burst of calls of one public address.", unset="those of two seconds"
     ),
     _access("dedicated_rate", RateKind(), "Call rate of one API key, or of one address where no key is required."),
     _access(
         "dedicated_burst",
-        Whole(1, MOST_CALLS),
+        Integer(1, MOST_CALLS),
         "Burst of calls of one API key or address.",
         unset="those of two seconds",
     ),
     _access(
         "public_cpu",
-        Whole(0, MAX_CPU_RATE),
+        Integer(0, MAX_CPU_RATE),
         "Processor time of one public address, ms a second; 0 for no limit.",
         more="HTTP 429, -32005.",
     ),
-    _access("public_cpu_burst", Whole(1, MAX_CPU_BURST), "Burst of processor time of one public address, ms."),
+    _access("public_cpu_burst", Integer(1, MAX_CPU_BURST), "Burst of processor time of one public address, ms."),
     _access(
         "dedicated_cpu",
-        Whole(0, MAX_CPU_RATE),
+        Integer(0, MAX_CPU_RATE),
         "Processor time of one API key, or of one address where no key is required, ms a second; 0 for no limit.",
     ),
-    _access("dedicated_cpu_burst", Whole(1, MAX_CPU_BURST), "Burst of processor time of one API key or address, ms."),
+    _access("dedicated_cpu_burst", Integer(1, MAX_CPU_BURST), "Burst of processor time of one API key or address, ms."),
     _access(
         "buckets",
-        Whole(8, 1 << 24),
+        Integer(8, 1 << 24),
         "Callers that the rate limiter tracks at a time.",
         more="Rounded up to a multiple of 8; 8 bytes each, shared by all workers.",
     ),
     _access(
         "caller_cache",
-        Whole(16, 1 << 24),
+        Integer(16, 1 << 24),
         "Addresses, and as many API keys, whose caller is cached in a process.",
         more="Rates and budgets do not depend on it. See `foreseal_cache_*` in [metrics](metrics.md).",
     ),
     _access(
         "head_cache",
-        Whole(1, 1 << 20),
+        Integer(1, 1 << 20),
         "Combinations of method, path, Host, Origin and Content-Type that are cached as allowed in a process.",
         more="At most 1 KiB each.",
     ),

@@ -13,7 +13,7 @@ from foreseal.cli.pay import pay_group
 from foreseal.payments.chain import Unanswered
 from foreseal.payments.ledger import Finality, PurchaseState, Trigger, TxStatus
 from foreseal.payments.typed_data import Cancellation
-from foreseal.payments.x402.buyer import AsyncPayingTransport, PaymentRefused, Word
+from foreseal.payments.x402.buyer import AsyncPayingTransport, PaymentRejected, ReportSource
 from foreseal.payments.x402.buyer.purchases import Intent
 from foreseal.payments.x402.buyer.reconciliation import Reconciliation, payment_key, totals
 from payments.x402.buyers import USDC, Buyers, policy
@@ -208,7 +208,7 @@ def test_the_sums_are_those_of_the_purchases(shop: Shop) -> None:
 
 
 def test_a_seller_whose_word_counts_for_nothing_cannot_make_a_buyer_pass_its_cap(shop: Shop, world: World) -> None:
-    rules = policy(per_session=2000, word=Word.CHAIN)
+    rules = policy(per_session=2000, word=ReportSource.CHAIN)
 
     def lies(payload: PaymentPayload) -> httpx.Response:
         assert shop.facilitator.settle(payload, payload.accepted).success
@@ -220,7 +220,7 @@ def test_a_seller_whose_word_counts_for_nothing_cannot_make_a_buyer_pass_its_cap
     for number in range(4):
         try:
             answers.append(client.get(f"/{number}").status_code)
-        except PaymentRefused as error:
+        except PaymentRejected as error:
             answers.append(error.refusals[0].committed)
     assert answers == [402, 402, 2000, 2000]
     assert world.balance(BUYER.address) == before - 2000

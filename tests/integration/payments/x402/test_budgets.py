@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from x402.mechanisms.evm.batch_settlement.client.storage import BatchSettlementClientContext
 
 from foreseal.payments.ledger import Finality, NotAllowed, PurchaseState, Trigger, Unknown
-from foreseal.payments.x402.buyer import OutcomeUnknown, PaymentRefused
+from foreseal.payments.x402.buyer import OutcomeUnknown, PaymentRejected
 from foreseal.payments.x402.buyer.channels import Channels
 from foreseal.payments.x402.buyer.purchases import Outcome
 from foreseal.payments.x402.identities import Payment, PaymentKey
@@ -39,7 +39,7 @@ class Act:
     def play(self, buyers: Buyers) -> None:
         try:
             id = buyers.purchases.reserve(offer(self.amount), intent(self.amount, self.session))
-        except PaymentRefused as error:
+        except PaymentRejected as error:
             [refusal] = error.refusals
             # A purchase that fits is never rejected.
             assert refusal.committed is not None
@@ -138,7 +138,7 @@ def test_buyers_in_processes_are_never_over_a_cap_and_it_outlives_them(buyers: B
     for _ in range(10):
         try:
             lines.append(buyers.purchases.reserve(offer(100), intent(100)))
-        except PaymentRefused as error:
+        except PaymentRejected as error:
             lines.append(str(error))
     lines += other.communicate(timeout=60)[0].splitlines()
     assert other.returncode == 0

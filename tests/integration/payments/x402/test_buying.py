@@ -13,12 +13,12 @@ from foreseal.payments.x402.buyer import (
     Caps,
     OutcomeUnknown,
     PayingTransport,
-    PaymentRefused,
+    PaymentRejected,
     Policy,
+    ReportSource,
     Rule,
     Unreadable,
     Wanted,
-    Word,
 )
 from foreseal.payments.x402.buyer.reconciliation import Reconciliation
 from payments.shop import BUYERS
@@ -71,7 +71,7 @@ def test_a_cap_is_named_with_its_figures(
     buyers: Buyers, rules: Policy, rule: Rule, figures: tuple[int | None, ...]
 ) -> None:
     seller = Seller()
-    with pytest.raises(PaymentRefused, match=rf"{rule}: 1000 units .* 999") as caught:
+    with pytest.raises(PaymentRejected, match=rf"{rule}: 1000 units .* 999") as caught:
         buyers.client(seller, rules).get("/a")
     [refusal] = caught.value.refusals
     assert (refusal.rule, (refusal.asked, refusal.committed, refusal.cap)) == (rule, figures)
@@ -85,20 +85,20 @@ def test_caps_hold_across_sessions_and_a_restart(buyers: Buyers) -> None:
     for number in range(5):
         buyers.client(seller).get(f"/{number}")
     buyers.restart()
-    with pytest.raises(PaymentRefused, match=r"per session: 1000 units .* 5000 of 5000 .* in session a"):
+    with pytest.raises(PaymentRejected, match=r"per session: 1000 units .* 5000 of 5000 .* in session a"):
         buyers.client(seller).get("/a")
     for number in range(3):
         buyers.client(seller, session="b").get(f"/{number}")
     buyers.restart()
-    with pytest.raises(PaymentRefused, match=r"per day: 1000 units .* 8000 of 8000 .* in day 2023-11-14"):
+    with pytest.raises(PaymentRejected, match=r"per day: 1000 units .* 8000 of 8000 .* in day 2023-11-14"):
         buyers.client(seller, session="c").get("/a")
     buyers.client(seller, key=BUYERS[1]).get("/a")  # another account has its own budgets
     buyers.now = NOON + 43_199
-    with pytest.raises(PaymentRefused, match="per day"):
+    with pytest.raises(PaymentRejected, match="per day"):
         buyers.client(seller, session="c").get("/a")
     buyers.now = NOON + 43_200  # midnight
     buyers.client(seller, session="c").get("/a")
-    with pytest.raises(PaymentRefused, match="per session"):
+    with pytest.raises(PaymentRejected, match="per session"):
         buyers.client(seller, session="a").get("/a")
     assert len(seller.payments) == 10
 
@@ -156,7 +156,7 @@ def test_while_the_outcome_is_unknown_it_counts_and_nothing_is_signed_for_the_sa
 
 
 def test_a_seller_whose_word_counts_for_nothing_lowers_nothing(buyers: Buyers) -> None:
-    rules = policy(word=Word.CHAIN)
+    rules = policy(word=ReportSource.CHAIN)
     buyers.client(Seller(refused), rules).get("/a")
     upto = terms(scheme="upto", extra={"facilitatorAddress": PAYEE, "assetTransferMethod": "permit2"})
     cheap = Seller(lambda _: httpx.Response(200, headers=settled(amount="1")), (upto,))
@@ -207,11 +207,11 @@ def test_the_first_offer_that_fits_is_paid(buyers: Buyers) -> None:
     )
     buyers.client(seller).get("/a")
     assert seller.payments[0].accepted.amount == "900"
-    with pytest.raises(PaymentRefused) as caught:
+    with pytest.raises(PaymentRejected) as caught:
         buyers.client(seller, policy(per_request=700)).get("/b")
     rules = [refusal.rule for refusal in caught.value.refusals]
     assert rules == [Rule.SCHEME, Rule.NETWORK, Rule.PER_REQUEST, Rule.PER_REQUEST, Rule.PER_REQUEST]
-    with pytest.raises(PaymentRefused, match="the seller offers no way to pay"):
+    with pytest.raises(PaymentRejected, match="the seller offers no way to pay"):
         buyers.buyer().pay(WANTED, base64.b64encode(b'{"x402Version":2,"accepts":[]}').decode())
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from foreseal.payments.ledger import Ledger
-from foreseal.payments.x402.buyer import Asset, Buyer, Caps, PaymentRefused, Policy, Purchases
+from foreseal.payments.x402.buyer import Asset, Buyer, Caps, PaymentRejected, Policy, Purchases
 from payments.shop import BUYER
 from payments.x402.buyers import USDC, policy
 from payments.x402.seller_double import NETWORK, PAYEE, TOKEN, terms
@@ -80,7 +80,7 @@ def test_a_host_is_the_whole_name(listed: str, url: str, allowed: bool) -> None:
     if allowed:
         rules.check_host(url, None)
         return
-    with pytest.raises(PaymentRefused, match=r"^host: .* is not on the list"):
+    with pytest.raises(PaymentRejected, match=r"^host: .* is not on the list"):
         rules.check_host(url, None)
 
 

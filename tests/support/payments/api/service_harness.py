@@ -255,14 +255,14 @@ payouts = "{PAYOUTS}"
     def settle(self) -> None:
         """Wait until everything is final."""
         for _ in range(3):
-            self.turn()
+            self.write_batch()
             self.chain.mine(self.chain.finality + 1)
-        self.turn()
+        self.write_batch()
 
-    def turn(self) -> None:
+    def write_batch(self) -> None:
         """Run one pass of the worker over everything; a failure fails the test."""
         self.offset += 60
-        self.process.worker.turn()
+        self.process.worker.write_batch()
         assert self.process.worker.state.errors == 0
 
     def state(self, id: str) -> str:

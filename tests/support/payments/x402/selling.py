@@ -23,7 +23,7 @@ from x402.schemas import PaymentPayload, PaymentRequirements, SettleResponse
 from foreseal.payments.x402.facilitator.facilitator import InProcess
 from foreseal.payments.x402.seller.middleware import PaidRoutes
 from foreseal.payments.x402.seller.offers import Shop
-from foreseal.payments.x402.seller.prices import Price, Scheme, Way
+from foreseal.payments.x402.seller.prices import Price, Scheme, TransferMethod
 from foreseal.payments.x402.seller.seller import Seller
 from payments.x402.paying import pay
 from payments.x402.world import AUTHORIZER, DOMAIN, SHOP, World
@@ -35,7 +35,7 @@ PRICES = {
     "POST /make": Price(1000),
     "GET /crash": Price(1000),
     "GET /error": Price(1000),
-    "GET /permit2": Price(1000, way=Way.PERMIT2),
+    "GET /permit2": Price(1000, way=TransferMethod.PERMIT2),
     "GET /upto/{amount}": Price(1000, Scheme.UPTO),
     "GET /tick": Price(100, Scheme.BATCH),
     "GET /tick/crash": Price(100, Scheme.BATCH),

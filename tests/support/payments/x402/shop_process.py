@@ -25,7 +25,7 @@ from foreseal.payments.x402.facilitator.facilitator import Facilitator, InProces
 from foreseal.payments.x402.facilitator.settlements import Settlements
 from foreseal.payments.x402.seller.middleware import PaidRoutes
 from foreseal.payments.x402.seller.offers import Shop
-from foreseal.payments.x402.seller.prices import Price, Scheme, Way
+from foreseal.payments.x402.seller.prices import Price, Scheme, TransferMethod
 from foreseal.payments.x402.seller.seller import Seller
 from foreseal.server.listener import Listener
 from foreseal.server.listening import reserve
@@ -33,7 +33,7 @@ from payments.x402.world import CHAIN_ID, DOMAIN, FACILITATOR, SHOP
 
 PRICES = {
     "GET /report": Price(1000),
-    "GET /permit2": Price(1000, way=Way.PERMIT2),
+    "GET /permit2": Price(1000, way=TransferMethod.PERMIT2),
     "GET /upto": Price(1000, Scheme.UPTO),
 }
 

@@ -4,12 +4,12 @@ from foreseal.payments.x402.buyer.buyer import Buyer, Payment, Wanted
 from foreseal.payments.x402.buyer.errors import (
     BuyingError,
     OutcomeUnknown,
-    PaymentRefused,
-    Refusal,
+    PaymentRejected,
+    PolicyViolation,
     Rule,
     Unreadable,
 )
-from foreseal.payments.x402.buyer.policy import Asset, Caps, Policy, Word
+from foreseal.payments.x402.buyer.policy import Asset, Caps, Policy, ReportSource
 from foreseal.payments.x402.buyer.purchases import Purchases
 from foreseal.payments.x402.buyer.transports import PURCHASE, AsyncPayingTransport, PayingTransport
 
@@ -23,12 +23,12 @@ __all__ = [
     "OutcomeUnknown",
     "PayingTransport",
     "Payment",
-    "PaymentRefused",
+    "PaymentRejected",
     "Policy",
+    "PolicyViolation",
     "Purchases",
-    "Refusal",
+    "ReportSource",
     "Rule",
     "Unreadable",
     "Wanted",
-    "Word",
 ]

@@ -20,7 +20,7 @@ from foreseal.payments.x402.buyer.buyer import Buyer, Payment, Wanted
 class PayingAdapter(BaseAdapter):
     """An adapter that pays 402 responses within a buyer's policy.
 
-    If it does not pay, it raises `PaymentRefused`, `OutcomeUnknown` or `Unreadable`. Errors of requests pass through.
+    If it does not pay, it raises `PaymentRejected`, `OutcomeUnknown` or `Unreadable`. Errors of requests pass through.
     """
 
     def __init__(self, buyer: Buyer, adapter: BaseAdapter | None = None) -> None:

@@ -9,7 +9,7 @@ from x402.schemas import PaymentRequired, SettleResponse
 
 from foreseal.payments.ledger import Trigger
 from foreseal.payments.x402.buyer.errors import Unreadable
-from foreseal.payments.x402.buyer.policy import AMOUNT, Word
+from foreseal.payments.x402.buyer.policy import AMOUNT, ReportSource
 from foreseal.payments.x402.buyer.purchases import Outcome
 from foreseal.payments.x402.wire import HASH
 
@@ -56,7 +56,7 @@ def read_settlement(header: str | None) -> SettleResponse | None:
         return None
 
 
-def read_outcome(amount: int, varies: bool, status: int, get_header: Headers, word: Word) -> Outcome | None:
+def read_outcome(amount: int, varies: bool, status: int, get_header: Headers, word: ReportSource) -> Outcome | None:
     """Return the outcome of a payment of `amount` units, or None if it is unknown.
 
     If the price `varies`, `amount` is a maximum. A rejection without a settlement report happened before any settlement
@@ -66,12 +66,12 @@ def read_outcome(amount: int, varies: bool, status: int, get_header: Headers, wo
     told = get_header(RESPONSE)
     if told is None:
         refused = status in _REFUSALS and get_header(REQUIRED) is not None
-        return Outcome(Trigger.REFUSED) if refused and word is Word.SELLER else None
+        return Outcome(Trigger.REFUSED) if refused and word is ReportSource.SELLER else None
     settlement = read_settlement(told)
     if settlement is None or not settlement.success:
         return None
     settled = amount
-    if varies and word is Word.SELLER and AMOUNT.fullmatch(settlement.amount or ""):
+    if varies and word is ReportSource.SELLER and AMOUNT.fullmatch(settlement.amount or ""):
         settled = min(amount, int(settlement.amount or ""))
     transaction = settlement.transaction.lower() if HASH.fullmatch(settlement.transaction) else None
     return Outcome(Trigger.PAID, settled, transaction)

@@ -33,7 +33,7 @@ from foreseal.payments.ledger.identifiers import identifier
 from foreseal.payments.typed_data import address
 from foreseal.payments.x402.buyer.answers import Headers, read_outcome, read_required
 from foreseal.payments.x402.buyer.channels import Channels
-from foreseal.payments.x402.buyer.errors import PaymentRefused, Refusal, Rule
+from foreseal.payments.x402.buyer.errors import PaymentRejected, PolicyViolation, Rule
 from foreseal.payments.x402.buyer.policy import Offer, Policy
 from foreseal.payments.x402.buyer.purchases import Intent, Outcome, Purchases
 from foreseal.payments.x402.buyer.signing import Signature, Signer
@@ -103,23 +103,23 @@ class Buyer:
     def pay(self, wanted: Wanted, header: str) -> Payment:
         """Reserve, sign and store a payment for the first offer that the policy allows.
 
-        `header` is the response's PAYMENT-REQUIRED. Raises `PaymentRefused`, `OutcomeUnknown` and `Unreadable`; nothing
-        is reserved then.
+        `header` is the response's PAYMENT-REQUIRED. Raises `PaymentRejected`, `OutcomeUnknown` and `Unreadable`;
+        nothing is reserved then.
         """
         self.policy.check_host(wanted.url, wanted.origin)
         required = read_required(header)
-        refusals: list[Refusal] = []
+        refusals: list[PolicyViolation] = []
         for offer in self.policy.offers(required.accepts):
-            if isinstance(offer, Refusal):
+            if isinstance(offer, PolicyViolation):
                 refusals.append(offer)
                 continue
             try:
                 return self._sign(wanted, offer, required, again=False)
-            except PaymentRefused as error:  # another asset may have budget left
+            except PaymentRejected as error:  # another asset may have budget left
                 refusals.extend(error.refusals)
         # Caps come first, since the user can change them.
         refusals.sort(key=lambda each: each.rule not in _CAPS)
-        raise PaymentRefused(tuple(refusals) or (Refusal(Rule.SCHEME, "the seller offers no way to pay"),))
+        raise PaymentRejected(tuple(refusals) or (PolicyViolation(Rule.SCHEME, "the seller offers no way to pay"),))
 
     def answered(self, payment: Payment, status: int, get_header: Headers) -> Payment | None:
         """Process a response. Return None if it is for the application.

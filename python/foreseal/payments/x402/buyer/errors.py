@@ -30,7 +30,7 @@ class Rule(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class PolicyViolation:
     """A rule that rejected one offer or all offers."""
 
     rule: Rule
@@ -51,10 +51,10 @@ class BuyingError(Exception):
     """Nothing was signed for this request, and nothing is owed for it."""
 
 
-class PaymentRefused(BuyingError):
+class PaymentRejected(BuyingError):
     """The policy rejects every offer, each by the named rule. Nothing is reserved."""
 
-    def __init__(self, refusals: tuple[Refusal, ...]) -> None:
+    def __init__(self, refusals: tuple[PolicyViolation, ...]) -> None:
         super().__init__(refusals)
         self.refusals = refusals
 

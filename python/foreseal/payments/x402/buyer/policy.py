@@ -10,7 +10,7 @@ from x402.schemas import PaymentRequirements
 
 from foreseal.payments.amounts import checked
 from foreseal.payments.typed_data import address
-from foreseal.payments.x402.buyer.errors import PaymentRefused, Refusal, Rule
+from foreseal.payments.x402.buyer.errors import PaymentRejected, PolicyViolation, Rule
 from foreseal.payments.x402.identities import BATCH, EXACT, UPTO
 
 SCHEMES = (EXACT, UPTO, BATCH)
@@ -22,7 +22,7 @@ AMOUNT = re.compile(r"[0-9]{1,78}")
 _PORTS = {"http": 80, "https": 443}
 
 
-class Word(StrEnum):
+class ReportSource(StrEnum):
     """Source whose reports may lower the spent amount. Reports that raise it always count."""
 
     SELLER = "seller"
@@ -78,7 +78,7 @@ class Policy:
     schemes: frozenset[str] = frozenset(SCHEMES)
     longest_validity: int = 3600
     """Maximum validity of a signature in seconds. An amount can stay reserved this long."""
-    word: Word = Word.SELLER
+    word: ReportSource = ReportSource.SELLER
     _networks: frozenset[str] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -96,23 +96,23 @@ class Policy:
         object.__setattr__(self, "_networks", frozenset(asset.network for asset in self.caps))
 
     def check_host(self, url: str, origin: str | None) -> None:
-        """Check that the resource at a URL may be paid for. Raises `PaymentRefused`.
+        """Check that the resource at a URL may be paid for. Raises `PaymentRejected`.
 
         `origin` is the first URL of the redirects that led there, if different.
         """
         here, name = _host(url)
         if self.hosts is not None and not {name, here} & self.hosts:
-            raise PaymentRefused((Refusal(Rule.HOST, f"{here} is not on the list: {_list(self.hosts)}"),))
+            raise PaymentRejected((PolicyViolation(Rule.HOST, f"{here} is not on the list: {_list(self.hosts)}"),))
         if origin is None or _origin(url) in (_origin(origin), _encrypted(origin)):
             return
         if self.hosts is None:
             text = f"{_origin(origin)} led to {_origin(url)}, which is not paid unless the policy names its host"
-            raise PaymentRefused((Refusal(Rule.REDIRECT, text),))
+            raise PaymentRejected((PolicyViolation(Rule.REDIRECT, text),))
         if origin.lower().startswith("https:") and not url.lower().startswith("https:"):
             text = f"{_origin(origin)} led to {_origin(url)}, which is not encrypted"
-            raise PaymentRefused((Refusal(Rule.REDIRECT, text),))
+            raise PaymentRejected((PolicyViolation(Rule.REDIRECT, text),))
 
-    def offers(self, accepts: Iterable[PaymentRequirements]) -> Iterator["Offer | Refusal"]:
+    def offers(self, accepts: Iterable[PaymentRequirements]) -> Iterator["Offer | PolicyViolation"]:
         """Yield each offer of a seller in its order, or the rule that rejects it."""
         for each in accepts:
             yield self._refusal(each) or self.offer(each)
@@ -122,30 +122,30 @@ class Policy:
         asset = Asset(offered.network, _address(offered.asset))
         return Offer(offered, asset, _address(offered.pay_to), int(offered.amount), self.caps[asset])
 
-    def _refusal(self, offered: PaymentRequirements) -> Refusal | None:
+    def _refusal(self, offered: PaymentRequirements) -> PolicyViolation | None:
         if offered.scheme not in self.schemes:
-            return Refusal(Rule.SCHEME, f"{offered.scheme} is not one of {_list(self.schemes)}")
+            return PolicyViolation(Rule.SCHEME, f"{offered.scheme} is not one of {_list(self.schemes)}")
         if offered.network not in self._networks:
-            return Refusal(Rule.NETWORK, f"{offered.network} is not one of {_list(self._networks)}")
+            return PolicyViolation(Rule.NETWORK, f"{offered.network} is not one of {_list(self._networks)}")
         token, payee = _address(offered.asset), _address(offered.pay_to)
         if Asset(offered.network, token or _NOBODY) not in self.caps:
-            return Refusal(Rule.ASSET, f"{offered.asset} on {offered.network} is not on the list")
+            return PolicyViolation(Rule.ASSET, f"{offered.asset} on {offered.network} is not on the list")
         if not payee or (self.payees is not None and payee not in self.payees):
-            return Refusal(Rule.PAYEE, f"{offered.pay_to} is not on the list")
+            return PolicyViolation(Rule.PAYEE, f"{offered.pay_to} is not on the list")
         if not AMOUNT.fullmatch(offered.amount):
-            return Refusal(Rule.AMOUNT, f"{offered.amount!r} is no amount in smallest units")
+            return PolicyViolation(Rule.AMOUNT, f"{offered.amount!r} is no amount in smallest units")
         if not 0 < offered.max_timeout_seconds <= self.longest_validity:
             text = f"a signature good for {offered.max_timeout_seconds} s is asked for, at most {self.longest_validity}"
-            return Refusal(Rule.VALIDITY, text)
+            return PolicyViolation(Rule.VALIDITY, text)
         return self._per_request(self.offer(offered))
 
-    def _per_request(self, offer: "Offer") -> Refusal | None:
+    def _per_request(self, offer: "Offer") -> PolicyViolation | None:
         cap = offer.caps.per_request
         if offer.amount > cap:
             text = f"{offer.amount} units of {offer.asset} are asked for, at most {cap} are allowed"
-            return Refusal(Rule.PER_REQUEST, text, offer.amount, None, cap)
+            return PolicyViolation(Rule.PER_REQUEST, text, offer.amount, None, cap)
         if offer.terms.scheme == BATCH and not offer.caps.per_deposit:
-            return Refusal(Rule.PER_DEPOSIT, f"no payment channels in {offer.asset} are allowed", None, None, 0)
+            return PolicyViolation(Rule.PER_DEPOSIT, f"no payment channels in {offer.asset} are allowed", None, None, 0)
         return None
 
 

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Row, select, update
 
 from foreseal.payments.contracts.addresses import BATCH_SETTLEMENT
 from foreseal.payments.ledger import Duplicate, Finality, Ledger, PurchaseState, Trigger, ensure, read
-from foreseal.payments.x402.buyer.errors import OutcomeUnknown, PaymentRefused, Refusal, Rule
+from foreseal.payments.x402.buyer.errors import OutcomeUnknown, PaymentRejected, PolicyViolation, Rule
 from foreseal.payments.x402.buyer.policy import Offer
 from foreseal.payments.x402.buyer.tables import budgets, purchases
 from foreseal.payments.x402.identities import Payment
@@ -60,7 +60,7 @@ class Purchases:
     def reserve(self, offer: Offer, intent: Intent) -> str:
         """Reserve an intent's amount before it is signed. Return the id of the purchase.
 
-        Raises `PaymentRefused` if a cap would be exceeded, and `OutcomeUnknown` if an earlier purchase with the same
+        Raises `PaymentRejected` if a cap would be exceeded, and `OutcomeUnknown` if an earlier purchase with the same
         key has an unknown outcome. In both cases nothing changes.
         """
         now = self.ledger.clock()
@@ -75,7 +75,7 @@ class Purchases:
             for rule, period, cap in bounds:
                 committed = _locked(tx, intent.payer, offer, period)
                 if committed + intent.amount > cap:
-                    raise PaymentRefused((_over(rule, period, intent.amount, committed, cap, offer),))
+                    raise PaymentRejected((_over(rule, period, intent.amount, committed, cap, offer),))
                 _commit(tx, (intent.payer, offer.asset.network, offer.asset.token, period), committed + intent.amount)
             values = {"id": id, "day": today, "reserved_at": now, **_row(offer, intent)}
             try:
@@ -217,6 +217,6 @@ def _commit(tx: Connection, key: _Key, committed: int) -> None:
     tx.execute(update(budgets).where(_where(key)).values(committed=committed))
 
 
-def _over(rule: Rule, period: str, asked: int, committed: int, cap: int, offer: Offer) -> Refusal:
+def _over(rule: Rule, period: str, asked: int, committed: int, cap: int, offer: Offer) -> PolicyViolation:
     text = f"{asked} units of {offer.asset} are asked for, {committed} of {cap} are spent or reserved in {period}"
-    return Refusal(rule, text, asked, committed, cap)
+    return PolicyViolation(rule, text, asked, committed, cap)

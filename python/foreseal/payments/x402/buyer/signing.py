@@ -16,7 +16,7 @@ from x402.mechanisms.evm.exact import ExactEvmClientScheme
 from x402.mechanisms.evm.upto import UptoEvmClientScheme
 from x402.schemas import NoMatchingRequirementsError, PaymentPayload, PaymentRequired
 
-from foreseal.payments.x402.buyer.errors import PaymentRefused, Refusal, Rule, Unreadable
+from foreseal.payments.x402.buyer.errors import PaymentRejected, PolicyViolation, Rule, Unreadable
 from foreseal.payments.x402.buyer.policy import Offer
 from foreseal.payments.x402.identities import BATCH, EXACT, UPTO, granted, settled
 from foreseal.payments.x402.identities import Payment as SignedPayment
@@ -52,7 +52,7 @@ class Signer:
     def sign(self, required: PaymentRequired, offer: Offer, reserve: Reserve) -> Signature:
         """Reserve the amount of an offer, then sign it.
 
-        Raises the errors of `reserve`, `PaymentRefused` for a deposit beyond its cap, and `Unreadable` for terms that
+        Raises the errors of `reserve`, `PaymentRejected` for a deposit beyond its cap, and `Unreadable` for terms that
         the scheme rejects.
         """
         client = x402ClientSync()
@@ -89,7 +89,7 @@ def _deposit(offer: Offer, context: BatchSettlementDepositStrategyContext) -> in
     least, cap = int(context.minimum_deposit_amount), offer.caps.per_deposit
     if least > cap:
         text = f"a deposit of {least} units of {offer.asset} is needed, at most {cap} are allowed"
-        raise PaymentRefused((Refusal(Rule.PER_DEPOSIT, text, least, None, cap),))
+        raise PaymentRejected((PolicyViolation(Rule.PER_DEPOSIT, text, least, None, cap),))
     return min(int(context.deposit_amount), cap)
 
 

@@ -2,7 +2,7 @@
 
 from sqlalchemy import BigInteger, Column, Index, LargeBinary, String, Table, Text
 
-from foreseal.payments.ledger.columns import Units, Word
+from foreseal.payments.ledger.columns import EnumText, Units
 from foreseal.payments.ledger.states import PURCHASE, Finality, PurchaseState, TxStatus
 from foreseal.payments.ledger.tables import metadata
 from foreseal.payments.ledger.transitions import TRANSITIONS
@@ -30,8 +30,8 @@ purchases = Table(
     Column("valid_before", BigInteger),
     Column("transaction_hash", String(66)),
     Column("status_url", Text),
-    Column("state", Word(PurchaseState), nullable=False),
-    Column("step", Word(TxStatus, Finality), nullable=False),
+    Column("state", EnumText(PurchaseState), nullable=False),
+    Column("step", EnumText(TxStatus, Finality), nullable=False),
     Index("purchases_place", "state", "step"),
     Index("purchases_transaction", "transaction_hash"),
     info={TRANSITIONS: PURCHASE},

@@ -27,7 +27,7 @@ from foreseal.payments.chain.token import transfers
 from foreseal.payments.contracts.addresses import BATCH_SETTLEMENT
 from foreseal.payments.ledger import Finality, SettlementState, TxStatus
 from foreseal.payments.typed_data import address
-from foreseal.payments.x402.facilitator.settlements import AlreadySettling, Asked, Settlements
+from foreseal.payments.x402.facilitator.settlements import AlreadySettling, SettlementRequest, Settlements
 from foreseal.payments.x402.facilitator.signer import NodeSigner
 from foreseal.payments.x402.identities import BATCH, EXACT, PENDING, UPTO, Payment, PaymentKey, digest, granted, settled
 from foreseal.payments.x402.proof import Fate, Status, look, spent_by
@@ -60,7 +60,7 @@ class Bounds:
 class _Writing:
     """One settlement, as the schemes' writer and as their store of pending transactions."""
 
-    def __init__(self, settlements: Settlements, asked: Asked) -> None:
+    def __init__(self, settlements: Settlements, asked: SettlementRequest) -> None:
         self._settlements = settlements
         self._asked = asked
         self.landed: Receipt | None = None
@@ -154,7 +154,7 @@ class Facilitator:
         refused = self._refused(payment, requirements)
         if refused is not None:
             return self._failure(wanted, refused)
-        asked = Asked(wanted, digest(payment, requirements))
+        asked = SettlementRequest(wanted, digest(payment, requirements))
         row = self.settlements.find(wanted.key)
         if row is not None and row.state is SettlementState.RELEASED and row.digest == asked.digest:
             return self._success(wanted, "", 0)

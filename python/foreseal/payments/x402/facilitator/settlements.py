@@ -75,7 +75,7 @@ class Patience:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class SettlementRequest:
     """A requested settlement."""
 
     payment: Payment
@@ -108,7 +108,7 @@ class Settlements:
         with self.ledger.database.reading() as tx:
             return tx.execute(wanted).scalar_one_or_none()
 
-    def submit(self, asked: Asked, target: str, data: bytes) -> str:
+    def submit(self, asked: SettlementRequest, target: str, data: bytes) -> str:
         """Return the hash of the transaction that settles a payment: a new one, or the one of an earlier request.
 
         Raises `AlreadySettling` if it is settled on other terms, `Reverted` if it would revert, TimeoutError if the
@@ -141,7 +141,7 @@ class Settlements:
         assert found is not None, "a stored settlement has signed bytes"
         return found
 
-    def release(self, asked: Asked) -> None:
+    def release(self, asked: SettlementRequest) -> None:
         """Record that a payment is settled with amount 0. Raises `AlreadySettling`."""
         try:
             with self.ledger.database.transaction() as tx:
@@ -193,7 +193,7 @@ class Settlements:
             ids = open_subjects(tx, Purpose.SETTLE)
         return advance_each(ids, self.advance)
 
-    def _begun(self, asked: Asked) -> bool:
+    def _begun(self, asked: SettlementRequest) -> bool:
         """Return True if it is pending or settled. Raises `AlreadySettling` for the same payment on other terms."""
         row = self.find(asked.payment.key)
         if row is None:
@@ -219,7 +219,7 @@ class Settlements:
         free = mine & turns.c.holder.is_(None) & (turns.c.taken == count)
         return tx.execute(update(turns).where(free).values(holder=key.name, taken=count + 1)).rowcount == 1
 
-    def _store(self, tx: Connection, asked: Asked, call: Call) -> int:
+    def _store(self, tx: Connection, asked: SettlementRequest, call: Call) -> int:
         id = asked.payment.key.name
         again = tx.execute(select(settlements.c.id).where(settlements.c.id == id)).one_or_none()
         if again is None:
@@ -232,7 +232,7 @@ class Settlements:
             self.ledger.move(tx, settlements, row, Trigger.SETTLE)
         return self.sender.intents.store(tx, Purpose.SETTLE, id, call)
 
-    def _values(self, asked: Asked) -> dict[str, Any]:
+    def _values(self, asked: SettlementRequest) -> dict[str, Any]:
         payment, key = asked.payment, asked.payment.key
         return {
             "id": key.name,

@@ -36,7 +36,7 @@ from foreseal.payments.x402.identities import PaymentKey, granted
 from foreseal.payments.x402.seller.grants import Answer, Claim, stored_answer
 from foreseal.payments.x402.seller.offers import JSON, NO_STORE
 from foreseal.payments.x402.seller.prices import Charge, Price, chargeable
-from foreseal.payments.x402.seller.seller import Refused, Seller, Silent, Unavailable, Undecided
+from foreseal.payments.x402.seller.seller import PaymentRejected, Seller, Silent, Unavailable, Undecided
 from foreseal.payments.x402.wire import Malformed, read_bounded, read_header
 
 _log = logging.getLogger(__name__)
@@ -190,7 +190,7 @@ class _Paid:
         id = claim.payment.key.name
         try:
             directive = await self._seller.verify(claim.payload, claim.requirements)
-        except Refused as error:
+        except PaymentRejected as error:
             # A copy may have been settled since the check of the grants, and caused this rejection.
             row = await self._find(id)
             if row is not None and row.state is not GrantState.RELEASED:
@@ -223,7 +223,7 @@ class _Paid:
         except Undecided as error:
             await run_in_threadpool(grants.unsettled, id, str(error))
             return self._undecided(id, "the settlement has not answered")
-        except Refused as error:
+        except PaymentRejected as error:
             await run_in_threadpool(grants.unsettled, id)
             return await self._refused(error)
         self._seller.ledger.passed(PaidPoint.PAYMENT_SETTLED)
@@ -268,7 +268,7 @@ class _Paid:
             row = await self._seller.finish(row)
         except Undecided:
             return self._undecided(row.id, "the settlement has not answered")
-        except Refused as error:
+        except PaymentRejected as error:
             return await self._refused(error)
         return _paid(stored_answer(row), row)
 
@@ -293,7 +293,7 @@ class _Paid:
             return None
         return answer.whole()
 
-    async def _refused(self, error: Refused) -> Answer:
+    async def _refused(self, error: PaymentRejected) -> Answer:
         answer = await self._demand(error.reason)
         if error.settlement is None:
             return answer

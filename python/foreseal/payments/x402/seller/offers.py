@@ -28,7 +28,7 @@ from x402.server_base import FacilitatorClient
 from foreseal.payments.typed_data import Domain, address
 from foreseal.payments.x402.channels import Channels
 from foreseal.payments.x402.seller.grants import Answer
-from foreseal.payments.x402.seller.prices import Price, PriceTable, Scheme, Way
+from foreseal.payments.x402.seller.prices import Price, PriceTable, Scheme, TransferMethod
 
 NO_STORE = ("cache-control", "no-store")
 JSON = ("content-type", "application/json")
@@ -111,7 +111,7 @@ class Offers:
         self, prices: Sequence[Price], url: str, error: str, payment: PaymentPayload | None = None
     ) -> tuple[PaymentRequired, Answer]:
         """Return the content of a 402 response, and the response."""
-        permit2 = any(price.way is Way.PERMIT2 or price.scheme is Scheme.UPTO for price in prices)
+        permit2 = any(price.way is TransferMethod.PERMIT2 or price.scheme is Scheme.UPTO for price in prices)
         required = await self.server.create_payment_required_response(
             self.requirements(prices),
             ResourceInfo(url=url),
@@ -127,8 +127,8 @@ class Offers:
     def _config(self, price: Price) -> ResourceConfig:
         domain = self.shop.domain
         extra: dict[str, object] = {"name": domain.name, "version": domain.version}
-        if price.way is Way.PERMIT2 or price.scheme is Scheme.UPTO:
-            extra["assetTransferMethod"] = Way.PERMIT2.value
+        if price.way is TransferMethod.PERMIT2 or price.scheme is Scheme.UPTO:
+            extra["assetTransferMethod"] = TransferMethod.PERMIT2.value
         return ResourceConfig(
             scheme=price.scheme.value,
             pay_to=self.shop.pay_to,

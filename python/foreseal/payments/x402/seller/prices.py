@@ -23,7 +23,7 @@ class Scheme(StrEnum):
     """The handler's charge up to the price, by a voucher on a payment channel."""
 
 
-class Way(StrEnum):
+class TransferMethod(StrEnum):
     """Method by which the token is transferred."""
 
     EIP3009 = "eip3009"
@@ -37,7 +37,7 @@ class Price:
     amount: int
     """Smallest units of the token; a maximum if the handler decides the charge."""
     scheme: Scheme = Scheme.EXACT
-    way: Way = Way.EIP3009
+    way: TransferMethod = TransferMethod.EIP3009
     seconds: int = 60
     """Maximum validity of a payment in seconds."""
 

@@ -40,7 +40,7 @@ class Unavailable(Exception):
     """The facilitator or the node does not answer; nothing was done."""
 
 
-class Refused(Exception):
+class PaymentRejected(Exception):
     """The payment is rejected. `reason` is the package's error reason."""
 
     def __init__(self, reason: str, settlement: SettleResponse | None = None) -> None:
@@ -78,25 +78,25 @@ class Seller:
     async def verify(self, payload: PaymentPayload, asked: PaymentRequirements) -> SkipHandlerDirective | None:
         """Verify a payment. For a payment without a handler (a channel's refund), return the response to send.
 
-        Raises `Refused` and `Unavailable`.
+        Raises `PaymentRejected` and `Unavailable`.
         """
         try:
             found = await self.offers.server.verify_payment(payload, asked)
         except PaymentAbortedError as error:
-            raise Refused(error.reason or "payment_refused") from error
+            raise PaymentRejected(error.reason or "payment_refused") from error
         except (*Silent, ValueError) as error:  # the package raises ValueError if a facilitator's response is not 200
             raise Unavailable(str(error)) from error
         if not found.is_valid:
-            raise Refused(found.invalid_reason or "payment_invalid")
+            raise PaymentRejected(found.invalid_reason or "payment_invalid")
         return found.skip_handler
 
     async def settle(self, payload: PaymentPayload, asked: PaymentRequirements, charged: int) -> SettleResponse:
-        """Settle a payment. Raises `Refused` if it is reported as not settled, `Undecided` if the outcome is open."""
+        """Settle a payment. Raises `PaymentRejected` if it is not settled, `Undecided` if the outcome is open."""
         wanted = asked.model_copy(update={"amount": str(charged)})
         try:
             found = await self.offers.server.settle_payment(payload, wanted)
         except PaymentAbortedError as error:
-            raise Refused(error.reason or "payment_refused") from error
+            raise PaymentRejected(error.reason or "payment_refused") from error
         except Exception as error:
             # After any other error, the facilitator may still have sent it.
             _log.warning("settlement is undecided", extra={"reason": str(error)})
@@ -108,7 +108,7 @@ class Seller:
             raise Undecided("the facilitator names no transaction")
         if found.error_reason == PENDING:
             raise Undecided(found.error_message or PENDING)
-        raise Refused(found.error_reason or "settlement_failed", found)
+        raise PaymentRejected(found.error_reason or "settlement_failed", found)
 
     async def cancel(self, payload: PaymentPayload, asked: PaymentRequirements, status: int | None) -> None:
         """Release the reservations of `verify` after an error response of the handler, or after none."""
@@ -120,11 +120,11 @@ class Seller:
     async def finish(self, row: Row[Any]) -> Row[Any]:
         """Settle a stored response that its process did not settle. Return the updated grant.
 
-        Raises `Refused` and `Undecided`. The chain is checked first, so a settled payment is not settled again.
+        Raises `PaymentRejected` and `Undecided`. The chain is checked first, so a settled payment is not settled again.
         """
         try:
             response = await self._finished(row)
-        except Refused:
+        except PaymentRejected:
             await run_in_threadpool(self.grants.unsettled, row.id)
             raise
         except (Undecided, *Silent) as error:
@@ -172,7 +172,7 @@ class Seller:
                     await run_in_threadpool(self._deepen, row)
                 elif await run_in_threadpool(self.grants.lease, row):
                     await self.finish(row)
-            except (Refused, Undecided, LedgerError, ValueError, *Silent) as error:
+            except (PaymentRejected, Undecided, LedgerError, ValueError, *Silent) as error:
                 _log.warning("grant is not followed", extra={"payment": row.id, "reason": str(error)})
 
     def _deepen(self, row: Row[Any]) -> None:
@@ -199,7 +199,7 @@ class Seller:
         found = await run_in_threadpool(self.fate, row)
         if found.never:
             await run_in_threadpool(self.grants.release, row.id, found.fate)
-            raise Refused("payment_expired")
+            raise PaymentRejected("payment_expired")
         response = _on_chain(row, asked, found)
         if response is not None:
             return response
@@ -214,14 +214,14 @@ class Seller:
         kind, balance = payload.payload.get("type"), None
         response = _response(row, asked)
         if kind == "refund":
-            raise Refused("refund_interrupted")
+            raise PaymentRejected("refund_interrupted")
         if kind == "deposit":
             wanted = asked.model_copy(update={"amount": str(row.charged)})
             response = await self.facilitator.settle(payload, wanted)
             if response.error_reason == PENDING:
                 raise Undecided(PENDING)
             if not response.success:
-                raise Refused(response.error_reason or "settlement_failed", response)
+                raise PaymentRejected(response.error_reason or "settlement_failed", response)
             balance = ((response.extra or {}).get("channelState") or {}).get("balance")
         await run_in_threadpool(channels.charge, self.channels, payload, row.charged, balance)
         return response

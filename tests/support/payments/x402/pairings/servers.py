@@ -27,7 +27,7 @@ from foreseal.payments.chain import RpcNode
 from foreseal.payments.ledger import Database, Ledger
 from foreseal.payments.x402.seller.middleware import PaidRoutes
 from foreseal.payments.x402.seller.offers import Shop
-from foreseal.payments.x402.seller.prices import Price, Scheme, Way
+from foreseal.payments.x402.seller.prices import Price, Scheme, TransferMethod
 from foreseal.payments.x402.seller.seller import Seller
 from npm import find_node, install
 from payments.x402.pairings.prices import ALL, BROKEN, HERE, as_json
@@ -95,7 +95,10 @@ def ours(world: World, facilitator: str, folder: Path) -> Iterator[str]:
         opened.callback(database.close)
         node = RpcNode(opened.enter_context(Client(world.url)))
         settles = HTTPFacilitatorClient(FacilitatorConfig(url=facilitator))
-        prices = {f"GET {price.path}": Price(price.amount, Scheme(price.scheme), Way(price.method)) for price in ALL}
+        prices = {
+            f"GET {price.path}": Price(price.amount, Scheme(price.scheme), TransferMethod(price.method))
+            for price in ALL
+        }
         shop = Shop(prices, SHOP.address, DOMAIN, authorizer=AUTHORIZER)
         seller = Seller(Ledger(database, lambda: int(time.time())), node, settles, shop)
 

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from foreseal.rpc.costs import COSTS
 from foreseal.rpc.rate import Rate
-from foreseal.rpc.refused import Refused, busy, cpu_exhausted, too_fast
+from foreseal.rpc.rejected_call import RejectedCall, busy, cpu_exhausted, too_fast
 
 Clock = Callable[[], int]
 """us since an arbitrary moment; it never goes back and is the same for all processes of the machine."""
@@ -38,16 +38,16 @@ class Bucket:
         self._burst = burst
         self._clock = clock
 
-    def take(self, method: str) -> Refused | None:
+    def take(self, method: str) -> RejectedCall | None:
         """Take the cost of a call, or return the rejection. An unknown method costs one token."""
         cost = COSTS.get(method, 1)
         return self._answer(self._table.take(self._place, self._clock(), self._interval, self._burst, cost))
 
-    def nothing_left(self) -> Refused | None:
+    def nothing_left(self) -> RejectedCall | None:
         """Return the rejection of any call if the bucket has no token."""
         return self._answer(self._table.wait(self._place, self._clock(), self._interval, self._burst, 1))
 
-    def _answer(self, wait: int) -> Refused | None:
+    def _answer(self, wait: int) -> RejectedCall | None:
         return too_fast(f"{self._rate}, {self._burst} at once", self._rate.calls, wait) if wait else None
 
 
@@ -69,7 +69,7 @@ class CpuBudget:
         self._rate = rate
         self._burst = burst
 
-    def check(self) -> Refused | None:
+    def check(self) -> RejectedCall | None:
         """Return the rejection of any call while the budget is exhausted."""
         wait = self._caller.charge(self._clock(), 0)
         return cpu_exhausted(self._rate, self._burst, wait) if wait else None
@@ -79,7 +79,7 @@ class CpuBudget:
         self._caller.charge(self._clock(), round(seconds * 1_000_000))
 
 
-class Meter:
+class RateLimiter:
     """Shared limits of a caller's concurrent activity in this process. Used from the event loop's thread only."""
 
     __slots__ = (
@@ -123,14 +123,14 @@ class Meter:
         self._most = most
         self._refusals = refusals
 
-    def charge(self, method: str) -> Refused | None:
+    def charge(self, method: str) -> RejectedCall | None:
         """Charge the cost of a call, or return its rejection."""
         exhausted = self._exhausted()
         if exhausted is not None or self._bucket is None:
             return exhausted
         return self._counted(self._bucket.take(method), "rate")
 
-    def nothing_left(self) -> Refused | None:
+    def nothing_left(self) -> RejectedCall | None:
         """Return the rejection of any call if none is allowed now."""
         exhausted = self._exhausted()
         if exhausted is not None or self._bucket is None:
@@ -142,7 +142,7 @@ class Meter:
         if self._cpu is not None:
             self._cpu.charge(seconds)
 
-    def _exhausted(self) -> Refused | None:
+    def _exhausted(self) -> RejectedCall | None:
         return None if self._cpu is None else self._counted(self._cpu.check(), "cpu")
 
     @property
@@ -150,7 +150,7 @@ class Meter:
         """True if no further call may be submitted to worker threads now."""
         return self._most is not None and self.running >= self._most
 
-    def full(self) -> Refused | None:
+    def full(self) -> RejectedCall | None:
         """Return the rejection of a further call to worker threads; None if it is accepted."""
         if self._most is None or not self.is_full:
             return None
@@ -161,7 +161,7 @@ class Meter:
         """Count a call that was rejected for a limit of the caller."""
         self._refusals[reason] += 1
 
-    def _counted(self, refusal: Refused | None, reason: str) -> Refused | None:
+    def _counted(self, refusal: RejectedCall | None, reason: str) -> RejectedCall | None:
         if refusal is not None:
             self._refusals[reason] += 1
         return refusal

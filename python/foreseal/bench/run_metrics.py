@@ -37,7 +37,7 @@ class Latencies:
 
 
 @dataclass(frozen=True)
-class Figures:
+class RunMetrics:
     """One run."""
 
     answered: int
@@ -56,7 +56,7 @@ class Figures:
     """Processor time of the node's processes during the run, in seconds; None if they cannot be observed."""
 
     @classmethod
-    def of(cls, found: Mapping[str, Any], cpu: float | None) -> "Figures":
+    def of(cls, found: Mapping[str, Any], cpu: float | None) -> "RunMetrics":
         """Return the figures of a result of the generator."""
         names = ("answered", "errors", "unanswered", "seconds", "smallest", "largest", "first_wrong")
         kept = {name: found[name] for name in names}

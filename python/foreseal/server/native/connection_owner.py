@@ -5,14 +5,14 @@ from typing import Protocol
 
 from foreseal.server.access import Headers
 from foreseal.server.callers import Peer
-from foreseal.server.direct.backlog import Backlog
-from foreseal.server.direct.table import ConnectionTable, Tracked
-from foreseal.server.direct.transport import Turn
 from foreseal.server.handler import Handler
+from foreseal.server.native.backlog import Backlog
+from foreseal.server.native.table import ConnectionTable, Tracked
+from foreseal.server.native.transport import WriteBatch
 from foreseal.server.websocket import Socket
 
 
-class Kept(Tracked, Protocol):
+class OwnedConnection(Tracked, Protocol):
     """A connection of either protocol."""
 
     def enforce_timeouts(self, now: float, idle: float) -> None:
@@ -22,12 +22,12 @@ class Kept(Tracked, Protocol):
         """Close it once nothing is in progress."""
 
 
-class Keeper(Protocol):
+class ConnectionOwner(Protocol):
     """Interface of the listener."""
 
     loop: asyncio.AbstractEventLoop
     handler: Handler
-    turn: Turn
+    write_batch: WriteBatch
     backlog: Backlog
     table: ConnectionTable
     now: float
@@ -37,10 +37,10 @@ class Keeper(Protocol):
     ok: bytes
     """Start of most responses, up to their date and content type."""
 
-    def opened(self, connection: Kept) -> None:
+    def opened(self, connection: OwnedConnection) -> None:
         """Add a connection."""
 
-    def closed(self, connection: Kept) -> None:
+    def closed(self, connection: OwnedConnection) -> None:
         """Remove a connection."""
 
     def serve(self, websocket: Socket, path: str, peer: Peer, headers: Headers) -> None:

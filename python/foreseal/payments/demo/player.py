@@ -36,12 +36,12 @@ class Surprise(Exception):
     """A state differs from the expected one; the demo ends."""
 
 
-class Walk:
+class DemoPlayer:
     """Player of the scenes; it reports each state as the order reaches it."""
 
-    def __init__(self, stage: Stage, tell: Callable[[str], None]) -> None:
+    def __init__(self, stage: Stage, report: Callable[[str], None]) -> None:
         self.stage = stage
-        self.tell = tell
+        self.report = report
         self.name = secrets.token_hex(3)
         """Prefix of this run's order ids, so that several runs on one chain do not collide."""
         self.reached: list[tuple[str, OrderState, Step]] = []
@@ -54,13 +54,13 @@ class Walk:
     def play(self) -> None:
         """Play all scenes. Raises `Surprise` and the stage's errors."""
         for scene in (self.capture, self.capture_less, self.void_and_cancel, self.expire):
-            self.tell("")
+            self.report("")
             scene()
         self._sum_up()
 
     def capture(self) -> None:
         """Capture an order until it is pre-confirmed, confirmed and final; then refund it in parts."""
-        self.tell("A capture, and refunds in parts")
+        self.report("A capture, and refunds in parts")
         id = self._stored("order", AMOUNT)
         self.stage.captures.capture(id)
         self._captured(id)
@@ -72,13 +72,13 @@ class Walk:
         try:
             self.stage.refunds.refund(f"{self.name}-refund-3", id, AMOUNT)
         except NotCovered as error:
-            self.tell(f"  refused: {error}")
+            self.report(f"  refused: {error}")
         else:
             raise Surprise("more was refunded than captured")
 
     def capture_less(self) -> None:
         """Capture less than the maximum of a permit."""
-        self.tell("A permit over a maximum, captured for what it came to")
+        self.report("A permit over a maximum, captured for what it came to")
         id, stage = f"{self.name}-maximum", self.stage
         deadline = stage.now() + HOUR
         to_sign = stage.orders.draft_permit(id, PermitTerms(stage.buyer.address, MAXIMUM, deadline, random_nonce()))
@@ -92,7 +92,7 @@ class Walk:
 
     def void_and_cancel(self) -> None:
         """Void an order, let the payer cancel it, and check that a capture afterwards reverts."""
-        self.tell("A void, the payer's cancellation, and a capture that comes too late")
+        self.report("A void, the payer's cancellation, and a capture that comes too late")
         id, stage = self._stored("void", AMOUNT), self.stage
         stage.orders.void(id, "out of stock")
         self._reach(id, OrderState.VOIDED, detail="the merchant's decision; on the chain nothing happened")
@@ -105,14 +105,14 @@ class Walk:
 
     def expire(self) -> None:
         """Let an unused authorization expire."""
-        self.tell("An authorization that expires")
+        self.report("An authorization that expires")
         id, stage = self._stored("late", AMOUNT), self.stage
         stage.pass_time(2 * HOUR)
         stage.mine()
         try:
             stage.captures.capture(id)
         except NotCapturable as error:
-            self.tell(f"  refused: {error.obstacle.message}")
+            self.report(f"  refused: {error.obstacle.message}")
         else:
             raise Surprise("an expired authorization was captured")
         self._late(id, "authorization is expired")
@@ -155,7 +155,7 @@ class Walk:
         stage.refunds.refund(id, order, amount)
         stage.until(lambda: stage.refunds.advance(id).state is DisbursementState.COMPLETE, "the refund")
         left = _dollars(stage.refunds.refundable(order))
-        self.tell(f"  {id:<16} {'Complete':<30} {_dollars(amount)} back to the payer; {left} are left")
+        self.report(f"  {id:<16} {'Complete':<30} {_dollars(amount)} back to the payer; {left} are left")
 
     def _late(self, id: str, reason: str) -> None:
         """Check that a capture sent directly to the token, bypassing the ledger, reverts."""
@@ -164,7 +164,7 @@ class Walk:
         try:
             stage.node.estimate_gas(stage.key.address, order.token, data, "pending")
         except Reverted as error:
-            self.tell(f"  reverts: {error.reason}")
+            self.report(f"  reverts: {error.reason}")
             if not error.reason.endswith(reason):
                 raise Surprise(f"a late capture reverts with {error.reason!r}") from error
         else:
@@ -179,7 +179,7 @@ class Walk:
         self._expect(id, state, step)
         self.reached.append((id, state, step))
         place = state.value + ("" if step is TxStatus.IDLE else f" ({step})")
-        self.tell(f"  {id:<16} {place:<30} {detail}".rstrip())
+        self.report(f"  {id:<16} {place:<30} {detail}".rstrip())
         for name, act in self._acts(id).items():
             if name not in ALLOWED[state]:
                 self._refuse(name, act)
@@ -220,11 +220,11 @@ class Walk:
             raise Surprise("; ".join(fault.message for fault in found.faults))
         reached = len({state for _, state, _ in self.reached})
         captured, refunded, unmatched = map(_dollars, (found.captured, found.refunded, found.unmatched))
-        self.tell("")
-        self.tell(
+        self.report("")
+        self.report(
             f"{reached} of {len(OrderState)} states reached, {self.refused} transitions that are not allowed refused"
         )
-        self.tell(f"The books balance: {captured} captured, {refunded} refunded, {unmatched} unmatched")
+        self.report(f"The books balance: {captured} captured, {refunded} refunded, {unmatched} unmatched")
 
 
 def _dollars(amount: int) -> str:

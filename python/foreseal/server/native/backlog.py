@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 
 from foreseal.rpc.round_robin import RoundRobin
-from foreseal.server.direct.table import AddressAccount
+from foreseal.server.native.table import AddressAccount
 
 # Seconds that one iteration may spend on the input of limited addresses.
 _MAX_ITERATION = 0.004
@@ -52,7 +52,7 @@ class Backlog:
         self._is_scheduled = False
         end = self._clock() + _MAX_ITERATION
         while (pause := self._waiting.pop()) is not None:
-            pause.end_turn()
+            pause.end_iteration()
             if self._clock() > end:
                 break
         if self._waiting:
@@ -95,7 +95,7 @@ class Pause:
             self._handle = None
         self.is_on = False
 
-    def end_turn(self) -> None:
+    def end_iteration(self) -> None:
         """End it if it still waits in the backlog and no other pause replaced it."""
         self._is_in_backlog = False
         if self.is_on and self._handle is None:

@@ -11,13 +11,13 @@ from typing import Any
 
 from foreseal.server.access import Headers
 from foreseal.server.callers import Peer
-from foreseal.server.direct.backlog import Backlog
-from foreseal.server.direct.http import Http
-from foreseal.server.direct.keeper import Kept
-from foreseal.server.direct.table import MAX_HANDSHAKES, AddressAccount, ConnectionTable
-from foreseal.server.direct.transport import Turn
 from foreseal.server.endpoint import Endpoint
 from foreseal.server.listening import BACKLOG, IDLE_TIME, STOP_TIME, url_of
+from foreseal.server.native.backlog import Backlog
+from foreseal.server.native.connection_owner import OwnedConnection
+from foreseal.server.native.http import Http
+from foreseal.server.native.table import MAX_HANDSHAKES, AddressAccount, ConnectionTable
+from foreseal.server.native.transport import WriteBatch
 from foreseal.server.tls import Tls
 from foreseal.server.websocket import Socket
 
@@ -32,7 +32,7 @@ _OUT_OF_ROOM = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 _WORK, _TLS_WORK = 10, 50
 
 
-class DirectListener:
+class NativeListener:
     """Serves on one socket from `start` to `stop`, on the running event loop."""
 
     def __init__(
@@ -49,7 +49,7 @@ class DirectListener:
         """Done when it ended by itself, with its failure if there was one."""
         self.loop = asyncio.get_running_loop()
         self.handler = endpoint.handler
-        self.turn = Turn(self.loop)
+        self.write_batch = WriteBatch(self.loop)
         self.backlog = Backlog(self.loop.call_soon, self.loop.time)
         self.now = self.loop.time()
         """Time of the last check of all connections, seconds on the loop's clock."""
@@ -61,7 +61,7 @@ class DirectListener:
         self._listening = listening
         self._tls = tls.context() if tls else None
         self._most = most
-        self._open: set[Kept] = set()
+        self._open: set[OwnedConnection] = set()
         self._opening: set[asyncio.Task[Any]] = set()
         self._websockets: set[asyncio.Task[None]] = set()
         self._accepting = False
@@ -108,19 +108,19 @@ class DirectListener:
         if self.serving is not None and not self.serving.done():
             self.serving.set_result(None)
 
-    def opened(self, connection: Kept) -> None:
+    def opened(self, connection: OwnedConnection) -> None:
         """Add a connection."""
         self._open.add(connection)
         self.table.add(connection)
-        self.turn.alone = len(self._open) == 1
+        self.write_batch.alone = len(self._open) == 1
         if self._stopped:
             connection.finish()
 
-    def closed(self, connection: Kept) -> None:
+    def closed(self, connection: OwnedConnection) -> None:
         """Remove a connection."""
         self._open.discard(connection)
         self.table.remove(connection, self.now)
-        self.turn.alone = len(self._open) <= 1
+        self.write_batch.alone = len(self._open) <= 1
         self._made_room()
 
     def serve(self, websocket: Socket, path: str, peer: Peer, headers: Headers) -> None:

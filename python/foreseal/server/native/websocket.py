@@ -12,8 +12,10 @@ from websockets.server import ServerProtocol
 
 from foreseal.rpc.outbox import END, Messages
 from foreseal.server.callers import Peer
-from foreseal.server.direct.backlog import Pause
-from foreseal.server.direct.frames import (
+from foreseal.server.handler import CLOSE, Response
+from foreseal.server.native.backlog import Pause
+from foreseal.server.native.connection_owner import ConnectionOwner
+from foreseal.server.native.frames import (
     FrameParser,
     ProtocolViolation,
     close_code,
@@ -22,12 +24,10 @@ from foreseal.server.direct.frames import (
     pong_frame,
     text_frame,
 )
-from foreseal.server.direct.head import RequestHead
-from foreseal.server.direct.keeper import Keeper
-from foreseal.server.direct.request import head_of
-from foreseal.server.direct.table import NEVER, UNFINISHED, AddressAccount, WorkBucket
-from foreseal.server.direct.transport import Transport
-from foreseal.server.handler import CLOSE, Response
+from foreseal.server.native.head import RequestHead
+from foreseal.server.native.request import head_of
+from foreseal.server.native.table import NEVER, UNFINISHED, AddressAccount, WorkBucket
+from foreseal.server.native.transport import Transport
 from foreseal.server.websocket import Converse, Gone, Side, Take, cut
 
 # Messages queued for the handler at which reading stops.
@@ -45,12 +45,12 @@ _SWITCHING = 101
 _COPIED = 64 * 1024
 
 
-class DirectWebSocket(asyncio.Protocol):
+class NativeWebSocket(asyncio.Protocol):
     """One connection. Used from the event loop's thread only."""
 
     def __init__(
         self,
-        keeper: Keeper,
+        owner: ConnectionOwner,
         transport: Transport,
         head: RequestHead,
         rest: bytes,
@@ -71,15 +71,15 @@ class DirectWebSocket(asyncio.Protocol):
         self.account = account
         self.sender = sender
         self.in_flight = self.request_bytes = 0
-        self.since = keeper.now
+        self.since = owner.now
         # Time at which the close frame was sent.
         self._closed: float | None = None
-        self._keeper = keeper
+        self._owner = owner
         self._transport = transport
         self._handshake = head
         self._accept: Any = None
         self._work = work
-        self._frames = FrameParser(keeper.handler.largest)
+        self._frames = FrameParser(owner.handler.largest)
         self._frames.add(rest)
         # Frames whose protocol work is already paid.
         self._spent = 0
@@ -97,12 +97,12 @@ class DirectWebSocket(asyncio.Protocol):
         # True while received bytes are not processed yet.
         self._is_new = False
         # While it lasts, received frames wait.
-        self._pause = Pause(keeper.loop, self._resume)
+        self._pause = Pause(owner.loop, self._resume)
 
     def begin(self, peer: Peer) -> None:
         """Serve it from its handshake on."""
-        self._keeper.opened(self)
-        self._keeper.serve(self, self.path, peer, self.headers)
+        self._owner.opened(self)
+        self._owner.serve(self, self.path, peer, self.headers)
 
     # Called by the event loop.
 
@@ -114,7 +114,7 @@ class DirectWebSocket(asyncio.Protocol):
         self._wake()
         if self._drained is not None and not self._drained.done():
             self._drained.set_exception(Gone("the client has left"))
-        self._keeper.closed(self)
+        self._owner.closed(self)
 
     def eof_received(self) -> None:
         """Flush; the event loop closes the connection after the answers are written."""
@@ -144,9 +144,9 @@ class DirectWebSocket(asyncio.Protocol):
                     return
                 data = data[end:]
         self._frames.add(data)
-        if is_ready and self.sender.is_limited and self._keeper.backlog.is_late():
+        if is_ready and self.sender.is_limited and self._owner.backlog.is_late():
             self._is_new = True
-            self._pause.wait(self._keeper.backlog, self.sender)
+            self._pause.wait(self._owner.backlog, self.sender)
             self._settle()
         else:
             self._advance(is_new=True)
@@ -182,7 +182,7 @@ class DirectWebSocket(asyncio.Protocol):
                 return
             count += 1
             if count % _CHECKED == 1:
-                now = self._keeper.loop.time()
+                now = self._owner.loop.time()
                 end = end or now + _MAX_ITERATION
                 if now > end:
                     self._pause.begin(0.0)
@@ -198,7 +198,7 @@ class DirectWebSocket(asyncio.Protocol):
         if not units:
             return False
         self._spent = self._frames.work
-        now = self._keeper.loop.time()
+        now = self._owner.loop.time()
         wait = max(self._work.spend(units, now), self.sender.spend(units, now))
         if wait:
             self._pause.begin(min(wait, _MAX_DELAY))
@@ -219,7 +219,7 @@ class DirectWebSocket(asyncio.Protocol):
 
     def _is_full(self) -> bool:
         """Return True if enough messages are queued for the handler."""
-        return len(self._messages) >= _AHEAD or self._queued > self._keeper.handler.largest
+        return len(self._messages) >= _AHEAD or self._queued > self._owner.handler.largest
 
     def _settle(self) -> None:
         """Update whether the connection is read, and its bytes in flight."""
@@ -227,8 +227,8 @@ class DirectWebSocket(asyncio.Protocol):
         if transport.is_closing():
             return
         count = self._bytes()
-        if count != self.in_flight and self._keeper.table.count_bytes(self, 0, count) is not None:
-            self._keeper.handler.refusals["bytes_in_flight"] += 1
+        if count != self.in_flight and self._owner.table.count_bytes(self, 0, count) is not None:
+            self._owner.handler.refusals["bytes_in_flight"] += 1
             self.abort()
             return
         wanted = not (self._is_full() or self._pause.is_on)
@@ -251,9 +251,9 @@ class DirectWebSocket(asyncio.Protocol):
     def hold(self, size: int) -> bool:
         """Count the bytes of requests in progress and of queued answers; return False if they exceed a limit."""
         self._held = size
-        if self._transport.is_closing() or self._keeper.table.count_bytes(self, 0, self._bytes()) is None:
+        if self._transport.is_closing() or self._owner.table.count_bytes(self, 0, self._bytes()) is None:
             return True
-        self._keeper.handler.refusals["bytes_in_flight"] += 1
+        self._owner.handler.refusals["bytes_in_flight"] += 1
         return False
 
     def send_now(self, data: bytes) -> bool:
@@ -303,7 +303,7 @@ class DirectWebSocket(asyncio.Protocol):
         while not self._messages:
             if self.client is Side.CLOSED:
                 return None
-            self._receiver = self._keeper.loop.create_future()
+            self._receiver = self._owner.loop.create_future()
             try:
                 await self._receiver
             finally:
@@ -338,7 +338,7 @@ class DirectWebSocket(asyncio.Protocol):
         except asyncio.CancelledError:
             self._transport.abort()
             raise
-        self._closed = self._keeper.now
+        self._closed = self._owner.now
 
     # Checked and stopped by the listener.
 
@@ -379,7 +379,7 @@ class DirectWebSocket(asyncio.Protocol):
     async def _drain(self) -> None:
         if not self._blocked:
             return
-        self._drained = self._keeper.loop.create_future()
+        self._drained = self._owner.loop.create_future()
         try:
             await self._drained
         finally:
@@ -415,5 +415,5 @@ class DirectWebSocket(asyncio.Protocol):
             return
         headers = response.headers if CLOSE in response.headers else [*response.headers, CLOSE]
         answer = (response.status, headers, response.body)
-        self._transport.write(head_of(answer, self._keeper.date, keep_alive=False, old=False) + response.body)
+        self._transport.write(head_of(answer, self._owner.date, keep_alive=False, old=False) + response.body)
         self._transport.close()

@@ -3,7 +3,7 @@
 from foreseal.payments.chain.node import Block, Head, Node
 
 
-class Moment:
+class CachedHeads:
     """A node that caches block heads, except that of the pending block.
 
     `finalized`, `safe` and `latest` are read before any block that is compared with them. A reorganization during the

@@ -13,7 +13,7 @@ TOGETHER = 16
 LONG = 32 * 1024
 
 
-class Turn:
+class WriteBatch:
     """Connections with an answer to write at the end of this iteration of the event loop."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -43,7 +43,7 @@ class Transport:
     __slots__ = (
         "_answer",
         "_transport",
-        "_turn",
+        "_write_batch",
         "can_write_eof",
         "get_extra_info",
         "get_write_buffer_size",
@@ -53,8 +53,8 @@ class Transport:
         "set_protocol",
     )
 
-    def __init__(self, transport: Any, turn: Turn) -> None:
-        self._transport, self._turn = transport, turn
+    def __init__(self, transport: Any, write_batch: WriteBatch) -> None:
+        self._transport, self._write_batch = transport, write_batch
         # Written at the end of the iteration; empty if there is nothing to write.
         self._answer = b""
         self.can_write_eof = transport.can_write_eof
@@ -67,11 +67,11 @@ class Transport:
 
     def write_soon(self, answer: bytes) -> None:
         """Write an answer at the end of this iteration; later writes follow it."""
-        if self._answer or self._turn.alone or len(answer) > LONG:
+        if self._answer or self._write_batch.alone or len(answer) > LONG:
             self.write(answer)
         else:
             self._answer = answer
-            self._turn.add(self)
+            self._write_batch.add(self)
 
     def write(self, data: bytes) -> None:
         """Write at once."""

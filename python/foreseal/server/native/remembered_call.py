@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from foreseal.rpc.dispatch import Dispatcher
-from foreseal.rpc.meter import Meter
+from foreseal.rpc.rate_limiter import RateLimiter
 from foreseal.server.access import Headers
 from foreseal.server.callers import Caller
 
@@ -27,9 +27,9 @@ class RememberedCall:
     """Answers such calls on the fast path if the caller has no limits of its own."""
 
     @property
-    def meter(self) -> Meter | None:
+    def limiter(self) -> RateLimiter | None:
         """Budgets of the caller."""
-        return None if self.caller is None else self.caller.meter
+        return None if self.caller is None else self.caller.limiter
 
 
 NO_CALL = RememberedCall(b"", -1, {}, None, None)

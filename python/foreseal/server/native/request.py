@@ -3,9 +3,9 @@
 from http import HTTPStatus
 
 from foreseal.server.callers import Caller
-from foreseal.server.direct.chunks import ChunkDecoder
-from foreseal.server.direct.head import RequestHead
 from foreseal.server.handler import Answer, Response
+from foreseal.server.native.chunks import ChunkDecoder
+from foreseal.server.native.head import RequestHead
 
 _REASONS = {status.value: status.phrase.encode() for status in HTTPStatus}
 

@@ -9,8 +9,8 @@ from typing import Any, Protocol
 import uvloop
 
 from foreseal.server.app import App
-from foreseal.server.direct import DirectListener
 from foreseal.server.listening import ASGI, NATIVE, listen, reserve, room
+from foreseal.server.native import NativeListener
 from foreseal.server.settings.model import STOP_MARGIN
 from foreseal.server.shared import LEAVE, SharedSocket
 from foreseal.server.tls import Tls
@@ -87,9 +87,9 @@ def _run(work: Coroutine[Any, Any, None]) -> None:
         runner.run(work)
 
 
-def _native(app: App, listening: socket.socket, tls: Tls | None) -> DirectListener:
+def _native(app: App, listening: socket.socket, tls: Tls | None) -> NativeListener:
     """Create the listener after the application has started."""
-    return DirectListener(app.endpoint, listening, tls, room(app.open))
+    return NativeListener(app.endpoint, listening, tls, room(app.open))
 
 
 async def _serve(

@@ -7,7 +7,7 @@ _SHOWN = 80
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Cursor:
     """A step by block number, index and hash: the cursor to resume a feed from."""
 
     block: int
@@ -15,7 +15,7 @@ class Place:
     hash: str
 
     def to_json(self) -> dict[str, str]:
-        """Return the JSON form for storage and requests; `Place.read` parses it."""
+        """Return the JSON form for storage and requests; `Cursor.read` parses it."""
         return {"block": hex(self.block), "index": hex(self.index), "hash": self.hash}
 
     @classmethod
@@ -27,8 +27,8 @@ class Place:
             raise ValueError(f"no place of a step: {repr(value)[:_SHOWN]}") from None
 
 
-def checked_place(cursor: Any) -> Place:
-    """Return the cursor. Raise TypeError if it is not a `Place`, for example its JSON form."""
-    if not isinstance(cursor, Place):
+def checked_cursor(cursor: Any) -> Cursor:
+    """Return the cursor. Raise TypeError if it is not a `Cursor`, for example its JSON form."""
+    if not isinstance(cursor, Cursor):
         raise TypeError(f"cursor: a Place, which Place.read makes of a saved one, not {type(cursor).__name__}")
     return cursor

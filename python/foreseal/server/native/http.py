@@ -25,16 +25,16 @@ from foreseal.rpc.dispatch import Dispatcher, Reply
 from foreseal.rpc.submissions import Submission
 from foreseal.server.access import Headers
 from foreseal.server.callers import Caller, Peer
-from foreseal.server.direct.backlog import Pause
-from foreseal.server.direct.head import BadRequest, RequestHead
-from foreseal.server.direct.intake import Intake
-from foreseal.server.direct.keeper import Keeper
-from foreseal.server.direct.remembered_call import MAX_HEAD, NO_CALL, RememberedCall
-from foreseal.server.direct.request import CallRequest, head_of
-from foreseal.server.direct.table import IDLE, NEVER, UNFINISHED, Excess
-from foreseal.server.direct.transport import LONG, Transport
-from foreseal.server.direct.websocket import DirectWebSocket
 from foreseal.server.handler import CLOSE, TEXT, Answer, Response
+from foreseal.server.native.backlog import Pause
+from foreseal.server.native.connection_owner import ConnectionOwner
+from foreseal.server.native.head import BadRequest, RequestHead
+from foreseal.server.native.intake import Intake
+from foreseal.server.native.remembered_call import MAX_HEAD, NO_CALL, RememberedCall
+from foreseal.server.native.request import CallRequest, head_of
+from foreseal.server.native.table import IDLE, NEVER, UNFINISHED, Excess
+from foreseal.server.native.transport import LONG, Transport
+from foreseal.server.native.websocket import NativeWebSocket
 
 log = logging.getLogger(__name__)
 
@@ -59,9 +59,9 @@ _OK, _TOO_MANY = 200, 429
 class Http(asyncio.Protocol):
     """One connection. Used from the event loop's thread only."""
 
-    def __init__(self, keeper: Keeper) -> None:
-        self._keeper = keeper
-        self._handler = keeper.handler
+    def __init__(self, owner: ConnectionOwner) -> None:
+        self._owner = owner
+        self._handler = owner.handler
         self._intake = Intake()
         self._transport: Any = None
         self._peer: Peer = None
@@ -77,10 +77,10 @@ class Http(asyncio.Protocol):
         """True if the response to the current request closes the connection."""
         self._reading = True
         # While it lasts, the input waits.
-        self._pause = Pause(keeper.loop, self._resume)
+        self._pause = Pause(owner.loop, self._resume)
         self._refusals = 0
         self._dropped = 0
-        self.since = keeper.now
+        self.since = owner.now
         """Start of being idle, of closing or of being blocked, or time at which its unfinished head began."""
         self.in_flight = self.request_bytes = 0
         # Size of the body of the current call.
@@ -91,14 +91,14 @@ class Http(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Initialize the connection."""
-        keeper = self._keeper
-        self._transport = Transport(transport, keeper.turn)
+        owner = self._owner
+        self._transport = Transport(transport, owner.write_batch)
         peer = transport.get_extra_info("peername")
         self._peer = (str(peer[0]), int(peer[1])) if isinstance(peer, tuple) else None
-        self.account = self.sender = keeper.table.account(self._peer, keeper.now)
-        self._is_proxy = self._peer is not None and keeper.table.limits.is_proxy(self._peer[0])
-        self._work = keeper.table.work_of_connection(keeper.now)
-        keeper.opened(self)
+        self.account = self.sender = owner.table.account(self._peer, owner.now)
+        self._is_proxy = self._peer is not None and owner.table.limits.is_proxy(self._peer[0])
+        self._work = owner.table.work_of_connection(owner.now)
+        owner.opened(self)
 
     def connection_lost(self, error: Exception | None) -> None:
         """Clean up. A call in progress is cancelled, except submissions in the core."""
@@ -106,7 +106,7 @@ class Http(asyncio.Protocol):
         self._cancel_call()
         self._pause.cancel()
         self._request = None
-        self._keeper.closed(self)
+        self._owner.closed(self)
 
     def eof_received(self) -> bool:
         """Handle a client that sends nothing more; complete requests are still answered."""
@@ -120,7 +120,7 @@ class Http(asyncio.Protocol):
     def pause_writing(self) -> None:
         """Stop answering and reading: the client does not read."""
         self._blocked = True
-        self.since = self._keeper.now
+        self.since = self._owner.now
         self._settle()
 
     def resume_writing(self) -> None:
@@ -143,20 +143,20 @@ class Http(asyncio.Protocol):
         ):
             dispatcher, caller = call.dispatcher, call.caller
             if dispatcher is not None and caller is not None and not self._handler.leaving:
-                found = dispatcher.respond(data, len(call.head), self._keeper.ok, call.meter)
+                found = dispatcher.respond(data, len(call.head), self._owner.ok, call.limiter)
                 if isinstance(found, bytes):
                     if len(found) > LONG and not self._has_room(len(found)):
                         view = self._handler.view_header()
                         self._write_reply((_OK, found, 0), view, call.headers, keep_alive=True)
                         return
-                    self.since = self._keeper.now
+                    self.since = self._owner.now
                     self._transport.write_soon(found)
                 elif isinstance(found, Submitted):
                     notify = partial(self._submitted, dispatcher, self._handler.view_header(), call.headers)
                     self._answering = dispatcher.expect(found, notify)
                 elif self._is_served_now(caller):
                     body, view = data[len(call.head) :], self._handler.view_header()
-                    reply = dispatcher.answer_at_length(body, None, call.meter, found)
+                    reply = dispatcher.answer_at_length(body, None, call.limiter, found)
                     self._answer(reply, len(body), view, call.headers)
                 else:
                     self._feed(data)
@@ -178,7 +178,7 @@ class Http(asyncio.Protocol):
 
     def enforce_timeouts(self, now: float, idle: float) -> None:
         """Close it if the client exceeds a time limit; `idle` is the limit in seconds between requests."""
-        limits, request = self._keeper.table.limits, self._request
+        limits, request = self._owner.table.limits, self._request
         if self._ending:
             if now - self.since > min(_LINGER, limits.body_time / 2):
                 self.abort()
@@ -213,7 +213,7 @@ class Http(asyncio.Protocol):
         """Cancel the call in progress, except submissions in the core."""
         if isinstance(self._answering, asyncio.Task):
             # After its first step: a task cancelled before it started would leave its call running.
-            self._keeper.loop.call_soon(self._answering.cancel)
+            self._owner.loop.call_soon(self._answering.cancel)
 
     # Reading.
 
@@ -225,10 +225,10 @@ class Http(asyncio.Protocol):
                 self._transport.abort()
             return
         if not self._intake.left:
-            self.since = self._keeper.now
+            self.since = self._owner.now
         self._intake.add(data)
         if self._can_advance() and self._is_late():
-            self._pause.wait(self._keeper.backlog, self.sender)
+            self._pause.wait(self._owner.backlog, self.sender)
             self._settle()
         else:
             self._advance(is_piece=self._request is None and self._intake.left == len(data))
@@ -241,7 +241,7 @@ class Http(asyncio.Protocol):
 
     def _is_late(self) -> bool:
         """Return True if its input must wait in the backlog."""
-        return self.sender.is_limited and self._keeper.backlog.is_late()
+        return self.sender.is_limited and self._owner.backlog.is_late()
 
     def _can_advance(self) -> bool:
         return self._answering is None and not self._blocked and not self._ending and not self._pause.is_on
@@ -260,8 +260,8 @@ class Http(asyncio.Protocol):
                 is_piece = False
                 steps += 1
                 if steps == 1:
-                    end = self._keeper.loop.time() + _MAX_ITERATION
-                elif self._keeper.loop.time() > end:
+                    end = self._owner.loop.time() + _MAX_ITERATION
+                elif self._owner.loop.time() > end:
                     self._pause.begin(0.0)
         except BadRequest as bad:
             self._fail(bad)
@@ -290,7 +290,7 @@ class Http(asyncio.Protocol):
         if whole is None:
             if head.headers.get(b"expect", b"").lower() == b"100-continue":
                 self._transport.write(_CONTINUE)
-            self.since = self._keeper.now
+            self.since = self._owner.now
             return bool(intake.left)
         self._request = None
         body = whole
@@ -305,9 +305,9 @@ class Http(asyncio.Protocol):
 
     def _assign(self, headers: Headers) -> None:
         """Account the request with these headers to the address that a proxy has forwarded."""
-        keeper = self._keeper
+        owner = self._owner
         host = self._handler.host_of(self._peer, headers)
-        keeper.table.assign(self, keeper.table.account((host, 0), keeper.now), keeper.now)
+        owner.table.assign(self, owner.table.account((host, 0), owner.now), owner.now)
 
     def _headed(self, head: RequestHead) -> None:
         """Answer a request from its head, or start reading its body."""
@@ -318,7 +318,7 @@ class Http(asyncio.Protocol):
                 raise BadRequest(417, "the only expectation is 100-continue")
             caller = self._handler.identify(self._peer, headers)
             if isinstance(caller, Caller):
-                self._request = CallRequest(head, caller, self._keeper.now)
+                self._request = CallRequest(head, caller, self._owner.now)
                 return
             response = caller
         else:
@@ -360,7 +360,7 @@ class Http(asyncio.Protocol):
     def _spend(self, units: int) -> None:
         """Spend protocol work; pause reading until the bucket is no longer overdrawn."""
         if units:
-            now = self._keeper.loop.time()
+            now = self._owner.loop.time()
             wait = self.sender.spend(units, now)
             if not self._is_proxy:
                 # Clients of a proxy do not pay for each other.
@@ -383,7 +383,7 @@ class Http(asyncio.Protocol):
         if self._blocked:
             count += transport.get_write_buffer_size()
         if count != self.request_bytes or waiting + count != self.in_flight:
-            excess = self._keeper.table.count_bytes(self, waiting, count)
+            excess = self._owner.table.count_bytes(self, waiting, count)
             if excess is not None:
                 self._overflow(excess)
                 return
@@ -416,13 +416,13 @@ class Http(asyncio.Protocol):
 
     def _has_room(self, size: int) -> bool:
         """Return True if a response of this size may be queued for the client."""
-        return size <= LONG or self._keeper.table.has_room_for(self, size)
+        return size <= LONG or self._owner.table.has_room_for(self, size)
 
     def _upgrade(self, head: RequestHead) -> None:
         """Hand the connection over to a WebSocket."""
         rest = self._intake.take_rest()
-        self._keeper.closed(self)
-        websocket = DirectWebSocket(self._keeper, self._transport, head, rest, self.account, self.sender, self._work)
+        self._owner.closed(self)
+        websocket = NativeWebSocket(self._owner, self._transport, head, rest, self.account, self.sender, self._work)
         self._ending = True
         self._transport.set_protocol(websocket)
         websocket.begin(self._peer)
@@ -456,7 +456,7 @@ class Http(asyncio.Protocol):
         old: bool = False,
     ) -> None:
         view = self._handler.view_header()
-        reply = caller.tier.answer(body, None, caller.meter)
+        reply = caller.tier.answer(body, None, caller.limiter)
         self._answer(reply, len(body), view, headers, keep_alive=keep_alive, old=old)
 
     def _answer(
@@ -472,7 +472,7 @@ class Http(asyncio.Protocol):
         """Write the reply to a call whose body has `size` bytes, now or when it is complete."""
         if reply.__class__ is not tuple:
             waiting = self._later(reply, view, headers, keep_alive=keep_alive, old=old)  # type: ignore[arg-type]
-            self._answering = self._keeper.loop.create_task(waiting)
+            self._answering = self._owner.loop.create_task(waiting)
             if size > LONG:
                 self._body_size = size
                 self._settle()
@@ -481,8 +481,8 @@ class Http(asyncio.Protocol):
         is_usual = status == _OK and keep_alive and not (old or seconds or self._handler.leaving)
         if is_usual and b"origin" not in headers and self._has_room(len(answer)):
             self._refusals = 0
-            head = b"%b%b: %b\r\ncontent-length: %d\r\n\r\n" % (self._keeper.ok, *view, len(answer))
-            self.since = self._keeper.now
+            head = b"%b%b: %b\r\ncontent-length: %d\r\n\r\n" % (self._owner.ok, *view, len(answer))
+            self.since = self._owner.now
             self._transport.write_response(head, answer, soon=True)
             return
         self._write_reply(reply, view, headers, keep_alive=keep_alive, old=old)
@@ -523,7 +523,7 @@ class Http(asyncio.Protocol):
         status, answer, seconds = reply
         whole = submission.outcomes.__class__ is bytes
         if whole and not (self._handler.leaving or self._transport.is_closing()):
-            self.since = self._keeper.now
+            self.since = self._owner.now
             self._transport.write_soon(answer)
         else:
             body = answer.partition(b"\r\n\r\n")[2] if whole else answer
@@ -557,9 +557,9 @@ class Http(asyncio.Protocol):
         if self._transport.is_closing():
             return
         keep_alive = keep_alive and not (self._handler.leaving or self._finishing)
-        head = head_of(answer, self._keeper.date, keep_alive=keep_alive, old=old)
+        head = head_of(answer, self._owner.date, keep_alive=keep_alive, old=old)
         body = b"" if bare else answer[2]
-        self.since = self._keeper.now
+        self.since = self._owner.now
         self._transport.write_response(head, body)
         if not keep_alive:
             self._end(linger=unread and not self._half_closed)
@@ -588,8 +588,8 @@ class Http(asyncio.Protocol):
         self._ending = True
         self._request = None
         self._intake.clear()
-        self._keeper.table.count_bytes(self, 0)
-        self.since = self._keeper.now
+        self._owner.table.count_bytes(self, 0)
+        self.since = self._owner.now
         if not linger:
             self._transport.close()
             return

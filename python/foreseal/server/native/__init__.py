@@ -1,5 +1,5 @@
 """The `native` transport: an asyncio protocol that calls the handler directly, without a server or task in between."""
 
-from foreseal.server.direct.listener import DirectListener
+from foreseal.server.native.listener import NativeListener
 
-__all__ = ["DirectListener"]
+__all__ = ["NativeListener"]

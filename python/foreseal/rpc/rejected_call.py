@@ -10,7 +10,7 @@ from foreseal.rpc import codes
 UNKNOWN, FORBIDDEN, TOO_MANY = 401, 403, 429
 
 
-class Refused(RpcError):
+class RejectedCall(RpcError):
     """A rejection with its HTTP status, which the response has if the call stands alone."""
 
     status: int
@@ -18,37 +18,37 @@ class Refused(RpcError):
     """Seconds after which the caller may retry; 0 if retrying does not help."""
 
 
-def refused(status: int, code: int, message: str, data: bytes | None = None, seconds: int = 0) -> Refused:
+def rejected(status: int, code: int, message: str, data: bytes | None = None, seconds: int = 0) -> RejectedCall:
     """Return a rejection. `data` is JSON."""
-    error = Refused(code, message, data)
+    error = RejectedCall(code, message, data)
     error.status, error.seconds = status, seconds
     return error
 
 
-def busy(limit: str, most: int, message: str) -> Refused:
+def busy(limit: str, most: int, message: str) -> RejectedCall:
     """Return the rejection of a call while `most` others that `limit` names are in progress."""
-    return refused(TOO_MANY, codes.LIMIT, message, orjson.dumps({"limit": limit, "max": most}), 1)
+    return rejected(TOO_MANY, codes.LIMIT, message, orjson.dumps({"limit": limit, "max": most}), 1)
 
 
-def too_fast(rate: str, calls: int, wait: int) -> Refused:
+def too_fast(rate: str, calls: int, wait: int) -> RejectedCall:
     """Return the rejection of a call for `wait` us, at a rate of `calls` calls; `rate` is its text for people."""
     ms = math.ceil(wait / 1000)
     data = orjson.dumps({"limit": "rate", "max": calls, "retryAfterMs": ms})
     message = f"too many calls: {rate} are allowed; try again in {ms} ms"
-    return refused(TOO_MANY, codes.LIMIT, message, data, math.ceil(wait / 1_000_000))
+    return rejected(TOO_MANY, codes.LIMIT, message, data, math.ceil(wait / 1_000_000))
 
 
-def cpu_exhausted(rate: int, burst: int, wait: int) -> Refused:
+def cpu_exhausted(rate: int, burst: int, wait: int) -> RejectedCall:
     """Return the rejection of a call whose caller has used up its processor time for `wait` us."""
     ms = math.ceil(wait / 1000)
     data = orjson.dumps({"limit": "cpu", "max": rate, "retryAfterMs": ms})
     message = f"processor time is used up: {rate} ms a second are allowed, {burst} ms at once; try again in {ms} ms"
-    return refused(TOO_MANY, codes.LIMIT, message, data, math.ceil(wait / 1_000_000))
+    return rejected(TOO_MANY, codes.LIMIT, message, data, math.ceil(wait / 1_000_000))
 
 
-def as_refused(error: RpcError) -> RpcError:
+def as_rejected_call(error: RpcError) -> RpcError:
     """Return a core's error as a rejection with HTTP 429 if it has a retry time, otherwise unchanged."""
     code, message, data = error.args
     if code != codes.LIMIT or not data or b"retryAfterMs" not in data:
         return error
-    return refused(TOO_MANY, code, message, data, math.ceil(orjson.loads(data)["retryAfterMs"] / 1000))
+    return rejected(TOO_MANY, code, message, data, math.ceil(orjson.loads(data)["retryAfterMs"] / 1000))

@@ -3,8 +3,8 @@
 Each byte is searched and copied a bounded number of times, for any segmentation of the input.
 """
 
-from foreseal.server.direct.chunks import ChunkDecoder
-from foreseal.server.direct.head import END_OF_HEAD, BadRequest, RequestHead, check_start, parse_head
+from foreseal.server.native.chunks import ChunkDecoder
+from foreseal.server.native.head import END_OF_HEAD, BadRequest, RequestHead, check_start, parse_head
 
 MAX_EMPTY_LINES = 8
 """Most empty lines before a request."""
