@@ -30,5 +30,5 @@ class Cursor:
 def checked_cursor(cursor: Any) -> Cursor:
     """Return the cursor. Raise TypeError if it is not a `Cursor`, for example its JSON form."""
     if not isinstance(cursor, Cursor):
-        raise TypeError(f"cursor: a Place, which Place.read makes of a saved one, not {type(cursor).__name__}")
+        raise TypeError(f"cursor: a Cursor, which Cursor.read returns for a saved one, not {type(cursor).__name__}")
     return cursor

@@ -4,7 +4,7 @@ RpcError                the node returned an error object (`foreseal.errors`)
 ClientError
 ├── ConnectionLost      no server responded, or the connection broke before the response
 ├── TimedOut            no response or no receipt before the deadline; also a `TimeoutError`
-├── NotUnderstood       an invalid JSON-RPC response, or one that lacks a required field
+├── InvalidResponse     an invalid JSON-RPC response, or one that lacks a required field
 └── FeedError           a feed that cannot continue on its own
     ├── CursorGone      the node no longer stores the cursor; `oldest` is its oldest cursor
     └── FeedBroken      a step does not follow the one before it

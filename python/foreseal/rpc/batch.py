@@ -3,13 +3,15 @@
 import asyncio
 from collections import deque
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from foreseal._core import ParsedCall
 from foreseal.rpc.core import Outcome, Reader
 from foreseal.rpc.limits import Allowance
 from foreseal.rpc.rate_limiter import RateLimiter
 from foreseal.rpc.session import Exchange
+
+if TYPE_CHECKING:
+    from foreseal._core import ParsedCall
 
 # Most calls of a batch on worker threads at a time, so that one batch cannot fill a lane's queue.
 _MAX_WAITING = 32
@@ -31,7 +33,7 @@ class WaitingCall(NamedTuple):
 class Batch:
     """The calls of a batch, all answered from one view, and their answers."""
 
-    requests: list[ParsedCall]
+    requests: "list[ParsedCall]"
     view: Reader
     allowance: Allowance
     exchange: Exchange | None

@@ -15,7 +15,7 @@ class Due(asyncio.Future[Outcome]):
     ticket = 0
     """The ticket of the call."""
     limiter: RateLimiter | None = None
-    """Meter of the caller, which counts the call until the core has ended it."""
+    """Rate limiter of the caller, which counts the call until the core has ended it."""
 
 
 class Completions:

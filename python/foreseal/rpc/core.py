@@ -1,9 +1,12 @@
 """Interface of the node for the dispatcher: `foreseal._core.Node`, or a test double."""
 
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from foreseal._core import Answered, ParsedBody, Submitted
 from foreseal.errors import RpcError
+
+if TYPE_CHECKING:
+    # The supervisor imports this module, and loads no core.
+    from foreseal._core import Answered, ParsedBody, Submitted
 
 Outcome = bytes | RpcError
 """JSON bytes of a result, or the error in its place."""
@@ -34,7 +37,7 @@ class Entrance(Protocol):
 
     def respond(
         self, data: bytes, start: int = 0, head: bytes | None = None, ticket: int | None = None, caller: Any = None
-    ) -> bytes | Answered | Submitted | ParsedBody | None:
+    ) -> "bytes | Answered | Submitted | ParsedBody | None":
         """Handle the body at `start` of `data`.
 
         Return the response, with `head` (the first lines of an HTTP response) a whole one. `Submitted`: the worker pool
@@ -42,7 +45,7 @@ class Entrance(Protocol):
         to run. None: so is the body, which is large; `parse` it when there is time.
         """
 
-    def parse(self, body: bytes) -> ParsedBody:
+    def parse(self, body: bytes) -> "ParsedBody":
         """Parse a body without running any of its calls."""
 
     def respond_to_frames(self, data: bytes, most: int) -> tuple[bytes, int, list[tuple[str, float, int]]] | None:

@@ -3,9 +3,8 @@
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from foreseal._core import Answered, ParsedBody, ParsedCall, Submitted
 from foreseal.errors import RpcError
 from foreseal.rpc import codes
 from foreseal.rpc.batch import Batch, WaitingCall
@@ -22,6 +21,9 @@ from foreseal.rpc.rejected_call import RejectedCall, as_rejected_call
 from foreseal.rpc.session import Exchange, Link, Session
 from foreseal.rpc.slices import Slices
 from foreseal.rpc.submissions import METHOD, Submission
+
+if TYPE_CHECKING:
+    from foreseal._core import ParsedBody, ParsedCall, Submitted
 
 Reply = tuple[int, bytes, int]
 """HTTP status, body, and the seconds after which the caller may retry (0: not stated)."""
@@ -86,6 +88,10 @@ class Dispatcher:
             entrance.exclude(method)
         registry.watchers.append(entrance.exclude)
         self.counts.count_in(entrance)
+        # Not at import: the supervisor imports this module, and loads no core.
+        from foreseal._core import Answered, Submitted
+
+        self._answered, self._submitted = Answered, Submitted
         self._respond = entrance.respond
         self._respond_to_frames = entrance.respond_to_frames
         self._parse = entrance.parse
@@ -100,7 +106,7 @@ class Dispatcher:
 
     def respond(
         self, data: bytes, start: int = 0, head: bytes | None = None, limiter: RateLimiter | None = None
-    ) -> bytes | Submitted | ParsedBody | None:
+    ) -> "bytes | Submitted | ParsedBody | None":
         """Pass the body at `start` of `data` to the core, for a caller without limits; see `Entrance.respond`.
 
         With `head`, the first lines of an HTTP response, the response is a whole one. Pass the body on to `expect` if
@@ -109,13 +115,13 @@ class Dispatcher:
         completions = self.calls.completions
         ticket = completions.ticket if len(completions) < self._limits.calls else None
         found = self._respond(data, start, head, ticket, None if limiter is None else limiter.scheduled)
-        if isinstance(found, Answered):
+        if isinstance(found, self._answered):
             for call in found.slow:
                 self.counts.add(*call, self._tier)
             return found.response
         return found
 
-    def expect(self, submitted: Submitted, notify: Callable[[Submission], None]) -> Submission:
+    def expect(self, submitted: "Submitted", notify: Callable[[Submission], None]) -> Submission:
         """Register a body that was just submitted. `notify` is called when `finish` can return the answer."""
         submission = Submission(notify, perf_counter(), submitted.calls, is_batch=submitted.is_batch)
         self.calls.completions.expect(submission)
@@ -149,7 +155,7 @@ class Dispatcher:
         found = self.respond(body, 0, None, limiter)
         if isinstance(found, bytes):
             return OK, found, 0
-        if isinstance(found, Submitted):
+        if isinstance(found, self._submitted):
             done: asyncio.Future[Submission] = asyncio.get_running_loop().create_future()
             submission = self.expect(found, done.set_result)
             if exchange is not None:
@@ -162,7 +168,7 @@ class Dispatcher:
         body: bytes,
         exchange: Exchange | None = None,
         limiter: RateLimiter | None = None,
-        parsed: ParsedBody | None = None,
+        parsed: "ParsedBody | None" = None,
     ) -> Reply | Coroutine[Any, Any, Reply]:
         """Answer a body on the slow path; see `answer`. `parsed` is the body if the core has parsed it already."""
         if parsed is None and len(body) > _LARGE_BODY:
@@ -179,7 +185,7 @@ class Dispatcher:
         return reply if isinstance(reply, tuple) else await reply
 
     def _answer_now(
-        self, body: bytes, exchange: Exchange | None, limiter: RateLimiter | None, parsed: ParsedBody | None = None
+        self, body: bytes, exchange: Exchange | None, limiter: RateLimiter | None, parsed: "ParsedBody | None" = None
     ) -> Reply | Coroutine[Any, Any, Reply]:
         if limiter is None:
             return self._answer_parsed(parsed or self._parse(body), exchange, None)
@@ -194,7 +200,7 @@ class Dispatcher:
             limiter.use(perf_counter() - begun)
 
     def _answer_parsed(
-        self, parsed: ParsedBody, exchange: Exchange | None, limiter: RateLimiter | None
+        self, parsed: "ParsedBody", exchange: Exchange | None, limiter: RateLimiter | None
     ) -> Reply | Coroutine[Any, Any, Reply]:
         begun = perf_counter()
         if parsed.error is not None:
@@ -256,7 +262,7 @@ class Dispatcher:
             submission.cancel()
 
     async def _answer_batch(
-        self, requests: list[ParsedCall], exchange: Exchange | None, limiter: RateLimiter | None
+        self, requests: "list[ParsedCall]", exchange: Exchange | None, limiter: RateLimiter | None
     ) -> Reply:
         # A WebSocket has no status codes: there each entry is rejected individually.
         if limiter is not None and exchange is None:
@@ -313,7 +319,7 @@ class Dispatcher:
         else:
             batch.answers[index] = self._render(ident, method, outcome, begun, batch.limiter, batch.allowance)
 
-    def _start(self, batch: Batch, call: ParsedCall) -> Started:
+    def _start(self, batch: Batch, call: "ParsedCall") -> Started:
         limiter, ident, method = batch.limiter, call.id, call.method
         if call.error is not None:
             return ident, "", _charged("", limiter) or call.error

@@ -49,7 +49,7 @@ async def _played(at: Served, pieces: list[bytes], *, alone: bool = True) -> byt
     transport = BareTransport()
     http = Http(listener)
     http.connection_made(transport)
-    listener.turn.alone = alone
+    listener.write_batch.alone = alone
     for piece in pieces:
         # A handshake replaces the protocol, as in an event loop.
         taker = transport.protocol or http

@@ -205,9 +205,9 @@ def test_methods_say_what_they_take(chain: Chain) -> None:
 
 def test_arguments_of_another_kind_are_named(chain: Chain) -> None:
     client, cursor = Client(chain), {"block": "0x0", "index": "0x0", "hash": "0x" + "00" * 32}
-    with pytest.raises(TypeError, match=r"cursor: a Place, which Place\.read makes of a saved one, not dict"):
+    with pytest.raises(TypeError, match=r"cursor: a Cursor, which Cursor\.read returns for a saved one, not dict"):
         client.feed(cursor)  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="cursor: a Place"):
+    with pytest.raises(TypeError, match="cursor: a Cursor"):
         client.get_flashblocks(cursor)
     with pytest.raises(TypeError, match="requests: a list of what the functions of"):
         client.batch(["eth_blockNumber"])

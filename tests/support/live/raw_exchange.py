@@ -91,8 +91,8 @@ def frame_outcome(port: int, data: bytes, *, stays_open: bool) -> tuple[int, byt
 def settled_frame_outcome(port: int, case: strictness.Case, transport: str) -> tuple[int, bytes]:
     """Return the outcome of a case of frames.
 
-    Under granian a case whose client closes after a call has ten attempts: on a busy machine one in 3,000 such connections
-    ends without the server's close frame, before the application sees either frame.
+    Under granian a case whose client closes after a call has ten attempts: on a busy machine one in 3,000 such
+    connections ends without the server's close frame, before the application sees either frame.
     """
     expected = case.outcome(transport)
     attempts = 10 if transport == "asgi" and CALL in case.data else 1

@@ -91,7 +91,7 @@ class Sender:
         self.fees = fees or Fees()
 
     def at(self, node: Node) -> "Sender":
-        """Return a sender that uses another node, or a `Moment` of the same one."""
+        """Return a sender that uses another node, or `CachedHeads` of the same one."""
         return Sender(self.ledger, node, self.intents, self.policy, self.fees)
 
     @property

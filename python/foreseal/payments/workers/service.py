@@ -45,7 +45,7 @@ class Service:
         self._pool = ThreadPoolExecutor(_THREADS, "advance")
         self._telling = WebhookDispatcher(Outbox(backend.database, backend.clock, lease), found)
         self._worker = Worker(backend, self._processes, self._pool, self._telling.wake)
-        self._repeating = Repeating("worker", self._worker.turn, configuration.node.poll_ms / 1000)
+        self._repeating = Repeating("worker", self._worker.run_pass, configuration.node.poll_ms / 1000)
         websocket = configuration.node.websocket
         self._waking = None if websocket is None else FeedListener(websocket, self._repeating.wake)
         requests = Requests(backend.database, backend.clock, name, lease)

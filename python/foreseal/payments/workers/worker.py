@@ -83,7 +83,7 @@ class Worker:
         self._watched = 0.0
         self._seen = 0.0
 
-    def turn(self) -> None:
+    def run_pass(self) -> None:
         """Run one pass. Errors are logged, and the next pass retries."""
         now = self._backend.clock()
         try:

@@ -109,7 +109,7 @@ def test_the_export_is_what_the_chain_has(till: ServiceHarness) -> None:
     till.settle()
     till.made(f"/v1/orders/{till.stored('late', 40)}/capture")
     till.chain.step()
-    till.turn()
+    till.run_pass()
     rows = _exported(till)
     assert [(row["kind"], row["order_id"], row["amount"], row["finality"]) for row in rows] == [
         ("captured", "'=1+1", "500", "final"),

@@ -32,7 +32,7 @@ def test_an_order_goes_from_terms_to_a_final_capture(till: ServiceHarness) -> No
     assert (sent["purpose"], sent["result"], len(sent["hashes"])) == ("capture", None, 1)
 
     till.chain.step()
-    till.turn()
+    till.run_pass()
     paid = till.get("/v1/orders/7", role=Role.READER)["order"]
     assert (paid["state"], paid["finality"]) == ("Used, captured", "provisional")
     assert (paid["payment"]["transaction_hash"], paid["payment"]["finality"]) == (sent["hashes"][0], "provisional")

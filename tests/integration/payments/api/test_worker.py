@@ -62,16 +62,16 @@ def test_whatever_is_wrong_with_one_the_others_go_on(
 
 def test_a_pass_that_fails_is_told_and_tried_again(till: ServiceHarness, caplog: pytest.LogCaptureFixture) -> None:
     till.node.losses += [("eth_getLogs", False)]
-    till.process.worker.turn()
+    till.process.worker.run_pass()
     assert till.process.worker.state.errors == 1
     assert "a pass failed" in caplog.text
-    till.process.worker.turn()
+    till.process.worker.run_pass()
     assert till.process.worker.state.errors == 0
     assert till.process.worker.state.passed == till.clock()
 
 
 def test_catching_up_is_shown(till: ServiceHarness, caplog: pytest.LogCaptureFixture) -> None:
-    till.turn()
+    till.run_pass()
     till.chain.mine(4_500)
     caplog.set_level(logging.INFO)
     seen = []
@@ -84,7 +84,7 @@ def test_catching_up_is_shown(till: ServiceHarness, caplog: pytest.LogCaptureFix
         seen.append((worker.state.read, worker.state.latest, worker.state.caught_up))
 
     worker._watcher._progressed = read
-    till.turn()
+    till.run_pass()
     assert [caught for *_, caught in seen] == [False, False, True]
     lines = [record for record in caplog.records if "catching up" in record.message]
     assert [record.behind for record in lines] == [seen[0][1] - each[0] for each in seen[:-1]]  # type: ignore[attr-defined]
@@ -110,14 +110,14 @@ def test_processes_share_what_waits_and_take_over_from_one_that_died(till: Servi
     for process in (till.process, other):
         process.processes.seen(till.clock())
     for process in (till.process, other):
-        process.worker.turn()
+        process.worker.run_pass()
     assert sorted([*looked["a"], *looked["b"]]) == sorted(ids)
     assert 0 < len(looked["a"]) < 20
     assert till.process.worker.state.share.count == 2
     # The first one dies: after a lease the other one continues all of its work.
     till.offset += LEASE + 1
     till.chain.mine(100)
-    other.worker.turn()
+    other.worker.run_pass()
     assert other.worker.state.share == Share(0, 1)
     other.processes.gone()
     assert other.processes.count(till.clock()) == 0

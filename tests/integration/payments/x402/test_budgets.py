@@ -112,7 +112,7 @@ def check(buyers: Buyers) -> None:
 _PROCESS = """
 import sys
 from foreseal.payments.ledger import Database, Ledger
-from foreseal.payments.x402.buyer import PaymentRefused, Purchases
+from foreseal.payments.x402.buyer import PaymentRejected, Purchases
 from payments.x402.budgets import intent, offer
 purchases = Purchases(Ledger(Database(sys.argv[1]), lambda: 1_700_000_000))
 print("ready", flush=True)
@@ -120,7 +120,7 @@ sys.stdin.readline()
 for _ in range(10):
     try:
         print(purchases.reserve(offer(100), intent(100)))
-    except PaymentRefused as error:
+    except PaymentRejected as error:
         print(error)
 """
 

@@ -255,14 +255,14 @@ payouts = "{PAYOUTS}"
     def settle(self) -> None:
         """Wait until everything is final."""
         for _ in range(3):
-            self.write_batch()
+            self.run_pass()
             self.chain.mine(self.chain.finality + 1)
-        self.write_batch()
+        self.run_pass()
 
-    def write_batch(self) -> None:
+    def run_pass(self) -> None:
         """Run one pass of the worker over everything; a failure fails the test."""
         self.offset += 60
-        self.process.worker.write_batch()
+        self.process.worker.run_pass()
         assert self.process.worker.state.errors == 0
 
     def state(self, id: str) -> str:

@@ -2,7 +2,7 @@
 
 ```text
 BuyingError
-├── PaymentRefused   the policy rejects every offer of the seller; `refusals` has the rule and amounts of each
+├── PaymentRejected   the policy rejects every offer of the seller; `refusals` has the rule and amounts of each
 ├── OutcomeUnknown   an earlier payment for the same request was sent, and its outcome is unknown
 └── Unreadable       the seller's payment request is invalid
 ```
