@@ -4,7 +4,6 @@ import contextlib
 import os
 import random
 import signal
-import socket
 import subprocess
 import time
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from campaign_cli import quantile
 from durability.campaign import GROUP_END, KEPT, NAMED_FAULTS, PRODUCTION, RECENT, verify
 from live import LiveNode, Rpc, RpcFailure, wait_for
 from live.group import group_of, names_of, server_of
+from live.ports import free_port
 from live.process import foreseal_command
 from traffic.clients import GONE, Deployed
 from traffic.compare import compare
@@ -280,10 +280,3 @@ class Campaign:
     def _verify(self) -> None:
         self.summary.verified += 1
         verify(self._datadir, self.record)
-
-
-def free_port() -> int:
-    """Return a port without a listener: clients must find the node again after each kill."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

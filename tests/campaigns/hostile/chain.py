@@ -1,7 +1,6 @@
 """A chain for hostile and honest clients: its genesis, its data directory, its nodes and its contents."""
 
 import json
-import socket
 import time
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ from hostile.facts import (
 )
 from hostile.signing import CHAIN_ID, Account, accounts
 from live.blocks import wait_for
+from live.ports import free_port
 from live.process import LiveNode
 from live.rpc import Rpc
 
@@ -106,13 +106,6 @@ class Chain:
             wait_for(lambda digest=digest: rpc("eth_getTransactionReceipt", digest), _SEAL_TIME, "receipt")  # type: ignore[misc]
             for digest in hashes
         ]
-
-
-def free_port() -> int:
-    """Return a port without a listener."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def kill_quietly(node: LiveNode) -> None:

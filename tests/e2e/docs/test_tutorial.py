@@ -19,7 +19,9 @@ def test_the_tutorial_leads_to_a_preconfirmed_payment(tmp_path: Path) -> None:
     assert codes == [0, 0]
     printed = list(reader.printed.items())
     [pending] = [text for command, text in printed if "eth_getBlockByNumber" in command]
-    block = orjson.loads(pending)["result"]
+    response = orjson.loads(pending)
+    assert "result" in response, pending
+    block = response["result"]
     assert [name for name in ("hash", "stateRoot", "receiptsRoot") if not int(block[name], 16)] == []
     [transfer] = [text for command, text in printed if "transfer.py" in command]
     found = re.fullmatch(r"in block (\d+) after [\d.]+ s; latest is (\d+)\n", transfer)

@@ -1,7 +1,6 @@
 """`foreseal.server:app` under granian and uvicorn, started by their own commands."""
 
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -10,20 +9,18 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from live.ports import free_port
 from live.process import LiveNode
 from raw_websocket import RawWebSocket
 
 
 def command(server: str) -> list[str]:
     """Return the command that serves the application on a free port."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = str(probe.getsockname()[1])
     start = {
         "uvicorn": ["uvicorn", "foreseal.server:app", "--lifespan", "on"],
         "granian": ["granian", "--interface", "asgi", "foreseal.server:app"],
     }[server]
-    return [sys.executable, "-m", *start, "--port", port]
+    return [sys.executable, "-m", *start, "--port", str(free_port())]
 
 
 @pytest.fixture(params=["uvicorn", "granian"])

@@ -5,8 +5,8 @@ import signal
 import time
 from pathlib import Path
 
-from durability.workers import free_port
 from live import DEV_ACCOUNTS, LiveNode, wait_for
+from live.ports import free_port
 from live.process import FAST, foreseal_command
 from live.sending import Sender
 from live.slow_disk import SlowDisk

@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 from distribution.pages import blocks
-from distribution.walk import free_port
 from live.blocks import wait_for
+from live.ports import free_port
 from live.process import is_ok
 
 _FILE = re.compile(r"# (\S+\.(?:py|toml))\n")

@@ -10,7 +10,6 @@ import re
 import shlex
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ import orjson
 
 from distribution.pages import Block, blocks
 from live.blocks import wait_for
+from live.ports import free_port
 
 PAGES = ("README.md", "docs/operate/operations.md", "docs/operate/access.md", "docs/build/streams.md")
 """Pages that a user of the wheel reads first, in this order."""
@@ -203,9 +203,3 @@ class Walk:
 
     def _has(self, program: str) -> bool:
         return shutil.which(program, path=self._variables["PATH"]) is not None
-
-
-def free_port() -> int:
-    """Return a free port."""
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        return int(listening.getsockname()[1])

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from live.ports import free_port
 from live_node import wait_until
 from repository import DOCS
 
@@ -39,11 +40,6 @@ def documented() -> str:
     return str(found)
 
 
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        return int(listening.getsockname()[1])
-
-
 def _answers(port: int) -> bool:
     with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
         return True
@@ -59,7 +55,7 @@ def nginx(url: str, folder: Path) -> Iterator[int]:
     program = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin:/usr/local/sbin")
     if program is None:
         pytest.skip("nginx is not installed: the configuration in docs/operate/transports.md is not tested")
-    port = _free_port()
+    port = free_port()
     server = documented()
     for old, new in (
         ("listen 443 ssl;", f"listen 127.0.0.1:{port};"),

@@ -7,10 +7,10 @@ from collections import Counter
 from pathlib import Path
 
 from hostile.build import TRANSPORTS
-from hostile.chain import free_port
 from hostile.findings.finding import Bench, exchange
 from hostile.signing import Account, accounts
 from hostile.wire import Socket, call, chunked_head, head, post
+from live.ports import free_port
 from live.process import LiveNode
 from live.rpc import Rpc
 

@@ -12,11 +12,11 @@ import orjson
 import pytest
 from jsonschema import Draft202012Validator
 
-from distribution.walk import free_port
 from foreseal.payments.api.signing import verify
 from foreseal.payments.contracts.development import PAYOUTS, TOKEN
 from live import LiveNode, live_node
 from live.blocks import wait_for
+from live.ports import free_port
 from live.sending import Sender
 from payments.api.serving import BUYERS, MERCHANT, Serving, Shopper, api_key, configure, serving, signature
 from reconcile.campaign import Campaign, Summary
