@@ -17,10 +17,10 @@ use alloy_genesis::Genesis;
 use alloy_primitives::{Address, B256, Bytes, U256, keccak256};
 use criterion::Criterion;
 use foreseal_benches::sized;
-use foreseal_chain::{Clock, Recent, SteppedClock};
+use foreseal_chain::{BlockWindow, Clock, SteppedClock};
 use foreseal_journal::RealDisk;
 use foreseal_node::{
-    Node, Producer, Production, Settings, StoreSettings, Surroundings, export_chain, import_chain,
+    Node, NodeEnvironment, Producer, Production, Settings, StoreSettings, export_chain, import_chain,
 };
 use foreseal_rpc::{Api, Limits};
 use foreseal_testkit::{Contract, Fees, Wallet, counting, erc20_balance_slot, erc20_transfer, test_genesis};
@@ -40,7 +40,7 @@ const REQUESTS: usize = 4_096;
 /// Requests to a cold store, each for a different height.
 const COLD_REQUESTS: usize = 500;
 /// All blocks stay in memory.
-const ALL: Recent = Recent { blocks: usize::MAX, transactions: usize::MAX };
+const ALL: BlockWindow = BlockWindow { blocks: usize::MAX, transactions: usize::MAX };
 
 /// A chain in a folder.
 struct Site {
@@ -50,7 +50,7 @@ struct Site {
 }
 
 impl Site {
-    fn settings(&self, folder: &Path, recent: Recent) -> Settings {
+    fn settings(&self, folder: &Path, recent: BlockWindow) -> Settings {
         let production = Production { block_time: 1, step: Duration::from_secs(1), ..Production::default() };
         // The blocks arrive faster than any store can write them: without these limits the builder would
         // throttle.
@@ -60,8 +60,8 @@ impl Site {
         Settings { genesis, production, store, ..Settings::new(folder.to_owned()) }
     }
 
-    fn open(&self, recent: Recent) -> Opened {
-        let surroundings = Surroundings {
+    fn open(&self, recent: BlockWindow) -> Opened {
+        let surroundings = NodeEnvironment {
             clock: self.clock.clone(),
             randomness: counting(),
             secret: Box::new(|| B256::repeat_byte(1)),
@@ -215,7 +215,7 @@ fn warm(criterion: &mut Criterion, setting: &str, opened: &Opened, blocks: u64) 
 /// Sends all requests once to a node freshly opened on a store outside the page cache.
 fn cold(site: &Site, question: &Question, blocks: u64) -> Value {
     site.cool();
-    let opened = site.open(Recent::default());
+    let opened = site.open(BlockWindow::default());
     let requests = question.requests(blocks, COLD_REQUESTS);
     let (before, mut times) = (disk_bytes(), Vec::with_capacity(requests.len()));
     for request in &requests {
@@ -256,9 +256,9 @@ fn round(number: f64) -> f64 {
 fn import(site: &Site, blocks: u64) -> Value {
     let (other, disk) = (tempfile::tempdir().expect("a temporary folder"), Arc::new(RealDisk));
     let file = other.path().join("chain.rlp");
-    let from = site.settings(site.folder.path(), Recent::default());
+    let from = site.settings(site.folder.path(), BlockWindow::default());
     let exported = export_chain(&from, disk.clone(), &file, &mut |_| true).expect("the chain is exported");
-    let to = site.settings(&other.path().join("data"), Recent::default());
+    let to = site.settings(&other.path().join("data"), BlockWindow::default());
     let begun = Instant::now();
     let imported = import_chain(&to, disk, &file, &mut |_| true).expect("the chain is imported");
     let elapsed = begun.elapsed();
@@ -286,7 +286,7 @@ fn main() {
     let built = begun.elapsed();
     warm(&mut criterion, "memory", &opened, blocks);
     drop(opened);
-    let opened = site.open(Recent::default());
+    let opened = site.open(BlockWindow::default());
     warm(&mut criterion, "store", &opened, blocks);
     drop(opened);
 

@@ -7,7 +7,7 @@ use alloy_primitives::B256;
 use criterion::{Criterion, criterion_group, criterion_main};
 use foreseal_journal::{Identity, Journal, Options, RealDisk, Record};
 use foreseal_node::StepSigner;
-use foreseal_primitives::{Flashblock, Promise, PromiseDomain, Transaction};
+use foreseal_primitives::{Flashblock, FlashblockCommitment, PromiseDomain, Transaction};
 use foreseal_testkit::{Fees, Wallet};
 
 const CHAIN: u64 = 31_337;
@@ -37,11 +37,11 @@ fn step() -> Flashblock {
 fn signing(criterion: &mut Criterion) {
     let signer = StepSigner::new(B256::repeat_byte(1), CHAIN).expect("a key");
     let (step, domain) = (step(), PromiseDomain::of(CHAIN));
-    let promise = Promise::from(&step);
+    let promise = FlashblockCommitment::from(&step);
     let signature = signer.sign(&promise);
     let signed = |time: u64| {
         let mut step = Flashblock { time, ..step.clone() };
-        step.signature = Some(signer.sign(&Promise::from(&step)));
+        step.signature = Some(signer.sign(&FlashblockCommitment::from(&step)));
         [Record::Step(Arc::new(step))]
     };
     let unsigned = |time: u64| [Record::Step(Arc::new(Flashblock { time, ..step.clone() }))];

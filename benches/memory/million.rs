@@ -10,7 +10,7 @@ use std::{
 use alloy_primitives::{Address, B256, Bytes, U256, keccak256};
 use foreseal_chain::{Clock, SteppedClock};
 use foreseal_journal::RealDisk;
-use foreseal_node::{Node, Producer, Production, Settings, Surroundings};
+use foreseal_node::{Node, NodeEnvironment, Producer, Production, Settings};
 use foreseal_testkit::{Contract, Fees, Wallet, erc20_transfer, test_genesis};
 use rayon::prelude::*;
 
@@ -45,7 +45,7 @@ fn main() {
         blocks += 1;
         B256::from(U256::from(blocks))
     });
-    let surroundings = Surroundings {
+    let surroundings = NodeEnvironment {
         clock: clock.clone(),
         randomness,
         secret: Box::new(|| B256::repeat_byte(1)),

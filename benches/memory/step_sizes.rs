@@ -11,7 +11,7 @@ use std::{
 use alloy_primitives::{Address, B256, U256, keccak256};
 use foreseal_chain::{Clock, SteppedClock};
 use foreseal_journal::RealDisk;
-use foreseal_node::{Node, Producer, Settings, Surroundings};
+use foreseal_node::{Node, NodeEnvironment, Producer, Settings};
 use foreseal_testkit::{Fees, Wallet, counting, test_genesis};
 
 const SIZES: [u64; 3] = [10_000, 100_000, 1_000_000];
@@ -47,7 +47,7 @@ impl Site {
         }
         let settings = Settings { genesis: Some(genesis), ..Settings::new(folder.path().to_owned()) };
         let clock = Arc::new(SteppedClock::default());
-        let surroundings = Surroundings {
+        let surroundings = NodeEnvironment {
             clock: clock.clone(),
             randomness: counting(),
             secret: Box::new(|| B256::repeat_byte(1)),

@@ -6,7 +6,7 @@ use alloy_primitives::{B256, Bytes};
 use foreseal_chain::{Clock, FinalityDepth, SteppedClock, View};
 use foreseal_journal::RealDisk;
 use foreseal_keccak::keccak;
-use foreseal_node::{Development, Node, Producer, Production, Settings, StoreSettings, Surroundings};
+use foreseal_node::{Development, Node, NodeEnvironment, Producer, Production, Settings, StoreSettings};
 use foreseal_pool::PoolConfig;
 use foreseal_rpc::{Api, Key, Limits};
 use foreseal_testkit::{Kinds, Wallet, Workload, counting, test_genesis};
@@ -94,7 +94,7 @@ impl TestChain {
         let randomness = counting();
         let secret = Box::new(|| B256::repeat_byte(1));
         let surroundings =
-            Surroundings { clock: clock.clone(), randomness, secret, disk: Arc::new(RealDisk) };
+            NodeEnvironment { clock: clock.clone(), randomness, secret, disk: Arc::new(RealDisk) };
         let node = Node::open(settings, surroundings).expect("a new data directory opens");
         let api = Api::new(Arc::new(node), LIMITS, B256::ZERO);
         Self { api, sent: Vec::new(), clock, producer: None, datadir }

@@ -10,10 +10,10 @@ use std::{
 use alloy_primitives::{Address, B256, Bytes, U256, keccak256};
 use alloy_rlp::Encodable;
 use foreseal_chain::FinalityDepth;
-use foreseal_journal::{Identity, Journal, Options, RealDisk, Record, Whole, encode_records};
+use foreseal_journal::{Identity, Journal, Options, RawAppend, RealDisk, Record, encode_records};
 use foreseal_node::{
-    Phase, PoolStart, Production, ScrubStatus, StoreStatus, wire::Cursor, wire::Down, wire::Ending,
-    wire::Hello, wire::Outcome, wire::Pulse, wire::Said, wire::Up, wire::Welcome,
+    Phase, PoolStart, Production, ScrubStatus, StoreStatus, wire::Cursor, wire::Ending, wire::Heartbeat,
+    wire::Hello, wire::Outcome, wire::Request, wire::Response, wire::SequencerReport, wire::Welcome,
 };
 use foreseal_pool::{
     Admission, Pool, PoolConfig, PoolError, PoolEvent, PoolSink, Rules, Waiting, decode_submission,
@@ -404,14 +404,14 @@ fn frames(chain: &TestChain, inputs: &mut Inputs) {
         kinds.enumerate().map(|(n, (kind, bytes))| (format!("event-{n}"), [&[kind], &bytes[..]].concat()));
     inputs.entry("pool_event").or_default().extend(pool_events);
     let identity = Identity { chain_id: 7, genesis: B256::repeat_byte(7) };
-    let hello = |cursor| Up::Hello(Hello { identity, name: "worker 1".to_owned(), cursor });
+    let hello = |cursor| Request::Hello(Hello { identity, name: "worker 1".to_owned(), cursor });
     let ups = [
         hello(Cursor::From { sequence: 5 }),
         hello(Cursor::After { sequence: 5, hash: B256::repeat_byte(5) }),
-        Up::Alive { next: 9 },
-        Up::Report(Bytes::from_static(b"foreseal_x 1\n")),
-        Up::Submit { number: 1, runnable: true, submission: chain.sent[0].clone() },
-        Up::Ask { number: 2, question: Bytes::from_static(&[0xc1, 0x80]) },
+        Request::Alive { next: 9 },
+        Request::Report(Bytes::from_static(b"foreseal_x 1\n")),
+        Request::Submit { number: 1, runnable: true, submission: chain.sent[0].clone() },
+        Request::Ask { number: 2, question: Bytes::from_static(&[0xc1, 0x80]) },
     ];
     let mut records = Vec::new();
     Record::Seal { number: 9, hash: B256::repeat_byte(9) }.encode(&mut records);
@@ -424,26 +424,27 @@ fn frames(chain: &TestChain, inputs: &mut Inputs) {
         scrub: ScrubStatus::default(),
     };
     let downs = [
-        Down::Welcome(Welcome {
+        Response::Welcome(Welcome {
             produces: true,
             production: Production::default(),
             depth: FinalityDepth { safe: 1, finalized: 2 },
         }),
-        Down::Append(Whole { sequence: 3, hash: B256::repeat_byte(3), count: 1, records }),
-        Down::Pool(events[0].clone().into()),
-        Down::Pulse(Pulse { ticked: true, age: Duration::from_millis(5), next: 6, latest: 4 }),
-        Down::Said(Said {
+        Response::Append(RawAppend { sequence: 3, hash: B256::repeat_byte(3), count: 1, records }),
+        Response::Pool(events[0].clone().into()),
+        Response::Heartbeat(Heartbeat { ticked: true, age: Duration::from_millis(5), next: 6, latest: 4 }),
+        Response::SequencerReport(SequencerReport {
             phase: Phase::Producing,
             pool_start: PoolStart::Restored(3),
             signer: Some(Address::repeat_byte(3)),
             store: Some(store),
         }),
-        Down::Told { number: 2, answer: Bytes::from_static(&[0xc0]) },
-        Down::Answer { number: 1, outcome: Outcome::Refused(PoolError::AlreadyKnown) },
-        Down::Answer { number: 3, outcome: Outcome::Stopped("full".to_owned()) },
-        Down::End(Ending::Refused("another chain".to_owned())),
+        Response::Told { number: 2, answer: Bytes::from_static(&[0xc0]) },
+        Response::Answer { number: 1, outcome: Outcome::Refused(PoolError::AlreadyKnown) },
+        Response::Answer { number: 3, outcome: Outcome::Stopped("full".to_owned()) },
+        Response::End(Ending::Refused("another chain".to_owned())),
     ];
-    let written = ups.iter().map(Up::encode).chain(downs.iter().map(Down::encode)).collect::<Vec<_>>();
+    let written =
+        ups.iter().map(Request::encode).chain(downs.iter().map(Response::encode)).collect::<Vec<_>>();
     let all = written.iter().filter(|frame| frame.len() < 60).flatten().copied().collect();
     let frames = written.into_iter().chain([all]).enumerate().map(|(n, bytes)| (format!("frame-{n}"), bytes));
     inputs.entry("wire").or_default().extend(frames);

@@ -1,6 +1,6 @@
 //! Frames between the sequencer and its followers.
 
-use foreseal_node::wire::{Down, GREATEST_UP, Up, read_frame};
+use foreseal_node::wire::{GREATEST_UP, Request, Response, read_frame};
 
 use super::nothing;
 use crate::{Memory, Target};
@@ -29,23 +29,23 @@ fn run(input: &[u8]) {
 }
 
 fn both(kind: u8, body: &[u8]) {
-    match Up::decode(kind, body) {
+    match Request::decode(kind, body) {
         Ok(frame) => {
             let written = frame.encode();
             assert_eq!(
-                reread(&written, |kind, body| Up::decode(kind, &body).map(|frame| frame.encode()).ok()),
+                reread(&written, |kind, body| Request::decode(kind, &body).map(|frame| frame.encode()).ok()),
                 written
             );
         }
         Err(error) => assert!(!error.to_string().is_empty()),
     }
-    match Down::decode(kind, body.to_vec()) {
+    match Response::decode(kind, body.to_vec()) {
         Ok(frame) => {
             let written = frame.encode();
             let again =
-                reread(&written, |kind, body| Down::decode(kind, body).map(|frame| frame.encode()).ok());
+                reread(&written, |kind, body| Response::decode(kind, body).map(|frame| frame.encode()).ok());
             assert_eq!(again, written);
-            if let Down::Append(append) = frame {
+            if let Response::Append(append) = frame {
                 let records = append.decode();
                 assert!(
                     records.is_ok_and(|append| append.records.len() <= body.len())

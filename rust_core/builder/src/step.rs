@@ -43,12 +43,12 @@ pub struct StepTimes {
 }
 
 /// Stopwatch that adds the time since its last reading to a phase.
-struct Laps<'a> {
+struct Stopwatch<'a> {
     clock: &'a dyn Fn() -> Duration,
     last: Duration,
 }
 
-impl<'a> Laps<'a> {
+impl<'a> Stopwatch<'a> {
     fn begin(clock: &'a dyn Fn() -> Duration) -> Self {
         Self { clock, last: clock() }
     }
@@ -152,7 +152,7 @@ impl<'a> Turn<'a> {
         block: &OpenBlock,
         hashes: &dyn BlockHashes,
         mut times: StepTimes,
-        laps: &mut Laps<'_>,
+        laps: &mut Stopwatch<'_>,
     ) -> Result<Stepped, BuildError> {
         let diff: StateDiff = self.executor.take_diff();
         laps.add_to(&mut times.execute);
@@ -196,7 +196,7 @@ impl OpenBlock {
         clock: &dyn Fn() -> Duration,
     ) -> Result<Stepped, BuildError> {
         let mut turn = Turn::on(self, hashes);
-        let (mut times, mut laps) = (StepTimes::default(), Laps::begin(clock));
+        let (mut times, mut laps) = (StepTimes::default(), Stopwatch::begin(clock));
         let mut turns = 0_usize;
         while turn.room.gas >= LEAST_GAS && keep_going() {
             if turns.is_multiple_of(LOOK_AHEAD) {
@@ -229,7 +229,7 @@ impl OpenBlock {
         for transaction in transactions {
             turn.offer(transaction)?;
         }
-        turn.finish(self, hashes, StepTimes::default(), &mut Laps::begin(&|| Duration::ZERO))
+        turn.finish(self, hashes, StepTimes::default(), &mut Stopwatch::begin(&|| Duration::ZERO))
     }
 
     /// Makes a step without transactions that applies the writes of a development method to [`Self::base`].

@@ -7,7 +7,7 @@ use foreseal_evm::{BlockBody, BlockGas, ExecutionError, Executor};
 use foreseal_primitives::{ChainSpec, LogFilter, LogPosition, LogSink};
 use foreseal_state::{BlockHashes, State, StateError, StateStore};
 
-use crate::{ArchiveCaches, Executed, History, Moment, Notes, Position, Step};
+use crate::{ArchiveCaches, Executed, HeaderAndState, History, Notes, Position, Step};
 
 /// Cached access to older sealed blocks. The chain replaces it after an unwind.
 #[derive(Debug)]
@@ -51,10 +51,10 @@ impl Archive {
         &self.caches.notes
     }
 
-    pub fn moment(&self, number: u64) -> Result<Option<Moment>, StateError> {
+    pub fn header_and_state(&self, number: u64) -> Result<Option<HeaderAndState>, StateError> {
         match self.caches.blocks.get(&number) {
-            Some(block) => Ok(Some(Moment::of(block))),
-            None => self.history.moment(number),
+            Some(block) => Ok(Some(HeaderAndState::of(block))),
+            None => self.history.header_and_state(number),
         }
     }
 
@@ -95,7 +95,7 @@ impl Archive {
         let failed = |why: String| {
             StateError::Store(format!("the state at step {} cannot be made again: {why}", step.hash))
         };
-        let before = block.number().checked_sub(1).map(|parent| self.moment(parent)).transpose()?;
+        let before = block.number().checked_sub(1).map(|parent| self.header_and_state(parent)).transpose()?;
         let parent = before.flatten().ok_or_else(|| failed("its parent is not stored".to_owned()))?;
         let again = Again { spec, hashes, block, step };
         let state = again.execute(parent.state(), index)?;

@@ -14,8 +14,8 @@ use foreseal_state::{BlockHashes, State, StateError, genesis_diff};
 use imbl::Vector;
 
 use crate::{
-    ArchiveCaches, CacheSizes, Executed, Finality, FinalityDepth, History, Lookup, Recent, STEP_WINDOW, Step,
-    Undone, View, Written,
+    ArchiveCaches, BlockWindow, CacheSizes, Executed, Finality, FinalityDepth, HashIndex, History,
+    ReorgedBlocks, STEP_WINDOW, Step, View, Written,
     archive::Archive,
     sealed::Sealed,
     store_update::{BlockChanges, StoreUpdate},
@@ -86,16 +86,16 @@ pub struct Chain {
     sealed: Sealed,
     /// Sum of the difficulties of the sealed blocks (EIP-3675).
     total_difficulty: U256,
-    window: Recent,
+    window: BlockWindow,
     open: Option<Open>,
     depth: FinalityDepth,
     finality: Finality,
-    lookup: Arc<Lookup>,
+    lookup: Arc<HashIndex>,
     /// Number of the first block that may still have its table of steps.
     forgotten: u64,
     /// Milliseconds by which a development chain's clock is ahead of the wall clock.
     clock_offset: i64,
-    undone: Undone,
+    undone: ReorgedBlocks,
     /// Changes that the store has yet to follow; always empty without a history.
     updates: Vec<StoreUpdate>,
     /// Portion of the state that is unloaded from memory next.
@@ -114,7 +114,7 @@ impl Chain {
         spec: Arc<ChainSpec>,
         depth: FinalityDepth,
         history: Arc<dyn History>,
-        window: Recent,
+        window: BlockWindow,
         caches: &CacheSizes,
     ) -> Self {
         let archive = Arc::new(Archive::new(history, ArchiveCaches::new(caches)));
@@ -135,7 +135,7 @@ impl Chain {
             withdrawals,
             transactions_length: 0,
         };
-        let lookup = Arc::new(Lookup::default());
+        let lookup = Arc::new(HashIndex::default());
         lookup.add_step(hash, 0, 0);
         let total_difficulty = block.header.difficulty;
         let genesis = Arc::new(Executed { block, state, steps: Vector::new(), written: Vector::new() });
@@ -143,14 +143,14 @@ impl Chain {
             sealed: Sealed::new(genesis.clone(), archive),
             spec,
             total_difficulty,
-            window: Recent::default(),
+            window: BlockWindow::default(),
             open: None,
             depth,
             finality: Finality::default(),
             lookup,
             forgotten: 0,
             clock_offset: 0,
-            undone: Undone::default(),
+            undone: ReorgedBlocks::default(),
             updates: Vec::new(),
             portion: 0,
         };

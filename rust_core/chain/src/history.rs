@@ -7,7 +7,7 @@ use alloy_primitives::B256;
 use foreseal_primitives::{LogFilter, LogPosition, LogSink};
 use foreseal_state::{StateError, StateStore};
 
-use crate::{Executed, Moment, Position};
+use crate::{Executed, HeaderAndState, Position};
 
 /// Sealed blocks that can be read again, from one generation of the chain. An unwind starts a new generation.
 ///
@@ -21,7 +21,7 @@ pub trait History: Debug + Send + Sync {
     /// Returns the sealed block with this number.
     fn block(&self, number: u64) -> Result<Option<Arc<Executed>>, StateError>;
     /// Returns header and state of the sealed block with this number.
-    fn moment(&self, number: u64) -> Result<Option<Moment>, StateError>;
+    fn header_and_state(&self, number: u64) -> Result<Option<HeaderAndState>, StateError>;
     /// Returns the hash of the sealed block with this number.
     fn hash(&self, number: u64) -> Result<Option<B256>, StateError>;
     /// Returns the position of the sealed block or step with this hash. The index is meaningful only for

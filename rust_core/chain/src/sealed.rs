@@ -6,17 +6,17 @@ use alloy_primitives::B256;
 use foreseal_state::{BlockHashes, StateError};
 use imbl::Vector;
 
-use crate::{Executed, Moment, archive::Archive};
+use crate::{Executed, HeaderAndState, archive::Archive};
 
 /// Window of sealed blocks that stay in memory although the history holds them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Recent {
+pub struct BlockWindow {
     pub blocks: usize,
     /// Maximum number of transactions in these blocks together; the window shrinks to meet it.
     pub transactions: usize,
 }
 
-impl Default for Recent {
+impl Default for BlockWindow {
     fn default() -> Self {
         Self { blocks: 32, transactions: 10_000 }
     }
@@ -75,7 +75,7 @@ impl Sealed {
     /// Removes the oldest block from memory if the history holds it and it is outside the window. The newest
     /// block that the history holds stays, because states are read at the oldest block in memory and the
     /// history must hold that block.
-    pub fn pop(&mut self, window: Recent) -> Option<Arc<Executed>> {
+    pub fn pop(&mut self, window: BlockWindow) -> Option<Arc<Executed>> {
         let confirmed = self.archive()?.confirmed()?;
         let within = self.recent.len() <= window.blocks && self.transactions <= window.transactions;
         if within || self.recent.len() == 1 || self.first() >= confirmed {
@@ -130,10 +130,10 @@ impl Sealed {
         }
     }
 
-    pub fn moment(&self, number: u64) -> Result<Option<Moment>, StateError> {
+    pub fn header_and_state(&self, number: u64) -> Result<Option<HeaderAndState>, StateError> {
         match self.older(number) {
-            Some(archive) => archive.moment(number),
-            None => Ok(self.in_memory(number).cloned().map(Moment::of)),
+            Some(archive) => archive.header_and_state(number),
+            None => Ok(self.in_memory(number).cloned().map(HeaderAndState::of)),
         }
     }
 

@@ -11,7 +11,7 @@ use foreseal_state::{State, StateError, StateStore};
 use foreseal_store::{Reader, StoredStep};
 use imbl::Vector;
 
-use crate::{Executed, History, Moment, Position, Step, Written, states::States};
+use crate::{Executed, HeaderAndState, History, Position, Step, Written, states::States};
 
 /// Number of the newest block in the store, plus one; 0 if the store is empty.
 #[derive(Debug, Default)]
@@ -64,10 +64,10 @@ impl History for StoredHistory {
         Ok(Some(Arc::new(Executed { block, state, steps, written })))
     }
 
-    fn moment(&self, number: u64) -> Result<Option<Moment>, StateError> {
+    fn header_and_state(&self, number: u64) -> Result<Option<HeaderAndState>, StateError> {
         let moment = self.reader.record(number)?.map(|(hash, record)| {
             let state = self.state(number, record.header.state_root);
-            Moment::stored(record.header, hash, state)
+            HeaderAndState::stored(record.header, hash, state)
         });
         Ok(moment)
     }

@@ -10,8 +10,8 @@ use foreseal_state::{BlockHashes, StateError, StateReader};
 use imbl::Vector;
 
 use crate::{
-    Executed, Lookup, Moment, Notes, Place, Position, STEP_WINDOW, Step, Undone, archive::Archive,
-    feed::Steps, sealed::Sealed,
+    Executed, HashIndex, HeaderAndState, Notes, Place, Position, ReorgedBlocks, STEP_WINDOW, Step,
+    archive::Archive, feed::Steps, sealed::Sealed,
 };
 
 /// Identifier of a block or step in a request.
@@ -62,8 +62,8 @@ pub struct View {
     pub(crate) pending_index: u64,
     pub(crate) safe: u64,
     pub(crate) finalized: u64,
-    pub(crate) lookup: Arc<Lookup>,
-    pub(crate) undone: Undone,
+    pub(crate) lookup: Arc<HashIndex>,
+    pub(crate) undone: ReorgedBlocks,
 }
 
 impl View {
@@ -115,7 +115,7 @@ impl View {
     }
 
     /// Returns the blocks that were reorged off the chain.
-    pub fn undone(&self) -> &Undone {
+    pub fn undone(&self) -> &ReorgedBlocks {
         &self.undone
     }
 
@@ -172,19 +172,19 @@ impl View {
 
     /// Returns header and state of the block that `id` names, like [`Self::resolve`]. The body of a stored
     /// block is not loaded.
-    pub fn moment(&self, id: BlockId) -> Result<Moment, ResolveError> {
+    pub fn header_and_state(&self, id: BlockId) -> Result<HeaderAndState, ResolveError> {
         let number = match (self.number_of(id), id) {
             (Some(number), _) => number,
             (None, BlockId::Hash { hash, .. }) => {
                 let number = self.step_position(&hash)?.ok_or(ResolveError::NotFound)?.number;
                 if self.sealed.hash(number)? != Some(hash) {
-                    return self.resolve(id).map(Moment::of);
+                    return self.resolve(id).map(HeaderAndState::of);
                 }
                 number
             }
-            (None, _) => return self.resolve(id).map(Moment::of),
+            (None, _) => return self.resolve(id).map(HeaderAndState::of),
         };
-        self.sealed.moment(number)?.ok_or(ResolveError::NotFound)
+        self.sealed.header_and_state(number)?.ok_or(ResolveError::NotFound)
     }
 
     /// Returns the block of the transaction with this hash (sealed or being built) and the transaction's

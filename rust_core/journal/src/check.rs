@@ -13,7 +13,7 @@ use crate::{
     layout::{Chain, FIRST_SEGMENT, SECTOR},
     record::decode_records,
     recovery::{Compared, end_place},
-    walk::{Tail, Walk},
+    segment_scanner::{SegmentScanner, Tail},
 };
 
 /// Content of a journal.
@@ -91,7 +91,7 @@ pub(crate) fn examine(dir: &Path, disk: Arc<dyn Disk>) -> Result<Examined, Journ
         Err(other) => return Err(other),
     };
     let mut compared = Compared::new(recorded);
-    let mut walk = Walk::new(disk, dir, None)?;
+    let mut walk = SegmentScanner::new(disk, dir, None)?;
     let mut report = Report::default();
     let mut unreadable = None;
     let fault = loop {

@@ -14,13 +14,13 @@ use crate::{
     disk::{Disk, DiskFile},
     layout::{SECTOR, SegmentHeader, SegmentSector, segment_name, segment_number},
     segment::SegmentFile,
-    walk::Walk,
+    segment_scanner::SegmentScanner,
 };
 
 /// Maximum number of read attempts: an append that is written during the read looks damaged.
 const ATTEMPTS: u32 = 5;
 /// Number of bytes passed to the sink at a time.
-const PIECE: usize = 1 << 20;
+const CHUNK_SIZE: usize = 1 << 20;
 
 /// The segments of a journal, held open so that they can be copied even after the writer removes them.
 ///
@@ -119,7 +119,7 @@ impl Held {
                 break;
             }
         }
-        let mut walk = Walk::new(disk, &self.dir, Some(identity))?.starting_at(start);
+        let mut walk = SegmentScanner::new(disk, &self.dir, Some(identity))?.starting_at(start);
         let (mut ends, mut next) = (BTreeMap::new(), None);
         while let Some(found) = walk.next()? {
             ends.insert(found.place.segment, found.place.offset + found.header.padded());
@@ -150,9 +150,9 @@ impl Held {
         let failed = |error| JournalError::io("copy", self.dir.join(&segment.name))(error);
         let file = lock(&self.files).get(&segment.number).cloned();
         let file = file.ok_or_else(|| failed(io::ErrorKind::NotFound.into()))?;
-        let (mut piece, mut done) = (vec![0; PIECE], 0);
+        let (mut piece, mut done) = (vec![0; CHUNK_SIZE], 0);
         while done < segment.bytes {
-            let length = usize::try_from(segment.bytes - done).unwrap_or(PIECE).min(PIECE);
+            let length = usize::try_from(segment.bytes - done).unwrap_or(CHUNK_SIZE).min(CHUNK_SIZE);
             file.read_exact_at(&mut piece[..length], done)
                 .and_then(|()| sink(&piece[..length]))
                 .map_err(failed)?;

@@ -5,7 +5,7 @@ use std::{ops::Range, path::PathBuf, sync::Arc};
 use foreseal_primitives::mutant;
 
 use crate::{
-    EndState, JournalError, Options, Past, Place, Record, Replay, Whole,
+    EndState, JournalError, JournalReader, Options, Place, RawAppend, Record, Replay,
     disk::{Disk, DiskFile},
     encode_records,
     end_file::{EndFile, check_place},
@@ -13,8 +13,8 @@ use crate::{
         APPEND_HEADER, AppendHeader, Chain, FORMAT, GREATEST_APPEND, SECTOR, SegmentHeader, padded,
         segment_name,
     },
+    segment_scanner::SegmentScanner,
     segment_writer::{create_segment, sync, write_all},
-    walk::Walk,
 };
 
 /// Capacity of the append buffer, in bytes, that is retained between appends. A step is smaller; an import
@@ -157,11 +157,11 @@ impl Journal {
     }
 
     /// Returns the newest append, if it was made since the opening.
-    pub fn newest(&self) -> Option<Whole> {
+    pub fn newest(&self) -> Option<RawAppend> {
         let (count, bytes) = self.newest?;
         let records = self.buffer.get(APPEND_HEADER..APPEND_HEADER + bytes)?.to_vec();
         let sequence = self.chain.sequence.checked_sub(1)?;
-        Some(Whole { sequence, hash: self.chain.previous, count, records })
+        Some(RawAppend { sequence, hash: self.chain.previous, count, records })
     }
 
     /// Returns the bytes of the appends since opening.
@@ -200,13 +200,13 @@ impl Journal {
     pub fn replay_from(&self, sequence: u64) -> Result<Replay, JournalError> {
         let segment = self.segments.iter().rev().find(|(_, first)| *first <= sequence);
         let segment = segment.map_or(0, |(number, _)| *number);
-        let walk = Walk::new(self.disk.clone(), &self.dir, Some(self.options.identity))?;
+        let walk = SegmentScanner::new(self.disk.clone(), &self.dir, Some(self.options.identity))?;
         Ok(Replay::new(walk.starting_at(segment), sequence..self.opened_at))
     }
 
     /// Returns a reader of the appends that existed at opening.
-    pub fn past(&self) -> Past {
-        Past {
+    pub fn past(&self) -> JournalReader {
+        JournalReader {
             disk: self.disk.clone(),
             dir: self.dir.clone(),
             identity: self.options.identity,

@@ -11,8 +11,8 @@ use crate::{
     disk::{Disk, DiskFile, read_up_to},
     end_file::{EndFile, FoundEnd, end_path, read_end},
     layout::{Chain, FIRST_SEGMENT, SegmentHeader, segment_name},
+    segment_scanner::{End, Found, SegmentScanner, Tail},
     segment_writer::{create_segment, sync, write_all},
-    walk::{End, Found, Tail, Walk},
 };
 
 /// Part of an append that was being written when the machine stopped. It was never acknowledged as durable.
@@ -83,7 +83,7 @@ impl Journal {
 fn recover(dir: &Path, disk: Arc<dyn Disk>, options: Options) -> Result<(Journal, Recovery), JournalError> {
     disk.create_dir(dir).map_err(JournalError::io("create", dir))?;
     let recorded = read_end(&*disk, dir)?;
-    let mut walk = Walk::new(disk.clone(), dir, Some(options.identity))?;
+    let mut walk = SegmentScanner::new(disk.clone(), dir, Some(options.identity))?;
     let mut recovery = Recovery::default();
     let mut compared = Compared::new(recorded.map(|found| found.mark));
     while let Some(found) = walk.next()? {

@@ -18,8 +18,8 @@ use crate::{
     record::decode_records,
     recovery::write_zeros,
     segment::SegmentFile,
+    segment_scanner::{SegmentScanner, segment_numbers},
     segment_writer::{sync, write_all},
-    walk::{Walk, segment_numbers},
 };
 
 /// Data that a repair discards. Damaged appends count; those behind a damaged header may not.
@@ -130,7 +130,7 @@ pub fn plan_leading_cut(
 
 /// Returns the first sequence number of segment `number`, if it and all later segments are sound.
 fn first_of_sound(disk: &Arc<dyn Disk>, dir: &Path, number: u64) -> Result<Option<u64>, JournalError> {
-    let mut walk = Walk::new(disk.clone(), dir, None)?.starting_at(number);
+    let mut walk = SegmentScanner::new(disk.clone(), dir, None)?.starting_at(number);
     loop {
         match walk.next() {
             Ok(Some(found)) if found.decode().is_ok() => {}

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::{JournalError, Record, stretch::Stretch, walk::Walk};
+use crate::{JournalError, Record, append_range::AppendRange, segment_scanner::SegmentScanner};
 
 /// One append that was read from the journal.
 #[derive(Clone, Debug)]
@@ -13,12 +13,12 @@ pub struct Append {
 }
 
 /// Iterator over the appends of a journal in order, one in memory at a time. It ends after an error.
-pub struct Replay(Stretch);
+pub struct Replay(AppendRange);
 
 impl Replay {
     /// Creates an iterator over the appends with these sequence numbers.
-    pub(crate) fn new(walk: Walk, range: Range<u64>) -> Self {
-        Self(Stretch::new(walk, range))
+    pub(crate) fn new(walk: SegmentScanner, range: Range<u64>) -> Self {
+        Self(AppendRange::new(walk, range))
     }
 }
 

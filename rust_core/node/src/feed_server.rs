@@ -11,10 +11,10 @@
 mod answers;
 mod by_hand;
 mod connection;
-mod ears;
 mod frames;
 mod pace;
 mod peers;
+mod request_reader;
 mod server;
 
 pub use by_hand::Serves;

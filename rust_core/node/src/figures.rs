@@ -160,13 +160,13 @@ pub struct NodeFigures {
 }
 
 /// Stopwatch for consecutive intervals.
-pub(crate) struct Laps<'a> {
+pub(crate) struct Stopwatch<'a> {
     clock: &'a dyn Clock,
     begun: Duration,
     last: Duration,
 }
 
-impl<'a> Laps<'a> {
+impl<'a> Stopwatch<'a> {
     pub fn begin(clock: &'a dyn Clock) -> Self {
         let begun = clock.monotonic();
         Self { clock, begun, last: begun }

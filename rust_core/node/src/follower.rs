@@ -13,12 +13,12 @@
 mod by_hand;
 mod connection;
 mod following;
-mod known;
 mod outbox;
-mod questions;
+mod pending_requests;
 mod replica;
+mod sequencer_status;
 
 pub use by_hand::Follows;
 pub(crate) use following::Following;
 pub use outbox::Underway;
-pub(crate) use replica::Ground;
+pub(crate) use replica::ReplicaConfig;

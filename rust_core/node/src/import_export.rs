@@ -10,7 +10,7 @@ use std::{
 use foreseal_journal::{Disk, Record};
 
 use crate::{
-    NodeError, Settings, datadir::DataDir, start::Started, start::start, store_link::StoreObservers,
+    NodeError, Settings, datadir::DataDir, start::Started, start::start, store_writer::StoreObservers,
 };
 use foreseal_chain::{BlockReader, Progress, Report, Summary};
 

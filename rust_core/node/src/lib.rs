@@ -1,6 +1,5 @@
 #![doc = include_str!("../README.md")]
 
-mod backlog;
 mod backup;
 mod by_hand;
 mod changes;
@@ -15,16 +14,16 @@ mod figures;
 mod follower;
 mod identity;
 mod import_export;
+mod journal_checkpoints;
 mod liveness;
 mod loss;
-mod marks;
 mod mining;
 mod node;
 mod offline;
 mod points;
 mod producer;
-mod questions;
 mod repair;
+mod request_handler;
 mod scrubber;
 mod sequencer;
 mod settings;
@@ -36,13 +35,13 @@ mod start;
 mod status;
 mod step_signer;
 mod store_job;
-mod store_link;
 mod store_swap;
+mod store_writer;
 mod submission;
 pub mod wire;
+mod write_queue;
 mod writer;
 
-pub use backlog::StoreFailed;
 pub use backup::{
     BackupError, Copied, CopiedPart, Manifest, ManifestFile, Source, Watching, back_up, restore,
 };
@@ -58,15 +57,15 @@ pub use import_export::{export_chain, import_chain};
 pub use liveness::Liveness;
 pub use loss::{ChainLoss, JournalRepair, JournalRepairError};
 pub use mining::Mining;
-pub use node::{Node, Surroundings};
+pub use node::{Node, NodeEnvironment};
 pub use offline::{open_store_to_read, store_schema, upgrade_store};
 pub use points::{Point, Watcher};
 pub use producer::Producer;
-pub use questions::Answering;
 pub use repair::{
     BlockSource, FetchPlan, RepairMethod, RepairPlan, RepairSources, Repairing, SourceChain, SourceError,
     StoreRepair, StoreRepairError,
 };
+pub use request_handler::Answering;
 pub use scrubber::{ScrubSettings, ScrubStatus};
 pub use sequencer::{ProductionError, Randomness, Sequencer};
 pub use settings::{Development, Production, Role, Settings, SettingsError, StoreSettings};
@@ -76,3 +75,4 @@ pub use start::StartError;
 pub use status::{CatchingUp, FollowingStatus, Head, Status, StoreStatus};
 pub use step_signer::{KeyError, StepSigner};
 pub use submission::Sent;
+pub use write_queue::StoreFailed;

@@ -8,7 +8,8 @@ use std::{
 
 use alloy_primitives::B256;
 use foreseal_journal::{
-    Append, Disk, EndMark, Identity, JournalError, OfflineJournal, Past, RealDisk, Repair, Report, Tip,
+    Append, Disk, EndMark, Identity, JournalError, JournalReader, OfflineJournal, RealDisk, Repair, Report,
+    Tip,
 };
 use foreseal_store::Store;
 use serde::Serialize;
@@ -52,7 +53,7 @@ pub(crate) fn sealed_chain<E>(
 /// Returns the sealed blocks of the chain that results from the first `next` appends of a journal, like
 /// [`sealed_chain`].
 pub(crate) fn sealed_until(
-    past: &Past,
+    past: &JournalReader,
     next: u64,
     genesis: B256,
 ) -> Result<Option<Vec<Sealed>>, JournalError> {
@@ -103,7 +104,7 @@ impl ChainLoss {
     /// if they prove no more than these appends.
     pub(crate) fn find(
         store: &Store,
-        past: &Past,
+        past: &JournalReader,
         next: u64,
         mark: Option<&EndMark>,
     ) -> Result<Option<Self>, NodeError> {
@@ -126,7 +127,7 @@ impl ChainLoss {
         Ok(Some(loss))
     }
 
-    fn add_stored(&mut self, store: &Store, past: &Past) -> Result<(), NodeError> {
+    fn add_stored(&mut self, store: &Store, past: &JournalReader) -> Result<(), NodeError> {
         let sealed = sealed_until(past, self.next, store.options().genesis)?.unwrap_or_default();
         self.back_to = common(store, &sealed)?.map(|place| place.number);
         self.nothing_shared = self.back_to.is_none();
@@ -169,7 +170,7 @@ impl fmt::Display for ChainLoss {
 }
 
 /// Converts the error to that of a start, with the loss if the journal has lost appends.
-pub(crate) fn explain(error: JournalError, store: &Store, past: &Past) -> NodeError {
+pub(crate) fn explain(error: JournalError, store: &Store, past: &JournalReader) -> NodeError {
     let JournalError::Missing { next, mark, place, .. } = &error else { return error.into() };
     let head = store.head().ok().flatten().map_or(0, |head| head.number);
     if *next == 0 && head > 0 {
@@ -311,7 +312,7 @@ fn lost(datadir: &Path, journal: &OfflineJournal, report: &Report) -> Result<Opt
     let options = store.options();
     let identity = Identity { chain_id: options.chain_id, genesis: options.genesis };
     let disk: Arc<dyn Disk> = Arc::new(RealDisk);
-    let past = Past::new(journal.folder().to_owned(), disk, identity, u64::MAX);
+    let past = JournalReader::new(journal.folder().to_owned(), disk, identity, u64::MAX);
     let mark = journal.recorded_end().ok().flatten();
     let next = report.first_sequence.saturating_add(report.appends);
     ChainLoss::find(&store, &past, next, mark.as_ref())

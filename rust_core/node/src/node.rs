@@ -18,13 +18,13 @@ use crate::{
     CatchingUp, Changes, ControlError, FollowerStatus, NodeError, NodeFigures, Phase, Producer, Randomness,
     Role, Room, Sequencer, Settings, Status, StepSigner, StoreFailed, Watcher, control::Control,
     datadir::DataDir, datadir::Followed, feed_server::FeedServer, feed_server::Source, follower::Following,
-    follower::Ground, scrubber::ScrubOwner, scrubber::Scrubber, shared::Shared, signer::admit_signer,
+    follower::ReplicaConfig, scrubber::ScrubOwner, scrubber::Scrubber, shared::Shared, signer::admit_signer,
     start::try_first_block, writer::Writer,
 };
 use foreseal_chain::{ArchiveCaches, CacheSizes, Clock, Feed, Now, View};
 
 /// Environment of a node: clocks, randomness and disk.
-pub struct Surroundings {
+pub struct NodeEnvironment {
     pub clock: Arc<dyn Clock>,
     pub randomness: Randomness,
     /// Source of the key that signs steps, used if no key exists yet. Its output must be secret and
@@ -55,7 +55,7 @@ pub(crate) struct Writing {
     datadir: Arc<DataDir>,
     control: Arc<Control>,
     signer: Option<Arc<StepSigner>>,
-    surroundings: Mutex<Option<Surroundings>>,
+    surroundings: Mutex<Option<NodeEnvironment>>,
     thread: Mutex<Option<JoinHandle<()>>>,
     server: Arc<Mutex<Option<FeedServer>>>,
     /// Source that feeds followers; set once the journal is replayed, if followers are served.
@@ -66,7 +66,7 @@ impl Node {
     /// Checks the settings, locks the data directory, reads the genesis and opens the store. If steps are to
     /// be made, also reads or creates the key that signs them; it must belong to the signer whose steps the
     /// directory holds. Starts no thread. A follower takes no lock and creates nothing.
-    pub fn open(settings: Settings, surroundings: Surroundings) -> Result<Self, NodeError> {
+    pub fn open(settings: Settings, surroundings: NodeEnvironment) -> Result<Self, NodeError> {
         settings.production.check()?;
         settings.store.check()?;
         match &settings.role {
@@ -80,7 +80,7 @@ impl Node {
 
     fn open_follower(
         settings: Settings,
-        surroundings: Surroundings,
+        surroundings: NodeEnvironment,
         feed: PathBuf,
         name: String,
     ) -> Result<Self, NodeError> {
@@ -93,7 +93,7 @@ impl Node {
         shared.set_store(store.clone());
         let (spec, window) = (Arc::new(spec), settings.store.recent);
         let caches = Arc::new(ArchiveCaches::new(&settings.store.caches));
-        let ground = Ground {
+        let ground = ReplicaConfig {
             spec: spec.clone(),
             store: store.clone(),
             journal,
@@ -105,7 +105,7 @@ impl Node {
         Ok(Self { spec, settings, shared, store, scrub: Mutex::default(), part })
     }
 
-    fn open_writer(settings: Settings, mut surroundings: Surroundings) -> Result<Self, NodeError> {
+    fn open_writer(settings: Settings, mut surroundings: NodeEnvironment) -> Result<Self, NodeError> {
         let datadir = DataDir::lock(&settings.datadir)?;
         let now = surroundings.clock.now();
         let spec = datadir.spec(settings.genesis.as_ref(), |spec| {

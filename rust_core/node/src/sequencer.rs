@@ -14,15 +14,15 @@ use std::{sync::Arc, time::Duration};
 use alloy_primitives::B256;
 use foreseal_builder::{BuildError, OpenBlock, Opening};
 use foreseal_evm::Rejected;
-use foreseal_journal::{Journal, JournalError, Record, Whole};
+use foreseal_journal::{Journal, JournalError, RawAppend, Record};
 use foreseal_pool::{DropReason, PoolSnapshot};
 use foreseal_primitives::{Flashblock, mutant};
 use foreseal_state::StateError;
 
 use crate::{
     ControlError, Mining, Phase, Point, Settings, Slot, StepPart, StepSigner, StoreFailed,
-    control::snapshots::Snapshots, draft::Draft, figures::Laps, shared::Shared, stamp::Stamp, start::Started,
-    store_link::StoreLink,
+    control::snapshots::Snapshots, draft::Draft, figures::Stopwatch, shared::Shared, stamp::Stamp,
+    start::Started, store_writer::StoreWriter,
 };
 use foreseal_chain::{Chain, ChainError, Now, Recorded, View};
 
@@ -49,7 +49,7 @@ pub enum ProductionError {
 pub type Randomness = Box<dyn FnMut() -> B256 + Send>;
 
 /// Inputs of blocks and steps other than transactions.
-pub(crate) struct Makes {
+pub(crate) struct BlockInputs {
     pub random: Randomness,
     /// Signer of the steps; `None` on a node that makes none.
     pub signer: Option<Arc<StepSigner>>,
@@ -60,7 +60,7 @@ pub(crate) struct Makes {
 pub struct Sequencer {
     pub(crate) chain: Chain,
     journal: Journal,
-    link: StoreLink,
+    link: StoreWriter,
     /// Slot of the block being built; `None` on a node that only serves.
     pub(crate) slot: Option<Slot>,
     pub(crate) shared: Arc<Shared>,
@@ -68,12 +68,12 @@ pub struct Sequencer {
     pub(crate) mining: Mining,
     /// Number of the block whose timestamp was set explicitly.
     pub(crate) fixed: Option<u64>,
-    makes: Makes,
+    makes: BlockInputs,
     pub(crate) snapshots: Snapshots,
     /// Reason why nothing more can be written.
     pub(crate) halted: Option<String>,
     /// Appends that no view shows yet. Followers receive them together with the view.
-    unshown: Vec<Whole>,
+    unshown: Vec<RawAppend>,
 }
 
 impl Sequencer {
@@ -83,7 +83,7 @@ impl Sequencer {
         started: Started,
         shared: Arc<Shared>,
         settings: Settings,
-        makes: Makes,
+        makes: BlockInputs,
     ) -> Result<Self, ProductionError> {
         let Started { chain, journal, link } = started;
         let automine = settings.development.is_some_and(|development| development.automine);
@@ -276,7 +276,7 @@ impl Sequencer {
             && let Some(frames) = self.shared.frames()
         {
             let sequence = self.journal.next_sequence();
-            frames.append(Whole::of(sequence, B256::ZERO, records));
+            frames.append(RawAppend::of(sequence, B256::ZERO, records));
         }
         // A follower may meanwhile have proved that the journal has lost appends.
         if let Some(reason) = self.shared.failure() {
@@ -285,7 +285,7 @@ impl Sequencer {
         // These records may derive from reads of the store, and a damaged store must not be built upon.
         self.link.check()?;
         self.shared.reached(Point::BeforeAppend);
-        let mut laps = Laps::begin(&*self.shared.clock);
+        let mut laps = Stopwatch::begin(&*self.shared.clock);
         let waiting = self.shared.activity.wait_for_disk();
         self.journal.append(records)?;
         drop(waiting);
@@ -353,7 +353,7 @@ impl Sequencer {
         let open = self.chain.open_block().expect("a node that produces always has an open block");
         let (base_fee, blob_fee) = self.chain.spec().fees_of(open.header());
         let (clock, figures) = (self.shared.clock.clone(), self.shared.figures.clone());
-        let mut laps = Laps::begin(&*clock);
+        let mut laps = Stopwatch::begin(&*clock);
         let mut best = self.shared.pool.best(base_fee, blob_fee);
         let taken = laps.lap();
         let stepped = open.step_timed(&mut best, self.chain.hashes(), keep_going, &|| clock.monotonic())?;
@@ -372,7 +372,7 @@ impl Sequencer {
     /// Executes the pool's best transactions as one step. Returns `true` if a step was made.
     pub(crate) fn step(&mut self, keep_going: &mut dyn FnMut() -> bool) -> Result<bool, ProductionError> {
         let (clock, figures) = (self.shared.clock.clone(), self.shared.figures.clone());
-        let mut laps = Laps::begin(&*clock);
+        let mut laps = Stopwatch::begin(&*clock);
         let Some((block, flashblock)) = self.execute(keep_going)? else { return Ok(false) };
         let step = self.stamp().put(flashblock);
         let recorded = Recorded { step: step.clone(), change: None };

@@ -7,8 +7,8 @@ use alloy_primitives::{Address, B256, Bytes};
 use foreseal_builder::Opening;
 use serde::{Deserialize, Serialize};
 
-use crate::{ScrubSettings, backlog::most_blocks};
-use foreseal_chain::{CacheSizes, Chain, FinalityDepth, Recent, STEP_WINDOW};
+use crate::{ScrubSettings, write_queue::most_blocks};
+use foreseal_chain::{BlockWindow, CacheSizes, Chain, FinalityDepth, STEP_WINDOW};
 
 /// Maximum length of a header's extra data, in bytes.
 const MAX_EXTRA_DATA: usize = 32;
@@ -118,7 +118,7 @@ pub struct StoreSettings {
     /// Number of newest blocks for which account and slot proofs and steps are available; at least 1,024.
     pub proofs: u64,
     /// Window of blocks that stay in memory although they are stored.
-    pub recent: Recent,
+    pub recent: BlockWindow,
     /// Limit on sealed but not stored work, in transactions, above which the builder is throttled; a block
     /// counts 500 more.
     pub backlog: usize,
@@ -136,7 +136,7 @@ impl Default for StoreSettings {
         Self {
             map_size: foreseal_store::Options::MAP_SIZE,
             proofs: STEP_WINDOW,
-            recent: Recent::default(),
+            recent: BlockWindow::default(),
             backlog: 50_000,
             retention: 1024,
             at: 0,
@@ -235,7 +235,7 @@ mod tests {
         let default = StoreSettings::default();
         assert_eq!(default.check(), Ok(()));
         assert_eq!(StoreSettings { proofs: 1_023, ..default }.check(), Err(SettingsError::Proofs(1_023)));
-        let recent = |blocks| Recent { blocks, ..default.recent };
+        let recent = |blocks| BlockWindow { blocks, ..default.recent };
         // 50,000 / 125 blocks of the backlog, plus the one that is being added.
         assert_eq!(StoreSettings { recent: recent(1_024 - 401), ..default }.check(), Ok(()));
         let more = StoreSettings { recent: recent(1_024 - 400), ..default };

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Changes, Figures, Point, ScrubStatus, StoreStatus, Watcher, feed_server::FrameLog, liveness::Activity,
-    questions::Desk, scrubber, store_link::StoreGauge, store_link::StoreObservers,
+    request_handler::RequestHandler, scrubber, store_writer::StoreGauge, store_writer::StoreObservers,
 };
 use foreseal_chain::{Clock, Feed, View};
 
@@ -86,7 +86,7 @@ pub(crate) struct Shared {
     /// Activity of the writing thread.
     pub(crate) activity: Activity,
     /// Handler for the queries of followers.
-    pub(crate) desk: Desk,
+    pub(crate) desk: RequestHandler,
     phase: Mutex<(Phase, PoolStart)>,
     /// Counter of events that waiting readers re-check on: a new view, the end of production, damage, answers
     /// from the sequencer.
@@ -115,7 +115,7 @@ impl Shared {
             watcher: OnceLock::new(),
             figures: Arc::default(),
             activity: Activity::default(),
-            desk: Desk::default(),
+            desk: RequestHandler::default(),
             phase: Mutex::new((Phase::Replaying { records: 0 }, PoolStart::New)),
             changes: Changes::default(),
             automine: AtomicBool::new(false),

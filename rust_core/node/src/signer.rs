@@ -6,11 +6,13 @@
 use std::sync::Arc;
 
 use alloy_primitives::{Address, B256};
-use foreseal_journal::{Disk, Identity, Past, Record};
-use foreseal_primitives::{ChainSpec, Flashblock, Promise, PromiseDomain, StepSignature, mutant};
+use foreseal_journal::{Disk, Identity, JournalReader, Record};
+use foreseal_primitives::{
+    ChainSpec, Flashblock, FlashblockCommitment, PromiseDomain, StepSignature, mutant,
+};
 use foreseal_store::Store;
 
-use crate::{KeyError, NodeError, Settings, SignerSince, StepSigner, Surroundings, datadir::DataDir};
+use crate::{KeyError, NodeEnvironment, NodeError, Settings, SignerSince, StepSigner, datadir::DataDir};
 
 /// Number of newest stored blocks that are searched for a signed step.
 const SEARCHED: u64 = 1_024;
@@ -25,7 +27,7 @@ pub(crate) fn admit_signer(
     settings: &Settings,
     spec: &ChainSpec,
     store: &Store,
-    surroundings: &mut Surroundings,
+    surroundings: &mut NodeEnvironment,
 ) -> Result<Option<StepSigner>, NodeError> {
     let chain_id = spec.chain_id();
     let (mut identity, recorded) = datadir.identity(chain_id)?;
@@ -102,7 +104,7 @@ fn newest_signer(
     Ok(newest.and_then(|(promise, signature)| promise.signer(domain, &signature)))
 }
 
-type Signed = (Promise, StepSignature);
+type Signed = (FlashblockCommitment, StepSignature);
 
 fn newest_in_journal(
     datadir: &DataDir,
@@ -111,7 +113,7 @@ fn newest_in_journal(
     disk: Arc<dyn Disk>,
 ) -> Result<Option<Signed>, NodeError> {
     let identity = Identity { chain_id, genesis: store.options().genesis };
-    let past = Past::new(datadir.journal(), disk, identity, u64::MAX);
+    let past = JournalReader::new(datadir.journal(), disk, identity, u64::MAX);
     let mut newest = None;
     // Opening the journal reports damage; the search uses the appends before it.
     let Ok(appends) = past.wholes(store.progress()?.journal_sequence) else { return Ok(None) };
@@ -127,9 +129,9 @@ fn newest_in_journal(
     Ok(newest)
 }
 
-fn promise_of(step: &Flashblock) -> Promise {
+fn promise_of(step: &Flashblock) -> FlashblockCommitment {
     let Flashblock { number, index, hash, previous, time, .. } = *step;
-    Promise { number, index, hash, previous, time }
+    FlashblockCommitment { number, index, hash, previous, time }
 }
 
 fn newest_in_store(store: &Store) -> Result<Option<Signed>, NodeError> {
@@ -145,7 +147,10 @@ fn newest_in_store(store: &Store) -> Result<Option<Signed>, NodeError> {
         };
         let hash: B256 = steps[at].hash;
         let index = u64::try_from(at).unwrap_or(u64::MAX);
-        return Ok(Some((Promise { number, index, hash, previous, time: steps[at].time }, signature)));
+        return Ok(Some((
+            FlashblockCommitment { number, index, hash, previous, time: steps[at].time },
+            signature,
+        )));
     }
     Ok(None)
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use foreseal_primitives::{Flashblock, Promise};
+use foreseal_primitives::{Flashblock, FlashblockCommitment};
 
 use crate::StepSigner;
 use foreseal_chain::Now;
@@ -27,7 +27,7 @@ impl Stamp {
     /// as the step.
     pub fn put(&self, step: Flashblock) -> Arc<Flashblock> {
         let mut step = Flashblock { time: self.time, ..step };
-        step.signature = self.signer.as_ref().map(|signer| signer.sign(&Promise::from(&step)));
+        step.signature = self.signer.as_ref().map(|signer| signer.sign(&FlashblockCommitment::from(&step)));
         Arc::new(step)
     }
 }

@@ -15,15 +15,15 @@ use alloy_consensus::Header;
 use alloy_primitives::B256;
 use alloy_rlp::Decodable;
 use foreseal_builder::Opening;
-use foreseal_journal::{Disk, Identity, Journal, Options, Past, Place, Record, Recovery};
+use foreseal_journal::{Disk, Identity, Journal, JournalReader, Options, Place, Record, Recovery};
 use foreseal_primitives::{ChainSpec, mutant};
 use foreseal_state::State;
 use foreseal_store::{Head, Store};
 
 use crate::{
     NodeError, Settings, Slot, contradiction, datadir::DataDir, loss::ChainLoss, loss::Sealed, loss::common,
-    loss::explain, loss::sealed_chain, store_job::StoreMeta, store_link::StoreLink,
-    store_link::StoreObservers,
+    loss::explain, loss::sealed_chain, store_job::StoreMeta, store_writer::StoreObservers,
+    store_writer::StoreWriter,
 };
 use foreseal_chain::{ArchiveCaches, Chain, Now, Older, Resumed, replay};
 
@@ -67,7 +67,7 @@ pub enum StartError {
 pub(crate) struct Started {
     pub chain: Chain,
     pub journal: Journal,
-    pub link: StoreLink,
+    pub link: StoreWriter,
 }
 
 /// Returns the hash of the genesis block.
@@ -99,13 +99,13 @@ pub(crate) fn start(
 ) -> Result<Started, NodeError> {
     let identity = Identity { chain_id: spec.chain_id(), genesis: store.options().genesis };
     let options = Options { identity, segment_bytes: settings.segment_bytes, entropy: rand::random() };
-    let past = Past::new(datadir.journal(), disk.clone(), identity, u64::MAX);
+    let past = JournalReader::new(datadir.journal(), disk.clone(), identity, u64::MAX);
     let opened = Journal::open(&datadir.journal(), disk, options);
     let (mut journal, recovery) = opened.map_err(|error| explain(error, &store, &past))?;
     check_contradiction(datadir, &journal)?;
     let mut from = begin(&store, &journal, &recovery)?;
     let note = note(&store)?;
-    let mut link = StoreLink::start(store.clone(), &settings.store, &note, beside)?;
+    let mut link = StoreWriter::start(store.clone(), &settings.store, &note, beside)?;
     let mut chain = open_chain(&store, spec, settings, &link, &note)?;
     chain.remember(Older::new(journal.past(), (from.sequence, from.records)), 0);
     let mut followed = link.follow(&mut chain, 0);
@@ -156,7 +156,7 @@ pub(crate) fn open_chain(
     store: &Store,
     spec: Arc<ChainSpec>,
     settings: &Settings,
-    link: &StoreLink,
+    link: &StoreWriter,
     note: &StoreMeta,
 ) -> Result<Chain, NodeError> {
     let (history, depth, window) = (link.history()?, settings.finality, settings.store.recent);

@@ -11,13 +11,13 @@ use std::{
 use alloy_consensus::crypto::secp256k1::{recover_signer, sign_message};
 use alloy_primitives::{Address, B256, hex};
 use foreseal_keccak::keccak;
-use foreseal_primitives::{Promise, PromiseDomain, StepSignature};
+use foreseal_primitives::{FlashblockCommitment, PromiseDomain, StepSignature};
 use rustix::fs::{Mode, OFlags};
 
 /// Permission bits of the key file that grant access to group and others.
 const OTHERS: u32 = 0o077;
 /// Maximum number of bytes read from a key file; a key needs 64 digits.
-const MOST: u64 = 80;
+const MAX_KEY_FILE_SIZE: u64 = 80;
 
 /// Reasons why no signing key is available. The messages never contain the content of the file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -89,8 +89,8 @@ impl StepSigner {
             return Err(KeyError::Permissions { path: path.to_owned(), mode });
         }
         let mut text = Vec::new();
-        file.take(MOST).read_to_end(&mut text).map_err(KeyError::io("read", path))?;
-        let whole = (text.len() as u64) < MOST;
+        file.take(MAX_KEY_FILE_SIZE).read_to_end(&mut text).map_err(KeyError::io("read", path))?;
+        let whole = (text.len() as u64) < MAX_KEY_FILE_SIZE;
         let mut secret = B256::ZERO;
         let decoded = whole && hex::decode_to_slice(text.trim_ascii(), secret.as_mut_slice()).is_ok();
         let key = decoded.then(|| Self::new(secret, chain_id)).flatten();
@@ -133,7 +133,7 @@ impl StepSigner {
     }
 
     /// Signs a step, with low s and deterministically (RFC 6979).
-    pub fn sign(&self, promise: &Promise) -> StepSignature {
+    pub fn sign(&self, promise: &FlashblockCommitment) -> StepSignature {
         let signature = sign_message(self.secret, promise.digest(self.domain));
         StepSignature::new(signature.expect("the key has signed before").as_bytes())
     }
@@ -259,13 +259,13 @@ mod tests {
     fn what_is_signed_recovers_to_the_key_on_its_chain_alone() {
         let signer = StepSigner::new(SECRET.parse().unwrap(), CHAIN).unwrap();
         let (hash, previous) = (B256::repeat_byte(1), B256::repeat_byte(2));
-        let promise = Promise { number: 7, index: 3, hash, previous, time: 1_700_000_000_123 };
+        let promise = FlashblockCommitment { number: 7, index: 3, hash, previous, time: 1_700_000_000_123 };
         let signature = signer.sign(&promise);
         assert!(matches!(signature[64], 27 | 28));
         assert_eq!(signature, signer.sign(&promise), "always the same");
         assert_eq!(promise.signer(PromiseDomain::of(CHAIN), &signature), Some(signer.address()));
         assert_ne!(promise.signer(PromiseDomain::of(1), &signature), Some(signer.address()));
-        let later = Promise { time: promise.time + 1, ..promise };
+        let later = FlashblockCommitment { time: promise.time + 1, ..promise };
         assert_ne!(later.signer(PromiseDomain::of(CHAIN), &signature), Some(signer.address()));
     }
 }

@@ -7,7 +7,7 @@ use alloy_rlp::{RlpDecodable, RlpEncodable};
 use foreseal_primitives::StateDiff;
 use foreseal_store::{SealedBlock, StoredStep};
 
-use crate::backlog::Job;
+use crate::write_queue::Job;
 use foreseal_chain::{BlockChanges, ChainMeta, Executed, Finality, Step};
 
 /// Journal position at which a block was sealed.

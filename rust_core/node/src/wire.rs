@@ -14,14 +14,14 @@
 //! length, never panics, and reports what is wrong. The sequencer's frames after the Welcome are numbered
 //! from 0 on, in four bytes after the body. A frame is valid only at its position in the sequence.
 
-mod down;
 mod error;
 mod frame;
 mod outcome;
-mod up;
+mod request;
+mod response;
 
-pub use down::{Down, Ending, Pulse, Said, Welcome};
 pub use error::WireError;
 pub use frame::{GREATEST_DOWN, GREATEST_UP, read_frame, take_number, write_numbered};
 pub use outcome::Outcome;
-pub use up::{Cursor, Hello, Up};
+pub use request::{Cursor, Hello, Request};
+pub use response::{Ending, Heartbeat, Response, SequencerReport, Welcome};

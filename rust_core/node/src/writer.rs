@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use foreseal_journal::{Identity, Past};
+use foreseal_journal::{Identity, JournalReader};
 use foreseal_primitives::ChainSpec;
 use foreseal_store::Store;
 use parking_lot::Mutex;
@@ -17,8 +17,8 @@ use crate::{
     control::Control,
     datadir::{DataDir, SavedPool},
     feed_server::{FeedServer, FrameLog, Pace, Peers, Room, Source},
-    node::Surroundings,
-    sequencer::{Makes, Sequencer},
+    node::NodeEnvironment,
+    sequencer::{BlockInputs, Sequencer},
     shared::Shared,
     start::start,
     wire::Welcome,
@@ -46,7 +46,7 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    pub(crate) fn run(self, surroundings: Surroundings) -> Result<(), NodeError> {
+    pub(crate) fn run(self, surroundings: NodeEnvironment) -> Result<(), NodeError> {
         let producer = self.begin(surroundings)?;
         match producer {
             Some(producer) => self.produce(producer)?,
@@ -57,7 +57,7 @@ impl Writer {
 
     /// Replays the journal, publishes the first view and restores the pool. Returns the producer if blocks
     /// are to be produced.
-    pub(crate) fn begin(&self, surroundings: Surroundings) -> Result<Option<Producer>, NodeError> {
+    pub(crate) fn begin(&self, surroundings: NodeEnvironment) -> Result<Option<Producer>, NodeError> {
         let mut report = |records| self.shared.set_phase(Phase::Replaying { records });
         let files = (self.store.clone(), surroundings.disk, self.shared.beside_store());
         let started = start(&self.datadir, self.spec.clone(), &self.settings, files, &mut report)?;
@@ -67,7 +67,7 @@ impl Writer {
             let log = FrameLog::new(started.journal.next_sequence(), room);
             self.shared.set_frames(Arc::new(log));
         }
-        let makes = Makes { random: surroundings.randomness, signer: self.signer.clone() };
+        let makes = BlockInputs { random: surroundings.randomness, signer: self.signer.clone() };
         let sequencer = Sequencer::start(started, self.shared.clone(), self.settings.clone(), makes)?;
         let sequencer = Arc::new(Mutex::new(sequencer));
         self.restore_pool()?;
@@ -91,7 +91,7 @@ impl Writer {
     }
 
     /// Serves followers, if configured. `past` reads the journal.
-    fn serve_followers(&self, past: Past, given_up: Range<u64>) -> Result<(), NodeError> {
+    fn serve_followers(&self, past: JournalReader, given_up: Range<u64>) -> Result<(), NodeError> {
         let Some(log) = self.shared.frames() else { return Ok(()) };
         let by_hand = |_| Pace::by_hand(self.shared.clock.clone(), NEAR_BY_HAND);
         let Settings { produce, ref production, finality, .. } = self.settings;

@@ -7,7 +7,7 @@ mod support;
 use std::{ops::ControlFlow, sync::Arc, time::Duration};
 
 use alloy_primitives::B256;
-use foreseal_chain::{BlockId, Change, FeedError, Place, Recent, SteppedClock, View, changes};
+use foreseal_chain::{BlockId, BlockWindow, Change, FeedError, Place, SteppedClock, View, changes};
 use foreseal_journal::RealDisk;
 use foreseal_node::{Development, Sequencer, Settings, StoreSettings, import_chain};
 use foreseal_testkit::{Kinds, Wallet, Workload};
@@ -213,7 +213,7 @@ fn old_blocks_are_told_step_by_step() {
 #[test]
 fn blocks_that_lost_their_steps_in_memory_are_taken_back_step_by_step() {
     let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(1));
-    let recent = Recent { blocks: 2_000, ..Recent::default() };
+    let recent = BlockWindow { blocks: 2_000, ..BlockWindow::default() };
     let settings = Settings {
         store: StoreSettings { recent, proofs: 4_096, ..StoreSettings::default() },
         development: Some(Development::default()),

@@ -22,8 +22,8 @@ use foreseal_chain::{FinalityDepth, SteppedClock, changes};
 use foreseal_journal::{Identity, RealDisk};
 use foreseal_node::{
     Answering, Development, Node, Phase, Point, Production, Room, SubmitError, Watcher, export_chain,
-    import_chain, wire::Cursor, wire::Down, wire::GREATEST_DOWN, wire::GREATEST_UP, wire::Hello, wire::Up,
-    wire::Welcome, wire::read_frame, wire::write_numbered,
+    import_chain, wire::Cursor, wire::GREATEST_DOWN, wire::GREATEST_UP, wire::Hello, wire::Request,
+    wire::Response, wire::Welcome, wire::read_frame, wire::write_numbered,
 };
 use foreseal_pool::{Pool, PoolConfig};
 use foreseal_primitives::wire;
@@ -41,16 +41,16 @@ fn lose_a_submission(path: &Path) -> JoinHandle<(Cursor, Bytes)> {
         let (mut stream, _) = listener.accept().unwrap();
         let hear = || {
             let (kind, body) = read_frame(&mut &stream, GREATEST_UP).unwrap().unwrap();
-            Up::decode(kind, &body).unwrap()
+            Request::decode(kind, &body).unwrap()
         };
-        let Up::Hello(hello) = hear() else { panic!("the first frame is a greeting") };
+        let Request::Hello(hello) = hear() else { panic!("the first frame is a greeting") };
         let (production, depth) = (Production::default(), FinalityDepth::default());
         let pool = Pool::new(PoolConfig::default()).whole(|event| wire::to_vec(&event));
-        let welcome = Down::Welcome(Welcome { produces: true, production, depth });
+        let welcome = Response::Welcome(Welcome { produces: true, production, depth });
         (&stream).write_all(&welcome.encode()).unwrap();
-        write_numbered(&mut &stream, &Down::Pool(pool.into()).encode(), 0).unwrap();
+        write_numbered(&mut &stream, &Response::Pool(pool.into()).encode(), 0).unwrap();
         let submission = loop {
-            if let Up::Submit { submission, .. } = hear() {
+            if let Request::Submit { submission, .. } = hear() {
                 break submission;
             }
         };
@@ -120,7 +120,7 @@ fn an_answer_stands_behind_what_the_submission_did_to_the_pool() {
     let hello = Hello { identity, name: String::new(), cursor: Cursor::From { sequence: 0 } };
     let sent = Sent::default();
     let mut serves =
-        node.serve_by_hand(&mut Up::Hello(hello).encode().as_slice(), Box::new(sent.clone())).unwrap();
+        node.serve_by_hand(&mut Request::Hello(hello).encode().as_slice(), Box::new(sent.clone())).unwrap();
     while !serves.is_live() {
         serves.turn().unwrap();
     }
@@ -128,7 +128,7 @@ fn an_answer_stands_behind_what_the_submission_did_to_the_pool() {
     sent.0.lock().unwrap().clear();
     let raw = wallets[0].transfer(0, wallets[0].address, 1, Fees::default());
     let submission = wire::to_vec(&node.decode(&raw).unwrap());
-    let submit = Up::Submit { number: 7, runnable: false, submission: submission.into() };
+    let submit = Request::Submit { number: 7, runnable: false, submission: submission.into() };
     assert!(serves.hear(&mut submit.encode().as_slice()));
     serves.turn().unwrap();
     serves.turn().unwrap();
@@ -138,9 +138,9 @@ fn an_answer_stands_behind_what_the_submission_did_to_the_pool() {
     while let Some((kind, mut body)) = read_frame(&mut sent, GREATEST_DOWN).unwrap() {
         // The frame number is checked by other tests.
         body.truncate(body.len() - 4);
-        match Down::decode(kind, body).unwrap() {
-            Down::Pool(_) => told.push("pool"),
-            Down::Answer { number: 7, .. } => told.push("answer"),
+        match Response::decode(kind, body).unwrap() {
+            Response::Pool(_) => told.push("pool"),
+            Response::Answer { number: 7, .. } => told.push("answer"),
             _ => {}
         }
     }

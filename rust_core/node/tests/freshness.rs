@@ -14,7 +14,7 @@ use std::{
 use alloy_primitives::B256;
 use foreseal_chain::SteppedClock;
 use foreseal_journal::{Disk, DiskFile, RealDisk};
-use foreseal_node::{ControlError, Node, Phase, Surroundings};
+use foreseal_node::{ControlError, Node, NodeEnvironment, Phase};
 use foreseal_testkit::{Fees, Wallet};
 use support::{Bench, STEP, settings};
 
@@ -124,7 +124,7 @@ fn advance_until(clock: &SteppedClock, what: &str, reached: impl Fn() -> bool) {
 fn a_disk_that_hangs_turns_health_red_and_holds_up_no_reader() {
     let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(2));
     let (clock, disk) = (Arc::<SteppedClock>::default(), HangingDisk::default());
-    let surroundings = Surroundings {
+    let surroundings = NodeEnvironment {
         clock: clock.clone(),
         randomness: Box::new(|| B256::repeat_byte(1)),
         secret: Box::new(|| B256::repeat_byte(1)),
@@ -200,7 +200,7 @@ fn a_node_that_only_serves_is_ready_at_any_age() {
     let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(1));
     let clock = Arc::<SteppedClock>::default();
     let settings = foreseal_node::Settings { produce: false, ..settings(datadir.path(), &wallets) };
-    let surroundings = Surroundings {
+    let surroundings = NodeEnvironment {
         clock: clock.clone(),
         randomness: Box::new(|| B256::ZERO),
         secret: Box::new(|| B256::repeat_byte(1)),

@@ -9,7 +9,8 @@ use std::{ops::ControlFlow, path::Path, sync::Arc};
 use alloy_primitives::{Address, B256, Log, U256};
 use foreseal_builder::Opening;
 use foreseal_chain::{
-    BlockId, CacheSizes, Chain, Executed, FinalityDepth, History, Moment, Recent, ResolveError, View, replay,
+    BlockId, BlockWindow, CacheSizes, Chain, Executed, FinalityDepth, HeaderAndState, History, ResolveError,
+    View, replay,
 };
 use foreseal_journal::{Identity, Journal, Options, RealDisk, Record};
 use foreseal_primitives::{ChainSpec, FoundLog, LogFilter, LogPosition, LogSink};
@@ -17,7 +18,7 @@ use foreseal_state::{BlockHashes, StateError, StateReader};
 use foreseal_testkit::{Kinds, Wallet, Workload, test_genesis};
 use support::{Bench, balance, memory_history::MemoryHistory};
 
-const WINDOW: Recent = Recent { blocks: 3, transactions: 12 };
+const WINDOW: BlockWindow = BlockWindow { blocks: 3, transactions: 12 };
 
 /// Returns the records of some blocks with all kinds of transactions and with state overrides between them.
 fn records(datadir: &Path, wallets: &[Wallet], spec: &ChainSpec) -> Vec<Record> {
@@ -136,7 +137,7 @@ fn a_view_over_the_history_answers_as_one_over_memory() {
             }
             (a, b) => assert_eq!(a.err(), b.err(), "{id:?}"),
         }
-        match (whole.moment(id), split.moment(id)) {
+        match (whole.header_and_state(id), split.header_and_state(id)) {
             (Ok(a), Ok(b)) => assert_eq!(facts(&a, &wallets), facts(&b, &wallets), "{id:?}"),
             (a, b) => assert_eq!(a.err(), b.err(), "{id:?}"),
         }
@@ -210,7 +211,7 @@ fn logs_are_the_same_wherever_their_blocks_are() {
     }
 }
 
-fn facts(moment: &Moment, wallets: &[Wallet]) -> (B256, B256, Vec<U256>) {
+fn facts(moment: &HeaderAndState, wallets: &[Wallet]) -> (B256, B256, Vec<U256>) {
     let balance = |wallet: &Wallet| moment.state().account(&wallet.address).unwrap().unwrap().balance;
     (moment.hash(), moment.header().hash_slow(), wallets.iter().map(balance).collect())
 }

@@ -11,7 +11,7 @@ use std::{
     sync::Arc,
 };
 
-use foreseal_chain::{Recent, SteppedClock};
+use foreseal_chain::{BlockWindow, SteppedClock};
 use foreseal_journal::RealDisk;
 use foreseal_node::{Development, Settings, StoreSettings};
 use foreseal_testkit::{Kinds, Wallet, Workload};
@@ -19,7 +19,7 @@ use support::{Bench, balance, fingerprint, settings};
 
 /// A development chain with few blocks in memory and the shortest journal retention.
 fn small(datadir: &Path, wallets: &[Wallet]) -> Settings {
-    let recent = Recent { blocks: 2, transactions: 10 };
+    let recent = BlockWindow { blocks: 2, transactions: 10 };
     Settings {
         store: StoreSettings { recent, retention: 0, ..StoreSettings::default() },
         development: Some(Development::default()),

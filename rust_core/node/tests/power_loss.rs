@@ -9,7 +9,7 @@ use std::{path::Path, sync::Arc};
 use alloy_primitives::B256;
 use foreseal_chain::{BlockId, SteppedClock, View};
 use foreseal_journal::simulated::{Fault, SimulatedDisk};
-use foreseal_node::{Node, SubmitError, Surroundings};
+use foreseal_node::{Node, NodeEnvironment, SubmitError};
 use foreseal_testkit::{Kinds, Wallet, Workload};
 use support::{Bench, settings};
 
@@ -123,7 +123,7 @@ fn reads_go_on_when_the_first_block_cannot_be_opened() {
     let wallets = Wallet::some(1);
     let datadir = tempfile::tempdir().unwrap();
     let open = |disk: &SimulatedDisk, produce: bool| {
-        let surroundings = Surroundings {
+        let surroundings = NodeEnvironment {
             clock: Arc::<SteppedClock>::default(),
             randomness: Box::new(|| B256::repeat_byte(1)),
             secret: Box::new(|| B256::repeat_byte(1)),

@@ -10,7 +10,7 @@ use alloy_primitives::{Address, B256};
 use foreseal_chain::{Clock, View};
 use foreseal_journal::RealDisk;
 use foreseal_node::{ControlError, Development, KeyError, NodeError, Sequencer, Settings, StepSigner};
-use foreseal_primitives::{Promise, PromiseDomain, StepSignature};
+use foreseal_primitives::{FlashblockCommitment, PromiseDomain, StepSignature};
 use foreseal_testkit::{Fees, Kinds, Wallet, Workload};
 use support::{Bench, balance, open_node, settings, start};
 
@@ -105,7 +105,7 @@ fn assert_signed(view: &View, chain_id: u64, signer: Address) -> usize {
     let steps = given(view);
     let mut parent = view.sealed(0).unwrap().unwrap().block.hash;
     for (number, index, hash, time, signature) in &steps {
-        let promise = Promise {
+        let promise = FlashblockCommitment {
             number: *number,
             index: u64::try_from(*index).unwrap(),
             hash: *hash,

@@ -9,7 +9,7 @@ use std::{fs, ops::ControlFlow, path::Path, sync::Arc};
 use alloy_primitives::B256;
 use foreseal_journal::RealDisk;
 use foreseal_node::{
-    Development, JournalRepair, Node, NodeError, Settings, StartError, StoreSettings, Surroundings,
+    Development, JournalRepair, Node, NodeEnvironment, NodeError, Settings, StartError, StoreSettings,
 };
 use foreseal_testkit::{Kinds, Wallet, Workload};
 use support::{Bench, fingerprint, settings};
@@ -47,7 +47,7 @@ fn a_full_store_ends_production_and_never_reads() {
     fs::remove_dir_all(datadir.path().join("store")).unwrap();
     let store = StoreSettings { map_size: 1 << 20, ..StoreSettings::default() };
     let small = Settings { store, ..development(datadir.path(), &wallets) };
-    let surroundings = Surroundings {
+    let surroundings = NodeEnvironment {
         clock: clock.clone(),
         randomness: Box::new(|| B256::ZERO),
         secret: Box::new(|| B256::repeat_byte(1)),

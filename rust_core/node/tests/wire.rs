@@ -6,18 +6,18 @@ use std::time::Duration;
 
 use alloy_primitives::{Address, B256, Bytes};
 use foreseal_chain::FinalityDepth;
-use foreseal_journal::{Identity, Whole};
+use foreseal_journal::{Identity, RawAppend};
 use foreseal_node::{
-    Phase, PoolStart, Production, ScrubStatus, StoreStatus, SubmitError, wire::Cursor, wire::Down,
-    wire::Ending, wire::GREATEST_DOWN, wire::GREATEST_UP, wire::Hello, wire::Outcome, wire::Pulse,
-    wire::Said, wire::Up, wire::Welcome, wire::WireError, wire::read_frame, wire::take_number,
-    wire::write_numbered,
+    Phase, PoolStart, Production, ScrubStatus, StoreStatus, SubmitError, wire::Cursor, wire::Ending,
+    wire::GREATEST_DOWN, wire::GREATEST_UP, wire::Heartbeat, wire::Hello, wire::Outcome, wire::Request,
+    wire::Response, wire::SequencerReport, wire::Welcome, wire::WireError, wire::read_frame,
+    wire::take_number, wire::write_numbered,
 };
 use foreseal_pool::{Added, Admission, PoolError, Waiting};
 use foreseal_store::DamageReport;
 use proptest::prelude::*;
 
-fn said(phase: Phase) -> Said {
+fn said(phase: Phase) -> SequencerReport {
     let failure = Some("the disk is full".to_owned());
     let scrub = ScrubStatus {
         bytes: 5,
@@ -30,32 +30,32 @@ fn said(phase: Phase) -> Said {
     };
     let store = StoreStatus { head: Some(4), backlog: 500, share: 750, bytes: 1 << 40, failure, scrub };
     let signer = Some(Address::repeat_byte(5));
-    Said { phase, pool_start: PoolStart::Restored(7), signer, store: Some(store) }
+    SequencerReport { phase, pool_start: PoolStart::Restored(7), signer, store: Some(store) }
 }
 
 fn damage(page: Option<u64>) -> DamageReport {
     DamageReport { table: "logs".to_owned(), key: vec![1, 2], page, reason: "damaged".to_owned() }
 }
 
-fn ups() -> Vec<Up> {
+fn ups() -> Vec<Request> {
     let identity = Identity { chain_id: 31_337, genesis: B256::repeat_byte(1) };
-    let hello = |cursor| Up::Hello(Hello { identity, name: "worker-1".to_owned(), cursor });
+    let hello = |cursor| Request::Hello(Hello { identity, name: "worker-1".to_owned(), cursor });
     vec![
         hello(Cursor::From { sequence: 7 }),
         hello(Cursor::After { sequence: u64::MAX, hash: B256::repeat_byte(2) }),
-        Up::Alive { next: 9 },
-        Up::Report(Bytes::from_static(b"one 1\n")),
-        Up::Submit { number: 4, runnable: true, submission: Bytes::from_static(b"transaction") },
-        Up::Damaged(damage(Some(7))),
-        Up::Damaged(damage(None)),
-        Up::Ask { number: 5, question: Bytes::from_static(b"{}") },
+        Request::Alive { next: 9 },
+        Request::Report(Bytes::from_static(b"one 1\n")),
+        Request::Submit { number: 4, runnable: true, submission: Bytes::from_static(b"transaction") },
+        Request::Damaged(damage(Some(7))),
+        Request::Damaged(damage(None)),
+        Request::Ask { number: 5, question: Bytes::from_static(b"{}") },
     ]
 }
 
-fn downs() -> Vec<Down> {
+fn downs() -> Vec<Response> {
     let production = Production { gas_limit: Some(30_000_000), ..Production::default() };
     let depth = FinalityDepth { safe: 2, finalized: 4 };
-    let whole = Whole { sequence: 3, hash: B256::repeat_byte(3), count: 2, records: vec![1, 2, 3] };
+    let whole = RawAppend { sequence: 3, hash: B256::repeat_byte(3), count: 2, records: vec![1, 2, 3] };
     let added =
         Added { hash: B256::repeat_byte(9), runnable: true, replaced: Some(B256::ZERO), evicted: Vec::new() };
     let too_low = PoolError::NonceTooLow { nonce: 1, account_nonce: 2, next_nonce: 3 };
@@ -75,35 +75,35 @@ fn downs() -> Vec<Down> {
     ];
     let endings =
         [Ending::Stopping, Ending::CursorGone, Ending::FellBehind, Ending::Refused("no".to_owned())];
-    let answer = |outcome| Down::Answer { number: 8, outcome };
-    let pulse = Pulse { ticked: true, age: Duration::from_millis(201), next: 12, latest: 3 };
+    let answer = |outcome| Response::Answer { number: 8, outcome };
+    let pulse = Heartbeat { ticked: true, age: Duration::from_millis(201), next: 12, latest: 3 };
     vec![
-        Down::Welcome(Welcome { produces: true, production, depth }),
-        Down::Append(whole),
-        Down::Pool(Bytes::from_static(b"event")),
-        Down::Pulse(pulse),
-        Down::Told { number: 5, answer: Bytes::from_static(b"null") },
+        Response::Welcome(Welcome { produces: true, production, depth }),
+        Response::Append(whole),
+        Response::Pool(Bytes::from_static(b"event")),
+        Response::Heartbeat(pulse),
+        Response::Told { number: 5, answer: Bytes::from_static(b"null") },
     ]
     .into_iter()
     .chain(outcomes.map(answer))
-    .chain(phases.map(|phase| Down::Said(said(phase))))
-    .chain(endings.map(Down::End))
+    .chain(phases.map(|phase| Response::SequencerReport(said(phase))))
+    .chain(endings.map(Response::End))
     .collect()
 }
 
 fn frames() -> Vec<Vec<u8>> {
-    ups().iter().map(Up::encode).chain(downs().iter().map(Down::encode)).collect()
+    ups().iter().map(Request::encode).chain(downs().iter().map(Response::encode)).collect()
 }
 
 #[test]
 fn what_is_written_is_read() {
     for up in ups() {
         let (kind, body) = read_frame(&mut up.encode().as_slice(), GREATEST_UP).unwrap().unwrap();
-        assert_eq!(Up::decode(kind, &body).unwrap(), up);
+        assert_eq!(Request::decode(kind, &body).unwrap(), up);
     }
     for down in downs() {
         let (kind, body) = read_frame(&mut down.encode().as_slice(), GREATEST_UP).unwrap().unwrap();
-        assert_eq!(format!("{:?}", Down::decode(kind, body).unwrap()), format!("{down:?}"));
+        assert_eq!(format!("{:?}", Response::decode(kind, body).unwrap()), format!("{down:?}"));
     }
 }
 
@@ -152,19 +152,19 @@ fn another_version_is_named() {
     let mut frame = ups()[0].encode();
     frame[13] = 99;
     let (kind, body) = read_frame(&mut frame.as_slice(), GREATEST_UP).unwrap().unwrap();
-    let error = Up::decode(kind, &body).unwrap_err();
+    let error = Request::decode(kind, &body).unwrap_err();
     assert_eq!(error.to_string(), "the other side speaks version 99 of the feed, this one version 4");
-    let error = Up::decode(1, b"GET / HTTP/1.1").unwrap_err();
+    let error = Request::decode(1, b"GET / HTTP/1.1").unwrap_err();
     assert_eq!(error.to_string(), "the first frame is not a greeting");
-    assert!(matches!(Up::decode(77, &[]).unwrap_err(), WireError::Kind(77)));
-    assert!(matches!(Down::decode(77, Vec::new()).unwrap_err(), WireError::Kind(77)));
+    assert!(matches!(Request::decode(77, &[]).unwrap_err(), WireError::Kind(77)));
+    assert!(matches!(Response::decode(77, Vec::new()).unwrap_err(), WireError::Kind(77)));
 }
 
 /// Decodes arbitrary bytes like both sides.
 fn read_all(mut bytes: &[u8]) {
     while let Ok(Some((kind, body))) = read_frame(&mut bytes, GREATEST_UP) {
-        let _ = Up::decode(kind, &body);
-        if let Ok(Down::Append(append)) = Down::decode(kind, body) {
+        let _ = Request::decode(kind, &body);
+        if let Ok(Response::Append(append)) = Response::decode(kind, body) {
             let _ = append.decode();
         }
     }

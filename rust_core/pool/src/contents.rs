@@ -13,7 +13,7 @@ use crate::{
     DropReason, Dropped, Fees, PoolConfig, PoolError, PoolFigures, PooledTransaction, Status, Submission,
     Waiting,
     arrivals::Arrivals,
-    departed::Departed,
+    dropped_history::DroppedHistory,
     event::Change,
     eviction_order::{EvictionOrder, same},
     order::Order,
@@ -34,7 +34,7 @@ pub(crate) struct Contents {
     pub(crate) heads: Order,
     /// The last transaction of every sender; maintained only while the pool is near its limits.
     pub(crate) tails: Option<EvictionOrder>,
-    pub(crate) departed: Departed,
+    pub(crate) departed: DroppedHistory,
     /// Blob base fee of the block being built (wei per blob gas); zero if the block has none.
     pub(crate) blob_base_fee: u128,
     pub(crate) bytes: usize,
@@ -49,7 +49,7 @@ pub(crate) struct Contents {
 impl Contents {
     pub(crate) fn new(config: PoolConfig) -> Self {
         Self {
-            departed: Departed::new(config.max_departed),
+            departed: DroppedHistory::new(config.max_departed),
             arrived: Arrivals::new(&config),
             config,
             senders: AddressMap::default(),

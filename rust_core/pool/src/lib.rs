@@ -5,7 +5,7 @@ mod arrivals;
 mod best;
 mod config;
 mod contents;
-mod departed;
+mod dropped_history;
 mod error;
 mod event;
 mod eviction;

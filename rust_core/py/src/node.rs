@@ -8,7 +8,7 @@ use alloy_primitives::B256;
 use bytes::Bytes;
 use foreseal_chain::View;
 use foreseal_journal::RealDisk;
-use foreseal_node::{FollowerStatus, Liveness, Node, Surroundings};
+use foreseal_node::{FollowerStatus, Liveness, Node, NodeEnvironment};
 use foreseal_rpc::envelope::BodyLimits;
 use foreseal_rpc::{Answered, Api, FastPathLimits, RpcError, Subscriptions};
 use foreseal_scheduler::Lane;
@@ -316,7 +316,7 @@ fn open(settings: &[u8]) -> Result<Core, CoreError> {
     log::install(&settings.log).map_err(SettingsError::from)?;
     memory::keep();
     memory::start_trimming(settings.max_free_memory)?;
-    let surroundings = Surroundings {
+    let surroundings = NodeEnvironment {
         clock: settings.clock(),
         randomness: Box::new(random),
         secret: Box::new(random),

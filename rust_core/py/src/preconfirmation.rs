@@ -1,7 +1,7 @@
 //! Offline verification of pre-confirmation receipts.
 
 use alloy_primitives::{Address, B256};
-use foreseal_primitives::{Promise, PromiseDomain, StepSignature};
+use foreseal_primitives::{FlashblockCommitment, PromiseDomain, StepSignature};
 use foreseal_rpc::{Misfit, MisfitError, PreconfirmationReceipt, contradiction};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -70,7 +70,7 @@ pub fn step_signer<'py>(
         B256::try_from(bytes).map_err(|_| PyValueError::new_err(format!("{name}: a hash has 32 bytes")))
     };
     let (hash, previous) = (word("hash", &hash)?, word("previous", &previous)?);
-    let promise = Promise { number, index, hash, previous, time };
+    let promise = FlashblockCommitment { number, index, hash, previous, time };
     let signature = StepSignature::try_from(&*signature).ok();
     let signer = signature.and_then(|signature| promise.signer(PromiseDomain::of(chain_id), &signature));
     let none = || MisfitError { field: Misfit::Signature, why: "it is not a valid signature".to_owned() };

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use alloy_genesis::GenesisAccount;
 use alloy_primitives::{Address, Bytes, U256};
-use foreseal_chain::{CacheSizes, Clock, FastClock, FinalityDepth, Recent, SystemClock};
+use foreseal_chain::{BlockWindow, CacheSizes, Clock, FastClock, FinalityDepth, SystemClock};
 use foreseal_node::{Development, Production, Role, ScrubSettings, Settings, StoreSettings};
 use foreseal_primitives::{DEV_GAS_LIMIT, DevGenesis, GenesisError, dev_genesis, parse_genesis};
 use foreseal_rpc::{Key, Limits};
@@ -306,7 +306,10 @@ impl PySettings {
         StoreSettings {
             map_size: self.store.map.unwrap_or(default.map_size),
             proofs: self.store.proofs.unwrap_or(default.proofs),
-            recent: Recent { blocks: self.store.recent.unwrap_or(default.recent.blocks), ..default.recent },
+            recent: BlockWindow {
+                blocks: self.store.recent.unwrap_or(default.recent.blocks),
+                ..default.recent
+            },
             backlog: self.store.backlog.unwrap_or(default.backlog),
             retention: self.store.retention.unwrap_or(default.retention),
             scrub: ScrubSettings {

@@ -7,7 +7,7 @@ use alloy_primitives::{Address, B256, U256};
 use foreseal_chain::SteppedClock;
 use foreseal_journal::RealDisk;
 use foreseal_keccak::keccak;
-use foreseal_node::{ControlError, Mining, Node, NodeError, Producer, Sequencer, Surroundings};
+use foreseal_node::{ControlError, Mining, Node, NodeEnvironment, NodeError, Producer, Sequencer};
 use foreseal_primitives::{Change, Override};
 use foreseal_rpc::Api;
 use parking_lot::Mutex;
@@ -120,7 +120,7 @@ impl PySteppedNode {
             blocks += 1;
             keccak(&blocks.to_be_bytes())
         });
-        let surroundings = Surroundings {
+        let surroundings = NodeEnvironment {
             clock: Arc::new(SteppedClock::starting_at(unix)),
             randomness,
             // The key is public: the commitments of such a chain have no value.

@@ -48,7 +48,7 @@ impl CallArgs {
         run: impl FnOnce(&Environment<'_>, &CallRequest) -> Result<T, E>,
     ) -> Result<T, Error> {
         let view = context.view()?;
-        let at = context.moment(view, self.block)?;
+        let at = context.header_and_state(view, self.block)?;
         self.execute_on(view, at.header(), at.state(), run)
     }
 

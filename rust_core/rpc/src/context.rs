@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use foreseal_chain::{BlockId, Executed, Moment, View};
+use foreseal_chain::{BlockId, Executed, HeaderAndState, View};
 use foreseal_evm::{CallLimits, Deadline};
 use foreseal_node::Node;
 
@@ -66,7 +66,11 @@ impl<'a> Context<'a> {
 
     /// Returns the header and state of the block with this id. An attempt never executes a block again to
     /// obtain them.
-    pub(crate) fn moment(&self, view: &View, id: BlockId) -> Result<Moment, Error> {
-        if self.is_attempt() && !view.has_state(id)? { Err(Error::Long) } else { Ok(view.moment(id)?) }
+    pub(crate) fn header_and_state(&self, view: &View, id: BlockId) -> Result<HeaderAndState, Error> {
+        if self.is_attempt() && !view.has_state(id)? {
+            Err(Error::Long)
+        } else {
+            Ok(view.header_and_state(id)?)
+        }
     }
 }

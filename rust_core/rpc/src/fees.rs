@@ -106,7 +106,7 @@ impl Row {
         checkpoint()?;
         let id = BlockId::Number(number);
         if percentiles.is_none() {
-            return Ok(Self::new(view.spec(), view.moment(id)?.header(), None));
+            return Ok(Self::new(view.spec(), view.header_and_state(id)?.header(), None));
         }
         let found = view.resolve(id)?;
         Ok(Self::new(view.spec(), &found.block.header, rewards(&found.block, percentiles)))

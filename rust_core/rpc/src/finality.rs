@@ -1,6 +1,6 @@
 //! Safe and finalized blocks, set by an external settlement process.
 
-use foreseal_chain::{BlockId, Moment};
+use foreseal_chain::{BlockId, HeaderAndState};
 
 use crate::{
     Access, Argument, Context, Error, Kind, Method,
@@ -23,12 +23,12 @@ fn set_finality(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8
     let asked = node.control(|writer| {
         // Resolved under the writer's lock, so that the chain cannot change in between.
         let numbers = context.newest_view().and_then(|view| {
-            let number = |id: Option<BlockId>| id.map(|id| view.moment(id)).transpose();
+            let number = |id: Option<BlockId>| id.map(|id| view.header_and_state(id)).transpose();
             Ok((number(safe)?, number(finalized)?))
         });
         match numbers {
             Ok((safe, finalized)) => {
-                let number = |block: Option<Moment>| block.map(|block| block.header().number);
+                let number = |block: Option<HeaderAndState>| block.map(|block| block.header().number);
                 writer.set_finality(number(safe), number(finalized)).map(Ok)
             }
             Err(error) => Ok(Err(error)),

@@ -24,7 +24,7 @@ pub const METHODS: &[Method] = &[Method::threaded(
 fn get_proof(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     let (address, keys): (Address, Vec<StorageKey>) = (params.required()?, params.required()?);
     Limit { name: "slots", max: context.limits.slots }.check(keys.len())?;
-    let at = context.view()?.moment(params.block_or_latest()?)?;
+    let at = context.view()?.header_and_state(params.block_or_latest()?)?;
     let slots: Vec<U256> = keys.iter().map(|key| key.slot).collect();
     let proof = at.state().prove_account(&address, &slots)?;
     let mut out = Vec::new();

@@ -30,7 +30,7 @@ fn simulate_v1(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>
     let simulation: Simulation = params.required()?;
     check(context, params, &simulation)?;
     let view = context.view()?;
-    let at = view.moment(params.block_or_latest()?).map_err(|error| match error {
+    let at = view.header_and_state(params.block_or_latest()?).map_err(|error| match error {
         ResolveError::NotFound => Error::SimulationBaseNotFound,
         error => error.into(),
     })?;

@@ -1,7 +1,7 @@
 //! Accounts: balance, code, storage, nonce.
 
 use alloy_primitives::{Address, U256};
-use foreseal_chain::{BlockId, Moment, View};
+use foreseal_chain::{BlockId, HeaderAndState, View};
 use foreseal_primitives::{Account, mutant};
 use foreseal_state::{State, StateReader};
 
@@ -49,7 +49,7 @@ fn get_transaction_count(context: &Context<'_>, params: &mut Params<'_>) -> Resu
     let (address, id) = (params.required()?, params.block_or_latest()?);
     let nonce = match id {
         BlockId::Pending => next_nonce(context, &address)?,
-        sealed => account(context.view()?.moment(sealed)?.state(), &address)?.nonce,
+        sealed => account(context.view()?.header_and_state(sealed)?.state(), &address)?.nonce,
     };
     Ok(quantity(U256::from(nonce)))
 }
@@ -72,9 +72,9 @@ pub fn next_nonce(context: &Context<'_>, address: &Address) -> Result<u64, Error
 }
 
 /// Reads the block of the next argument; the default is the newest sealed block.
-fn block_or_latest(context: &Context<'_>, params: &mut Params<'_>) -> Result<Moment, Error> {
+fn block_or_latest(context: &Context<'_>, params: &mut Params<'_>) -> Result<HeaderAndState, Error> {
     let id = params.block_or_latest()?;
-    Ok(context.view()?.moment(id)?)
+    Ok(context.view()?.header_and_state(id)?)
 }
 
 fn account(state: &State, address: &Address) -> Result<Account, Error> {

@@ -21,7 +21,7 @@ fn get_storage_values(context: &Context<'_>, params: &mut Params<'_>) -> Result<
     let StorageRequests(requests) = params.required()?;
     let count = requests.iter().map(|(_, keys)| keys.len()).sum();
     Limit { name: "slots", max: context.limits.slots }.check(count)?;
-    let at = context.view()?.moment(params.block_or_latest()?)?;
+    let at = context.view()?.header_and_state(params.block_or_latest()?)?;
     let mut out = vec![b'{'];
     for (index, (address, keys)) in requests.iter().enumerate() {
         if index > 0 {

@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// Number of calls in one chunk: recovering their signatures takes half a millisecond.
-const PIECE: usize = 16;
+const CHUNK_SIZE: usize = 16;
 
 /// JSON of a call's id, and the result of the call.
 pub type Answered = (String, Result<Bytes, RpcError>);
@@ -55,7 +55,7 @@ impl Submissions {
             Body::Call(call) => (vec![Call::of(call)?], false),
             Body::Batch(calls) => (calls.iter().map(Call::of).collect::<Option<_>>()?, true),
         };
-        let left = AtomicUsize::new(calls.len().div_ceil(PIECE));
+        let left = AtomicUsize::new(calls.len().div_ceil(CHUNK_SIZE));
         Some(Self { api: api.clone(), calls, is_batch, left })
     }
 
@@ -76,7 +76,7 @@ impl Submissions {
 
     /// Returns the number of chunks.
     pub fn pieces(&self) -> usize {
-        self.calls.len().div_ceil(PIECE)
+        self.calls.len().div_ceil(CHUNK_SIZE)
     }
 
     /// Decodes one chunk; call it once for each.
@@ -84,7 +84,7 @@ impl Submissions {
     /// The call that decodes the last remaining chunk admits all submissions to the pool in order and returns
     /// the results; the others return `None`.
     pub fn work(&self, piece: usize) -> Option<Vec<Answered>> {
-        for call in self.calls.iter().skip(piece * PIECE).take(PIECE) {
+        for call in self.calls.iter().skip(piece * CHUNK_SIZE).take(CHUNK_SIZE) {
             let submission = read_submission(self.api.node(), call.params.as_bytes());
             *call.read.lock() = Some(submission);
         }

@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// Chunk size in bytes.
-const PIECE: usize = 1 << 20;
+const CHUNK_SIZE: usize = 1 << 20;
 
 /// A store to be copied in its state at one moment. It may have an older schema than this program.
 pub struct Copying {
@@ -77,7 +77,7 @@ impl Copying {
 }
 
 fn read_all(reader: &mut impl Read, sink: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
-    let mut piece = vec![0; PIECE];
+    let mut piece = vec![0; CHUNK_SIZE];
     loop {
         match reader.read(&mut piece) {
             Ok(0) => return Ok(()),

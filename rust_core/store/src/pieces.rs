@@ -8,7 +8,7 @@ use heed::RwTxn;
 use crate::{StoreError, key, snapshot::Snapshot, table::Table};
 
 /// Size of a piece in bytes: two of them fit exactly into a 4 KiB page, with their keys and LMDB's headers.
-const PIECE: usize = 2_018;
+const CHUNK_SIZE: usize = 2_018;
 
 /// Appends a value under a block number; an empty value adds nothing.
 pub(crate) fn append(
@@ -17,7 +17,7 @@ pub(crate) fn append(
     number: u64,
     value: &[u8],
 ) -> Result<(), StoreError> {
-    let mut pieces = (0..).zip(value.chunks(PIECE));
+    let mut pieces = (0..).zip(value.chunks(CHUNK_SIZE));
     pieces.try_for_each(|(index, piece)| table.append(txn, &key::place(number, index), piece))
 }
 

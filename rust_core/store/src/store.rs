@@ -18,7 +18,7 @@ use crate::{
     nodes::{NodeWrites, leave_window},
     open::{check_place, open},
     snapshot::{Known, Snapshot},
-    state::{Recent, StateWrites},
+    state::{StateCache, StateWrites},
     table::Tables,
 };
 
@@ -33,7 +33,7 @@ pub(crate) struct Shared {
     tables: Tables,
     options: Options,
     path: PathBuf,
-    recent: Recent,
+    recent: StateCache,
     /// Data of the transaction that was read last.
     known: Mutex<Option<Known>>,
     /// The first damage that a read, a write or the scrub found.
@@ -48,7 +48,7 @@ impl Store {
         report: &mut dyn FnMut(Upgrading) -> ControlFlow<()>,
     ) -> Result<Self, StoreError> {
         let (env, tables) = open(path, &options, report)?;
-        let (path, recent) = (path.to_owned(), Recent::new(&options.caches));
+        let (path, recent) = (path.to_owned(), StateCache::new(&options.caches));
         let (known, damage) = (Mutex::default(), OnceLock::new());
         Ok(Self { shared: Arc::new(Shared { env, tables, options, path, recent, known, damage }) })
     }
@@ -160,7 +160,7 @@ impl Store {
         self.shared.recent.metrics()
     }
 
-    pub(crate) fn recent(&self) -> &Recent {
+    pub(crate) fn recent(&self) -> &StateCache {
         &self.shared.recent
     }
 

@@ -1,7 +1,7 @@
 //! The newest unwinds of a store, for readers of an earlier generation, in this process and in others.
 
 /// Maximum number of entries. Beyond it, the two oldest merge into one that holds for both generations.
-const MOST: usize = 256;
+const MAX_ENTRIES: usize = 256;
 /// Length in bytes of an entry.
 const ENTRY: usize = 16;
 
@@ -16,7 +16,7 @@ impl Unwinds {
     pub fn add(&mut self, generation: u64, to: u64) {
         while self.0.pop_if(|(_, before)| *before >= to).is_some() {}
         self.0.push((generation, to));
-        if self.0.len() > MOST {
+        if self.0.len() > MAX_ENTRIES {
             // A reader older than the second entry gets the lower block of the two.
             let (_, lowest) = self.0.remove(0);
             self.0[0].1 = lowest;
@@ -70,11 +70,11 @@ mod tests {
     #[test]
     fn what_is_no_longer_kept_is_said_to_be_gone_rather_than_there() {
         let mut unwinds = Unwinds::default();
-        let count = MOST as u64 + 50;
+        let count = MAX_ENTRIES as u64 + 50;
         for generation in 1..=count {
             unwinds.add(generation, 10 * generation);
         }
-        assert_eq!(unwinds.0.len(), MOST);
+        assert_eq!(unwinds.0.len(), MAX_ENTRIES);
         for generation in 0..count {
             let (exact, told) = (10 * (generation + 1), unwinds.common_since(generation));
             // The oldest entry also represents the entries merged into it.

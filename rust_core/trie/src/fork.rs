@@ -11,7 +11,7 @@ use crate::{
 
 /// Approximate number of changes that are planned and hashed together: enough to fill the batches of the hash
 /// function, and few enough that their nodes fit into a core's own cache.
-const PIECE: usize = 128;
+const CHUNK_SIZE: usize = 128;
 
 /// Applies sorted changes. Returns the new root node and the number of added keys, or `None` if nothing
 /// changed. `root` has no prefix; it is `None` for an empty trie.
@@ -19,7 +19,7 @@ pub(crate) fn apply<V: Value>(
     root: Option<&Branch<V>>,
     changes: &mut [Change<V>],
 ) -> Option<(Option<Child<V>>, isize)> {
-    let piece = (16 * PIECE).div_ceil(changes.len().max(1)).min(16);
+    let piece = (16 * CHUNK_SIZE).div_ceil(changes.len().max(1)).min(16);
     let mut build = Build::default();
     let BranchValue { value, mut changed, below } =
         build.next_value(root.and_then(Branch::value), 0, changes);

@@ -9,11 +9,11 @@ use imbl::Vector;
 
 use super::{Chain, ChainError};
 use crate::{
-    ArchiveCaches, CacheSizes, Executed, FinalityDepth, History, Lookup, Recent, Undone,
+    ArchiveCaches, BlockWindow, CacheSizes, Executed, FinalityDepth, HashIndex, History, ReorgedBlocks,
     archive::Archive,
+    reorged_blocks::Older,
     sealed::Sealed,
     store_update::{BlockChanges, ChainMeta, StoreUpdate},
-    undone::Older,
 };
 
 /// Portions of the state, out of 256, that may be unloaded per block. So eight blocks cover the whole state,
@@ -36,7 +36,7 @@ impl Chain {
         spec: Arc<ChainSpec>,
         depth: FinalityDepth,
         history: Arc<dyn History>,
-        (window, caches): (Recent, ArchiveCaches),
+        (window, caches): (BlockWindow, ArchiveCaches),
         from: Resumed,
     ) -> Result<Self, ChainError> {
         let archive = Arc::new(Archive::new(history, caches));
@@ -49,10 +49,10 @@ impl Chain {
             open: None,
             depth,
             finality: from.beside.finality,
-            lookup: Arc::new(Lookup::default()),
+            lookup: Arc::new(HashIndex::default()),
             forgotten: from.head,
             clock_offset: from.beside.clock_offset,
-            undone: Undone::default(),
+            undone: ReorgedBlocks::default(),
             updates: Vec::new(),
             portion: 0,
         })

@@ -316,9 +316,9 @@ fn created_2(interpreter: &Interpreter, caller: Address, top: [U256; 3]) -> Opti
 /// Returns a memory range, with zeros beyond the end; `None` if it is too large.
 fn extended(memory: &[u8], offset: usize, size: usize) -> Option<Vec<u8>> {
     /// Upper bound in bytes of init code that can be executed (EIP-3860).
-    const MOST: usize = 0xc000;
+    const MAX_CODE_SIZE: usize = 0xc000;
     let mut code = memory.get(offset..).unwrap_or_default().to_vec();
-    (size <= MOST).then(|| {
+    (size <= MAX_CODE_SIZE).then(|| {
         code.resize(size, 0);
         code
     })

@@ -8,6 +8,6 @@ mod damage;
 mod end;
 mod journal;
 mod plan;
+mod raw_append;
 mod repair;
 mod show;
-mod whole;

@@ -13,7 +13,7 @@ use super::{BackupError, ManifestFile};
 use crate::{Checksum, Mismatch, NodeError};
 
 /// Bytes read at a time.
-const PIECE: usize = 1 << 20;
+const CHUNK_SIZE: usize = 1 << 20;
 /// Maximum size in bytes of a file in which the offset of a flipped bit is searched.
 const LOCATED: u64 = 64 << 20;
 
@@ -79,7 +79,7 @@ pub(super) fn read_checked(
     let damaged = |why: String| BackupError::Damaged { file: file.path.clone(), why };
     let path = folder.join(&file.path);
     let mut source = File::open(&path).map_err(|error| damaged(format!("it cannot be opened: {error}")))?;
-    let (mut hasher, mut done, mut piece) = (blake3::Hasher::new(), 0, vec![0; PIECE]);
+    let (mut hasher, mut done, mut piece) = (blake3::Hasher::new(), 0, vec![0; CHUNK_SIZE]);
     loop {
         let read = match source.read(&mut piece) {
             Ok(0) => break,

@@ -2,7 +2,7 @@
 
 use alloy_primitives::Address;
 
-use crate::{ControlError, Mining, Slot, draft::Draft, figures::Laps, sequencer::Sequencer};
+use crate::{ControlError, Mining, Slot, draft::Draft, figures::Stopwatch, sequencer::Sequencer};
 
 /// Number of empty blocks that are appended and published together. One fsync per block would dominate the
 /// time. In batches of this size fsync is a small part, and readers still see the chain grow.
@@ -115,7 +115,7 @@ impl Sequencer {
     /// views: their receipts are visible only in a block that is `latest`. Returns `true` if a block was sealed.
     fn step_and_seal(&mut self, keep_going: &mut dyn FnMut() -> bool) -> Result<bool, ControlError> {
         let clock = self.shared.clock.clone();
-        let mut laps = Laps::begin(&*clock);
+        let mut laps = Stopwatch::begin(&*clock);
         let Some((block, step)) = self.execute(keep_going)? else { return Ok(false) };
         let mut draft = self.draft();
         let step = draft.add(block, step);

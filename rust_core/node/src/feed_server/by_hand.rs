@@ -7,9 +7,9 @@ use std::{
 
 use super::{
     Source,
-    connection::{Attached, Talk, greet},
-    ears::Ears,
+    connection::{Attached, FollowerSession, greet},
     peers::Peer,
+    request_reader::RequestReader,
 };
 
 type Out = BufWriter<Box<dyn Write>>;
@@ -19,8 +19,8 @@ type Out = BufWriter<Box<dyn Write>>;
 pub struct Serves {
     source: Arc<Source>,
     peer: Arc<Peer>,
-    ears: Arc<Ears>,
-    talk: Talk<Out>,
+    ears: Arc<RequestReader>,
+    talk: FollowerSession<Out>,
 }
 
 impl Serves {
@@ -33,8 +33,8 @@ impl Serves {
         let mut out = BufWriter::new(out);
         let greeted = greet(source, &mut input, &mut out);
         let (hello, peer) = greeted.map_err(|left| left.to_string())?;
-        let (attached, ears) = (Attached::to(source, peer.clone()), Arc::<Ears>::default());
-        let talk = Talk::new(attached, out, ears.clone(), hello.cursor);
+        let (attached, ears) = (Attached::to(source, peer.clone()), Arc::<RequestReader>::default());
+        let talk = FollowerSession::new(attached, out, ears.clone(), hello.cursor);
         Ok(Self { source: source.clone(), peer, ears, talk })
     }
 

@@ -13,14 +13,15 @@ use foreseal_primitives::{mutant, wire::to_vec};
 
 use super::{
     Source,
-    ears::{Ears, listen},
     frames::{Standing, Taken},
     peers::Peer,
+    request_reader::{RequestReader, listen},
 };
 use crate::{
     Phase, contradiction,
     wire::{
-        Cursor, Down, Ending, GREATEST_UP, Hello, Pulse, Said, Up, WireError, read_frame, write_numbered,
+        Cursor, Ending, GREATEST_UP, Heartbeat, Hello, Request, Response, SequencerReport, WireError,
+        read_frame, write_numbered,
     },
 };
 
@@ -53,7 +54,7 @@ pub(super) fn serve(source: &Arc<Source>, stream: &UnixStream) -> Result<(), Lef
     let (hello, peer) = greet(source, &mut &*stream, &mut out)?;
     let attached = Attached::to(source, peer);
     let ears = listen(stream.try_clone()?, &attached)?;
-    let mut talk = Talk::new(attached, out, ears, hello.cursor);
+    let mut talk = FollowerSession::new(attached, out, ears, hello.cursor);
     loop {
         talk.turn()?;
     }
@@ -67,7 +68,7 @@ pub(super) fn greet(
 ) -> Result<(Hello, Arc<Peer>), Left> {
     let greeted = hear_greeting(source, input);
     if let Err(Left::Told(ending)) = &greeted {
-        out.write_all(&Down::End(ending.clone()).encode())?;
+        out.write_all(&Response::End(ending.clone()).encode())?;
         out.flush()?;
     }
     greeted
@@ -75,8 +76,8 @@ pub(super) fn greet(
 
 fn hear_greeting(source: &Source, input: &mut impl Read) -> Result<(Hello, Arc<Peer>), Left> {
     let Some((kind, body)) = read_frame(input, GREATEST_UP)? else { return Err(Left::Closed) };
-    let hello = match Up::decode(kind, &body) {
-        Ok(Up::Hello(hello)) => hello,
+    let hello = match Request::decode(kind, &body) {
+        Ok(Request::Hello(hello)) => hello,
         Ok(_) => return Err(WireError::NoGreeting.into()),
         Err(error @ WireError::Version { .. }) => return Err(Left::Told(Ending::Refused(error.to_string()))),
         Err(error) => return Err(error.into()),
@@ -138,15 +139,15 @@ enum Stage {
 }
 
 /// The sequencer's side of a connection.
-pub(super) struct Talk<W> {
+pub(super) struct FollowerSession<W> {
     source: Arc<Source>,
     out: W,
-    ears: Arc<Ears>,
+    ears: Arc<RequestReader>,
     stage: Stage,
     /// Number of the next frame; `None` before the welcome.
     number: Option<u32>,
     /// The last status that was sent, and the time at which it was checked.
-    said: Option<(Said, Duration)>,
+    said: Option<(SequencerReport, Duration)>,
     /// Time of the last heartbeat.
     pulsed: Duration,
     /// Position in the log of the next frame.
@@ -156,8 +157,8 @@ pub(super) struct Talk<W> {
     attached: Attached,
 }
 
-impl<W: Write> Talk<W> {
-    pub fn new(attached: Attached, out: W, ears: Arc<Ears>, cursor: Cursor) -> Self {
+impl<W: Write> FollowerSession<W> {
+    pub fn new(attached: Attached, out: W, ears: Arc<RequestReader>, cursor: Cursor) -> Self {
         let source = attached.source.clone();
         let (pulsed, seen) = (source.pace.now(), source.log.standing());
         let stage = Stage::Greeted(cursor);
@@ -174,7 +175,7 @@ impl<W: Write> Talk<W> {
     pub fn turn(&mut self) -> Result<(), Left> {
         let done = self.go();
         if let Err(Left::Told(ending)) = &done {
-            self.write(&Down::End(ending.clone()))?;
+            self.write(&Response::End(ending.clone()))?;
             self.out.flush()?;
         }
         done
@@ -184,7 +185,7 @@ impl<W: Write> Talk<W> {
         match self.stage {
             Stage::Greeted(cursor) => {
                 let from = self.begin(cursor)?;
-                self.write(&Down::Welcome(self.source.welcome.clone()))?;
+                self.write(&Response::Welcome(self.source.welcome.clone()))?;
                 self.number = Some(0);
                 self.say()?;
                 self.pulse(false)?;
@@ -196,7 +197,7 @@ impl<W: Write> Talk<W> {
         Ok(())
     }
 
-    fn write(&mut self, down: &Down) -> Result<(), Left> {
+    fn write(&mut self, down: &Response) -> Result<(), Left> {
         self.put(&down.encode())
     }
 
@@ -273,7 +274,7 @@ impl<W: Write> Talk<W> {
                 return Err(Left::Told(Ending::CursorGone));
             }
             from += 1;
-            self.write(&Down::Append(append))?;
+            self.write(&Response::Append(append))?;
             self.heard()?;
         }
         if from == to { Ok(from) } else { Err(Left::Told(Ending::CursorGone)) }
@@ -289,7 +290,7 @@ impl<W: Write> Talk<W> {
                 self.past(from, standing.next)?;
             }
         }
-        self.write(&Down::Pool(pool))?;
+        self.write(&Response::Pool(pool))?;
         (self.at, self.seen) = (standing.end, standing);
         self.pulse(false)
     }
@@ -336,7 +337,7 @@ impl<W: Write> Talk<W> {
         let shared = &self.source.shared;
         let (age, next) = (shared.age(), self.source.log.standing().next);
         let latest = shared.view().map_or(0, |view| view.latest().number());
-        self.write(&Down::Pulse(Pulse { ticked, age, next, latest }))?;
+        self.write(&Response::Heartbeat(Heartbeat { ticked, age, next, latest }))?;
         self.pulsed = self.source.pace.now();
         Ok(self.out.flush()?)
     }
@@ -353,9 +354,9 @@ impl<W: Write> Talk<W> {
             return Ok(());
         }
         let (pool_start, signer, store) = (shared.pool_start(), self.source.signer, shared.store_status());
-        let said = Said { phase, pool_start, signer, store };
+        let said = SequencerReport { phase, pool_start, signer, store };
         if self.said.as_ref().is_none_or(|(before, _)| *before != said) {
-            self.write(&Down::Said(said.clone()))?;
+            self.write(&Response::SequencerReport(said.clone()))?;
         }
         self.said = Some((said, self.source.pace.now()));
         Ok(())

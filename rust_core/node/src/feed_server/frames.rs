@@ -3,12 +3,12 @@
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use alloy_primitives::B256;
-use foreseal_journal::Whole;
+use foreseal_journal::RawAppend;
 use foreseal_pool::{PoolEvent, PoolSink};
 use foreseal_primitives::wire::to_vec;
 use parking_lot::{Condvar, Mutex};
 
-use crate::wire::Down;
+use crate::wire::Response;
 
 /// Limits of the ring.
 #[derive(Clone, Copy, Debug)]
@@ -92,13 +92,13 @@ impl FrameLog {
     }
 
     /// Adds an append that is durable and published.
-    pub fn append(&self, append: Whole) {
+    pub fn append(&self, append: RawAppend) {
         let (sequence, hash) = (append.sequence, append.hash);
         let mut ring = self.ring.lock();
         ring.next = sequence + 1;
         // Without followers the bytes are not even copied.
         if ring.takers > 0 {
-            let bytes = Down::Append(append).encode().into();
+            let bytes = Response::Append(append).encode().into();
             ring.push(Framed { bytes, append: Some((sequence, hash)) }, self.room);
         }
         drop(ring);
@@ -165,7 +165,7 @@ impl FrameLog {
 impl PoolSink for FrameLog {
     fn event(&self, event: &PoolEvent) {
         let bytes = to_vec(event);
-        let bytes = Down::Pool(bytes.into()).encode().into();
+        let bytes = Response::Pool(bytes.into()).encode().into();
         self.ring.lock().push(Framed { bytes, append: None }, self.room);
         self.grown.notify_all();
     }
@@ -225,8 +225,8 @@ mod tests {
 
     const LONG: Duration = Duration::from_mins(1);
 
-    fn append(sequence: u64) -> Whole {
-        Whole { sequence, hash: B256::with_last_byte(1), count: 1, records: vec![0; 100] }
+    fn append(sequence: u64) -> RawAppend {
+        RawAppend { sequence, hash: B256::with_last_byte(1), count: 1, records: vec![0; 100] }
     }
 
     fn of(frames: usize) -> FrameLog {

@@ -21,7 +21,7 @@ use std::{
 };
 
 use alloy_primitives::Address;
-use foreseal_journal::{Identity, Past};
+use foreseal_journal::{Identity, JournalReader};
 use parking_lot::Mutex;
 
 use super::{FollowerStatus, FrameLog, Pace, connection::serve, peers::Peers};
@@ -37,7 +37,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// State that all connections share.
 pub(crate) struct Source {
     pub identity: Identity,
-    pub past: Past,
+    pub past: JournalReader,
     pub log: Arc<FrameLog>,
     pub shared: Arc<Shared>,
     pub welcome: Welcome,
@@ -180,7 +180,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        Production, feed_server::Room, wire::Cursor, wire::GREATEST_DOWN, wire::Hello, wire::Up,
+        Production, feed_server::Room, wire::Cursor, wire::GREATEST_DOWN, wire::Hello, wire::Request,
         wire::read_frame,
     };
     use foreseal_chain::{FinalityDepth, SystemClock};
@@ -191,7 +191,7 @@ mod tests {
         let (production, depth) = (Production::default(), FinalityDepth::default());
         Source {
             identity,
-            past: Past::new(folder.to_owned(), Arc::new(RealDisk), identity, 0),
+            past: JournalReader::new(folder.to_owned(), Arc::new(RealDisk), identity, 0),
             log: Arc::new(FrameLog::new(0, Room::default())),
             shared: Arc::new(Shared::new(pool, Arc::new(SystemClock::default()))),
             welcome: Welcome { produces: true, production, depth },
@@ -216,7 +216,7 @@ mod tests {
             stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
             let identity = Identity { chain_id: 2, genesis: B256::ZERO };
             let hello = Hello { identity, name: String::new(), cursor: Cursor::From { sequence: 0 } };
-            stream.write_all(&Up::Hello(hello).encode()).unwrap();
+            stream.write_all(&Request::Hello(hello).encode()).unwrap();
             read_frame(&mut stream, GREATEST_DOWN)
                 .unwrap()
                 .expect("it is told that it follows another chain");

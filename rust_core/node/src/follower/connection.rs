@@ -20,13 +20,16 @@ use foreseal_primitives::{
 
 use super::{
     Following,
-    following::Held,
+    following::ReplicaState,
     replica::{Misfit, Replica, Seed},
 };
 use crate::{
     NodeError, Phase,
     feed_server::SILENCE,
-    wire::{Down, Ending, GREATEST_DOWN, Hello, Pulse, Up, Welcome, WireError, read_frame, take_number},
+    wire::{
+        Ending, GREATEST_DOWN, Heartbeat, Hello, Request, Response, Welcome, WireError, read_frame,
+        take_number,
+    },
 };
 
 /// Outcome of a connection.
@@ -88,7 +91,7 @@ impl Drop for Closing<'_> {
 /// The replica, and the connection that keeps it up to date.
 pub(super) struct Session {
     following: Arc<Following>,
-    held: Held,
+    held: ReplicaState,
     /// Position of the store when this connection was greeted without a replica.
     seed: Option<Seed>,
     /// The sequencer's greeting.
@@ -105,7 +108,7 @@ impl Session {
     pub fn new(following: Arc<Following>) -> Self {
         Self {
             following,
-            held: Held::default(),
+            held: ReplicaState::default(),
             seed: None,
             welcome: None,
             heard: 0,
@@ -163,7 +166,7 @@ impl Session {
         };
         let genesis = ground.store.options().genesis;
         let identity = Identity { chain_id: ground.spec.chain_id(), genesis };
-        Ok(Up::Hello(Hello { identity, name: name.clone(), cursor }).encode())
+        Ok(Request::Hello(Hello { identity, name: name.clone(), cursor }).encode())
     }
 
     /// Receives and handles the next frame.
@@ -173,11 +176,11 @@ impl Session {
             take_number(&mut body, self.heard)?;
             self.heard = self.heard.wrapping_add(1);
         }
-        let down = Down::decode(kind, body)?;
+        let down = Response::decode(kind, body)?;
         self.following.shared.heard();
         match (down, &self.welcome) {
-            (Down::Welcome(welcome), None) => self.begin(welcome),
-            (Down::End(ending), None) => Err(Break::Ended(ending)),
+            (Response::Welcome(welcome), None) => self.begin(welcome),
+            (Response::End(ending), None) => Err(Break::Ended(ending)),
             (_, None) => Err(Break::NoWelcome),
             (down, Some(_)) => self.take(down),
         }
@@ -214,12 +217,12 @@ impl Session {
         self.live
     }
 
-    fn take(&mut self, down: Down) -> Result<(), Break> {
+    fn take(&mut self, down: Response) -> Result<(), Break> {
         let following = self.following.clone();
         let Following { shared, known, outbox, .. } = &*following;
         match down {
-            Down::Welcome(_) => {}
-            Down::Append(append) => {
+            Response::Welcome(_) => {}
+            Response::Append(append) => {
                 let replica = self.replica()?;
                 replica.apply(&append)?;
                 self.note_progress();
@@ -227,7 +230,7 @@ impl Session {
                     self.show()?;
                 }
             }
-            Down::Pool(event) => {
+            Response::Pool(event) => {
                 let event = decode(&event).map_err(Break::Pool)?;
                 if !self.live {
                     // Adds transactions that a reorg returned to the pool before the view is published;
@@ -241,23 +244,23 @@ impl Session {
                 shared.pool.apply(event);
                 shared.feed.arrived();
             }
-            Down::Pulse(Pulse { ticked, age, next, latest }) => {
+            Response::Heartbeat(Heartbeat { ticked, age, next, latest }) => {
                 known.told(next, latest);
                 shared.hear_tick(age, ticked);
             }
-            Down::Said(said) => {
+            Response::SequencerReport(said) => {
                 let failed = matches!(said.phase, Phase::Failed(_));
                 known.set_said(said);
                 if failed {
                     shared.changes.notify();
                 }
             }
-            Down::Told { number, answer } => following.questions.told(number, answer),
-            Down::Answer { number, outcome } => {
+            Response::Told { number, answer } => following.questions.told(number, answer),
+            Response::Answer { number, outcome } => {
                 outbox.answered(number, outcome);
                 shared.changes.notify();
             }
-            Down::End(ending) => return Err(Break::Ended(ending)),
+            Response::End(ending) => return Err(Break::Ended(ending)),
         }
         Ok(())
     }

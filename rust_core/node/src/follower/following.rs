@@ -15,16 +15,16 @@ use parking_lot::Mutex;
 
 use super::{
     connection::{Ended, Session},
-    known::Known,
     outbox::Outbox,
-    questions::Questions,
-    replica::{Ground, Replica},
+    pending_requests::PendingRequests,
+    replica::{Replica, ReplicaConfig},
+    sequencer_status::SequencerStatus,
 };
 use crate::{
     CatchingUp, NodeError, Phase, PoolStart, SubmitError, Underway,
     shared::Shared,
     status::{FollowingStatus, Status},
-    wire::Up,
+    wire::Request,
 };
 
 /// Delays between connection attempts. They are short so that a restarted sequencer is found quickly; an
@@ -34,14 +34,14 @@ const LONGEST_WAIT: Duration = Duration::from_millis(160);
 
 /// A follower: its thread, its connection, and the sequencer's last reported status.
 pub(crate) struct Following {
-    pub(super) ground: Ground,
+    pub(super) ground: ReplicaConfig,
     /// Socket of the sequencer.
     pub(super) socket: PathBuf,
     pub(super) name: String,
     pub(super) shared: Arc<Shared>,
-    pub(super) known: Known,
+    pub(super) known: SequencerStatus,
     pub(super) outbox: Outbox,
-    pub(super) questions: Questions,
+    pub(super) questions: PendingRequests,
     /// The connection, so that it can be shut down.
     stream: Mutex<Option<UnixStream>>,
     thread: Mutex<Option<JoinHandle<()>>>,
@@ -49,13 +49,13 @@ pub(crate) struct Following {
 
 /// State that persists across connections.
 #[derive(Default)]
-pub(super) struct Held {
+pub(super) struct ReplicaState {
     pub replica: Option<Replica>,
     /// Number of blocks removed from the published chain, or from an earlier replica.
     pub undone: u64,
 }
 
-impl Held {
+impl ReplicaState {
     /// Discards the replica: the next connection starts from the store.
     pub fn start_over(&mut self) {
         if let Some(replica) = self.replica.take() {
@@ -66,16 +66,16 @@ impl Held {
 }
 
 impl Following {
-    pub fn new(ground: Ground, socket: PathBuf, name: String, shared: Arc<Shared>) -> Self {
+    pub fn new(ground: ReplicaConfig, socket: PathBuf, name: String, shared: Arc<Shared>) -> Self {
         let outbox = Outbox::new(ground.store.clone());
         Self {
             ground,
             socket,
             name,
             shared,
-            known: Known::default(),
+            known: SequencerStatus::default(),
             outbox,
-            questions: Questions::default(),
+            questions: PendingRequests::default(),
             stream: Mutex::default(),
             thread: Mutex::default(),
         }
@@ -122,7 +122,7 @@ impl Following {
 
     /// Sends a request to the sequencer; returns `None` if there is no response within `most`.
     pub fn ask(&self, question: Vec<u8>, most: Duration) -> Option<Vec<u8>> {
-        let frame = |number| Up::Ask { number, question: question.into() }.encode();
+        let frame = |number| Request::Ask { number, question: question.into() }.encode();
         self.questions.ask(most, |number| self.outbox.send_frame(frame(number))).map(Into::into)
     }
 

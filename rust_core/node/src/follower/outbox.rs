@@ -17,15 +17,15 @@ use foreseal_primitives::wire::to_vec;
 use foreseal_store::Store;
 use parking_lot::{Condvar, Mutex};
 
-use super::known::Known;
+use super::sequencer_status::SequencerStatus;
 use crate::{
     SubmitError,
     feed_server::BEAT,
-    wire::{Outcome, Up},
+    wire::{Outcome, Request},
 };
 
 /// Maximum number of submissions in flight.
-const MOST: usize = 16_384;
+const MAX_IN_FLIGHT: usize = 16_384;
 
 /// Queue of messages. Any thread adds to it; one thread per connection sends.
 #[derive(Debug, Default)]
@@ -162,12 +162,12 @@ impl Outbox {
         if !waiting.open {
             return Err(SubmitError::Away);
         }
-        if waiting.underway.len() >= MOST {
-            return Err(SubmitError::Busy { max: MOST as u64 });
+        if waiting.underway.len() >= MAX_IN_FLIGHT {
+            return Err(SubmitError::Busy { max: MAX_IN_FLIGHT as u64 });
         }
         let number = waiting.next;
         waiting.next += 1;
-        let frame = Up::Submit { number, runnable, submission: bytes.into() }.encode();
+        let frame = Request::Submit { number, runnable, submission: bytes.into() }.encode();
         waiting.unsent.push((number, frame));
         waiting.underway.insert(number, underway.clone());
         drop(waiting);
@@ -190,7 +190,7 @@ impl Outbox {
 
     /// Sends queued messages, and a heartbeat at least once per [`BEAT`], until `over` is set or the
     /// connection breaks.
-    pub fn send(&self, mut stream: &UnixStream, known: &Known, over: &AtomicBool) {
+    pub fn send(&self, mut stream: &UnixStream, known: &SequencerStatus, over: &AtomicBool) {
         while !over.load(Ordering::Acquire) {
             {
                 let mut waiting = self.waiting.lock();
@@ -207,7 +207,7 @@ impl Outbox {
     }
 
     /// Returns all queued messages and a heartbeat.
-    pub fn take(&self, known: &Known) -> Vec<u8> {
+    pub fn take(&self, known: &SequencerStatus) -> Vec<u8> {
         let mut frames = Vec::new();
         {
             let mut waiting = self.waiting.lock();
@@ -216,13 +216,13 @@ impl Outbox {
             let damage = self.store.as_ref().and_then(Store::damage_report);
             if let Some(report) = damage.filter(|_| !waiting.damage_sent) {
                 waiting.damage_sent = true;
-                frames.extend(Up::Damaged(report).encode());
+                frames.extend(Request::Damaged(report).encode());
             }
             if let Some(metrics) = waiting.report.take() {
-                frames.extend(Up::Report(metrics).encode());
+                frames.extend(Request::Report(metrics).encode());
             }
         }
-        frames.extend(Up::Alive { next: known.next() }.encode());
+        frames.extend(Request::Alive { next: known.next() }.encode());
         frames
     }
 }
@@ -244,7 +244,7 @@ mod tests {
         let (mut ours, theirs) = UnixStream::pair().unwrap();
         ours.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
         theirs.shutdown(Shutdown::Read).unwrap();
-        Outbox::default().send(&ours, &Known::default(), &AtomicBool::new(false));
+        Outbox::default().send(&ours, &SequencerStatus::default(), &AtomicBool::new(false));
         assert_eq!(ours.read(&mut [0; 1]).unwrap(), 0, "nothing is heard any more");
         drop(theirs);
     }

@@ -3,7 +3,7 @@
 use std::{path::PathBuf, sync::Arc};
 
 use alloy_primitives::B256;
-use foreseal_journal::{Disk, Identity, Past, Record, Whole};
+use foreseal_journal::{Disk, Identity, JournalReader, RawAppend, Record};
 use foreseal_primitives::ChainSpec;
 use foreseal_store::{Progress, Store};
 
@@ -11,8 +11,8 @@ use crate::{
     errors::NodeError, start::StartError, start::sealed_by, store_job::StoreMeta, wire::Cursor, wire::Welcome,
 };
 use foreseal_chain::{
-    ArchiveCaches, Chain, Confirmed, Older, Recent, ReplayError, Resumed, StoreUpdate, StoredHistory, View,
-    replay,
+    ArchiveCaches, BlockWindow, Chain, Confirmed, Older, ReplayError, Resumed, StoreUpdate, StoredHistory,
+    View, replay,
 };
 
 /// Position of the store from which a replica starts.
@@ -43,19 +43,19 @@ impl Seed {
 
 /// Configuration of a replica.
 #[derive(Clone)]
-pub(crate) struct Ground {
+pub(crate) struct ReplicaConfig {
     pub spec: Arc<ChainSpec>,
     pub store: Store,
     /// Folder of the journal, in which reorged blocks are found.
     pub journal: PathBuf,
     pub disk: Arc<dyn Disk>,
-    pub window: Recent,
+    pub window: BlockWindow,
     pub caches: Arc<ArchiveCaches>,
 }
 
 /// The chain of a follower.
 pub(crate) struct Replica {
-    ground: Ground,
+    ground: ReplicaConfig,
     chain: Chain,
     confirmed: Arc<Confirmed>,
     /// Generation of the store from which the chain's history is read.
@@ -82,7 +82,12 @@ pub(crate) enum Misfit {
 impl Replica {
     /// Creates the chain as the store holds it. `undone` is the number of blocks already removed from the
     /// published chain.
-    pub fn begin(ground: Ground, seed: &Seed, welcome: &Welcome, undone: u64) -> Result<Self, NodeError> {
+    pub fn begin(
+        ground: ReplicaConfig,
+        seed: &Seed,
+        welcome: &Welcome,
+        undone: u64,
+    ) -> Result<Self, NodeError> {
         let Progress { head, journal_sequence, generation, .. } = seed.progress;
         let head = head.ok_or(StartError::StoreGone)?;
         let confirmed = Arc::new(Confirmed::default());
@@ -94,7 +99,8 @@ impl Replica {
         let stored = (ground.window, ground.caches.renewed());
         let mut chain = Chain::resumed(ground.spec.clone(), welcome.depth, history, stored, resumed)?;
         let identity = Identity { chain_id: ground.spec.chain_id(), genesis: ground.store.options().genesis };
-        let past = Past::new(ground.journal.clone(), ground.disk.clone(), identity, journal_sequence + 1);
+        let past =
+            JournalReader::new(ground.journal.clone(), ground.disk.clone(), identity, journal_sequence + 1);
         // Includes the whole append that sealed the head, because none of its later records is undone yet.
         chain.remember(Older::new(past, (journal_sequence, usize::MAX)), undone);
         let first = head.number == 0 && journal_sequence == 0;
@@ -149,7 +155,7 @@ impl Replica {
     }
 
     /// Applies an append with the same functions as a replay.
-    pub fn apply(&mut self, append: &Whole) -> Result<(), Misfit> {
+    pub fn apply(&mut self, append: &RawAppend) -> Result<(), Misfit> {
         let (found, wanted) = (append.sequence, self.next());
         if found != wanted {
             return Err(Misfit::OutOfOrder { found, wanted });

@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, sync::Arc};
 
-use foreseal_journal::{Identity, Past, RealDisk, Report, check, recorded_end};
+use foreseal_journal::{Identity, JournalReader, RealDisk, Report, check, recorded_end};
 use foreseal_store::Store;
 
 use super::StoreRepairError;
@@ -37,8 +37,8 @@ impl RepairJournal {
         self.report.first_sequence.saturating_add(self.report.appends)
     }
 
-    fn past(&self) -> Past {
-        Past::new(self.folder.clone(), Arc::new(RealDisk), self.identity, self.next_sequence())
+    fn past(&self) -> JournalReader {
+        JournalReader::new(self.folder.clone(), Arc::new(RealDisk), self.identity, self.next_sequence())
     }
 
     /// Returns the blocks of the chain that it seals, the oldest first.

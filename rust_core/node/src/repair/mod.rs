@@ -30,8 +30,8 @@ use crate::{
     backup::restore,
     datadir::{DataDir, stored_spec},
     start::{genesis_hash, start},
-    store_link::StoreObservers,
     store_swap::StoreFolders,
+    store_writer::StoreObservers,
 };
 use journal::RepairJournal;
 use rebuild::Rebuild;

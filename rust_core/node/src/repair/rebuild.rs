@@ -14,7 +14,7 @@ use crate::{
     datadir::DataDir,
     loss::Sealed,
     start::{note, open_chain},
-    store_link::{StoreLink, StoreObservers},
+    store_writer::{StoreObservers, StoreWriter},
 };
 
 /// Blocks that a repair fetches from another node.
@@ -96,7 +96,7 @@ impl Rebuild<'_> {
         let store = DataDir::open_store_in(self.folder, self.spec, &self.settings.store)?;
         let note = note(&store)?;
         let mut link =
-            StoreLink::start(store.clone(), &self.settings.store, &note, StoreObservers::default())
+            StoreWriter::start(store.clone(), &self.settings.store, &note, StoreObservers::default())
                 .map_err(NodeError::from)?;
         let mut chain = open_chain(&store, self.spec.clone(), self.settings, &link, &note)?;
         let mut fetcher = Fetcher::new(source);

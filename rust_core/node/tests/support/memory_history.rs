@@ -10,7 +10,7 @@ use std::{
 };
 
 use alloy_primitives::B256;
-use foreseal_chain::{Executed, History, Moment, Position, Step, search_block};
+use foreseal_chain::{Executed, HeaderAndState, History, Position, Step, search_block};
 use foreseal_primitives::{LogFilter, LogPosition, LogSink};
 use foreseal_state::{StateError, StateStore};
 use parking_lot::RwLock;
@@ -59,9 +59,9 @@ impl History for MemoryHistory {
         self.read(|blocks| blocks.get(&number).cloned())
     }
 
-    fn moment(&self, number: u64) -> Result<Option<Moment>, StateError> {
+    fn header_and_state(&self, number: u64) -> Result<Option<HeaderAndState>, StateError> {
         let moment = |found: &Arc<Executed>| {
-            Moment::stored(found.block.header.clone(), found.block.hash, found.state.clone())
+            HeaderAndState::stored(found.block.header.clone(), found.block.hash, found.state.clone())
         };
         self.read(|blocks| blocks.get(&number).map(moment))
     }

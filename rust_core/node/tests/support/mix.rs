@@ -3,7 +3,7 @@
 use std::{path::Path, sync::Arc, time::Duration};
 
 use alloy_primitives::{Address, B256, Bytes, U256};
-use foreseal_chain::{Clock, FinalityDepth, Recent, SteppedClock, View};
+use foreseal_chain::{BlockWindow, Clock, FinalityDepth, SteppedClock, View};
 use foreseal_journal::simulated::SimulatedDisk;
 use foreseal_node::{ControlError, Development, Mining, Role, Sequencer, Settings, StoreSettings};
 use foreseal_primitives::{Change, Override, Transaction};
@@ -106,7 +106,7 @@ impl Run {
 
     fn of(datadir: &Path, small: bool, role: Role) -> Self {
         let wallets = Wallet::some(3);
-        let recent = if small { Recent { blocks: 1, transactions: 1 } } else { Recent::default() };
+        let recent = if small { BlockWindow { blocks: 1, transactions: 1 } } else { BlockWindow::default() };
         let settings = Settings {
             development: Some(Development::default()),
             finality: FinalityDepth { safe: 2, finalized: 4 },

@@ -12,8 +12,8 @@ use alloy_primitives::{Address, B256, U256};
 use foreseal_chain::{BlockId, Clock, FinalityDepth, SteppedClock, SystemClock, View};
 use foreseal_journal::{Disk, RealDisk};
 use foreseal_node::{
-    Development, Node, NodeError, Producer, Production, ProductionError, Role, Settings, StoreSettings,
-    Surroundings,
+    Development, Node, NodeEnvironment, NodeError, Producer, Production, ProductionError, Role, Settings,
+    StoreSettings,
 };
 use foreseal_pool::PoolConfig;
 use foreseal_primitives::{Change, Override};
@@ -67,7 +67,7 @@ pub fn fingerprint(view: &View) -> Vec<(u64, B256, Vec<B256>)> {
 
 /// Opens a node on the machine's clock and disk, without starting it.
 pub fn open_node(settings: Settings) -> Result<Node, NodeError> {
-    let surroundings = Surroundings {
+    let surroundings = NodeEnvironment {
         clock: Arc::new(SystemClock::default()),
         randomness: Box::new(|| B256::ZERO),
         secret: Box::new(|| B256::repeat_byte(1)),
@@ -101,7 +101,7 @@ impl Bench {
         });
         let node = Node::open(
             settings,
-            Surroundings {
+            NodeEnvironment {
                 clock: clock.clone(),
                 randomness,
                 secret: Box::new(|| B256::repeat_byte(1)),

@@ -8,7 +8,7 @@ use std::{
 use alloy_primitives::B256;
 use foreseal_chain::{Clock, View};
 use foreseal_journal::{Disk, RealDisk};
-use foreseal_node::{Node, Phase, Role, Settings, Surroundings};
+use foreseal_node::{Node, NodeEnvironment, Phase, Role, Settings};
 use foreseal_testkit::{Wallet, wait_for};
 
 use super::settings;
@@ -27,7 +27,7 @@ pub fn follower_of(settings: &Settings, clock: Arc<dyn Clock>, disk: Arc<dyn Dis
     let role = Role::Follower { feed: socket(&settings.datadir), name: "one".to_owned() };
     let settings = Settings { role, ..settings.clone() };
     let (randomness, secret) = (Box::new(|| B256::ZERO), Box::new(|| B256::ZERO));
-    Arc::new(Node::open(settings, Surroundings { clock, randomness, secret, disk }).unwrap())
+    Arc::new(Node::open(settings, NodeEnvironment { clock, randomness, secret, disk }).unwrap())
 }
 
 /// Creates and starts a follower with settings of its own, whose sequencer has another data directory.
@@ -40,7 +40,7 @@ pub fn follow_from(
     let role = Role::Follower { feed: socket(sequencer), name: "one".to_owned() };
     let settings = Settings { role, ..settings.clone() };
     let (randomness, secret) = (Box::new(|| B256::ZERO), Box::new(|| B256::ZERO));
-    let node = Arc::new(Node::open(settings, Surroundings { clock, randomness, secret, disk }).unwrap());
+    let node = Arc::new(Node::open(settings, NodeEnvironment { clock, randomness, secret, disk }).unwrap());
     node.start();
     node
 }

@@ -38,7 +38,7 @@ fn build_block(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>
     let transactions: Option<Vec<Bytes>> = params.optional()?;
     let extra_data: Option<Bytes> = params.optional()?;
     let view = context.view()?;
-    let parent = view.moment(BlockId::Hash { hash, require_canonical: false })?;
+    let parent = view.header_and_state(BlockId::Hash { hash, require_canonical: false })?;
     if attributes.timestamp <= parent.header().timestamp {
         return Err(DevelopmentError::PayloadTimestamp { parent: parent.header().timestamp }.into());
     }

@@ -3,15 +3,15 @@
 use alloy_primitives::{U256, hex};
 
 /// Size in bytes of one encoding step: the size of a hash and of most other data.
-const PIECE: usize = 32;
+const CHUNK_SIZE: usize = 32;
 
 /// Writes `"0x…"` with two digits per byte.
 pub fn write_data(out: &mut Vec<u8>, bytes: &[u8]) {
     out.reserve(2 * bytes.len() + 4);
     out.extend_from_slice(b"\"0x");
     // Encodes on the stack: `out` need not be zeroed first, and each copy has a constant length.
-    let (pieces, rest) = bytes.as_chunks::<PIECE>();
-    let mut digits = [0; 2 * PIECE];
+    let (pieces, rest) = bytes.as_chunks::<CHUNK_SIZE>();
+    let mut digits = [0; 2 * CHUNK_SIZE];
     for piece in pieces {
         hex::encode_to_slice(piece, &mut digits).expect("there is room for two digits a byte");
         out.extend_from_slice(&digits);

@@ -3,7 +3,7 @@
 use alloy_primitives::B256;
 use alloy_rlp::Encodable;
 use foreseal_chain::{Executed, Step, View};
-use foreseal_primitives::{Promise, PromiseDomain};
+use foreseal_primitives::{FlashblockCommitment, PromiseDomain};
 use foreseal_trie::ListTrie;
 
 use super::UnsignedError;
@@ -36,7 +36,8 @@ fn receipt(view: &View, block: &Executed, (hash, place): (B256, usize)) -> Resul
         Some(before) => steps[before].hash,
         None => step.header.parent_hash,
     };
-    let promise = Promise { number, index: index as u64, hash: step.hash, previous, time: step.time };
+    let promise =
+        FlashblockCommitment { number, index: index as u64, hash: step.hash, previous, time: step.time };
     let chain_id = view.spec().chain_id();
     let signer = step.signature.and_then(|signature| promise.signer(PromiseDomain::of(chain_id), &signature));
     let (Some(signature), Some(signer)) = (step.signature, signer) else {

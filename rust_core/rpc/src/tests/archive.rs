@@ -19,7 +19,7 @@ use std::{
 use alloy_primitives::B256;
 use foreseal_chain::{Clock, SteppedClock, View};
 use foreseal_journal::RealDisk;
-use foreseal_node::{Development, Node, Surroundings};
+use foreseal_node::{Development, Node, NodeEnvironment};
 use foreseal_primitives::Transaction;
 use foreseal_testkit::{Kinds, Wallet, Workload};
 use rand::{Rng, SeedableRng, rngs::StdRng};
@@ -142,7 +142,7 @@ fn open(datadir: tempfile::TempDir, wallets: Vec<Wallet>, clock: Arc<SteppedCloc
         count += 1;
         B256::left_padding_from(&count.to_be_bytes())
     });
-    let surroundings = Surroundings {
+    let surroundings = NodeEnvironment {
         clock: clock.clone(),
         randomness,
         secret: Box::new(|| B256::repeat_byte(1)),

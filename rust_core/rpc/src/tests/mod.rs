@@ -40,7 +40,9 @@ use std::{path::Path, sync::Arc, time::Duration};
 use alloy_primitives::B256;
 use foreseal_chain::{Clock, FinalityDepth, SteppedClock, View};
 use foreseal_journal::{Disk, RealDisk};
-use foreseal_node::{Development, Node, Producer, Production, Role, Settings, StoreSettings, Surroundings};
+use foreseal_node::{
+    Development, Node, NodeEnvironment, Producer, Production, Role, Settings, StoreSettings,
+};
 use foreseal_pool::PoolConfig;
 use foreseal_testkit::{Wallet, counting, test_genesis};
 use serde_json::Value;
@@ -131,7 +133,7 @@ impl Bench {
         let clock = Arc::new(SteppedClock::default());
         let randomness = counting();
         let secret = Box::new(|| B256::repeat_byte(1));
-        let surroundings = Surroundings { clock: clock.clone(), randomness, secret, disk };
+        let surroundings = NodeEnvironment { clock: clock.clone(), randomness, secret, disk };
         let node = Node::open(settings, surroundings).unwrap();
         Self {
             api: Api::new(Arc::new(node), limits, B256::ZERO),

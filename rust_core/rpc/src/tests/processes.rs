@@ -11,7 +11,7 @@ use std::{
 
 use alloy_primitives::B256;
 use foreseal_journal::RealDisk;
-use foreseal_node::{Node, Role, Settings, Surroundings};
+use foreseal_node::{Node, NodeEnvironment, Role, Settings};
 use serde_json::{Value, json};
 
 use super::Bench;
@@ -20,7 +20,7 @@ use crate::{Api, Limits, RpcError};
 /// Starts a process that follows the sequencer of `bench` through the socket `feed`.
 pub fn follower(bench: &Bench, settings: &Settings, feed: &Path, name: &str) -> Api {
     let role = Role::Follower { feed: feed.to_owned(), name: name.to_owned() };
-    let surroundings = Surroundings {
+    let surroundings = NodeEnvironment {
         clock: bench.clock.clone(),
         randomness: Box::new(|| B256::ZERO),
         secret: Box::new(|| B256::ZERO),

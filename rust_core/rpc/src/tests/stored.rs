@@ -10,7 +10,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use foreseal_chain::{Clock, FinalityDepth, Recent, View};
+use foreseal_chain::{BlockWindow, Clock, FinalityDepth, View};
 use foreseal_node::{Settings, StoreSettings};
 use foreseal_testkit::{Kinds, Wallet, Workload};
 
@@ -35,12 +35,12 @@ const AT_STEPS: [&str; 7] = [
     "eth_createAccessList",
 ];
 
-type Questions = Vec<(&'static str, String)>;
+type PendingRequests = Vec<(&'static str, String)>;
 
 /// Starts a node that stores few blocks in memory.
 fn start() -> (Bench, Workload) {
     let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(4));
-    let recent = Recent { blocks: usize::try_from(RECENT).unwrap(), transactions: 10_000 };
+    let recent = BlockWindow { blocks: usize::try_from(RECENT).unwrap(), transactions: 10_000 };
     let settings = Settings {
         store: StoreSettings { recent, ..StoreSettings::default() },
         finality: FinalityDepth::default(),
@@ -80,8 +80,8 @@ fn is_stored(view: &View, number: u64) -> bool {
 #[test]
 fn answers_from_the_store_are_those_of_the_pending_block() {
     let (mut bench, mut workload) = start();
-    let mut asked: Vec<(u64, Questions, Vec<String>)> = Vec::new();
-    let mut steps: Vec<(String, Questions, Vec<String>)> = Vec::new();
+    let mut asked: Vec<(u64, PendingRequests, Vec<String>)> = Vec::new();
+    let mut steps: Vec<(String, PendingRequests, Vec<String>)> = Vec::new();
     let mut compared = 0;
     for block in 0..BLOCKS {
         let step = fill(&mut bench, &mut workload, block);
@@ -123,7 +123,7 @@ fn answers_from_the_store_are_those_of_the_pending_block() {
 }
 
 /// Returns calls about blocks in the store, in memory, and the pending one.
-fn all_questions(bench: &Bench, view: &View) -> Questions {
+fn all_questions(bench: &Bench, view: &View) -> PendingRequests {
     let mut all = Vec::new();
     for number in [2, 9, view.latest().number() - 1, view.pending().number()] {
         let block = view.at(number).unwrap().unwrap();

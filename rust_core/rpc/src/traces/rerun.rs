@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use foreseal_chain::{BlockId, Executed, Moment, View};
+use foreseal_chain::{BlockId, Executed, HeaderAndState, View};
 use foreseal_evm::{Deadline, Replay};
 use foreseal_primitives::StateDiff;
 
@@ -28,7 +28,7 @@ impl<'a> Rerun<'a> {
     pub fn begin(
         context: &Context<'_>,
         view: &'a View,
-        parent: &'a Moment,
+        parent: &'a HeaderAndState,
         block: &'a Executed,
         deadline: Deadline,
     ) -> Result<Self, Error> {
@@ -98,9 +98,9 @@ impl<'a> Rerun<'a> {
 }
 
 /// Returns the header and state of a block's parent.
-pub fn parent(view: &View, found: &Executed) -> Result<Moment, Error> {
+pub fn parent(view: &View, found: &Executed) -> Result<HeaderAndState, Error> {
     let before = found.number().checked_sub(1).ok_or(TraceError::Genesis)?;
-    Ok(view.moment(BlockId::Number(before))?)
+    Ok(view.header_and_state(BlockId::Number(before))?)
 }
 
 /// Returns the deadline of a trace that starts now: the requested timeout, up to the limit.

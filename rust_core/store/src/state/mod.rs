@@ -10,7 +10,7 @@ mod cache_sizes;
 mod changes;
 pub(crate) mod keys;
 mod read;
-mod recent;
+mod state_cache;
 mod store;
 mod unwind;
 pub(crate) mod value;
@@ -18,7 +18,7 @@ mod write;
 
 pub use cache_sizes::StateCacheSizes;
 use read::Version;
-pub(crate) use recent::Recent;
-use recent::Values;
+pub(crate) use state_cache::StateCache;
+use state_cache::Values;
 pub(crate) use unwind::unwind_block;
 pub(crate) use write::StateWrites;

@@ -18,7 +18,7 @@ use crate::{
     ledger::{Check, Ledger, Rules},
     node_setup,
     run::Run,
-    world::{Clocks, Watch, Weather},
+    world::{Clocks, FaultPlan, Watch},
 };
 
 const SECTOR: usize = 512;
@@ -158,7 +158,7 @@ impl Copy {
         let clocks = Arc::new(Clocks::default());
         let node = node_setup::open(&self.settings, clocks.clone(), disk.clone(), Arc::default())
             .map_err(|error| context(error.to_string()))?;
-        let watch = Watch::new(disk, Arc::new(std::sync::Mutex::new(Weather::new(clocks))));
+        let watch = Watch::new(disk, Arc::new(std::sync::Mutex::new(FaultPlan::new(clocks))));
         let started = crate::quietly(|| node.start_watched(Arc::new(watch)));
         let started = started.ok_or_else(|| context("the node panics".to_owned()))?;
         // The padding in the last sector of an append carries no data. If a cut removes only padding, the

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use foreseal_journal::simulated::SimulatedDisk;
-use foreseal_node::{Node, Role, Room, Serves, Settings, Surroundings};
+use foreseal_node::{Node, NodeEnvironment, Role, Room, Serves, Settings};
 use rand::{Rng, rngs::StdRng};
 
 use crate::{
@@ -13,7 +13,7 @@ use crate::{
     pipe::{Pipe, Ready},
     readers::{Client, Held},
     view_digests::ViewDigests,
-    world::{Clocks, Watch, Weather},
+    world::{Clocks, FaultPlan, Watch},
 };
 
 /// Maximum number of frames that a thread receives in a round.
@@ -53,7 +53,7 @@ pub struct World<'w> {
     pub settings: &'w Settings,
     pub clocks: &'w Arc<Clocks>,
     pub disk: &'w SimulatedDisk,
-    pub weather: &'w Arc<Mutex<Weather>>,
+    pub weather: &'w Arc<Mutex<FaultPlan>>,
     /// `true` while the store has no block.
     pub empty: bool,
     /// `true` if the journal no longer contains the beginning of the chain.
@@ -116,7 +116,7 @@ impl Feed {
         let role = Role::Follower { feed: "feed".into(), name: format!("follower {at}") };
         let settings = Settings { role, ..world.settings.clone() };
         let none = || Box::new(|| alloy_primitives::B256::ZERO);
-        let surroundings = Surroundings {
+        let surroundings = NodeEnvironment {
             clock: world.clocks.clone(),
             randomness: none(),
             secret: none(),

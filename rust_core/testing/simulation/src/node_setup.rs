@@ -9,9 +9,11 @@ use std::{
 };
 
 use alloy_primitives::B256;
-use foreseal_chain::{FinalityDepth, Recent};
+use foreseal_chain::{BlockWindow, FinalityDepth};
 use foreseal_journal::simulated::SimulatedDisk;
-use foreseal_node::{Development, Node, NodeError, Production, Role, Settings, StoreSettings, Surroundings};
+use foreseal_node::{
+    Development, Node, NodeEnvironment, NodeError, Production, Role, Settings, StoreSettings,
+};
 use foreseal_pool::PoolConfig;
 use foreseal_testkit::{Wallet, test_genesis};
 use tempfile::TempDir;
@@ -41,7 +43,7 @@ pub fn settings(setup: &Setup, folder: &Path, wallets: &[Wallet]) -> Settings {
         segment_bytes: setup.segment_bytes,
         store: StoreSettings {
             map_size: MAP,
-            recent: Recent { blocks: setup.recent, transactions: setup.recent },
+            recent: BlockWindow { blocks: setup.recent, transactions: setup.recent },
             backlog: setup.backlog,
             retention: setup.retention,
             ..StoreSettings::default()
@@ -58,7 +60,7 @@ pub fn open(
     disk: SimulatedDisk,
     mixes: Arc<AtomicU64>,
 ) -> Result<Node, NodeError> {
-    let surroundings = Surroundings {
+    let surroundings = NodeEnvironment {
         clock: clocks,
         randomness: randomness(mixes),
         secret: Box::new(|| B256::repeat_byte(1)),

@@ -17,7 +17,7 @@ use crate::{
     senders::{Order, Senders},
     time::{self, Timing},
     view_digests::ViewDigests,
-    world::{Clocks, Watch, Weather},
+    world::{Clocks, FaultPlan, Watch},
 };
 
 /// A running node.
@@ -35,7 +35,7 @@ pub struct Run {
     pub settings: Settings,
     pub clocks: Arc<Clocks>,
     pub disk: SimulatedDisk,
-    pub weather: Arc<Mutex<Weather>>,
+    pub weather: Arc<Mutex<FaultPlan>>,
     /// Number of `mixHash` values drawn so far.
     pub mixes: Arc<AtomicU64>,
     /// The current process; `None` between two processes.
@@ -65,7 +65,8 @@ impl Run {
         let senders = Senders::default();
         let settings = node_setup::settings(&setup, folder.path(), senders.funded());
         let clocks = Arc::new(Clocks::default());
-        let (disk, weather) = (SimulatedDisk::default(), Arc::new(Mutex::new(Weather::new(clocks.clone()))));
+        let (disk, weather) =
+            (SimulatedDisk::default(), Arc::new(Mutex::new(FaultPlan::new(clocks.clone()))));
         disk.judge_by(weather.clone());
         let published = Arc::new(ViewDigests::new(senders.addresses()));
         let feed = Feed::new(setup.followers, setup.ring, published, !setup.development);
@@ -103,7 +104,7 @@ impl Run {
         Ok(run)
     }
 
-    pub fn weather(&self) -> MutexGuard<'_, Weather> {
+    pub fn weather(&self) -> MutexGuard<'_, FaultPlan> {
         self.weather.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

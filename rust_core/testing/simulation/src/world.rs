@@ -76,7 +76,7 @@ impl Class {
 
 /// Fault plan of the disk.
 #[derive(Debug)]
-pub struct Weather {
+pub struct FaultPlan {
     clocks: Arc<Clocks>,
     /// Class of operations, number of them that still succeed, and the fault of the next one.
     armed: Option<(Class, u32, Fault)>,
@@ -123,7 +123,7 @@ fn kind(operation: Operation, fault: Fault) -> &'static str {
     }
 }
 
-impl Weather {
+impl FaultPlan {
     pub fn new(clocks: Arc<Clocks>) -> Self {
         let (armed, full, slow, lost, before) = (None, false, (0, 0), 0, None);
         Self { clocks, armed, full, slow, lost, before, struck: false, counts: Counts::default() }
@@ -176,7 +176,7 @@ impl Weather {
     }
 }
 
-impl Judge for Weather {
+impl Judge for FaultPlan {
     fn judge(&mut self, operation: Operation) -> Option<Fault> {
         if let Some(left) = self.slow.0.checked_sub(1) {
             self.slow.0 = left;
@@ -210,7 +210,7 @@ pub enum End {
 /// Watcher of the points that one process reaches.
 pub struct Watch {
     disk: SimulatedDisk,
-    weather: Arc<Mutex<Weather>>,
+    weather: Arc<Mutex<FaultPlan>>,
     armed: Mutex<Option<(Point, u32, End)>>,
     ended: AtomicBool,
     node: OnceLock<Weak<Node>>,
@@ -229,7 +229,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Watch {
-    pub fn new(disk: SimulatedDisk, weather: Arc<Mutex<Weather>>) -> Self {
+    pub fn new(disk: SimulatedDisk, weather: Arc<Mutex<FaultPlan>>) -> Self {
         Self {
             disk,
             weather,
@@ -250,7 +250,7 @@ impl Watch {
     }
 
     /// Creates the watcher of a follower, whose end does not stop the disk.
-    pub fn of_follower(disk: SimulatedDisk, weather: Arc<Mutex<Weather>>) -> Self {
+    pub fn of_follower(disk: SimulatedDisk, weather: Arc<Mutex<FaultPlan>>) -> Self {
         Self { follows: true, ..Self::new(disk, weather) }
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use foreseal_chain::{FinalityDepth, Recent, View};
+use foreseal_chain::{BlockWindow, FinalityDepth, View};
 use foreseal_node::{Settings, StoreSettings};
 use foreseal_testkit::{Kinds, Wallet, Workload};
 use serde_json::{Value, json, value::RawValue};
@@ -85,7 +85,7 @@ fn a_replay_from_genesis_is_what_was_told_live() {
 /// Creates a node with two blocks in memory.
 fn forgetful() -> Bench {
     let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(4));
-    let recent = Recent { blocks: 2, transactions: 10_000 };
+    let recent = BlockWindow { blocks: 2, transactions: 10_000 };
     let settings = Settings {
         store: StoreSettings { recent, ..StoreSettings::default() },
         finality: FinalityDepth::default(),

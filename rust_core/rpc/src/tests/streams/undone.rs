@@ -1,6 +1,6 @@
 //! Messages of reorged steps are sent again with `removed`, newest first.
 
-use foreseal_chain::Recent;
+use foreseal_chain::BlockWindow;
 use foreseal_node::{Development, Settings, StoreSettings};
 use foreseal_testkit::Wallet;
 use serde_json::{Value, json};
@@ -98,7 +98,7 @@ fn an_unwind_takes_back_steps_and_sealed_blocks_the_newest_first() {
 #[test]
 fn a_pump_that_is_far_behind_tells_what_came_of_it_all() {
     let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(3));
-    let recent = Recent { blocks: 1, transactions: 0 };
+    let recent = BlockWindow { blocks: 1, transactions: 0 };
     let settings = Settings {
         store: StoreSettings { recent, ..StoreSettings::default() },
         development: Some(Development::default()),

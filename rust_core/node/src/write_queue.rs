@@ -7,12 +7,12 @@ use parking_lot::{Condvar, Mutex};
 /// Weight of a block in the queue, on top of its transactions. An empty block changes state too, and trie
 /// nodes are retained for a limited number of blocks only.
 const BLOCK_WEIGHT: usize = 500;
-/// Maximum weight of the queue, as a multiple of its limit. Beyond that, [`Backlog::add`] blocks.
-const MOST: usize = 4;
+/// Maximum weight of the queue, as a multiple of its limit. Beyond that, [`WriteQueue::add`] blocks.
+const MAX_WEIGHT_FACTOR: usize = 4;
 
 /// Returns the maximum number of blocks in a queue with this limit.
 pub(crate) const fn most_blocks(limit: usize) -> usize {
-    limit.saturating_mul(MOST) / BLOCK_WEIGHT + 1
+    limit.saturating_mul(MAX_WEIGHT_FACTOR) / BLOCK_WEIGHT + 1
 }
 
 /// A job for the store.
@@ -35,7 +35,7 @@ pub struct StoreFailed(pub String);
 /// Bounded queue from the writer of the chain to the writer of the store. A job that was taken counts until
 /// it is finished.
 #[derive(Debug)]
-pub(crate) struct Backlog<J> {
+pub(crate) struct WriteQueue<J> {
     inner: Mutex<Inner<J>>,
     /// Signals that a job was added or that the queue is closed.
     added: Condvar,
@@ -55,7 +55,7 @@ struct Inner<J> {
     failure: Option<StoreFailed>,
 }
 
-impl<J: Job> Backlog<J> {
+impl<J: Job> WriteQueue<J> {
     /// Creates a queue that throttles the builder from a weight of `limit` on.
     pub fn new(limit: usize) -> Self {
         let jobs = VecDeque::new();
@@ -88,7 +88,7 @@ impl<J: Job> Backlog<J> {
     }
 
     fn is_full(&self, inner: &Inner<J>) -> bool {
-        inner.weight > self.limit.saturating_mul(MOST)
+        inner.weight > self.limit.saturating_mul(MAX_WEIGHT_FACTOR)
     }
 
     /// Takes the next blocks to write, or one other job. Takes at least one block, and at most `blocks`
@@ -201,7 +201,7 @@ mod tests {
 
     #[test]
     fn blocks_are_taken_together_and_other_things_alone() {
-        let backlog = Backlog::new(1_000_000);
+        let backlog = WriteQueue::new(1_000_000);
         for item in [block(10), block(20), Item(None), block(30), block(5_000), block(1), block(0), block(0)]
         {
             backlog.add(item).unwrap();
@@ -217,7 +217,7 @@ mod tests {
 
     #[test]
     fn what_is_in_hand_counts_and_less_is_asked_for_beyond_the_limit() {
-        let backlog = Backlog::new(10_000);
+        let backlog = WriteQueue::new(10_000);
         backlog.add(block(9_000)).unwrap();
         assert_eq!(backlog.share(), 1_000);
         backlog.add(block(2_500)).unwrap();
@@ -236,7 +236,7 @@ mod tests {
 
     #[test]
     fn far_beyond_the_limit_whoever_adds_waits() {
-        let backlog = Arc::new(Backlog::new(1_000));
+        let backlog = Arc::new(WriteQueue::new(1_000));
         backlog.add(block(5_000)).unwrap();
         assert!(backlog.is_full(&backlog.inner.lock()));
         let (added, hear) = mpsc::channel();
@@ -255,7 +255,7 @@ mod tests {
 
     #[test]
     fn after_a_failure_everything_is_refused_with_its_reason() {
-        let backlog = Backlog::new(10_000);
+        let backlog = WriteQueue::new(10_000);
         backlog.add(block(1)).unwrap();
         backlog.take(1, 1);
         backlog.add(block(1)).unwrap();
@@ -271,7 +271,7 @@ mod tests {
 
     #[test]
     fn what_is_abandoned_is_never_taken() {
-        let backlog = Backlog::new(10_000);
+        let backlog = WriteQueue::new(10_000);
         backlog.add(block(1)).unwrap();
         backlog.abandon();
         assert_eq!(backlog.take(1, 1), []);

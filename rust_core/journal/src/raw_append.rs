@@ -4,17 +4,17 @@ use alloy_primitives::B256;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Append, JournalError, Past, Record,
+    Append, JournalError, JournalReader, Record,
+    append_range::AppendRange,
     layout::SegmentSector,
     record::{decode_records, encode_records},
     segment::SegmentFile,
-    stretch::Stretch,
-    walk::{Walk, segment_numbers},
+    segment_scanner::{SegmentScanner, segment_numbers},
 };
 
 /// An append as it was written.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-pub struct Whole {
+pub struct RawAppend {
     /// Sequence number of the append, counted from 0 since the journal began.
     pub sequence: u64,
     /// Identifying hash: two journals that share it are identical up to this append.
@@ -34,7 +34,7 @@ pub struct NotRecords {
     pub reason: String,
 }
 
-impl Whole {
+impl RawAppend {
     /// Encodes the append with this number as the journal would write it.
     pub fn of(sequence: u64, hash: B256, records: &[Record]) -> Self {
         let mut bytes = Vec::new();
@@ -53,17 +53,17 @@ impl Whole {
 }
 
 /// Iterator over the encoded appends of a journal in order, one in memory at a time. It ends after an error.
-pub struct Wholes(Stretch);
+pub struct Wholes(AppendRange);
 
-impl Past {
+impl JournalReader {
     /// Returns the encoded appends from this sequence number on, or from the oldest retained append. Only the
     /// first sectors of older segments are read.
     pub fn wholes(&self, from: u64) -> Result<Wholes, JournalError> {
-        let mut walk = Walk::new(self.disk.clone(), &self.dir, Some(self.identity))?;
+        let mut walk = SegmentScanner::new(self.disk.clone(), &self.dir, Some(self.identity))?;
         if let Some(number) = self.segment_of(from)? {
             walk = walk.starting_at(number);
         }
-        Ok(Wholes(Stretch::new(walk, from..self.end)))
+        Ok(Wholes(AppendRange::new(walk, from..self.end)))
     }
 
     /// Returns the number of the newest segment that begins at or before `sequence`.
@@ -82,12 +82,12 @@ impl Past {
 }
 
 impl Iterator for Wholes {
-    type Item = Result<Whole, JournalError>;
+    type Item = Result<RawAppend, JournalError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         self.0.next(|found| {
             let (sequence, hash) = (found.header.chain.sequence, found.header.hash);
-            Ok(Whole { sequence, hash, count: found.header.records, records: found.records.to_vec() })
+            Ok(RawAppend { sequence, hash, count: found.header.records, records: found.records.to_vec() })
         })
     }
 }

@@ -9,15 +9,15 @@ use parking_lot::Mutex;
 
 use crate::{
     CatchingUp,
-    wire::{Said, Welcome},
+    wire::{SequencerReport, Welcome},
 };
 
 /// Last received values, for the status.
 #[derive(Debug, Default)]
-pub(crate) struct Known {
+pub(crate) struct SequencerStatus {
     /// Greeting of the current or last connection.
     welcome: Mutex<Option<Arc<Welcome>>>,
-    said: Mutex<Option<Said>>,
+    said: Mutex<Option<SequencerReport>>,
     /// Sequence numbers of the append that the sequencer publishes next, and of the one that is applied next.
     told: AtomicU64,
     applied: AtomicU64,
@@ -29,7 +29,7 @@ pub(crate) struct Known {
     catching_up: Mutex<Option<(u64, u64)>>,
 }
 
-impl Known {
+impl SequencerStatus {
     pub fn welcome(&self) -> Option<Arc<Welcome>> {
         self.welcome.lock().clone()
     }
@@ -38,11 +38,11 @@ impl Known {
         *self.welcome.lock() = Some(welcome);
     }
 
-    pub fn said(&self) -> Option<Said> {
+    pub fn said(&self) -> Option<SequencerReport> {
         self.said.lock().clone()
     }
 
-    pub fn set_said(&self, said: Said) {
+    pub fn set_said(&self, said: SequencerReport) {
         *self.said.lock() = Some(said);
     }
 

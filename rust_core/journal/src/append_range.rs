@@ -4,18 +4,18 @@ use std::ops::Range;
 
 use crate::{
     JournalError,
-    walk::{Found, Walk},
+    segment_scanner::{Found, SegmentScanner},
 };
 
 /// The appends of a scan with these sequence numbers, in order. It ends after an error.
-pub(crate) struct Stretch {
-    walk: Walk,
+pub(crate) struct AppendRange {
+    walk: SegmentScanner,
     range: Range<u64>,
     ended: bool,
 }
 
-impl Stretch {
-    pub(crate) fn new(walk: Walk, range: Range<u64>) -> Self {
+impl AppendRange {
+    pub(crate) fn new(walk: SegmentScanner, range: Range<u64>) -> Self {
         Self { walk, ended: range.is_empty(), range }
     }
 

@@ -73,7 +73,7 @@ impl Found<'_> {
 }
 
 /// Reads appends in order and verifies each; holds one window of one segment in memory.
-pub(crate) struct Walk {
+pub(crate) struct SegmentScanner {
     disk: Arc<dyn Disk>,
     dir: PathBuf,
     /// Numbers of the segments, ascending.
@@ -111,7 +111,7 @@ impl Current {
 
 const DAMAGED: &str = "the append is damaged, and what was written after it is there";
 
-impl Walk {
+impl SegmentScanner {
     /// Starts at the oldest segment. With an identity, a journal of another chain is an error. Without one,
     /// the first segment's identity applies.
     pub(crate) fn new(

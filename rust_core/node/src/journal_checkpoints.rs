@@ -9,13 +9,13 @@ const MARKS: u64 = 32;
 
 /// Journal positions of some of the newest blocks, oldest first.
 #[derive(Clone, Debug)]
-pub(crate) struct Marks {
+pub(crate) struct JournalCheckpoints {
     list: VecDeque<Mark>,
     /// Number of blocks for which the journal is retained after the store has them.
     retention: u64,
 }
 
-impl Marks {
+impl JournalCheckpoints {
     pub fn new(list: Vec<Mark>, retention: u64) -> Self {
         Self { list: list.into(), retention }
     }
@@ -59,7 +59,7 @@ mod tests {
 
     #[test]
     fn an_append_may_go_when_its_blocks_are_older_than_the_retention() {
-        let mut marks = Marks::new(Vec::new(), 64);
+        let mut marks = JournalCheckpoints::new(Vec::new(), 64);
         for number in 1..=200 {
             marks.add(number, number * 10);
         }
@@ -76,7 +76,7 @@ mod tests {
 
     #[test]
     fn nothing_may_be_kept_but_what_the_store_needs() {
-        let mut marks = Marks::new(vec![Mark { number: 3, sequence: 7 }], 0);
+        let mut marks = JournalCheckpoints::new(vec![Mark { number: 3, sequence: 7 }], 0);
         marks.add(4, 9);
         marks.add(5, 11);
         assert_eq!((marks.passed(2), marks.passed(4)), (None, Some(9)));

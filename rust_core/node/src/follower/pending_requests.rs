@@ -9,11 +9,11 @@ use alloy_primitives::Bytes;
 use parking_lot::{Condvar, Mutex};
 
 /// Maximum number of requests in flight; each blocks a thread.
-const MOST: usize = 64;
+const MAX_IN_FLIGHT: usize = 64;
 
 /// The pending requests of a connection.
 #[derive(Debug, Default)]
-pub(crate) struct Questions {
+pub(crate) struct PendingRequests {
     open: Mutex<Open>,
     told: Condvar,
 }
@@ -26,14 +26,14 @@ struct Open {
     answers: HashMap<u64, Option<Bytes>>,
 }
 
-impl Questions {
+impl PendingRequests {
     /// Sends a request and blocks until its response arrives. `send` receives the request's number and
     /// returns `true` if there is a connection. Returns `None` after `most`, without a connection, or if too
     /// many requests are pending.
     pub fn ask(&self, most: Duration, send: impl FnOnce(u64) -> bool) -> Option<Bytes> {
         let until = Instant::now() + most;
         let mut open = self.open.lock();
-        if open.answers.len() >= MOST {
+        if open.answers.len() >= MAX_IN_FLIGHT {
             return None;
         }
         let number = open.next;
@@ -76,7 +76,7 @@ mod tests {
 
     #[test]
     fn a_question_is_answered_or_its_connection_breaks() {
-        let questions = Questions::default();
+        let questions = PendingRequests::default();
         assert_eq!(questions.ask(LONG, |_| false), None, "there is no connection");
         assert_eq!(questions.ask(Duration::ZERO, |_| true), None, "nothing came in time");
         let (sent, numbers) = mpsc::channel();

@@ -6,7 +6,7 @@ use std::{
 };
 
 use alloy_eips::eip4895::Withdrawals;
-use foreseal_journal::{JournalError, Outline, Past, Record};
+use foreseal_journal::{JournalError, JournalReader, Outline, Record};
 use foreseal_primitives::{Block, Flashblock, length_in_block};
 use imbl::Vector;
 
@@ -22,14 +22,14 @@ use crate::Step;
 /// Imported blocks are not found: the journal does not contain their receipts.
 #[derive(Debug)]
 pub struct Older {
-    past: Past,
+    past: JournalReader,
     /// The append at which replay began, and the number of its records before that point.
     end: (u64, usize),
     blocks: OnceLock<BlockList>,
 }
 
 impl Older {
-    pub fn new(past: Past, end: (u64, usize)) -> Self {
+    pub fn new(past: JournalReader, end: (u64, usize)) -> Self {
         Self { past, end, blocks: OnceLock::new() }
     }
 

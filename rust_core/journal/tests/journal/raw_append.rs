@@ -2,7 +2,7 @@
 
 use crate::plan::{open, records};
 use alloy_primitives::B256;
-use foreseal_journal::{Whole, simulated::SimulatedDisk};
+use foreseal_journal::{RawAppend, simulated::SimulatedDisk};
 
 /// Enough for several segments.
 const APPENDS: usize = 40;
@@ -12,7 +12,7 @@ fn what_is_read_back_as_bytes_is_what_was_appended() {
     let disk = SimulatedDisk::default();
     let (mut journal, _) = open(&disk, 0).unwrap();
     assert_eq!(journal.newest(), None);
-    let mut made: Vec<Whole> = Vec::new();
+    let mut made: Vec<RawAppend> = Vec::new();
     for index in 0..APPENDS {
         let given = records(&vec![vec![u8::try_from(index).unwrap(); 300 * (index % 9)]; 1 + index % 3]);
         journal.append(&given).unwrap();
@@ -27,12 +27,12 @@ fn what_is_read_back_as_bytes_is_what_was_appended() {
     for end in [1, 7, APPENDS] {
         let past = past.until(end as u64);
         for from in 0..=end {
-            let read: Vec<Whole> = past.wholes(from as u64).unwrap().map(Result::unwrap).collect();
+            let read: Vec<RawAppend> = past.wholes(from as u64).unwrap().map(Result::unwrap).collect();
             assert_eq!(read, made[from..end], "{from} to {end}");
         }
     }
     let (journal, _) = open(&disk, 1).unwrap();
-    let again: Vec<Whole> = journal.past().wholes(0).unwrap().map(Result::unwrap).collect();
+    let again: Vec<RawAppend> = journal.past().wholes(0).unwrap().map(Result::unwrap).collect();
     assert_eq!(again, made);
 }
 
@@ -52,7 +52,7 @@ fn after_older_segments_went_it_begins_with_the_oldest_that_is_kept() {
 
 #[test]
 fn bytes_that_are_no_records_are_named() {
-    let whole = Whole { sequence: 7, hash: B256::ZERO, count: 2, records: vec![3, 0xc0] };
+    let whole = RawAppend { sequence: 7, hash: B256::ZERO, count: 2, records: vec![3, 0xc0] };
     let error = whole.decode().unwrap_err();
     assert_eq!((error.sequence, error.index), (7, 0));
 }

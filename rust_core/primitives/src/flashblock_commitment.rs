@@ -18,7 +18,7 @@ static PROMISE_TYPE: LazyLock<B256> = LazyLock::new(|| keccak(PROMISE));
 /// A step without its content, to which the hash commits. Its signature is a pre-confirmation: the block with
 /// this number will contain, in this order, the transactions of this step and of the steps before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Promise {
+pub struct FlashblockCommitment {
     pub number: u64,
     pub index: u64,
     /// Hash of the step's header.
@@ -40,14 +40,14 @@ impl PromiseDomain {
     }
 }
 
-impl From<&Flashblock> for Promise {
+impl From<&Flashblock> for FlashblockCommitment {
     fn from(step: &Flashblock) -> Self {
         let Flashblock { number, index, hash, previous, time, .. } = *step;
         Self { number, index, hash, previous, time }
     }
 }
 
-impl Promise {
+impl FlashblockCommitment {
     /// Returns the hash that is signed: keccak-256 of 0x19, 0x01, the domain separator and the struct hash.
     pub fn digest(&self, domain: PromiseDomain) -> B256 {
         let Self { number, index, hash, previous, time } = *self;

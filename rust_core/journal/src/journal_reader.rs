@@ -4,9 +4,9 @@ use std::{collections::BTreeSet, fmt, path::PathBuf, sync::Arc};
 
 use crate::{
     Append, Disk, Identity, JournalError,
+    append_range::AppendRange,
     record::{Outline, outline_records},
-    stretch::Stretch,
-    walk::{Found, Walk},
+    segment_scanner::{Found, SegmentScanner},
 };
 
 /// Reader of the appends that a journal held at its opening, at any later time. Segments may have been
@@ -17,7 +17,7 @@ use crate::{
 /// # Errors
 /// [`JournalError::Io`] also when a segment is removed while it is read.
 #[derive(Clone)]
-pub struct Past {
+pub struct JournalReader {
     pub(crate) disk: Arc<dyn Disk>,
     pub(crate) dir: PathBuf,
     pub(crate) identity: Identity,
@@ -25,7 +25,7 @@ pub struct Past {
     pub(crate) end: u64,
 }
 
-impl Past {
+impl JournalReader {
     /// Creates a reader of the appends in `dir` with sequence numbers below `end`. They must exist and be
     /// durable.
     pub fn new(dir: PathBuf, disk: Arc<dyn Disk>, identity: Identity, end: u64) -> Self {
@@ -65,8 +65,8 @@ impl Past {
         last: u64,
         mut visit: impl FnMut(&Found<'_>) -> Result<(), JournalError>,
     ) -> Result<(), JournalError> {
-        let walk = Walk::new(self.disk.clone(), &self.dir, Some(self.identity))?;
-        let mut stretch = Stretch::new(walk, 0..self.end.min(last.saturating_add(1)));
+        let walk = SegmentScanner::new(self.disk.clone(), &self.dir, Some(self.identity))?;
+        let mut stretch = AppendRange::new(walk, 0..self.end.min(last.saturating_add(1)));
         while let Some(visited) = stretch.next(&mut visit) {
             visited?;
         }
@@ -74,8 +74,11 @@ impl Past {
     }
 }
 
-impl fmt::Debug for Past {
+impl fmt::Debug for JournalReader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Past").field("dir", &self.dir).field("end", &self.end).finish_non_exhaustive()
+        f.debug_struct("JournalReader")
+            .field("dir", &self.dir)
+            .field("end", &self.end)
+            .finish_non_exhaustive()
     }
 }

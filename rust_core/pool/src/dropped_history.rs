@@ -9,13 +9,13 @@ use crate::Status;
 
 /// The most recent transactions that left, each with its final status. The oldest entry is evicted first.
 #[derive(Clone, Debug)]
-pub(crate) struct Departed {
+pub(crate) struct DroppedHistory {
     limit: usize,
     order: VecDeque<B256>,
     fates: B256HashMap<Status>,
 }
 
-impl Departed {
+impl DroppedHistory {
     pub(crate) fn new(limit: usize) -> Self {
         Self { limit, order: VecDeque::new(), fates: B256HashMap::default() }
     }

@@ -10,7 +10,7 @@ use crate::Executed;
 
 /// Header, hash and state of a block: the input of state reads, calls and gas estimates.
 #[derive(Clone, Debug)]
-pub struct Moment(Source);
+pub struct HeaderAndState(Source);
 
 #[derive(Clone, Debug)]
 enum Source {
@@ -25,7 +25,7 @@ struct Stored {
     state: State,
 }
 
-impl Moment {
+impl HeaderAndState {
     /// Wraps a block that is in memory.
     pub fn of(block: Arc<Executed>) -> Self {
         Self(Source::Block(block))

@@ -34,7 +34,7 @@ pub struct Hello {
 
 /// A frame from a follower.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Up {
+pub enum Request {
     Hello(Hello),
     /// Heartbeat; `next` is the sequence number of the append that it applies next.
     Alive {
@@ -83,7 +83,7 @@ impl Hello {
     }
 }
 
-impl Up {
+impl Request {
     /// Encodes the frame.
     pub fn encode(&self) -> Vec<u8> {
         match self {

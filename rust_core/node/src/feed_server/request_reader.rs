@@ -12,17 +12,17 @@ use std::{
 use foreseal_primitives::mutant;
 
 use super::{Source, answers::Answers, connection::Attached, peers::Peer};
-use crate::wire::{Down, GREATEST_UP, Outcome, Up, read_frame};
+use crate::wire::{GREATEST_UP, Outcome, Request, Response, read_frame};
 
 /// Receiving side of a connection, shared with the sending thread.
 #[derive(Debug, Default)]
-pub(super) struct Ears {
+pub(super) struct RequestReader {
     answers: Answers,
     /// `true` if nothing more can be received.
     gone: AtomicBool,
 }
 
-impl Ears {
+impl RequestReader {
     /// Returns the response frames that are due at log position `at`.
     pub fn due(&self, at: u64) -> Vec<Vec<u8>> {
         self.answers.due(at)
@@ -36,7 +36,7 @@ impl Ears {
     /// Receives and handles the next frame. Returns `true` if there may be another.
     pub fn hear(&self, input: &mut impl Read, source: &Source, peer: &Peer) -> bool {
         let Ok(Some((kind, body))) = read_frame(input, GREATEST_UP) else { return false };
-        match Up::decode(kind, &body) {
+        match Request::decode(kind, &body) {
             Ok(up) => self.take(up, source, peer),
             Err(error) => {
                 tracing::warn!(%error, name = peer.name, "a follower says what cannot be read");
@@ -52,27 +52,28 @@ impl Ears {
         source.log.wake();
     }
 
-    fn take(&self, up: Up, source: &Source, peer: &Peer) {
+    fn take(&self, up: Request, source: &Source, peer: &Peer) {
         let Source { log, shared, .. } = source;
         match up {
-            Up::Alive { next } => peer.next.store(next, Ordering::Release),
-            Up::Report(metrics) => *peer.report.lock() = metrics,
-            Up::Submit { number, runnable, submission } => {
+            Request::Alive { next } => peer.next.store(next, Ordering::Release),
+            Request::Report(metrics) => *peer.report.lock() = metrics,
+            Request::Submit { number, runnable, submission } => {
                 let outcome = Outcome::of(shared.admit_forwarded(&submission, runnable));
                 // The effects of the submission on the pool are in the log by now.
                 let at = if mutant!("answer-before-event") { 0 } else { log.standing().end };
-                self.answers.add(at, Down::Answer { number, outcome }.encode());
+                self.answers.add(at, Response::Answer { number, outcome }.encode());
                 log.wake();
             }
-            Up::Ask { number, question } => {
+            Request::Ask { number, question } => {
                 let now = shared.clock.now().monotonic;
                 let answer = shared.desk.answer(&question, &shared.pool, now).unwrap_or_default();
                 // Everything on which the response depends is in the log by now.
-                self.answers.add(log.standing().end, Down::Told { number, answer: answer.into() }.encode());
+                self.answers
+                    .add(log.standing().end, Response::Told { number, answer: answer.into() }.encode());
                 log.wake();
             }
-            Up::Damaged(report) => shared.confirm_damage(&report, &peer.name),
-            Up::Hello(_) => {}
+            Request::Damaged(report) => shared.confirm_damage(&report, &peer.name),
+            Request::Hello(_) => {}
         }
     }
 }
@@ -80,7 +81,7 @@ impl Ears {
 /// Guard that closes the receiving side when its thread ends, even by a panic. Then the sending side ends
 /// too.
 struct Hearing {
-    ears: Arc<Ears>,
+    ears: Arc<RequestReader>,
     source: Arc<Source>,
 }
 
@@ -91,8 +92,8 @@ impl Drop for Hearing {
 }
 
 /// Starts the thread that receives the follower's requests.
-pub(super) fn listen(mut stream: UnixStream, attached: &Attached) -> io::Result<Arc<Ears>> {
-    let ears = Arc::<Ears>::default();
+pub(super) fn listen(mut stream: UnixStream, attached: &Attached) -> io::Result<Arc<RequestReader>> {
+    let ears = Arc::<RequestReader>::default();
     let (peer, source) = (attached.peer.clone(), attached.source.clone());
     let hearing = Hearing { ears: ears.clone(), source };
     let run = move || {

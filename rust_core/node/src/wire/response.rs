@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use alloy_primitives::{Address, Bytes};
-use foreseal_journal::Whole;
+use foreseal_journal::RawAppend;
 use foreseal_primitives::wire::encode;
 use serde::{Deserialize, Serialize};
 
 use super::{
     Outcome, WireError,
     frame::framed,
-    up::{VERSION, exact},
+    request::{VERSION, exact},
 };
 use crate::{Phase, PoolStart, Production, StoreStatus};
 use foreseal_chain::FinalityDepth;
@@ -25,7 +25,7 @@ pub struct Welcome {
 
 /// A heartbeat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-pub struct Pulse {
+pub struct Heartbeat {
     /// `true` if the sequencer has ticked since the last heartbeat.
     pub ticked: bool,
     /// Time since its last tick.
@@ -38,7 +38,7 @@ pub struct Pulse {
 
 /// Status of the sequencer.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-pub struct Said {
+pub struct SequencerReport {
     pub phase: Phase,
     pub pool_start: PoolStart,
     /// Address whose signatures the steps have.
@@ -61,14 +61,14 @@ pub enum Ending {
 
 /// A frame from the sequencer.
 #[derive(Clone, Debug)]
-pub enum Down {
+pub enum Response {
     Welcome(Welcome),
-    Append(Whole),
+    Append(RawAppend),
     /// A change of the pool, as the pool encodes it. The first one contains the whole pool: from there on the
     /// follower is up to date.
     Pool(Bytes),
-    Pulse(Pulse),
-    Said(Said),
+    Heartbeat(Heartbeat),
+    SequencerReport(SequencerReport),
     /// Response to the request with this number; empty if the request was not understood.
     Told {
         number: u64,
@@ -94,7 +94,7 @@ const TOLD: u8 = 8;
 /// Upper bound of the size of an append's frame before its records: sequence number, hash, count and length.
 const APPEND_FRONT: usize = 64;
 
-impl Down {
+impl Response {
     /// Encodes the frame.
     pub fn encode(&self) -> Vec<u8> {
         match self {
@@ -104,8 +104,8 @@ impl Down {
                 encode(append, out);
             }),
             Self::Pool(event) => framed(POOL, |out| out.extend_from_slice(event)),
-            Self::Pulse(pulse) => framed(PULSE, |out| encode(pulse, out)),
-            Self::Said(said) => framed(SAID, |out| encode(said, out)),
+            Self::Heartbeat(pulse) => framed(PULSE, |out| encode(pulse, out)),
+            Self::SequencerReport(said) => framed(SAID, |out| encode(said, out)),
             Self::Told { number, answer } => framed(TOLD, |out| encode(&(number, answer), out)),
             Self::Answer { number, outcome } => framed(ANSWER, |out| encode(&(number, outcome), out)),
             Self::End(ending) => framed(END, |out| encode(ending, out)),
@@ -124,8 +124,8 @@ impl Down {
             }
             APPEND => Self::Append(exact(kind, &body)?),
             POOL => Self::Pool(body.into()),
-            PULSE => Self::Pulse(exact(kind, &body)?),
-            SAID => Self::Said(exact(kind, &body)?),
+            PULSE => Self::Heartbeat(exact(kind, &body)?),
+            SAID => Self::SequencerReport(exact(kind, &body)?),
             TOLD => {
                 let (number, answer) = exact(kind, &body)?;
                 Self::Told { number, answer }

@@ -17,18 +17,18 @@ pub trait Answering: Send + Sync {
 
 /// Slot for the handler, empty until one is registered.
 #[derive(Default)]
-pub(crate) struct Desk(Mutex<Option<Arc<dyn Answering>>>);
+pub(crate) struct RequestHandler(Mutex<Option<Arc<dyn Answering>>>);
 
-impl Desk {
+impl RequestHandler {
     pub fn answer(&self, question: &[u8], pool: &Pool, now: Duration) -> Option<Vec<u8>> {
         let answering = self.0.lock().clone()?;
         answering.answer(question, pool, now)
     }
 }
 
-impl fmt::Debug for Desk {
+impl fmt::Debug for RequestHandler {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Desk").field("answers", &self.0.lock().is_some()).finish()
+        f.debug_struct("RequestHandler").field("answers", &self.0.lock().is_some()).finish()
     }
 }
 

@@ -18,14 +18,14 @@ pub use older::Older;
 /// holds those since the node started and those that the journal's replay unwound again. Older ones are read
 /// from the journal.
 #[derive(Clone, Debug, Default)]
-pub struct Undone {
+pub struct ReorgedBlocks {
     blocks: BlockList,
     /// Number of reorged blocks so far, including evicted ones.
     count: u64,
     older: Option<Arc<Older>>,
 }
 
-impl Undone {
+impl ReorgedBlocks {
     /// Sets the source of older blocks, and starts the count at `count`.
     pub(crate) fn set_older(&mut self, older: Older, count: u64) {
         self.older = Some(Arc::new(older));
@@ -109,13 +109,13 @@ mod tests {
         UndoneBlock { block, steps: Vector::new() }
     }
 
-    fn kept(undone: &Undone, number: u64) -> bool {
+    fn kept(undone: &ReorgedBlocks, number: u64) -> bool {
         undone.find_block(number, &block(number, 0).block.hash).is_some()
     }
 
     #[test]
     fn the_oldest_go_when_there_are_too_many() {
-        let mut undone = Undone::default();
+        let mut undone = ReorgedBlocks::default();
         for number in 1..=MAX_BLOCKS as u64 + 10 {
             undone.add(block(number, 0));
         }
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn the_oldest_go_when_they_are_too_large() {
-        let mut undone = Undone::default();
+        let mut undone = ReorgedBlocks::default();
         for number in 1..=8 {
             undone.add(block(number, MAX_BYTES / 4));
         }
@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn of_several_blocks_with_a_step_the_newest_is_found() {
-        let mut undone = Undone::default();
+        let mut undone = ReorgedBlocks::default();
         undone.add(block(1, 0));
         undone.add(block(2, 0));
         undone.add(block(1, 7));

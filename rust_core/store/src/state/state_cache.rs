@@ -17,13 +17,13 @@ const CODE_SIZE: u64 = 64 << 10;
 
 /// Cache that all states share, so that the store is read once for many readers of a value.
 #[derive(Debug)]
-pub(crate) struct Recent {
+pub(crate) struct StateCache {
     pub accounts: Values<Address, Option<Account>>,
     pub slots: Values<(Address, U256), U256>,
     codes: Cache<B256, Bytecode>,
 }
 
-impl Recent {
+impl StateCache {
     pub fn new(sizes: &StateCacheSizes) -> Self {
         Self {
             accounts: Values::new("accounts", sizes.accounts),
@@ -51,12 +51,12 @@ impl Recent {
 
 /// Values by key, each in the version that was read last.
 #[derive(Debug)]
-pub(crate) struct Values<K, V>(Cache<K, Kept<V>>);
+pub(crate) struct Values<K, V>(Cache<K, CachedValue<V>>);
 
 /// A value and its range of validity: one generation, from the block that wrote it to
 /// the newest block as of which it was read.
 #[derive(Clone, Debug)]
-struct Kept<V> {
+struct CachedValue<V> {
     value: V,
     generation: u64,
     since: u64,
@@ -65,12 +65,13 @@ struct Kept<V> {
 
 impl<K: Eq + Hash, V: Clone> Values<K, V> {
     fn new(name: &'static str, capacity: u64) -> Self {
-        Self(Cache::new(name, capacity, Cache::<K, Kept<V>>::INLINE_SIZE))
+        Self(Cache::new(name, capacity, Cache::<K, CachedValue<V>>::INLINE_SIZE))
     }
 
     /// Returns the value as of block `at` of a generation, if it is cached.
     pub fn get(&self, key: &K, generation: u64, at: u64) -> Option<V> {
-        let valid = |kept: &Kept<V>| kept.generation == generation && (kept.since..=kept.until).contains(&at);
+        let valid =
+            |kept: &CachedValue<V>| kept.generation == generation && (kept.since..=kept.until).contains(&at);
         self.0.get_if(key, valid).map(|kept| kept.value)
     }
 
@@ -78,7 +79,7 @@ impl<K: Eq + Hash, V: Clone> Values<K, V> {
     pub fn keep(&self, key: K, at: u64, progress: &Progress, Version { value, since }: Version<V>) {
         // A value as of a future block may still change.
         if progress.head.is_some_and(|head| at <= head.number) {
-            self.0.insert(key, Kept { value, generation: progress.generation, since, until: at }, 0);
+            self.0.insert(key, CachedValue { value, generation: progress.generation, since, until: at }, 0);
         }
     }
 }
@@ -121,7 +122,7 @@ mod tests {
     #[test]
     fn however_small_they_are_there_is_a_most_of_codes() {
         let sizes = StateCacheSizes { code: 4 << 20, ..StateCacheSizes::default() };
-        let recent = Recent::new(&sizes);
+        let recent = StateCache::new(&sizes);
         let most = sizes.code / CODE_OVERHEAD;
         let hash = |number: u64| B256::left_padding_from(&number.to_be_bytes());
         for number in 0..most + 1_000 {

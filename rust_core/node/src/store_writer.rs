@@ -11,8 +11,9 @@ use foreseal_primitives::mutant;
 use foreseal_store::{Store, StoreError};
 
 use crate::{
-    Figures, Point, ScrubStatus, StoreFailed, StoreSettings, StoreStatus, Watcher, backlog::Backlog,
-    backlog::Job, figures::Laps, marks::Marks, store_job::StoreJob, store_job::StoreMeta, store_job::Write,
+    Figures, Point, ScrubStatus, StoreFailed, StoreSettings, StoreStatus, Watcher, figures::Stopwatch,
+    journal_checkpoints::JournalCheckpoints, store_job::StoreJob, store_job::StoreMeta, store_job::Write,
+    write_queue::Job, write_queue::WriteQueue,
 };
 use foreseal_chain::{Chain, Clock, Confirmed, History, StoreUpdate, StoredHistory};
 
@@ -23,11 +24,11 @@ const BATCH_TRANSACTIONS: usize = 16_000;
 /// The store, its writer thread, and the queue between them. Dropping it discards jobs that were not started,
 /// as a crash does; the journal has them all.
 #[derive(Debug)]
-pub(crate) struct StoreLink {
+pub(crate) struct StoreWriter {
     store: Store,
-    backlog: Arc<Backlog<StoreJob>>,
+    backlog: Arc<WriteQueue<StoreJob>>,
     confirmed: Arc<Confirmed>,
-    marks: Marks,
+    marks: JournalCheckpoints,
     hand: Hand,
 }
 
@@ -49,7 +50,7 @@ enum Hand {
     Owner(Worker),
 }
 
-impl StoreLink {
+impl StoreWriter {
     /// Starts the link, with a thread unless there is a watcher. `note` is the metadata that the store holds.
     pub fn start(
         store: Store,
@@ -59,7 +60,7 @@ impl StoreLink {
     ) -> Result<Self, StoreError> {
         let confirmed = Arc::new(Confirmed::default());
         confirmed.set(store.head()?.map(|head| head.number));
-        let backlog = Arc::new(Backlog::new(settings.backlog));
+        let backlog = Arc::new(WriteQueue::new(settings.backlog));
         let worker =
             Worker { store: store.clone(), backlog: backlog.clone(), confirmed: confirmed.clone(), beside };
         let hand = if worker.beside.watcher.is_some() {
@@ -69,7 +70,7 @@ impl StoreLink {
             let started = started.spawn(move || while worker.turn() {});
             Hand::Thread(Some(started.map_err(|error| StoreError::Lmdb(error.to_string()))?))
         };
-        let marks = Marks::new(note.marks.clone(), settings.retention);
+        let marks = JournalCheckpoints::new(note.marks.clone(), settings.retention);
         Ok(Self { store, backlog, confirmed, marks, hand })
     }
 
@@ -160,7 +161,7 @@ impl StoreLink {
     }
 }
 
-impl Drop for StoreLink {
+impl Drop for StoreWriter {
     fn drop(&mut self) {
         self.backlog.abandon();
         if let Hand::Thread(thread) = &mut self.hand
@@ -176,7 +177,7 @@ impl Drop for StoreLink {
 #[derive(Clone, Debug)]
 pub(crate) struct StoreGauge {
     store: Store,
-    backlog: Arc<Backlog<StoreJob>>,
+    backlog: Arc<WriteQueue<StoreJob>>,
     confirmed: Arc<Confirmed>,
 }
 
@@ -202,7 +203,7 @@ impl StoreGauge {
 /// Worker that writes queued jobs to the store.
 struct Worker {
     store: Store,
-    backlog: Arc<Backlog<StoreJob>>,
+    backlog: Arc<WriteQueue<StoreJob>>,
     confirmed: Arc<Confirmed>,
     beside: StoreObservers,
 }
@@ -243,7 +244,7 @@ impl Worker {
         self.reached(Point::BeforeStoreCommit);
         match &self.beside.meter {
             Some((clock, figures)) => {
-                let mut laps = Laps::begin(&**clock);
+                let mut laps = Stopwatch::begin(&**clock);
                 write(&self.store).map_err(|error| error.to_string())?;
                 figures.commit.add(laps.lap());
             }

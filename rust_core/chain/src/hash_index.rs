@@ -55,18 +55,18 @@ impl Positions {
 /// The index is written before the view is published, so it can be ahead of a view. A view therefore checks
 /// the entry at each position; an entry ahead of the view reads as absent.
 #[derive(Debug)]
-pub struct Lookup {
+pub struct HashIndex {
     steps: Positions,
     transactions: Positions,
 }
 
-impl Default for Lookup {
+impl Default for HashIndex {
     fn default() -> Self {
         Self { steps: Positions::new(), transactions: Positions::new() }
     }
 }
 
-impl Lookup {
+impl HashIndex {
     /// Returns the position of the step or block with this hash.
     pub fn step(&self, hash: &B256) -> Option<Position> {
         self.steps.get(hash)
