@@ -8,7 +8,7 @@ use std::{
 use alloy_primitives::Bytes;
 use alloy_rlp::{Header, PayloadView};
 use foreseal_keccak::keccak;
-use foreseal_trie::{Key, Lookup, NodeSource, Trie, Want, verify_proof};
+use foreseal_trie::{Key, Lookup, NodeSource, RequiredKey, Trie, verify_proof};
 
 use super::nothing;
 use crate::{Memory, Target};
@@ -60,7 +60,7 @@ fn run(input: &[u8]) {
     assert_eq!(verify_proof(root, key, &nodes), shown);
     let Ok(wanted) = Key::new(key) else { return };
     let source = InOrder { nodes: &nodes, next: AtomicUsize::new(0) };
-    let loaded = Trie::<Bytes>::stub(root).load([Want { key: wanted, deleted: false }], &source);
+    let loaded = Trie::<Bytes>::stub(root).load([RequiredKey { key: wanted, deleted: false }], &source);
     let Ok(trie) = loaded else { return };
     assert_eq!(trie.root(), root);
     match (shown, trie.get(key)) {

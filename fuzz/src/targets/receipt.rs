@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use alloy_primitives::Address;
-use foreseal_rpc::{Misfit, PreconfirmationReceipt, VerifiedPreconfirmation, contradiction};
+use foreseal_rpc::{InvalidReceipt, PreconfirmationReceipt, VerifiedPreconfirmation, contradiction};
 
 use super::methods::CHAIN;
 use crate::{Memory, Target};
@@ -50,12 +50,16 @@ fn run(input: &[u8]) {
             assert!(KEPT.promises.contains(&shown), "nobody promised {shown:?}");
             assert_eq!(anyone, Ok(shown));
             let other = shown.chain_id ^ 1;
-            assert!(receipt.verify(None, Some(other)).is_err_and(|misfit| misfit.field == Misfit::ChainId));
+            assert!(
+                receipt
+                    .verify(None, Some(other))
+                    .is_err_and(|misfit| misfit.field == InvalidReceipt::ChainId)
+            );
             assert_eq!(contradiction(&receipt, &receipt), Ok(None), "a promise does not contradict itself");
         }
         Err(misfit) => {
             assert!(!misfit.why.is_empty());
-            assert!(anyone.is_err() || misfit.field == Misfit::Signer, "{misfit}");
+            assert!(anyone.is_err() || misfit.field == InvalidReceipt::Signer, "{misfit}");
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Records of a journal append.
 
-use foreseal_journal::{Outline, Record, decode_records, encode_records, outline_records};
+use foreseal_journal::{Record, RecordSummary, decode_records, encode_records, outline_records};
 
 use super::nothing;
 use crate::{Memory, Target};
@@ -36,15 +36,15 @@ fn encode(records: &[Record]) -> Vec<u8> {
     out
 }
 
-fn check_outline(record: &Record, outline: Outline) {
+fn check_outline(record: &Record, outline: RecordSummary) {
     match (record, outline) {
-        (Record::Step(step) | Record::Override { step, .. }, Outline::Step { number, index, .. }) => {
+        (Record::Step(step) | Record::Override { step, .. }, RecordSummary::Step { number, index, .. }) => {
             assert_eq!((step.number, step.index), (number, index));
         }
-        (Record::Unwind { number: to, .. }, Outline::Unwind { number }) => assert_eq!(*to, number),
-        (Record::Seal { .. }, Outline::Seal)
-        | (Record::Import { .. }, Outline::Import)
-        | (Record::Open { .. } | Record::Clock { .. } | Record::Finality { .. }, Outline::Other) => {}
+        (Record::Unwind { number: to, .. }, RecordSummary::Unwind { number }) => assert_eq!(*to, number),
+        (Record::Seal { .. }, RecordSummary::Seal)
+        | (Record::Import { .. }, RecordSummary::Import)
+        | (Record::Open { .. } | Record::Clock { .. } | Record::Finality { .. }, RecordSummary::Other) => {}
         (record, outline) => panic!("{record:?} is outlined as {outline:?}"),
     }
 }

@@ -1,6 +1,6 @@
 //! Values of the store's tables.
 
-use foreseal_store::values::{Form, rewritten};
+use foreseal_store::values::{ValueEncoding, rewritten};
 
 use super::nothing;
 use crate::{Memory, Target};
@@ -18,7 +18,7 @@ pub const TARGET: Target = Target {
 /// The first byte of the input selects the table.
 fn run(input: &[u8]) {
     let Some((&form, bytes)) = input.split_first() else { return };
-    let form = Form::ALL[usize::from(form) % Form::ALL.len()];
+    let form = ValueEncoding::ALL[usize::from(form) % ValueEncoding::ALL.len()];
     let Some(written) = rewritten(form, bytes) else { return };
     let again = rewritten(form, &written);
     assert_eq!(again.as_deref(), Some(&written[..]), "{form:?}");

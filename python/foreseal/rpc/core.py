@@ -17,7 +17,7 @@ Outcomes = list[tuple[bytes, Outcome]]
 StepPosition = tuple[int, int, str]
 """Number, index and hash of a step."""
 
-Notice = tuple[int, int, list[str] | None, StepPosition]
+Notification = tuple[int, int, list[str] | None, StepPosition]
 """Channel, sequence, the JSON of each `result` (None: notices were lost), place of the newest step after it."""
 
 
@@ -85,7 +85,7 @@ class Core(Reader, Protocol):
     def event_fd(self) -> int:
         """Return a descriptor that becomes readable when `drain` has entries."""
 
-    def drain(self) -> tuple[list[tuple[int, Outcome | Outcomes]], list[Notice]]:
+    def drain(self) -> tuple[list[tuple[int, Outcome | Outcomes]], list[Notification]]:
         """Return finished work by ticket, and the notices of channels in order."""
 
     def subscribe(self, params: bytes) -> tuple[int, int] | None:

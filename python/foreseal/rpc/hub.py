@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from foreseal.errors import RpcError
 from foreseal.rpc import codes
-from foreseal.rpc.core import Core, Notice
+from foreseal.rpc.core import Core, Notification
 from foreseal.rpc.outbox import Messages, Traffic
 from foreseal.rpc.subscription import State, Subscription
 
@@ -58,7 +58,7 @@ class Hub:
             del self._channels[channel]
         self._core.unsubscribe(channel)
 
-    def deliver(self, notice: Notice) -> None:
+    def deliver(self, notice: Notification) -> None:
         """Deliver a notice to all subscriptions of its channel."""
         channel, sequence, texts, place = notice
         subscribers = self._channels.get(channel)

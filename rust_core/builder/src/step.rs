@@ -61,13 +61,13 @@ impl<'a> Stopwatch<'a> {
 }
 
 /// Remaining budgets of the block.
-struct Room {
+struct RemainingBudgets {
     gas: u64,
     blob_gas: u64,
     bytes: usize,
 }
 
-impl Room {
+impl RemainingBudgets {
     fn of(block: &OpenBlock) -> Self {
         let header = block.header();
         let blob_limit = block.spec.blob_params(header.timestamp).map_or(0, |p| p.max_blob_gas_per_block());
@@ -102,20 +102,20 @@ fn accounts_of(transaction: &Transaction) -> impl Iterator<Item = Address> {
 }
 
 /// A step that is being filled.
-struct Turn<'a> {
+struct StepInProgress<'a> {
     executor: Executor<'a>,
-    room: Room,
+    room: RemainingBudgets,
     gas: BlockGas,
     transactions: Vec<Arc<Transaction>>,
     receipts: Vec<Arc<Receipt>>,
     rejected: Vec<(B256, Rejected)>,
 }
 
-impl<'a> Turn<'a> {
+impl<'a> StepInProgress<'a> {
     fn on(block: &'a OpenBlock, hashes: &'a dyn BlockHashes) -> Self {
         Self {
             executor: Executor::new(&block.spec, &block.base, hashes, block.header()),
-            room: Room::of(block),
+            room: RemainingBudgets::of(block),
             gas: BlockGas {
                 gas_used: block.body.gas_used(),
                 blob_gas_used: block.body.blob_gas_used,
@@ -195,7 +195,7 @@ impl OpenBlock {
         keep_going: &mut dyn FnMut() -> bool,
         clock: &dyn Fn() -> Duration,
     ) -> Result<Stepped, BuildError> {
-        let mut turn = Turn::on(self, hashes);
+        let mut turn = StepInProgress::on(self, hashes);
         let (mut times, mut laps) = (StepTimes::default(), Stopwatch::begin(clock));
         let mut turns = 0_usize;
         while turn.room.gas >= LEAST_GAS && keep_going() {
@@ -225,7 +225,7 @@ impl OpenBlock {
         transactions: &[Arc<Transaction>],
         hashes: &dyn BlockHashes,
     ) -> Result<Stepped, BuildError> {
-        let mut turn = Turn::on(self, hashes);
+        let mut turn = StepInProgress::on(self, hashes);
         for transaction in transactions {
             turn.offer(transaction)?;
         }

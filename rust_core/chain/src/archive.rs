@@ -7,7 +7,7 @@ use foreseal_evm::{BlockBody, BlockGas, ExecutionError, Executor};
 use foreseal_primitives::{ChainSpec, LogFilter, LogPosition, LogSink};
 use foreseal_state::{BlockHashes, State, StateError, StateStore};
 
-use crate::{ArchiveCaches, Executed, HeaderAndState, History, Notes, Position, Step};
+use crate::{ArchiveCaches, ExecutedBlock, HeaderAndState, History, LogJsonCache, Position, Step};
 
 /// Cached access to older sealed blocks. The chain replaces it after an unwind.
 #[derive(Debug)]
@@ -33,7 +33,7 @@ impl Archive {
         self.history.states()
     }
 
-    pub fn block(&self, number: u64) -> Result<Option<Arc<Executed>>, StateError> {
+    pub fn block(&self, number: u64) -> Result<Option<Arc<ExecutedBlock>>, StateError> {
         if let Some(block) = self.caches.blocks.get(&number) {
             return Ok(Some(block));
         }
@@ -43,11 +43,11 @@ impl Archive {
     }
 
     /// Returns the block if it is cached; the history is not read.
-    pub fn at_hand(&self, number: u64) -> Option<Arc<Executed>> {
+    pub fn at_hand(&self, number: u64) -> Option<Arc<ExecutedBlock>> {
         self.caches.blocks.get(&number)
     }
 
-    pub fn notes(&self) -> &Arc<Notes> {
+    pub fn notes(&self) -> &Arc<LogJsonCache> {
         &self.caches.notes
     }
 
@@ -86,7 +86,7 @@ impl Archive {
         &self,
         spec: &ChainSpec,
         hashes: &dyn BlockHashes,
-        block: &Executed,
+        block: &ExecutedBlock,
         (step, index): (&Step, usize),
     ) -> Result<State, StateError> {
         if let Some(state) = self.caches.states.get(&step.hash) {
@@ -97,7 +97,7 @@ impl Archive {
         };
         let before = block.number().checked_sub(1).map(|parent| self.header_and_state(parent)).transpose()?;
         let parent = before.flatten().ok_or_else(|| failed("its parent is not stored".to_owned()))?;
-        let again = Again { spec, hashes, block, step };
+        let again = Reexecution { spec, hashes, block, step };
         let state = again.execute(parent.state(), index)?;
         let (want, got) = (step.header.state_root, state.root());
         if want != got {
@@ -109,14 +109,14 @@ impl Archive {
 }
 
 /// Re-execution of a block up to one of its steps.
-struct Again<'a> {
+struct Reexecution<'a> {
     spec: &'a ChainSpec,
     hashes: &'a dyn BlockHashes,
-    block: &'a Executed,
+    block: &'a ExecutedBlock,
     step: &'a Step,
 }
 
-impl Again<'_> {
+impl Reexecution<'_> {
     /// Executes the block's first transactions, as many as the step holds, and applies the diffs written
     /// between them. End-of-block processing follows. `index` is the index of the step.
     fn execute(&self, parent: &State, index: usize) -> Result<State, StateError> {

@@ -7,7 +7,7 @@ use foreseal_cache::{Cache, CacheMetrics};
 use foreseal_state::State;
 use foreseal_store::StateCacheSizes;
 
-use crate::{Executed, Notes, Step};
+use crate::{ExecutedBlock, LogJsonCache, Step};
 
 /// Approximate size of a block in bytes, without its transactions.
 const BLOCK_SIZE: u64 = 8 << 10;
@@ -49,9 +49,9 @@ impl Default for CacheSizes {
 /// Caches of blocks, states and logs of one generation of the chain.
 #[derive(Debug)]
 pub struct ArchiveCaches {
-    pub blocks: Cache<u64, Arc<Executed>>,
+    pub blocks: Cache<u64, Arc<ExecutedBlock>>,
     pub states: Cache<B256, State>,
-    pub notes: Arc<Notes>,
+    pub notes: Arc<LogJsonCache>,
 }
 
 impl ArchiveCaches {
@@ -59,7 +59,7 @@ impl ArchiveCaches {
         Self {
             blocks: Cache::new("blocks", sizes.blocks, 32 * BLOCK_SIZE),
             states: Cache::new("step_states", sizes.step_states, 4 * STATE_SIZE),
-            notes: Arc::new(Notes::new(sizes.log_json)),
+            notes: Arc::new(LogJsonCache::new(sizes.log_json)),
         }
     }
 
@@ -77,7 +77,7 @@ impl ArchiveCaches {
         [self.blocks.metrics(), self.states.metrics(), self.notes.metrics()]
     }
 
-    pub fn insert_block(&self, number: u64, block: &Arc<Executed>) {
+    pub fn insert_block(&self, number: u64, block: &Arc<ExecutedBlock>) {
         let content = &block.block;
         let logs: usize = content
             .receipts
@@ -87,7 +87,7 @@ impl ArchiveCaches {
             .sum();
         let transactions = content.transactions_length + TRANSACTION_SIZE * content.transactions.len();
         // The size is capped, so that even the largest block is cached and repeated reads decode it once.
-        let most = self.blocks.capacity().saturating_sub(Cache::<u64, Arc<Executed>>::INLINE_SIZE);
+        let most = self.blocks.capacity().saturating_sub(Cache::<u64, Arc<ExecutedBlock>>::INLINE_SIZE);
         let size = (BLOCK_SIZE + (logs + transactions) as u64).min(most);
         self.blocks.insert(number, block.clone(), size);
     }

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use foreseal_state::StateError;
 
-use crate::{BlockId, Executed, ResolveError, View};
+use crate::{BlockId, ExecutedBlock, ResolveError, View};
 
 impl View {
     /// Resolves like [`Self::resolve`], from memory alone. Returns `None` if the block is not in memory, or
     /// if `id` names it at a step.
-    pub fn at_hand(&self, id: BlockId) -> Result<Option<Arc<Executed>>, ResolveError> {
+    pub fn at_hand(&self, id: BlockId) -> Result<Option<Arc<ExecutedBlock>>, ResolveError> {
         if let Some(number) = self.number_of(id) {
             // Clients that follow the chain poll for its next block, so this case is answered without the
             // history.

@@ -14,10 +14,10 @@ use foreseal_state::{BlockHashes, State, StateError, genesis_diff};
 use imbl::Vector;
 
 use crate::{
-    ArchiveCaches, BlockWindow, CacheSizes, Executed, Finality, FinalityDepth, HashIndex, History,
+    ArchiveCaches, BlockWindow, CacheSizes, ExecutedBlock, Finality, FinalityDepth, HashIndex, History,
     ReorgedBlocks, STEP_WINDOW, Step, View, Written,
     archive::Archive,
-    sealed::Sealed,
+    sealed::SealedBlocks,
     store_update::{BlockChanges, StoreUpdate},
 };
 
@@ -63,8 +63,8 @@ struct Open {
 }
 
 impl Open {
-    fn executed(&self) -> Executed {
-        Executed {
+    fn executed(&self) -> ExecutedBlock {
+        ExecutedBlock {
             block: self.block.block(),
             state: self.block.state().clone(),
             steps: self.steps.clone(),
@@ -83,7 +83,7 @@ impl Open {
 #[derive(Clone, Debug)]
 pub struct Chain {
     spec: Arc<ChainSpec>,
-    sealed: Sealed,
+    sealed: SealedBlocks,
     /// Sum of the difficulties of the sealed blocks (EIP-3675).
     total_difficulty: U256,
     window: BlockWindow,
@@ -138,9 +138,9 @@ impl Chain {
         let lookup = Arc::new(HashIndex::default());
         lookup.add_step(hash, 0, 0);
         let total_difficulty = block.header.difficulty;
-        let genesis = Arc::new(Executed { block, state, steps: Vector::new(), written: Vector::new() });
+        let genesis = Arc::new(ExecutedBlock { block, state, steps: Vector::new(), written: Vector::new() });
         let mut chain = Self {
-            sealed: Sealed::new(genesis.clone(), archive),
+            sealed: SealedBlocks::new(genesis.clone(), archive),
             spec,
             total_difficulty,
             window: BlockWindow::default(),
@@ -165,7 +165,7 @@ impl Chain {
     }
 
     /// Returns the newest sealed block.
-    pub fn latest(&self) -> &Arc<Executed> {
+    pub fn latest(&self) -> &Arc<ExecutedBlock> {
         self.sealed.latest()
     }
 
@@ -347,7 +347,7 @@ impl Chain {
         self.lookup.add_step(executed.block.hash, number, 0);
         let (block, state) = (executed.block, executed.state);
         self.finality = Finality { safe: number, finalized: number, ..self.finality };
-        let executed_block = Executed { block, state, steps: Vector::new(), written: Vector::new() };
+        let executed_block = ExecutedBlock { block, state, steps: Vector::new(), written: Vector::new() };
         self.push_sealed(executed_block, vec![Arc::new(executed.diff)]);
         self.trim();
         Ok(())
@@ -382,12 +382,12 @@ impl Chain {
     }
 
     /// Returns the sealed block with this number.
-    pub fn block(&self, number: u64) -> Result<Option<Arc<Executed>>, StateError> {
+    pub fn block(&self, number: u64) -> Result<Option<Arc<ExecutedBlock>>, StateError> {
         self.sealed.block(number)
     }
 
     /// Makes a block the newest sealed one. `diffs` are its state changes, in order.
-    fn push_sealed(&mut self, mut executed: Executed, diffs: Vec<Arc<StateDiff>>) {
+    fn push_sealed(&mut self, mut executed: ExecutedBlock, diffs: Vec<Arc<StateDiff>>) {
         let before = self.latest().state.clone();
         executed.state = self.unloaded(executed.state);
         self.total_difficulty = self.total_difficulty.saturating_add(executed.block.header.difficulty);
@@ -434,10 +434,10 @@ impl Chain {
         let (block, _) = self.prepare_open(opening)?;
         let (block, state) = (block.block(), block.state().clone());
         self.lookup.add_step(block.hash, block.header.number, 0);
-        Ok(self.view_with(Executed { block, state, steps: Vector::new(), written: Vector::new() }, 0))
+        Ok(self.view_with(ExecutedBlock { block, state, steps: Vector::new(), written: Vector::new() }, 0))
     }
 
-    fn view_with(&self, pending: Executed, pending_index: u64) -> View {
+    fn view_with(&self, pending: ExecutedBlock, pending_index: u64) -> View {
         View {
             spec: self.spec.clone(),
             sealed: self.sealed.clone(),

@@ -7,14 +7,14 @@ use std::{
 
 /// Reading of both clocks at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Now {
+pub struct ClockReading {
     /// Time since the Unix epoch; may jump, also backwards.
     pub unix: Duration,
     /// Time since a fixed moment; never decreases.
     pub monotonic: Duration,
 }
 
-impl Now {
+impl ClockReading {
     /// Returns the same moment on a wall clock that is `offset` milliseconds ahead.
     #[must_use]
     pub fn shifted(self, offset: i64) -> Self {
@@ -27,7 +27,7 @@ impl Now {
 /// Source of time.
 pub trait Clock: Send + Sync {
     /// Reads both clocks.
-    fn now(&self) -> Now;
+    fn now(&self) -> ClockReading;
 
     /// Returns the real time that corresponds to `wait` on these clocks.
     fn real(&self, wait: Duration) -> Duration {
@@ -51,9 +51,9 @@ impl Default for SystemClock {
 }
 
 impl Clock for SystemClock {
-    fn now(&self) -> Now {
+    fn now(&self) -> ClockReading {
         let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Now { unix, monotonic: self.0.elapsed() }
+        ClockReading { unix, monotonic: self.0.elapsed() }
     }
 
     fn monotonic(&self) -> Duration {
@@ -79,9 +79,9 @@ impl FastClock {
 }
 
 impl Clock for FastClock {
-    fn now(&self) -> Now {
+    fn now(&self) -> ClockReading {
         let elapsed = self.begun.elapsed().saturating_mul(self.speed);
-        Now { unix: self.start.saturating_add(elapsed), monotonic: elapsed }
+        ClockReading { unix: self.start.saturating_add(elapsed), monotonic: elapsed }
     }
 
     fn real(&self, wait: Duration) -> Duration {
@@ -123,9 +123,9 @@ impl Default for SteppedClock {
 }
 
 impl Clock for SteppedClock {
-    fn now(&self) -> Now {
+    fn now(&self) -> ClockReading {
         let elapsed = self.elapsed();
-        Now { unix: self.start.saturating_add(elapsed), monotonic: elapsed }
+        ClockReading { unix: self.start.saturating_add(elapsed), monotonic: elapsed }
     }
 }
 

@@ -8,16 +8,16 @@
 //!
 //! A view enters the queue under the same lock under which it becomes the newest one. A reader that takes
 //! both under the lock can determine which entries come after its view. The changes in a view are not
-//! recorded. [`changes`] computes them by comparing a [`Place`] with the view. This works for a consumer that
+//! recorded. [`changes`] computes them by comparing a [`StepCursor`] with the view. This works for a consumer that
 //! is one step behind, and for a client that returns after a million blocks.
 
 mod block_at_step;
 mod changes;
-mod place;
 mod queue;
+mod step_cursor;
 
 pub(crate) use block_at_step::Steps;
 pub use block_at_step::{BlockAtStep, Change};
 pub use changes::{FeedError, changes};
-pub use place::Place;
-pub use queue::{Entry, Feed, What};
+pub use queue::{Entry, EventKind, Feed};
+pub use step_cursor::StepCursor;

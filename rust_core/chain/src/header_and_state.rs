@@ -6,7 +6,7 @@ use alloy_consensus::Header;
 use alloy_primitives::B256;
 use foreseal_state::State;
 
-use crate::Executed;
+use crate::ExecutedBlock;
 
 /// Header, hash and state of a block: the input of state reads, calls and gas estimates.
 #[derive(Clone, Debug)]
@@ -14,7 +14,7 @@ pub struct HeaderAndState(Source);
 
 #[derive(Clone, Debug)]
 enum Source {
-    Block(Arc<Executed>),
+    Block(Arc<ExecutedBlock>),
     Stored(Arc<Stored>),
 }
 
@@ -27,7 +27,7 @@ struct Stored {
 
 impl HeaderAndState {
     /// Wraps a block that is in memory.
-    pub fn of(block: Arc<Executed>) -> Self {
+    pub fn of(block: Arc<ExecutedBlock>) -> Self {
         Self(Source::Block(block))
     }
 

@@ -7,7 +7,7 @@ use alloy_primitives::B256;
 use foreseal_primitives::{LogFilter, LogPosition, LogSink};
 use foreseal_state::{StateError, StateStore};
 
-use crate::{Executed, HeaderAndState, Position};
+use crate::{ExecutedBlock, HeaderAndState, Position};
 
 /// Sealed blocks that can be read again, from one generation of the chain. An unwind starts a new generation.
 ///
@@ -19,7 +19,7 @@ pub trait History: Debug + Send + Sync {
     /// Returns the source of stored states, if states in memory may drop what it holds.
     fn states(&self) -> Option<Arc<dyn StateStore>>;
     /// Returns the sealed block with this number.
-    fn block(&self, number: u64) -> Result<Option<Arc<Executed>>, StateError>;
+    fn block(&self, number: u64) -> Result<Option<Arc<ExecutedBlock>>, StateError>;
     /// Returns header and state of the sealed block with this number.
     fn header_and_state(&self, number: u64) -> Result<Option<HeaderAndState>, StateError>;
     /// Returns the hash of the sealed block with this number.

@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use alloy_primitives::B256;
 
-use crate::{Executed, feed::Place};
+use crate::{ExecutedBlock, feed::StepCursor};
 
 mod block;
 mod list;
-mod older;
+mod unreplayed_journal;
 
 pub use block::UndoneBlock;
 use list::BlockList;
-pub use older::Older;
+pub use unreplayed_journal::UnreplayedJournal;
 
 /// Blocks that an unwind took off the chain, sealed or being built, in order; the most recent is last. Memory
 /// holds those since the node started and those that the journal's replay unwound again. Older ones are read
@@ -22,17 +22,17 @@ pub struct ReorgedBlocks {
     blocks: BlockList,
     /// Number of reorged blocks so far, including evicted ones.
     count: u64,
-    older: Option<Arc<Older>>,
+    older: Option<Arc<UnreplayedJournal>>,
 }
 
 impl ReorgedBlocks {
     /// Sets the source of older blocks, and starts the count at `count`.
-    pub(crate) fn set_older(&mut self, older: Older, count: u64) {
+    pub(crate) fn set_older(&mut self, older: UnreplayedJournal, count: u64) {
         self.older = Some(Arc::new(older));
         self.count = count;
     }
 
-    pub(crate) fn push(&mut self, gone: &Executed) {
+    pub(crate) fn push(&mut self, gone: &ExecutedBlock) {
         self.add(UndoneBlock::new(gone));
     }
 
@@ -60,7 +60,7 @@ impl ReorgedBlocks {
 
     /// Returns the block that contained the step at `place`, and the step's index. Of several blocks, returns
     /// the most recent.
-    pub(crate) fn find_step(&self, place: Place) -> Option<(&Arc<UndoneBlock>, usize)> {
+    pub(crate) fn find_step(&self, place: StepCursor) -> Option<(&Arc<UndoneBlock>, usize)> {
         let found = self.find_map(place.number, |block| block.steps().holds(place).then_some(block))?;
         Some((found, usize::try_from(place.index).ok()?))
     }
@@ -147,7 +147,7 @@ mod tests {
         let place = block(1, 0).steps().last();
         let (found, index) = undone.find_step(place).unwrap();
         assert_eq!((index, found.block().receipts[0].logs[0].data.data.len()), (0, 7));
-        assert!(undone.find_step(Place { index: 1, ..place }).is_none());
-        assert!(undone.find_step(Place { number: 2, ..place }).is_none());
+        assert!(undone.find_step(StepCursor { index: 1, ..place }).is_none());
+        assert!(undone.find_step(StepCursor { number: 2, ..place }).is_none());
     }
 }

@@ -6,7 +6,7 @@ use alloy_primitives::B256;
 use foreseal_state::{BlockHashes, StateError};
 use imbl::Vector;
 
-use crate::{Executed, HeaderAndState, archive::Archive};
+use crate::{ExecutedBlock, HeaderAndState, archive::Archive};
 
 /// Window of sealed blocks that stay in memory although the history holds them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,9 +24,9 @@ impl Default for BlockWindow {
 
 /// The newest blocks in memory, without a gap, and the history for older ones. Clones share structure.
 #[derive(Clone, Debug)]
-pub(crate) struct Sealed {
+pub(crate) struct SealedBlocks {
     /// Blocks by number; the latest is last.
-    recent: Vector<Arc<Executed>>,
+    recent: Vector<Arc<ExecutedBlock>>,
     /// Number of transactions in the recent blocks.
     transactions: usize,
     /// Hashes of the newest blocks, the latest last.
@@ -34,18 +34,18 @@ pub(crate) struct Sealed {
     archive: Option<Arc<Archive>>,
 }
 
-impl Sealed {
+impl SealedBlocks {
     /// Number of block hashes held in memory: those that `BLOCKHASH` can read.
     pub const HASHES: u64 = 256;
 
     /// Creates a chain of `block` alone. Without an archive, every later block stays in memory.
-    pub fn new(block: Arc<Executed>, archive: Option<Arc<Archive>>) -> Self {
+    pub fn new(block: Arc<ExecutedBlock>, archive: Option<Arc<Archive>>) -> Self {
         let hashes = Vector::unit(block.block.hash);
         Self::of(block, hashes, archive)
     }
 
     /// Creates a chain like [`Self::new`], with the hashes of the newest blocks; that of `block` is last.
-    pub fn of(block: Arc<Executed>, hashes: Vector<B256>, archive: Option<Arc<Archive>>) -> Self {
+    pub fn of(block: Arc<ExecutedBlock>, hashes: Vector<B256>, archive: Option<Arc<Archive>>) -> Self {
         let transactions = block.block.transactions.len();
         Self { recent: Vector::unit(block), transactions, hashes, archive }
     }
@@ -55,7 +55,7 @@ impl Sealed {
         self.archive = Some(archive);
     }
 
-    pub fn latest(&self) -> &Arc<Executed> {
+    pub fn latest(&self) -> &Arc<ExecutedBlock> {
         self.recent.last().expect("the latest block is always in memory")
     }
 
@@ -63,7 +63,7 @@ impl Sealed {
         self.archive.as_deref()
     }
 
-    pub fn push(&mut self, block: Arc<Executed>) {
+    pub fn push(&mut self, block: Arc<ExecutedBlock>) {
         self.transactions += block.block.transactions.len();
         self.hashes.push_back(block.block.hash);
         if self.hashes.len() as u64 > Self::HASHES {
@@ -75,7 +75,7 @@ impl Sealed {
     /// Removes the oldest block from memory if the history holds it and it is outside the window. The newest
     /// block that the history holds stays, because states are read at the oldest block in memory and the
     /// history must hold that block.
-    pub fn pop(&mut self, window: BlockWindow) -> Option<Arc<Executed>> {
+    pub fn pop(&mut self, window: BlockWindow) -> Option<Arc<ExecutedBlock>> {
         let confirmed = self.archive()?.confirmed()?;
         let within = self.recent.len() <= window.blocks && self.transactions <= window.transactions;
         if within || self.recent.len() == 1 || self.first() >= confirmed {
@@ -87,7 +87,7 @@ impl Sealed {
     }
 
     /// Returns the oldest block in memory.
-    pub fn oldest(&self) -> &Arc<Executed> {
+    pub fn oldest(&self) -> &Arc<ExecutedBlock> {
         self.recent.front().expect("the latest block is always in memory")
     }
 
@@ -96,7 +96,7 @@ impl Sealed {
         self.oldest().number()
     }
 
-    fn in_memory(&self, number: u64) -> Option<&Arc<Executed>> {
+    fn in_memory(&self, number: u64) -> Option<&Arc<ExecutedBlock>> {
         self.recent.get(usize::try_from(number.checked_sub(self.first())?).ok()?)
     }
 
@@ -105,7 +105,7 @@ impl Sealed {
         (number < self.first()).then_some(self.archive()).flatten()
     }
 
-    pub fn block(&self, number: u64) -> Result<Option<Arc<Executed>>, StateError> {
+    pub fn block(&self, number: u64) -> Result<Option<Arc<ExecutedBlock>>, StateError> {
         match self.older(number) {
             Some(archive) => archive.block(number),
             None => Ok(self.in_memory(number).cloned()),
@@ -113,7 +113,7 @@ impl Sealed {
     }
 
     /// Returns the block if it is in memory or cached; the history is not read.
-    pub fn at_hand(&self, number: u64) -> Option<Arc<Executed>> {
+    pub fn at_hand(&self, number: u64) -> Option<Arc<ExecutedBlock>> {
         match self.older(number) {
             Some(archive) => archive.at_hand(number),
             None => self.in_memory(number).cloned(),
@@ -121,7 +121,7 @@ impl Sealed {
     }
 
     /// Returns the block with its table of steps, read from the history if memory has dropped the table.
-    pub fn with_steps(&self, number: u64) -> Result<Option<Arc<Executed>>, StateError> {
+    pub fn with_steps(&self, number: u64) -> Result<Option<Arc<ExecutedBlock>>, StateError> {
         let found = self.block(number)?;
         let forgotten = found.as_ref().is_some_and(|found| found.steps.is_empty());
         match self.archive().filter(|archive| forgotten && archive.confirmed() >= Some(number)) {
@@ -151,7 +151,7 @@ impl Sealed {
 
     /// Makes block `number` the latest. Returns the blocks after it with their steps, oldest first; `None` if
     /// no such block exists.
-    pub fn truncate(&mut self, number: u64) -> Result<Option<Vec<Arc<Executed>>>, StateError> {
+    pub fn truncate(&mut self, number: u64) -> Result<Option<Vec<Arc<ExecutedBlock>>>, StateError> {
         let Some(head) = self.block(number)? else { return Ok(None) };
         let mut gone = Vec::new();
         for after in number + 1..=self.latest().number() {
@@ -170,7 +170,7 @@ impl Sealed {
     }
 
     /// Drops the table of steps of a block in memory. Returns the block with its steps.
-    pub fn forget_steps(&mut self, number: u64) -> Option<Arc<Executed>> {
+    pub fn forget_steps(&mut self, number: u64) -> Option<Arc<ExecutedBlock>> {
         let at = usize::try_from(number.checked_sub(self.first())?).ok()?;
         let place = self.recent.get_mut(at)?;
         let before = place.clone();
@@ -179,7 +179,7 @@ impl Sealed {
     }
 }
 
-impl BlockHashes for Sealed {
+impl BlockHashes for SealedBlocks {
     fn block_hash(&self, number: u64) -> Result<Option<B256>, StateError> {
         self.hash(number)
     }

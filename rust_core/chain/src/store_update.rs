@@ -5,13 +5,13 @@ use std::sync::Arc;
 use foreseal_primitives::StateDiff;
 use foreseal_state::State;
 
-use crate::{Executed, Finality};
+use crate::{ExecutedBlock, Finality};
 
 /// A change of the sealed chain for the store to apply.
 #[derive(Clone, Debug)]
 pub enum StoreUpdate {
     /// A block was sealed.
-    Sealed { block: Arc<Executed>, changed: BlockChanges, beside: ChainMeta },
+    Sealed { block: Arc<ExecutedBlock>, changed: BlockChanges, beside: ChainMeta },
     /// The chain was unwound to this block.
     Unwound { to: u64, beside: ChainMeta },
 }

@@ -11,13 +11,13 @@ use foreseal_state::{State, StateError, StateStore};
 use foreseal_store::{Reader, StoredStep};
 use imbl::Vector;
 
-use crate::{Executed, HeaderAndState, History, Position, Step, Written, states::States};
+use crate::{ExecutedBlock, HeaderAndState, History, Position, Step, Written, states::States};
 
 /// Number of the newest block in the store, plus one; 0 if the store is empty.
 #[derive(Debug, Default)]
-pub struct Confirmed(AtomicU64);
+pub struct NewestStoredBlock(AtomicU64);
 
-impl Confirmed {
+impl NewestStoredBlock {
     pub fn get(&self) -> Option<u64> {
         self.0.load(Ordering::Acquire).checked_sub(1)
     }
@@ -32,11 +32,11 @@ impl Confirmed {
 pub struct StoredHistory {
     reader: Reader,
     states: Arc<States>,
-    confirmed: Arc<Confirmed>,
+    confirmed: Arc<NewestStoredBlock>,
 }
 
 impl StoredHistory {
-    pub fn new(reader: Reader, confirmed: Arc<Confirmed>) -> Self {
+    pub fn new(reader: Reader, confirmed: Arc<NewestStoredBlock>) -> Self {
         let states = Arc::new(States::new(reader.clone()));
         Self { reader, states, confirmed }
     }
@@ -55,13 +55,13 @@ impl History for StoredHistory {
         Some(self.states.clone())
     }
 
-    fn block(&self, number: u64) -> Result<Option<Arc<Executed>>, StateError> {
+    fn block(&self, number: u64) -> Result<Option<Arc<ExecutedBlock>>, StateError> {
         let Some(block) = self.reader.block(number)? else { return Ok(None) };
         let stored = self.reader.steps(number)?.unwrap_or_default();
         let written = stored.iter().enumerate().filter_map(|(index, step)| written(index, step)).collect();
         let state = self.state(number, block.header.state_root);
         let steps: Vector<Arc<Step>> = stored.into_iter().map(|one| Arc::new(step(one))).collect();
-        Ok(Some(Arc::new(Executed { block, state, steps, written })))
+        Ok(Some(Arc::new(ExecutedBlock { block, state, steps, written })))
     }
 
     fn header_and_state(&self, number: u64) -> Result<Option<HeaderAndState>, StateError> {

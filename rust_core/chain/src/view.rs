@@ -10,8 +10,8 @@ use foreseal_state::{BlockHashes, StateError, StateReader};
 use imbl::Vector;
 
 use crate::{
-    Executed, HashIndex, HeaderAndState, Notes, Place, Position, ReorgedBlocks, STEP_WINDOW, Step,
-    archive::Archive, feed::Steps, sealed::Sealed,
+    ExecutedBlock, HashIndex, HeaderAndState, LogJsonCache, Position, ReorgedBlocks, STEP_WINDOW, Step,
+    StepCursor, archive::Archive, feed::Steps, sealed::SealedBlocks,
 };
 
 /// Identifier of a block or step in a request.
@@ -57,8 +57,8 @@ pub enum ResolveError {
 #[derive(Clone, Debug)]
 pub struct View {
     pub(crate) spec: Arc<ChainSpec>,
-    pub(crate) sealed: Sealed,
-    pub(crate) pending: Arc<Executed>,
+    pub(crate) sealed: SealedBlocks,
+    pub(crate) pending: Arc<ExecutedBlock>,
     pub(crate) pending_index: u64,
     pub(crate) safe: u64,
     pub(crate) finalized: u64,
@@ -73,7 +73,7 @@ impl View {
     }
 
     /// Returns the block being built, at its newest step.
-    pub fn pending(&self) -> &Arc<Executed> {
+    pub fn pending(&self) -> &Arc<ExecutedBlock> {
         &self.pending
     }
 
@@ -83,13 +83,13 @@ impl View {
     }
 
     /// Returns the newest sealed block.
-    pub fn latest(&self) -> &Arc<Executed> {
+    pub fn latest(&self) -> &Arc<ExecutedBlock> {
         self.sealed.latest()
     }
 
     /// Returns the cursor of the newest step. On a node that does not produce, an idle pending block is not a
     /// step.
-    pub fn place(&self) -> Place {
+    pub fn place(&self) -> StepCursor {
         let newest = if self.pending.steps.is_empty() { self.latest() } else { &self.pending };
         Steps::of(newest).last()
     }
@@ -100,17 +100,17 @@ impl View {
     }
 
     /// Returns the cache of stored logs; `None` on a chain that is in memory alone.
-    pub fn notes(&self) -> Option<&Arc<Notes>> {
+    pub fn notes(&self) -> Option<&Arc<LogJsonCache>> {
         self.sealed.archive().map(Archive::notes)
     }
 
     /// Returns the sealed block with this number.
-    pub fn sealed(&self, number: u64) -> Result<Option<Arc<Executed>>, StateError> {
+    pub fn sealed(&self, number: u64) -> Result<Option<Arc<ExecutedBlock>>, StateError> {
         self.sealed.block(number)
     }
 
     /// Returns the block with this number, sealed or being built.
-    pub fn at(&self, number: u64) -> Result<Option<Arc<Executed>>, StateError> {
+    pub fn at(&self, number: u64) -> Result<Option<Arc<ExecutedBlock>>, StateError> {
         if number == self.pending.number() { Ok(Some(self.pending.clone())) } else { self.sealed(number) }
     }
 
@@ -153,7 +153,7 @@ impl View {
     }
 
     /// Returns the block that `id` names. If `id` names a step, the result is the block at that step.
-    pub fn resolve(&self, id: BlockId) -> Result<Arc<Executed>, ResolveError> {
+    pub fn resolve(&self, id: BlockId) -> Result<Arc<ExecutedBlock>, ResolveError> {
         let sealed = |number| self.sealed(number)?.ok_or(ResolveError::NotFound);
         match id {
             BlockId::Latest => Ok(self.latest().clone()),
@@ -189,7 +189,7 @@ impl View {
 
     /// Returns the block of the transaction with this hash (sealed or being built) and the transaction's
     /// index in it.
-    pub fn transaction(&self, hash: &B256) -> Result<Option<(Arc<Executed>, usize)>, StateError> {
+    pub fn transaction(&self, hash: &B256) -> Result<Option<(Arc<ExecutedBlock>, usize)>, StateError> {
         let position = match (self.lookup.transaction(hash), self.sealed.archive()) {
             (None, Some(archive)) => archive.transaction(hash)?,
             (found, _) => found,
@@ -202,7 +202,7 @@ impl View {
     }
 
     /// Returns the steps of a block, in order. Genesis and imported blocks have none.
-    pub fn steps(&self, block: &Executed) -> Result<Vector<Arc<Step>>, StateError> {
+    pub fn steps(&self, block: &ExecutedBlock) -> Result<Vector<Arc<Step>>, StateError> {
         // Steps of old blocks are dropped from memory, but the history still has them.
         match self.sealed.archive().filter(|_| block.steps.is_empty()) {
             Some(archive) => {
@@ -223,7 +223,7 @@ impl View {
         }
     }
 
-    fn by_hash(&self, hash: &B256, require_canonical: bool) -> Result<Arc<Executed>, ResolveError> {
+    fn by_hash(&self, hash: &B256, require_canonical: bool) -> Result<Arc<ExecutedBlock>, ResolveError> {
         let position = self.step_position(hash)?.ok_or(ResolveError::NotFound)?;
         let block = self.at(position.number)?.ok_or(ResolveError::NotFound)?;
         if block.block.hash == *hash {
@@ -240,13 +240,13 @@ impl View {
     }
 
     /// Returns a step of a block. Only the newest [`STEP_WINDOW`] blocks have steps that resolve.
-    fn step<'b>(&self, block: &'b Executed, index: usize) -> Result<&'b Step, ResolveError> {
+    fn step<'b>(&self, block: &'b ExecutedBlock, index: usize) -> Result<&'b Step, ResolveError> {
         let in_window = block.number() + STEP_WINDOW > self.latest().number() || mutant!("keep-every-step");
         let step = block.steps.get(index).filter(|_| in_window);
         step.map(AsRef::as_ref).ok_or(ResolveError::NotFound)
     }
 
-    fn at_step(&self, block: &Arc<Executed>, index: usize) -> Result<Arc<Executed>, ResolveError> {
+    fn at_step(&self, block: &Arc<ExecutedBlock>, index: usize) -> Result<Arc<ExecutedBlock>, ResolveError> {
         let step = self.step(block, index)?;
         let state = match (&step.state, self.sealed.archive()) {
             _ if step.hash == block.block.hash => block.state.clone(),

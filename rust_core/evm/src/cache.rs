@@ -17,7 +17,7 @@ use crate::{deadline::Deadline, interruption::Interruption};
 
 /// Value of a slot, and its value at the last [`Cache::take_diff`].
 #[derive(Clone, Copy)]
-struct Slot {
+struct CachedSlot {
     value: U256,
     base: U256,
 }
@@ -27,7 +27,7 @@ struct Slot {
 struct Entry<'a> {
     info: Option<AccountInfo>,
     base: Option<Account>,
-    slots: U256Map<Slot>,
+    slots: U256Map<CachedSlot>,
     /// The reader's storage of the account, opened at the first read.
     storage: Option<Box<dyn StorageReader + 'a>>,
     /// Slots written since the last [`Cache::take_diff`], unsorted, with possible duplicates.
@@ -90,7 +90,7 @@ impl Entry<'_> {
     fn write(&mut self, slot: U256, value: U256) {
         // revm loads a slot before it writes it, except in a newly created account, where the old value is
         // zero.
-        let entry = self.slots.entry(slot).or_insert(Slot { value: U256::ZERO, base: U256::ZERO });
+        let entry = self.slots.entry(slot).or_insert(CachedSlot { value: U256::ZERO, base: U256::ZERO });
         if entry.value == entry.base {
             self.written.push(slot);
         }
@@ -354,7 +354,7 @@ impl Database for Cache<'_> {
             None => entry.storage.insert(reader.storage_of(&address)?),
         };
         let value = storage.slot(&slot)?;
-        entry.slots.insert(slot, Slot { value, base: value });
+        entry.slots.insert(slot, CachedSlot { value, base: value });
         Ok(value)
     }
 

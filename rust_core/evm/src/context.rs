@@ -5,7 +5,8 @@ use revm::{
     context::{BlockEnv, CfgEnv, Journal, TxEnv},
 };
 
-use crate::{cache::Cache, watch::Watch};
+use crate::{cache::Cache, watch::DeadlineCheck};
 
 /// Context that instructions and inspectors access.
-pub(crate) type MachineContext<'a> = Context<BlockEnv, TxEnv, CfgEnv, Cache<'a>, Journal<Cache<'a>>, Watch>;
+pub(crate) type MachineContext<'a> =
+    Context<BlockEnv, TxEnv, CfgEnv, Cache<'a>, Journal<Cache<'a>>, DeadlineCheck>;

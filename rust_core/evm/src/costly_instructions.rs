@@ -18,8 +18,8 @@ const BYTES: u64 = 256;
 /// Marks an instruction whose operands have at most 32 bytes, without a length on the stack.
 const NO_LENGTH: usize = usize::MAX;
 
-type Machinery<'a, 'c> = InstructionContext<'a, MachineContext<'c>, EthInterpreter>;
-type Run = for<'a, 'c> fn(Machinery<'a, 'c>) -> InstructionExecResult;
+type InstructionInput<'a, 'c> = InstructionContext<'a, MachineContext<'c>, EthInterpreter>;
+type Run = for<'a, 'c> fn(InstructionInput<'a, 'c>) -> InstructionExecResult;
 
 /// Checks the deadline; ends the execution if it has passed.
 fn look(host: &mut MachineContext<'_>) -> InstructionExecResult {
@@ -33,7 +33,7 @@ fn look(host: &mut MachineContext<'_>) -> InstructionExecResult {
 /// deadline.
 ///
 /// `depth` is the stack position of the operand's length.
-fn check_costly(context: &mut Machinery<'_, '_>, depth: usize) -> InstructionExecResult {
+fn check_costly(context: &mut InstructionInput<'_, '_>, depth: usize) -> InstructionExecResult {
     // With too few operands the instruction itself fails.
     let length = context.interpreter.stack.peek(depth).map_or(0, |length| length.saturating_to::<u64>());
     let work = u32::try_from(length / BYTES).unwrap_or(INTERVAL).min(INTERVAL) + COSTLY;
@@ -45,7 +45,7 @@ fn check_costly(context: &mut Machinery<'_, '_>, depth: usize) -> InstructionExe
 /// position of the operand's length.
 macro_rules! looked {
     ($($opcode:ident => $name:ident, $depth:expr, $run:expr;)*) => {
-        $(fn $name(mut context: Machinery<'_, '_>) -> InstructionExecResult {
+        $(fn $name(mut context: InstructionInput<'_, '_>) -> InstructionExecResult {
             check_costly(&mut context, $depth)?;
             $run(context)
         })*
@@ -72,6 +72,6 @@ looked! {
 }
 
 /// `JUMPDEST` under a deadline.
-pub(crate) fn jumpdest(InstructionContext { host, .. }: Machinery<'_, '_>) -> InstructionExecResult {
+pub(crate) fn jumpdest(InstructionContext { host, .. }: InstructionInput<'_, '_>) -> InstructionExecResult {
     if host.chain.add(1) { look(host) } else { Ok(()) }
 }

@@ -35,7 +35,7 @@ use crate::{
     interruption::Interruption,
     net_sstore,
     precompiles::{MovedPrecompiles, Precompiles},
-    watch::Watch,
+    watch::DeadlineCheck,
 };
 
 type Instructions<'a> = EthInstructions<EthInterpreter, MachineContext<'a>>;
@@ -76,7 +76,7 @@ impl<'a, I> Machine<'a, I> {
 
     /// Ends every later execution with [`Interruption::TimeLimit`] once the deadline has passed.
     pub fn keep(&mut self, deadline: Deadline) {
-        self.0.ctx.chain = Watch::new(deadline);
+        self.0.ctx.chain = DeadlineCheck::new(deadline);
         let gas = self.0.instruction.gas_table()[usize::from(JUMPDEST)];
         self.0.instruction.insert_instruction(JUMPDEST, Instruction::new(jumpdest), gas);
         for (opcode, run) in COSTLY_INSTRUCTIONS {

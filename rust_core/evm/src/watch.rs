@@ -12,13 +12,13 @@ pub(crate) const INTERVAL: u32 = 1024;
 /// It is checked before every frame and at every [`INTERVAL`]th jump destination, sooner if costly
 /// instructions run. No code loops without a jump destination.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Watch {
+pub(crate) struct DeadlineCheck {
     deadline: Option<Deadline>,
     /// Work since the last check, in jump destinations.
     work: u32,
 }
 
-impl Watch {
+impl DeadlineCheck {
     pub fn new(deadline: Deadline) -> Self {
         Self { deadline: Some(deadline), work: 0 }
     }

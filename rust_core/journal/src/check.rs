@@ -6,7 +6,7 @@ use alloy_primitives::B256;
 use serde::Serialize;
 
 use crate::{
-    Identity, JournalError, Place, Record, TornTail,
+    Identity, JournalError, JournalPosition, Record, TornTail,
     disk::Disk,
     end_file::read_end,
     head::{Head, imported},
@@ -57,7 +57,7 @@ pub struct StepHead {
 /// Damage that only a repair can remove.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Fault {
-    pub place: Place,
+    pub place: JournalPosition,
     pub reason: String,
 }
 
@@ -79,7 +79,7 @@ pub(crate) struct Examined {
     /// complete segment.
     pub chain: Option<Chain>,
     /// Position at which that append would begin.
-    pub end: Place,
+    pub end: JournalPosition,
     /// Result of the comparison with the recorded end; `Ok` if no end is recorded.
     pub compared: Result<(), JournalError>,
 }
@@ -122,7 +122,7 @@ pub(crate) fn examine(dir: &Path, disk: Arc<dyn Disk>) -> Result<Examined, Journ
     report.identity = walk.identity();
     report.segments = walk.entered().len() as u64;
     report.first_sequence = walk.entered().first().map_or(0, |&(_, first)| first);
-    let mut place = Place { segment: FIRST_SEGMENT, offset: SECTOR };
+    let mut place = JournalPosition { segment: FIRST_SEGMENT, offset: SECTOR };
     if let Some(end) = walk.end() {
         place = end_place(&end);
         match (end.tail, end.segment) {

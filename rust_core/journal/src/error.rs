@@ -8,12 +8,12 @@ use crate::{EndMark, Identity};
 
 /// A position in the journal: segment number and byte offset in its file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub struct Place {
+pub struct JournalPosition {
     pub segment: u64,
     pub offset: u64,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for JournalPosition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}, offset {}", crate::layout::segment_name(self.segment), self.offset)
     }
@@ -25,25 +25,25 @@ pub enum JournalError {
     #[error("journal: cannot {action} {path}: {source}")]
     Io { action: &'static str, path: PathBuf, source: io::Error },
     #[error("journal: short write in {place}: {written} of {wanted} bytes")]
-    ShortWrite { place: Place, written: usize, wanted: usize },
+    ShortWrite { place: JournalPosition, written: usize, wanted: usize },
     /// An earlier append failed; the journal rejects every later write.
     #[error("journal stopped by an earlier failure: {cause}")]
     Poisoned { cause: String },
     /// Data that was once synced has changed.
     #[error("journal is corrupt at {place}: {reason}; `foreseal journal repair` shows what would be lost")]
-    Corrupt { place: Place, reason: String },
+    Corrupt { place: JournalPosition, reason: String },
     /// The recorded end proves that acknowledged appends are missing.
     #[error(
         "journal has lost {} acknowledged appends at {place}: it ends with append {}, and {} records append {}{}; \
          `foreseal journal repair` shows what would be lost",
-        mark.next.saturating_sub(*next), Last(*next), path.display(), Last(mark.next), mark.tip
+        mark.next.saturating_sub(*next), PreviousAppend(*next), path.display(), PreviousAppend(mark.next), mark.tip
     )]
-    Missing { path: PathBuf, place: Place, next: u64, mark: Box<EndMark> },
+    Missing { path: PathBuf, place: JournalPosition, next: u64, mark: Box<EndMark> },
     /// The recorded end belongs to another history of this chain.
     #[error(
         "journal is not the one that {} records: append {} has another hash; \
          `foreseal journal repair` shows what would be lost",
-        path.display(), Last(mark.next)
+        path.display(), PreviousAppend(mark.next)
     )]
     OtherHistory { path: PathBuf, mark: Box<EndMark> },
     /// Neither copy of the recorded end can be read.
@@ -73,13 +73,13 @@ pub enum JournalError {
     TooLarge { bytes: usize, limit: usize },
     /// The bytes are intact, but this program cannot decode them.
     #[error("journal: record {index} of append {sequence} at {place} cannot be read: {reason}")]
-    Record { place: Place, sequence: u64, index: usize, reason: String },
+    Record { place: JournalPosition, sequence: u64, index: usize, reason: String },
 }
 
 /// Displays the number of the append before this one.
-struct Last(u64);
+struct PreviousAppend(u64);
 
-impl fmt::Display for Last {
+impl fmt::Display for PreviousAppend {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0.checked_sub(1) {
             Some(last) => write!(f, "{last}"),

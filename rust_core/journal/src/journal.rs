@@ -5,7 +5,7 @@ use std::{ops::Range, path::PathBuf, sync::Arc};
 use foreseal_primitives::mutant;
 
 use crate::{
-    EndState, JournalError, JournalReader, Options, Place, RawAppend, Record, Replay,
+    EndState, JournalError, JournalPosition, JournalReader, Options, RawAppend, Record, Replay,
     disk::{Disk, DiskFile},
     encode_records,
     end_file::{EndFile, check_place},
@@ -175,8 +175,8 @@ impl Journal {
     }
 
     /// Returns the position of the next append.
-    pub fn end(&self) -> Place {
-        Place { segment: self.header.number, offset: self.offset }
+    pub fn end(&self) -> JournalPosition {
+        JournalPosition { segment: self.header.number, offset: self.offset }
     }
 
     /// Returns the sequence number of the next append.
@@ -242,7 +242,7 @@ impl Journal {
         let on_disk = usize::try_from(bytes).expect("at most the greatest append");
         self.buffer.resize(on_disk, 0);
         let hash = AppendHeader::seal(&mut self.buffer, self.chain, length, records, &self.header.salt);
-        let place = Place { segment: self.header.number, offset: self.offset };
+        let place = JournalPosition { segment: self.header.number, offset: self.offset };
         if mutant!("publish-before-sync") {
             sync(&*self.file, place, &self.dir)?;
         }

@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, fmt, path::PathBuf, sync::Arc};
 use crate::{
     Append, Disk, Identity, JournalError,
     append_range::AppendRange,
-    record::{Outline, outline_records},
+    record::{RecordSummary, outline_records},
     segment_scanner::{Found, SegmentScanner},
 };
 
@@ -40,7 +40,11 @@ impl JournalReader {
 
     /// Passes the outlines of each append's records to `visit`, with the append's sequence number. Covers the
     /// oldest retained append to the one with number `last`.
-    pub fn outline(&self, last: u64, visit: &mut dyn FnMut(u64, Vec<Outline>)) -> Result<(), JournalError> {
+    pub fn outline(
+        &self,
+        last: u64,
+        visit: &mut dyn FnMut(u64, Vec<RecordSummary>),
+    ) -> Result<(), JournalError> {
         self.each(last, |found| {
             let outlines = found.read(outline_records)?;
             visit(found.header.chain.sequence, outlines);

@@ -113,9 +113,9 @@ impl SegmentHeader {
     }
 
     pub(crate) fn decode(sector: &[u8; SECTOR_BYTES]) -> SegmentSector {
-        let mut input = Taken(sector, 0);
+        let mut input = FieldReader(sector, 0);
         let magic = input.take::<8>();
-        let check = u32::from_le_bytes(Taken(sector, SEGMENT_CHECK).take());
+        let check = u32::from_le_bytes(FieldReader(sector, SEGMENT_CHECK).take());
         if magic != *SEGMENT_MAGIC || check != crc32c::crc32c(&sector[..SEGMENT_CHECK]) {
             return SegmentSector::Bad;
         }
@@ -189,11 +189,11 @@ impl AppendHeader {
         if bytes.len() < APPEND_HEADER || !bytes.starts_with(APPEND_MAGIC) {
             return None;
         }
-        let check = u32::from_le_bytes(Taken(bytes, APPEND_CHECK).take());
+        let check = u32::from_le_bytes(FieldReader(bytes, APPEND_CHECK).take());
         if check != header_check(bytes, salt) && !mutant!("skip-checksum") {
             return None;
         }
-        let mut input = Taken(bytes, APPEND_MAGIC.len());
+        let mut input = FieldReader(bytes, APPEND_MAGIC.len());
         let sequence = u64::from_le_bytes(input.take());
         let length = u32::from_le_bytes(input.take());
         let records = u32::from_le_bytes(input.take());
@@ -234,9 +234,9 @@ impl Fields<'_> {
 }
 
 /// Reader of consecutive fields; the caller has checked that the input is long enough.
-struct Taken<'a>(&'a [u8], usize);
+struct FieldReader<'a>(&'a [u8], usize);
 
-impl Taken<'_> {
+impl FieldReader<'_> {
     fn take<const N: usize>(&mut self) -> [u8; N] {
         let mut field = [0; N];
         field.copy_from_slice(&self.0[self.1..self.1 + N]);

@@ -53,17 +53,17 @@ impl RawAppend {
 }
 
 /// Iterator over the encoded appends of a journal in order, one in memory at a time. It ends after an error.
-pub struct Wholes(AppendRange);
+pub struct RawAppends(AppendRange);
 
 impl JournalReader {
     /// Returns the encoded appends from this sequence number on, or from the oldest retained append. Only the
     /// first sectors of older segments are read.
-    pub fn wholes(&self, from: u64) -> Result<Wholes, JournalError> {
+    pub fn wholes(&self, from: u64) -> Result<RawAppends, JournalError> {
         let mut walk = SegmentScanner::new(self.disk.clone(), &self.dir, Some(self.identity))?;
         if let Some(number) = self.segment_of(from)? {
             walk = walk.starting_at(number);
         }
-        Ok(Wholes(AppendRange::new(walk, from..self.end)))
+        Ok(RawAppends(AppendRange::new(walk, from..self.end)))
     }
 
     /// Returns the number of the newest segment that begins at or before `sequence`.
@@ -81,7 +81,7 @@ impl JournalReader {
     }
 }
 
-impl Iterator for Wholes {
+impl Iterator for RawAppends {
     type Item = Result<RawAppend, JournalError>;
 
     fn next(&mut self) -> Option<Self::Item> {

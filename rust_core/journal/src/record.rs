@@ -39,7 +39,7 @@ pub enum Record {
 
 /// Effect of a record, without its content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outline {
+pub enum RecordSummary {
     /// Adds a step to the block in progress, an override included. `bytes` is the size of the encoded step.
     Step {
         number: u64,
@@ -195,7 +195,7 @@ pub fn decode_records(mut input: &[u8], count: u32) -> Result<Vec<Record>, Malfo
 ///
 /// # Errors
 /// Returns the index of the record that does not decode, and the reason.
-pub fn outline_records(mut input: &[u8], count: u32) -> Result<Vec<Outline>, Malformed> {
+pub fn outline_records(mut input: &[u8], count: u32) -> Result<Vec<RecordSummary>, Malformed> {
     let mut outlines = Vec::with_capacity((count as usize).min(input.len() / 2));
     for index in 0..count as usize {
         let outline = outline(&mut input).map_err(|error| (index, error.to_string()))?;
@@ -204,7 +204,7 @@ pub fn outline_records(mut input: &[u8], count: u32) -> Result<Vec<Outline>, Mal
     Ok(outlines)
 }
 
-fn outline(input: &mut &[u8]) -> alloy_rlp::Result<Outline> {
+fn outline(input: &mut &[u8]) -> alloy_rlp::Result<RecordSummary> {
     let (&kind, rest) = input.split_first().ok_or(alloy_rlp::Error::InputTooShort)?;
     *input = rest;
     let item = take_item(input)?;
@@ -215,18 +215,18 @@ fn outline(input: &mut &[u8]) -> alloy_rlp::Result<Outline> {
             take_item(&mut fields)?;
             step_outline(alloy_rlp::Header::decode_bytes(&mut fields, false)?)?
         }
-        SEAL => Outline::Seal,
-        IMPORT => Outline::Import,
-        UNWIND => Outline::Unwind { number: BlockWire::decode(&mut { item })?.number },
-        _ => Outline::Other,
+        SEAL => RecordSummary::Seal,
+        IMPORT => RecordSummary::Import,
+        UNWIND => RecordSummary::Unwind { number: BlockWire::decode(&mut { item })?.number },
+        _ => RecordSummary::Other,
     })
 }
 
 /// Returns the outline of a step as [`Flashblock::encode`] writes it: number and index come first.
-fn step_outline(step: &[u8]) -> alloy_rlp::Result<Outline> {
+fn step_outline(step: &[u8]) -> alloy_rlp::Result<RecordSummary> {
     let mut fields = alloy_rlp::Header::decode_bytes(&mut { step }, true)?;
     let (number, index) = (u64::decode(&mut fields)?, u64::decode(&mut fields)?);
-    Ok(Outline::Step { number, index, bytes: step.len() })
+    Ok(RecordSummary::Step { number, index, bytes: step.len() })
 }
 
 #[cfg(test)]
@@ -263,16 +263,16 @@ mod tests {
         ];
         let mut bytes = Vec::new();
         encode_records(&records, &mut bytes);
-        let of_step = Outline::Step { number: 9, index: 300, bytes: step.encode().len() };
+        let of_step = RecordSummary::Step { number: 9, index: 300, bytes: step.encode().len() };
         let expected = [
-            Outline::Other,
+            RecordSummary::Other,
             of_step,
             of_step,
-            Outline::Seal,
-            Outline::Import,
-            Outline::Other,
-            Outline::Unwind { number: 4 },
-            Outline::Other,
+            RecordSummary::Seal,
+            RecordSummary::Import,
+            RecordSummary::Other,
+            RecordSummary::Unwind { number: 4 },
+            RecordSummary::Other,
         ];
         assert_eq!(outline_records(&bytes, 8).unwrap(), expected);
         assert_eq!(outline_records(&bytes, 9).unwrap_err().0, 8);

@@ -7,7 +7,7 @@ use foreseal_primitives::mutant;
 use serde::Serialize;
 
 use crate::{
-    EndMark, EndState, Journal, JournalError, Options, Place, Tip,
+    EndMark, EndState, Journal, JournalError, JournalPosition, Options, Tip,
     disk::{Disk, DiskFile, read_up_to},
     end_file::{EndFile, FoundEnd, end_path, read_end},
     layout::{Chain, FIRST_SEGMENT, SegmentHeader, segment_name},
@@ -18,7 +18,7 @@ use crate::{
 /// Part of an append that was being written when the machine stopped. It was never acknowledged as durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct TornTail {
-    pub place: Place,
+    pub place: JournalPosition,
     /// Number of bytes from there to the last byte that is not zero.
     pub bytes: u64,
 }
@@ -49,7 +49,7 @@ impl Recovery {
             Tail::Clean => {}
             Tail::Torn { bytes } => {
                 let segment = end.segment.expect("a torn tail has its segment").number;
-                let torn = TornTail { place: Place { segment, offset: end.offset }, bytes };
+                let torn = TornTail { place: JournalPosition { segment, offset: end.offset }, bytes };
                 tracing::warn!(place = %torn.place, bytes, "journal: cut an append that was not finished");
                 self.torn_tail = Some(torn);
             }
@@ -138,9 +138,9 @@ fn recover(dir: &Path, disk: Arc<dyn Disk>, options: Options) -> Result<(Journal
 }
 
 /// Returns the position of the next append.
-pub(crate) fn end_place(end: &End) -> Place {
+pub(crate) fn end_place(end: &End) -> JournalPosition {
     let segment = end.segment.map_or(FIRST_SEGMENT, |header| header.number);
-    Place { segment, offset: end.offset }
+    JournalPosition { segment, offset: end.offset }
 }
 
 /// Returns a random number for a writer, different for each opening.
@@ -192,7 +192,7 @@ impl Compared {
     ///
     /// # Errors
     /// [`JournalError::Missing`] and [`JournalError::OtherHistory`].
-    pub(crate) fn check(&self, chain: Chain, place: Place, dir: &Path) -> Result<(), JournalError> {
+    pub(crate) fn check(&self, chain: Chain, place: JournalPosition, dir: &Path) -> Result<(), JournalError> {
         let Some(mark) = self.mark else { return Ok(()) };
         if mark.next > chain.sequence {
             return Err(JournalError::Missing {
@@ -231,7 +231,7 @@ fn settle(
 ) -> Result<Box<dyn DiskFile>, JournalError> {
     let path = dir.join(segment_name(header.number));
     let file = disk.open(&path, true).map_err(JournalError::io("open", &path))?;
-    let place = |offset| Place { segment: header.number, offset };
+    let place = |offset| JournalPosition { segment: header.number, offset };
     if let Tail::Torn { bytes } = end.tail
         && !mutant!("skip-zeroing")
     {
@@ -254,7 +254,7 @@ fn settle(
 
 pub(crate) fn write_zeros(
     file: &dyn DiskFile,
-    start: Place,
+    start: JournalPosition,
     bytes: u64,
     dir: &Path,
 ) -> Result<(), JournalError> {
@@ -262,7 +262,7 @@ pub(crate) fn write_zeros(
     let mut done = 0;
     while done < bytes {
         let length = usize::try_from(bytes - done).unwrap_or(ZEROS).min(ZEROS);
-        write_all(file, &zeros[..length], Place { offset: start.offset + done, ..start }, dir)?;
+        write_all(file, &zeros[..length], JournalPosition { offset: start.offset + done, ..start }, dir)?;
         done += length as u64;
     }
     Ok(())

@@ -10,7 +10,7 @@ use std::{
 use serde::Serialize;
 
 use crate::{
-    EndState, Fault, JournalError, Place, Tip,
+    EndState, Fault, JournalError, JournalPosition, Tip,
     check::{Examined, Report, block_number, examine},
     disk::Disk,
     end_file::{EndFile, read_end, remove_end},
@@ -26,7 +26,7 @@ use crate::{
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Loss {
     /// Start of the discarded data.
-    pub place: Place,
+    pub place: JournalPosition,
     /// Minimum number of discarded appends, derived from sequence numbers.
     pub appends: u64,
     /// Number of discarded appends that can still be read. `records` counts the records in them.
@@ -221,13 +221,13 @@ impl Repair {
         write_zeros(&*file, loss.place, bytes, dir)?;
         // A truncated file keeps its current size from now on.
         header.size = header.size.min(reader.size);
-        write_all(&*file, &header.encode(), Place { offset: 0, ..loss.place }, dir)?;
+        write_all(&*file, &header.encode(), JournalPosition { offset: 0, ..loss.place }, dir)?;
         sync(&*file, loss.place, dir)
     }
 }
 
 impl Loss {
-    fn nothing(place: Place) -> Self {
+    fn nothing(place: JournalPosition) -> Self {
         let segments = Vec::new();
         let (blocks, recorded, tip) = (None, None, None);
         Self {
@@ -246,7 +246,12 @@ impl Loss {
 }
 
 /// Scans everything from `place` on and counts the loss.
-fn survey(disk: &dyn Disk, dir: &Path, place: Place, expected: Option<u64>) -> Result<Loss, JournalError> {
+fn survey(
+    disk: &dyn Disk,
+    dir: &Path,
+    place: JournalPosition,
+    expected: Option<u64>,
+) -> Result<Loss, JournalError> {
     let mut loss = Loss::nothing(place);
     // The lowest sequence number that was found, and the one after the highest.
     let mut seen: Option<(u64, u64)> = None;
@@ -341,7 +346,7 @@ mod tests {
         let unknown = "record 0 of append 1 at 0000000001.segment, offset 1024 cannot be read: its kind, 99, is unknown";
         assert!(error.to_string().contains(unknown), "{error}");
         let (report, repair) = plan_repair(dir, disk.clone()).unwrap();
-        let place = Place { segment: 1, offset: 1024 };
+        let place = JournalPosition { segment: 1, offset: 1024 };
         assert_eq!((report.appends, report.fault.map(|fault| fault.place)), (1, Some(place)));
         let repair = repair.unwrap();
         assert_eq!((repair.loss().appends, repair.loss().readable), (2, 2));

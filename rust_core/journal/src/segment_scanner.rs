@@ -8,7 +8,7 @@ use std::{
 use foreseal_primitives::mutant;
 
 use crate::{
-    Identity, JournalError, Place, Record,
+    Identity, JournalError, JournalPosition, Record,
     disk::Disk,
     layout::{
         APPEND_HEADER, AppendHeader, Chain, FORMAT, SECTOR, SegmentHeader, SegmentSector, segment_number,
@@ -50,7 +50,7 @@ pub(crate) struct End {
 
 /// A complete append that continues the one before.
 pub(crate) struct Found<'a> {
-    pub place: Place,
+    pub place: JournalPosition,
     pub header: AppendHeader,
     pub records: &'a [u8],
 }
@@ -99,8 +99,8 @@ struct Current {
 }
 
 impl Current {
-    fn end(&self) -> Place {
-        Place { segment: self.header.number, offset: self.offset }
+    fn end(&self) -> JournalPosition {
+        JournalPosition { segment: self.header.number, offset: self.offset }
     }
 
     /// Returns `true` if the file is shorter than at its creation.
@@ -175,7 +175,7 @@ impl SegmentScanner {
         };
         let current = self.current.as_mut().expect("an append was found in it");
         let offset = current.last_append.expect("an append was found");
-        let place = Place { segment: current.header.number, offset };
+        let place = JournalPosition { segment: current.header.number, offset };
         let records = current.file.read(offset + APPEND_HEADER as u64, u64::from(header.length))?;
         Ok(records.map(|records| Found { place, header, records }))
     }
@@ -185,7 +185,7 @@ impl SegmentScanner {
     fn advance(&mut self) -> Result<Option<AppendHeader>, JournalError> {
         let Some(current) = &mut self.current else { return Ok(None) };
         let offset = current.offset;
-        let place = Place { segment: current.header.number, offset };
+        let place = JournalPosition { segment: current.header.number, offset };
         if let Some((header, _)) = current.file.append_at(offset, &current.header.salt)? {
             if self.chain != Some(header.chain) {
                 return Err(corrupt(place, "the append does not continue the one before"));
@@ -223,7 +223,7 @@ impl SegmentScanner {
         };
         if self.opened > 0 && number != self.numbers[self.opened - 1] + 1 {
             let missing = self.numbers[self.opened - 1] + 1;
-            return Err(corrupt(Place { segment: missing, offset: 0 }, "the segment is missing"));
+            return Err(corrupt(JournalPosition { segment: missing, offset: 0 }, "the segment is missing"));
         }
         self.opened += 1;
         let mut file = SegmentFile::open(&*self.disk, &self.dir, number)?;
@@ -245,9 +245,10 @@ impl SegmentScanner {
                 self.finish(Tail::HalfMade { segment: number });
                 Ok(())
             }
-            SegmentSector::Bad => {
-                Err(corrupt(Place { segment: number, offset: 0 }, "the segment's header is damaged"))
-            }
+            SegmentSector::Bad => Err(corrupt(
+                JournalPosition { segment: number, offset: 0 },
+                "the segment's header is damaged",
+            )),
         }
     }
 
@@ -257,7 +258,7 @@ impl SegmentScanner {
         mut file: SegmentFile,
         header: SegmentHeader,
     ) -> Result<(), JournalError> {
-        let start = Place { segment: number, offset: 0 };
+        let start = JournalPosition { segment: number, offset: 0 };
         let expected = *self.identity.get_or_insert(header.identity);
         if header.identity != expected {
             return Err(match self.current {
@@ -292,6 +293,6 @@ impl SegmentScanner {
     }
 }
 
-fn corrupt(place: Place, reason: &str) -> JournalError {
+fn corrupt(place: JournalPosition, reason: &str) -> JournalError {
     JournalError::Corrupt { place, reason: reason.to_owned() }
 }

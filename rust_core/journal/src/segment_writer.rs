@@ -5,7 +5,7 @@ use std::path::Path;
 use foreseal_primitives::mutant;
 
 use crate::{
-    JournalError, Options, Place,
+    JournalError, JournalPosition, Options,
     disk::{Disk, DiskFile},
     layout::{Chain, FORMAT, SECTOR, SegmentHeader, segment_name},
 };
@@ -22,7 +22,7 @@ pub(crate) fn create_segment(
     let salt = blake3::Hasher::new_keyed(&options.entropy).update(&number.to_le_bytes()).finalize();
     let identity = options.identity;
     let header = SegmentHeader { format: FORMAT, number, size, identity, chain, salt: salt.into() };
-    let place = Place { segment: number, offset: 0 };
+    let place = JournalPosition { segment: number, offset: 0 };
     let path = dir.join(segment_name(number));
     let file = disk.create(&path, size).map_err(JournalError::io("create", path))?;
     // The size is synced first: a readable header then proves that the file once had the recorded size.
@@ -39,7 +39,7 @@ pub(crate) fn create_segment(
 pub(crate) fn write_all(
     file: &dyn DiskFile,
     bytes: &[u8],
-    place: Place,
+    place: JournalPosition,
     dir: &Path,
 ) -> Result<(), JournalError> {
     let path = dir.join(segment_name(place.segment));
@@ -51,6 +51,6 @@ pub(crate) fn write_all(
     }
 }
 
-pub(crate) fn sync(file: &dyn DiskFile, place: Place, dir: &Path) -> Result<(), JournalError> {
+pub(crate) fn sync(file: &dyn DiskFile, place: JournalPosition, dir: &Path) -> Result<(), JournalError> {
     file.sync().map_err(JournalError::io("sync", dir.join(segment_name(place.segment))))
 }

@@ -29,7 +29,7 @@ pub enum Outcome {
     Result(usize),
     /// Bytes that are not a result, with the HTTP status if any (otherwise 0) and the start of the bytes.
     /// After a protocol error the connection closes, because the framing is lost.
-    Wrong { status: u16, why: String, kept: Vec<u8> },
+    FailedResponse { status: u16, why: String, kept: Vec<u8> },
     /// The server closed the connection before it sent any byte of a response.
     Ended,
 }
@@ -113,7 +113,7 @@ impl Connection {
 
     /// Reads available bytes, up to the end of one response.
     ///
-    /// Over HTTP, bytes without a request in flight are `Wrong`. `closed` means that the event also reported
+    /// Over HTTP, bytes without a request in flight are `FailedResponse`. `closed` means that the event also reported
     /// a closed read side: the end may follow the bytes of a short read.
     pub fn receive(&mut self, waits: bool, closed: bool) -> Outcome {
         loop {
@@ -214,7 +214,7 @@ impl Connection {
             None => Outcome::Result(body.len()),
             Some(why) => {
                 let kept = body[..body.len().min(BUFFER)].to_vec();
-                Outcome::Wrong { status: answer.status, why: why.to_owned(), kept }
+                Outcome::FailedResponse { status: answer.status, why: why.to_owned(), kept }
             }
         };
         reader.reset();
@@ -238,7 +238,7 @@ impl Connection {
                                 None => Outcome::Result(text.len()),
                                 Some(why) => {
                                     let kept = text[..text.len().min(BUFFER)].to_vec();
-                                    Outcome::Wrong { status: 0, why: why.to_owned(), kept }
+                                    Outcome::FailedResponse { status: 0, why: why.to_owned(), kept }
                                 }
                             }
                         }
@@ -270,7 +270,7 @@ impl Connection {
         self.open = false;
         let kept = self.input[..self.filled.min(BUFFER)].to_vec();
         self.filled = 0;
-        Outcome::Wrong { status, why, kept }
+        Outcome::FailedResponse { status, why, kept }
     }
 }
 

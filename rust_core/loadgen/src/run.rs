@@ -12,7 +12,7 @@ use rustix::time::{
 };
 
 use crate::connection::{Connection, OpenError, Outcome};
-use crate::{Figures, Pace, Plan, Wrong};
+use crate::{FailedResponse, Pace, Plan, RunMetrics};
 
 /// Callback that receives the number of results about ten times a second. Returning `false` ends the run.
 pub type KeepGoing<'a> = &'a mut dyn FnMut(u64) -> bool;
@@ -40,7 +40,7 @@ pub enum LoadError {
 /// # Errors
 ///
 /// Returns an error if the plan is invalid, a connection cannot be opened, or polling fails.
-pub fn run(plan: &Plan, keep_going: KeepGoing<'_>) -> Result<Figures, LoadError> {
+pub fn run(plan: &Plan, keep_going: KeepGoing<'_>) -> Result<RunMetrics, LoadError> {
     if plan.bodies.is_empty() {
         return Err(LoadError::Plan("bodies: there are none"));
     }
@@ -65,7 +65,7 @@ struct Waiting {
     again: bool,
 }
 
-struct Slot {
+struct ConnectionSlot {
     connection: Option<Connection>,
     waiting: Option<Waiting>,
     /// Index of the next body that this connection sends in the closed loop.
@@ -79,7 +79,7 @@ struct Run<'a> {
     requests: Vec<Vec<u8>>,
     poll: Poll,
     timer: OwnedFd,
-    slots: Vec<Slot>,
+    slots: Vec<ConnectionSlot>,
     free: VecDeque<usize>,
     under_way: usize,
     start: Instant,
@@ -87,7 +87,7 @@ struct Run<'a> {
     last: Instant,
     /// Number of open-loop requests sent so far.
     sent: u64,
-    figures: Figures,
+    figures: RunMetrics,
 }
 
 impl<'a> Run<'a> {
@@ -101,7 +101,12 @@ impl<'a> Run<'a> {
         for number in 0..plan.connections {
             let connection = connect(plan, &poll, number, plan.patience)
                 .map_err(|error| LoadError::Open { address: plan.target.address, error })?;
-            slots.push(Slot { connection: Some(connection), waiting: None, next: number, used: false });
+            slots.push(ConnectionSlot {
+                connection: Some(connection),
+                waiting: None,
+                next: number,
+                used: false,
+            });
         }
         let start = Instant::now();
         Ok(Self {
@@ -116,7 +121,7 @@ impl<'a> Run<'a> {
             end: start + plan.length,
             last: start,
             sent: 0,
-            figures: Figures::default(),
+            figures: RunMetrics::default(),
         })
     }
 
@@ -231,7 +236,9 @@ impl<'a> Run<'a> {
             match connect(self.plan, &self.poll, number, REOPENING.min(self.plan.patience)) {
                 Ok(connection) => slot.connection = Some(connection),
                 // The connection is not marked idle again, so it gets no more requests.
-                Err(error) => return self.figures.wrong(Wrong::new(waiting.body, 0, error.to_string(), b"")),
+                Err(error) => {
+                    return self.figures.wrong(FailedResponse::new(waiting.body, 0, error.to_string(), b""));
+                }
             }
         }
         slot.waiting = Some(waiting);
@@ -270,10 +277,10 @@ impl<'a> Run<'a> {
                 self.figures.result(nanoseconds(self.last - waiting.since), size);
                 self.settle(number);
             }
-            (Outcome::Wrong { status, why, kept }, waiting) => {
+            (Outcome::FailedResponse { status, why, kept }, waiting) => {
                 let body = waiting.map_or(0, |waiting| waiting.body);
                 self.last = Instant::now();
-                self.figures.wrong(Wrong::new(body, status, why, &kept));
+                self.figures.wrong(FailedResponse::new(body, status, why, &kept));
                 if waiting.is_some() {
                     self.settle(number);
                 }
@@ -307,11 +314,11 @@ impl<'a> Run<'a> {
         slot.used = false;
         let why = why.unwrap_or_else(|| "the connection ended without an answer".to_owned());
         self.last = Instant::now();
-        self.figures.wrong(Wrong::new(waiting.body, 0, why, b""));
+        self.figures.wrong(FailedResponse::new(waiting.body, 0, why, b""));
         self.free.push_back(number);
     }
 
-    fn finish(mut self) -> Figures {
+    fn finish(mut self) -> RunMetrics {
         let now = Instant::now();
         for waiting in self.slots.iter().filter_map(|slot| slot.waiting) {
             self.figures.unanswered += 1;

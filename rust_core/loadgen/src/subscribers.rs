@@ -86,7 +86,7 @@ impl Subscribers {
                         waiting[number] = false;
                         left -= 1;
                     }
-                    Outcome::Wrong { why, kept, .. } => {
+                    Outcome::FailedResponse { why, kept, .. } => {
                         return Err(LoadError::Subscription(format!(
                             "{why}: {}",
                             String::from_utf8_lossy(&kept)

@@ -7,7 +7,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use foreseal_loadgen::{Figures, LoadError, Pace, Plan, Responder, Subscribers, Target, Transport, run};
+use foreseal_loadgen::{LoadError, Pace, Plan, Responder, RunMetrics, Subscribers, Target, Transport, run};
 
 const GOOD: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 29\r\n\r\n{\"id\":1,\"result\":\"0x1234567\"}";
 const CHUNKED: &[u8] =
@@ -60,11 +60,11 @@ fn plan(address: SocketAddr, pace: Pace) -> Plan {
     }
 }
 
-fn figures(plan: &Plan) -> Figures {
+fn figures(plan: &Plan) -> RunMetrics {
     run(plan, &mut |_| true).unwrap()
 }
 
-fn once(address: SocketAddr) -> Figures {
+fn once(address: SocketAddr) -> RunMetrics {
     figures(&plan(address, Pace::Once))
 }
 

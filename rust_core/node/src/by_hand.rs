@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use crate::{Follows, Node, NodeError, Producer, Room, Serves, Watcher, node::Part};
+use crate::{Follows, Node, NodeError, Producer, RingLimits, Serves, Watcher, node::NodeRole};
 
 impl Node {
     /// Starts the node like [`Self::start_watched`], with the caller driving the connections. A sequencer
@@ -14,12 +14,12 @@ impl Node {
     pub fn start_by_hand(
         &self,
         watcher: Arc<dyn Watcher>,
-        ring: Room,
+        ring: RingLimits,
     ) -> Result<Option<Producer>, NodeError> {
         self.shared.set_watcher(watcher);
         match &self.part {
-            Part::Writer(writing) => self.begin(writing, Some(ring)),
-            Part::Follower(_) => Ok(None),
+            NodeRole::Writer(writing) => self.begin(writing, Some(ring)),
+            NodeRole::Follower(_) => Ok(None),
         }
     }
 
@@ -29,19 +29,19 @@ impl Node {
     /// Returns the reason if the follower is rejected or none are served.
     pub fn serve_by_hand(&self, input: &mut dyn Read, out: Box<dyn Write>) -> Result<Serves, String> {
         match &self.part {
-            Part::Writer(writing) => {
+            NodeRole::Writer(writing) => {
                 let source = writing.source.get().ok_or("no followers are served")?;
                 Serves::greet(source, input, out)
             }
-            Part::Follower(_) => Err("a follower serves no followers".to_owned()),
+            NodeRole::Follower(_) => Err("a follower serves no followers".to_owned()),
         }
     }
 
     /// Returns the driver of a follower; `None` on a sequencer.
     pub fn follow_by_hand(&self) -> Option<Follows> {
         match &self.part {
-            Part::Writer(_) => None,
-            Part::Follower(following) => Some(Follows::new(following.clone())),
+            NodeRole::Writer(_) => None,
+            NodeRole::Follower(following) => Some(Follows::new(following.clone())),
         }
     }
 

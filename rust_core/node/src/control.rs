@@ -17,7 +17,7 @@ use foreseal_journal::JournalError;
 use foreseal_state::StateError;
 use parking_lot::Mutex;
 
-use crate::{Phase, ProductionError, Slot, StoreFailed, sequencer::Sequencer, shared::Shared};
+use crate::{BlockSlot, Phase, ProductionError, StoreFailed, sequencer::Sequencer, shared::Shared};
 use foreseal_chain::ChainError;
 
 mod finality;
@@ -183,7 +183,7 @@ impl Sequencer {
     ///
     /// # Errors
     /// Returns [`ControlError::NotProducing`] on a node that builds no blocks.
-    fn producing(&self) -> Result<Slot, ControlError> {
+    fn producing(&self) -> Result<BlockSlot, ControlError> {
         self.slot.ok_or(ControlError::NotProducing)
     }
 }

@@ -166,13 +166,13 @@ impl DataDir {
 
 /// Read-only access of a follower to a data directory. Writes nothing but the store's reader lock file, and
 /// takes no lock.
-pub(crate) struct Followed {
+pub(crate) struct FollowerDataDir {
     pub spec: ChainSpec,
     pub store: Store,
     pub journal: PathBuf,
 }
 
-impl Followed {
+impl FollowerDataDir {
     /// Opens the store that the sequencer created. If a genesis is given, it must equal the stored one.
     pub fn open(path: &Path, given: Option<&Genesis>, settings: &StoreSettings) -> Result<Self, NodeError> {
         let stored =

@@ -20,7 +20,7 @@ mod server;
 pub use by_hand::Serves;
 pub(crate) use connection::{BEAT, SILENCE};
 pub(crate) use frames::FrameLog;
-pub use frames::Room;
+pub use frames::RingLimits;
 pub(crate) use pace::Pace;
 pub use peers::FollowerStatus;
 pub(crate) use peers::Peers;

@@ -20,5 +20,5 @@ mod sequencer_status;
 
 pub use by_hand::Follows;
 pub(crate) use following::Following;
-pub use outbox::Underway;
+pub use outbox::SubmissionHandle;
 pub(crate) use replica::ReplicaConfig;

@@ -10,7 +10,6 @@ mod datadir;
 mod draft;
 mod errors;
 mod feed_server;
-mod figures;
 mod follower;
 mod identity;
 mod import_export;
@@ -41,6 +40,7 @@ mod submission;
 pub mod wire;
 mod write_queue;
 mod writer;
+mod writer_metrics;
 
 pub use backup::{
     BackupError, Copied, CopiedPart, Manifest, ManifestFile, Source, Watching, back_up, restore,
@@ -49,9 +49,8 @@ pub use changes::Changes;
 pub use checked_file::{Checksum, DamagedFile, Mismatch};
 pub use control::ControlError;
 pub use errors::{NodeError, SubmitError};
-pub use feed_server::{FollowerStatus, Room, Serves};
-pub use figures::{BOUNDS, Figures, Histogram, NodeFigures, StepPart};
-pub use follower::{Follows, Underway};
+pub use feed_server::{FollowerStatus, RingLimits, Serves};
+pub use follower::{Follows, SubmissionHandle};
 pub use identity::{DirIdentity, SignerSince};
 pub use import_export::{export_chain, import_chain};
 pub use liveness::Liveness;
@@ -59,20 +58,21 @@ pub use loss::{ChainLoss, JournalRepair, JournalRepairError};
 pub use mining::Mining;
 pub use node::{Node, NodeEnvironment};
 pub use offline::{open_store_to_read, store_schema, upgrade_store};
-pub use points::{Point, Watcher};
+pub use points::{InspectionPoint, Watcher};
 pub use producer::Producer;
 pub use repair::{
     BlockSource, FetchPlan, RepairMethod, RepairPlan, RepairSources, Repairing, SourceChain, SourceError,
     StoreRepair, StoreRepairError,
 };
-pub use request_handler::Answering;
+pub use request_handler::QueryHandler;
 pub use scrubber::{ScrubSettings, ScrubStatus};
 pub use sequencer::{ProductionError, Randomness, Sequencer};
 pub use settings::{Development, Production, Role, Settings, SettingsError, StoreSettings};
 pub use shared::{Phase, PoolStart};
-pub use slot::Slot;
+pub use slot::BlockSlot;
 pub use start::StartError;
 pub use status::{CatchingUp, FollowingStatus, Head, Status, StoreStatus};
 pub use step_signer::{KeyError, StepSigner};
 pub use submission::Sent;
 pub use write_queue::StoreFailed;
+pub use writer_metrics::{BOUNDS, Histogram, NodeMetrics, StepPart, WriterMetrics};

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use crate::{Node, Phase, feed_server::SILENCE, node::Part};
+use crate::{Node, Phase, feed_server::SILENCE, node::NodeRole};
 
 /// Progress of the writing thread at one moment. Compare two readings to detect a stalled thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,11 +29,13 @@ impl Node {
         let (phase, shared) = (self.shared.phase(), &self.shared);
         let (count, interval) = match (&self.part, &phase) {
             (_, Phase::Replaying { records }) => (i64::try_from(*records).unwrap_or(i64::MAX), None),
-            (Part::Writer(_), Phase::Producing) => (shared.ticked(), Some(self.settings().production.step)),
+            (NodeRole::Writer(_), Phase::Producing) => {
+                (shared.ticked(), Some(self.settings().production.step))
+            }
             // A connection that stays silent for longer is closed, unless the thread that reads it is
             // stalled.
-            (Part::Follower(_), Phase::Following) => (shared.heard_at(), Some(SILENCE)),
-            (Part::Writer(_) | Part::Follower(_), _) => (0, None),
+            (NodeRole::Follower(_), Phase::Following) => (shared.heard_at(), Some(SILENCE)),
+            (NodeRole::Writer(_) | NodeRole::Follower(_), _) => (0, None),
         };
         let (on_disk, thread) = (shared.activity.is_on_disk(), shared.activity.thread());
         Liveness { phase, count, interval, on_disk, thread }

@@ -20,7 +20,7 @@ use crate::{
 
 /// A sealed block, and the journal position at which the chain ended with it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Sealed {
+pub(crate) struct SealedPosition {
     pub number: u64,
     pub hash: B256,
     pub sequence: u64,
@@ -33,17 +33,17 @@ pub(crate) struct Sealed {
 pub(crate) fn sealed_chain<E>(
     genesis: B256,
     appends: impl Iterator<Item = Result<Append, E>>,
-) -> Result<Option<Vec<Sealed>>, E> {
-    let mut chain: Vec<Sealed> = Vec::new();
+) -> Result<Option<Vec<SealedPosition>>, E> {
+    let mut chain: Vec<SealedPosition> = Vec::new();
     for append in appends {
         let Append { sequence, records } = append?;
         if sequence == 0 {
-            chain.push(Sealed { number: 0, hash: genesis, sequence: 0, records: 0 });
+            chain.push(SealedPosition { number: 0, hash: genesis, sequence: 0, records: 0 });
         }
         for (at, record) in records.iter().enumerate() {
             if let Some((number, hash)) = sealed_by(record) {
                 chain.truncate(chain.partition_point(|before| before.number < number));
-                chain.push(Sealed { number, hash, sequence, records: at + 1 });
+                chain.push(SealedPosition { number, hash, sequence, records: at + 1 });
             }
         }
     }
@@ -56,7 +56,7 @@ pub(crate) fn sealed_until(
     past: &JournalReader,
     next: u64,
     genesis: B256,
-) -> Result<Option<Vec<Sealed>>, JournalError> {
+) -> Result<Option<Vec<SealedPosition>>, JournalError> {
     let appends = past.until(next).wholes(0)?;
     let appends = appends.map(|append| {
         let append = append?;
@@ -68,7 +68,7 @@ pub(crate) fn sealed_until(
 }
 
 /// Returns the newest of these blocks that the store has too.
-pub(crate) fn common(store: &Store, sealed: &[Sealed]) -> Result<Option<Sealed>, NodeError> {
+pub(crate) fn common(store: &Store, sealed: &[SealedPosition]) -> Result<Option<SealedPosition>, NodeError> {
     let reader = store.reader()?;
     for place in sealed.iter().rev() {
         if reader.block_hash(place.number)? == Some(place.hash) {

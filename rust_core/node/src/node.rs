@@ -15,13 +15,13 @@ use foreseal_store::Store;
 use parking_lot::Mutex;
 
 use crate::{
-    CatchingUp, Changes, ControlError, FollowerStatus, NodeError, NodeFigures, Phase, Producer, Randomness,
-    Role, Room, Sequencer, Settings, Status, StepSigner, StoreFailed, Watcher, control::Control,
-    datadir::DataDir, datadir::Followed, feed_server::FeedServer, feed_server::Source, follower::Following,
-    follower::ReplicaConfig, scrubber::ScrubOwner, scrubber::Scrubber, shared::Shared, signer::admit_signer,
-    start::try_first_block, writer::Writer,
+    CatchingUp, Changes, ControlError, FollowerStatus, NodeError, NodeMetrics, Phase, Producer, Randomness,
+    RingLimits, Role, Sequencer, Settings, Status, StepSigner, StoreFailed, Watcher, control::Control,
+    datadir::DataDir, datadir::FollowerDataDir, feed_server::FeedServer, feed_server::Source,
+    follower::Following, follower::ReplicaConfig, scrubber::ScrubOwner, scrubber::Scrubber, shared::Shared,
+    signer::admit_signer, start::try_first_block, writer::Writer,
 };
-use foreseal_chain::{ArchiveCaches, CacheSizes, Clock, Feed, Now, View};
+use foreseal_chain::{ArchiveCaches, CacheSizes, Clock, ClockReading, Feed, View};
 
 /// Environment of a node: clocks, randomness and disk.
 pub struct NodeEnvironment {
@@ -41,17 +41,17 @@ pub struct Node {
     store: Store,
     /// Thread that scrubs the store in the background.
     scrub: Mutex<Option<JoinHandle<()>>>,
-    pub(crate) part: Part,
+    pub(crate) part: NodeRole,
 }
 
 /// Role of the process with its state.
-pub(crate) enum Part {
-    Writer(Writing),
+pub(crate) enum NodeRole {
+    Writer(WriterState),
     Follower(Arc<Following>),
 }
 
 /// State of the process that writes the chain.
-pub(crate) struct Writing {
+pub(crate) struct WriterState {
     datadir: Arc<DataDir>,
     control: Arc<Control>,
     signer: Option<Arc<StepSigner>>,
@@ -84,8 +84,8 @@ impl Node {
         feed: PathBuf,
         name: String,
     ) -> Result<Self, NodeError> {
-        let Followed { spec, store, journal } =
-            Followed::open(&settings.datadir, settings.genesis.as_ref(), &settings.store)?;
+        let FollowerDataDir { spec, store, journal } =
+            FollowerDataDir::open(&settings.datadir, settings.genesis.as_ref(), &settings.store)?;
         // Development methods write the chain, which only the sequencer can do.
         let settings = Settings { development: None, ..settings };
         let pool = Arc::new(Pool::new(settings.pool.clone()));
@@ -101,7 +101,7 @@ impl Node {
             window,
             caches,
         };
-        let part = Part::Follower(Arc::new(Following::new(ground, feed, name, shared.clone())));
+        let part = NodeRole::Follower(Arc::new(Following::new(ground, feed, name, shared.clone())));
         Ok(Self { spec, settings, shared, store, scrub: Mutex::default(), part })
     }
 
@@ -116,7 +116,7 @@ impl Node {
         let pool = Arc::new(Pool::new(settings.pool.clone()));
         let shared = Arc::new(Shared::new(pool, surroundings.clock.clone()));
         shared.set_store(store.clone());
-        let part = Part::Writer(Writing {
+        let part = NodeRole::Writer(WriterState {
             datadir: Arc::new(datadir),
             control: Arc::default(),
             signer: signer.map(Arc::new),
@@ -132,8 +132,8 @@ impl Node {
     /// follower, starts the thread that follows the sequencer. Returns at once.
     pub fn start(&self) {
         let writing = match &self.part {
-            Part::Writer(writing) => writing,
-            Part::Follower(following) => {
+            NodeRole::Writer(writing) => writing,
+            NodeRole::Follower(following) => {
                 if let Err(error) = following.start() {
                     self.shared.set_phase(Phase::Failed(error.to_string()));
                 }
@@ -189,13 +189,13 @@ impl Node {
     /// its thread.
     pub fn start_stepped(&self) -> Result<Option<Producer>, NodeError> {
         let writing = match &self.part {
-            Part::Writer(writing) => writing,
-            Part::Follower(following) => return following.start().map(|()| None),
+            NodeRole::Writer(writing) => writing,
+            NodeRole::Follower(following) => return following.start().map(|()| None),
         };
         self.begin(writing, None)
     }
 
-    /// Replays like [`Self::start_stepped`], for a simulation: `watcher` is notified of every [`Point`], and
+    /// Replays like [`Self::start_stepped`], for a simulation: `watcher` is notified of every [`InspectionPoint`], and
     /// no thread is started for the store. The store is written when the caller calls [`Self::write_store`],
     /// or when the chain cannot proceed without it. A follower still starts its thread;
     /// [`Self::start_by_hand`] starts none.
@@ -206,8 +206,8 @@ impl Node {
 
     pub(crate) fn begin(
         &self,
-        writing: &Writing,
-        by_hand: Option<Room>,
+        writing: &WriterState,
+        by_hand: Option<RingLimits>,
     ) -> Result<Option<Producer>, NodeError> {
         match writing.surroundings.lock().take() {
             Some(surroundings) => self.writer(writing, by_hand).begin(surroundings),
@@ -218,16 +218,16 @@ impl Node {
     /// Writes one batch to a store that has no thread. Returns `true` if there was work.
     pub fn write_store(&self) -> bool {
         match &self.part {
-            Part::Writer(writing) => writing.control.write_store(),
-            Part::Follower(_) => false,
+            NodeRole::Writer(writing) => writing.control.write_store(),
+            NodeRole::Follower(_) => false,
         }
     }
 
     /// Waits until the store holds every block sealed so far.
     pub fn drain(&self) -> Result<(), StoreFailed> {
         match &self.part {
-            Part::Writer(writing) => writing.control.drain(),
-            Part::Follower(_) => Ok(()),
+            NodeRole::Writer(writing) => writing.control.drain(),
+            NodeRole::Follower(_) => Ok(()),
         }
     }
 
@@ -239,8 +239,8 @@ impl Node {
     /// Saves the pool for the next start. A started node does so itself on a clean stop.
     pub fn save(&self) -> Result<(), NodeError> {
         match &self.part {
-            Part::Writer(writing) => self.writer(writing, None).finish(),
-            Part::Follower(_) => Ok(()),
+            NodeRole::Writer(writing) => self.writer(writing, None).finish(),
+            NodeRole::Follower(_) => Ok(()),
         }
     }
 
@@ -248,8 +248,8 @@ impl Node {
     /// done; a second call does nothing.
     pub fn stop(&self) {
         let writing = match &self.part {
-            Part::Writer(writing) => writing,
-            Part::Follower(following) => {
+            NodeRole::Writer(writing) => writing,
+            NodeRole::Follower(following) => {
                 following.stop();
                 return self.join_scrub();
             }
@@ -271,7 +271,7 @@ impl Node {
         writing.control.close();
     }
 
-    fn writer(&self, writing: &Writing, by_hand: Option<Room>) -> Writer {
+    fn writer(&self, writing: &WriterState, by_hand: Option<RingLimits>) -> Writer {
         Writer {
             spec: self.spec.clone(),
             settings: self.settings.clone(),
@@ -289,24 +289,24 @@ impl Node {
     /// Returns the connected followers; empty if none are served.
     pub fn followers(&self) -> Vec<FollowerStatus> {
         match &self.part {
-            Part::Writer(writing) => {
+            NodeRole::Writer(writing) => {
                 writing.server.lock().as_ref().map(FeedServer::followers).unwrap_or_default()
             }
-            Part::Follower(_) => Vec::new(),
+            NodeRole::Follower(_) => Vec::new(),
         }
     }
 
     /// Sends the metrics of this follower to the sequencer, which lists them in [`Self::followers`]. Does
     /// nothing on the sequencer.
     pub fn report(&self, metrics: Vec<u8>) {
-        if let Part::Follower(following) = &self.part {
+        if let NodeRole::Follower(following) = &self.part {
             following.report(metrics);
         }
     }
 
     /// Returns `true` if this node follows a sequencer in another process.
     pub fn is_follower(&self) -> bool {
-        matches!(self.part, Part::Follower(_))
+        matches!(self.part, NodeRole::Follower(_))
     }
 
     /// Runs `act` as the writer on this thread, with exclusive write access. Its result is returned once the
@@ -320,8 +320,8 @@ impl Node {
         act: impl FnOnce(&mut Sequencer) -> Result<T, ControlError>,
     ) -> Result<T, ControlError> {
         match &self.part {
-            Part::Writer(writing) => writing.control.run(&self.shared, act),
-            Part::Follower(_) => Err(ControlError::Follower),
+            NodeRole::Writer(writing) => writing.control.run(&self.shared, act),
+            NodeRole::Follower(_) => Err(ControlError::Follower),
         }
     }
 
@@ -359,8 +359,8 @@ impl Node {
     /// Submitters can wait for it to change.
     pub fn answers(&self) -> u64 {
         match &self.part {
-            Part::Writer(_) => 0,
-            Part::Follower(following) => following.answers(),
+            NodeRole::Writer(_) => 0,
+            NodeRole::Follower(following) => following.answers(),
         }
     }
 
@@ -370,18 +370,18 @@ impl Node {
     }
 
     /// Returns the metrics of the node.
-    pub fn figures(&self) -> NodeFigures {
+    pub fn figures(&self) -> NodeMetrics {
         let work = self.shared.figures.clone();
         let archive = self.view().and_then(|view| view.caches());
         let caches = self.store.caches().into_iter().chain(archive.into_iter().flatten()).collect();
-        NodeFigures { work, pool: self.pool().figures(), store: self.store.size(), caches }
+        NodeMetrics { work, pool: self.pool().figures(), store: self.store.size(), caches }
     }
 
     /// Returns the current status of the node.
     pub fn status(&self) -> Status {
         let writing = match &self.part {
-            Part::Writer(writing) => writing,
-            Part::Follower(following) => return following.status(),
+            NodeRole::Writer(writing) => writing,
+            NodeRole::Follower(following) => return following.status(),
         };
         Status {
             phase: self.shared.phase(),
@@ -399,8 +399,8 @@ impl Node {
     /// Returns how far the node is behind its sequencer; `None` if it is up to date or has no sequencer.
     pub fn catching_up(&self) -> Option<CatchingUp> {
         match &self.part {
-            Part::Writer(_) => None,
-            Part::Follower(following) => following.catching_up(),
+            NodeRole::Writer(_) => None,
+            NodeRole::Follower(following) => following.catching_up(),
         }
     }
 
@@ -408,14 +408,14 @@ impl Node {
     /// whichever is longer.
     pub fn tick_limit(&self) -> Duration {
         let step = match &self.part {
-            Part::Writer(_) => None,
-            Part::Follower(following) => following.step(),
+            NodeRole::Writer(_) => None,
+            NodeRole::Follower(following) => following.step(),
         };
         (step.unwrap_or(self.settings.production.step) * 5).max(Duration::from_secs(5))
     }
 
     /// Reads the node's clocks.
-    pub fn now(&self) -> Now {
+    pub fn now(&self) -> ClockReading {
         self.shared.clock.now()
     }
 

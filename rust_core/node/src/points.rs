@@ -2,7 +2,7 @@
 
 /// A point between execution and publication, or around a store commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Point {
+pub enum InspectionPoint {
     /// A step or block is executed and not yet in the journal.
     BeforeAppend,
     /// The append is durable and nothing is published.
@@ -21,7 +21,7 @@ pub enum Point {
     StoreCommitted,
 }
 
-impl Point {
+impl InspectionPoint {
     /// All points, in order.
     pub const ALL: [Self; 8] = [
         Self::BeforeAppend,
@@ -35,8 +35,8 @@ impl Point {
     ];
 }
 
-/// Observer that is notified of every [`Point`], on the thread that reaches it. It may inspect the node; a
+/// Observer that is notified of every [`InspectionPoint`], on the thread that reaches it. It may inspect the node; a
 /// panic stops that thread's work at this point.
 pub trait Watcher: Send + Sync {
-    fn reached(&self, point: Point);
+    fn reached(&self, point: InspectionPoint);
 }

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use parking_lot::Mutex;
 
 use crate::{ProductionError, sequencer::Sequencer};
-use foreseal_chain::Now;
+use foreseal_chain::ClockReading;
 
 /// Driver of the sequencer of a node that produces blocks. [`Node::start`](crate::Node::start) ticks it on a
 /// thread; a test that owns the clock ticks it itself.
@@ -22,7 +22,11 @@ impl Producer {
     /// # Errors
     /// An error ends production: health checks fail from then on, reads are still served, and submissions are
     /// rejected.
-    pub fn tick(&mut self, now: Now, keep_going: &mut dyn FnMut() -> bool) -> Result<(), ProductionError> {
+    pub fn tick(
+        &mut self,
+        now: ClockReading,
+        keep_going: &mut dyn FnMut() -> bool,
+    ) -> Result<(), ProductionError> {
         let mut sequencer = self.0.lock();
         let shared = sequencer.shared.clone();
         let _working = shared.activity.work();

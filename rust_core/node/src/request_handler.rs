@@ -6,10 +6,10 @@ use std::{fmt, sync::Arc, time::Duration};
 use foreseal_pool::Pool;
 use parking_lot::Mutex;
 
-use crate::{Node, node::Part};
+use crate::{Node, node::NodeRole};
 
 /// Handler for the queries of followers, on the sequencer.
-pub trait Answering: Send + Sync {
+pub trait QueryHandler: Send + Sync {
     /// Returns the answer without blocking; `None` if the query is malformed. `now` is the node's monotonic
     /// time.
     fn answer(&self, question: &[u8], pool: &Pool, now: Duration) -> Option<Vec<u8>>;
@@ -17,7 +17,7 @@ pub trait Answering: Send + Sync {
 
 /// Slot for the handler, empty until one is registered.
 #[derive(Default)]
-pub(crate) struct RequestHandler(Mutex<Option<Arc<dyn Answering>>>);
+pub(crate) struct RequestHandler(Mutex<Option<Arc<dyn QueryHandler>>>);
 
 impl RequestHandler {
     pub fn answer(&self, question: &[u8], pool: &Pool, now: Duration) -> Option<Vec<u8>> {
@@ -34,7 +34,7 @@ impl fmt::Debug for RequestHandler {
 
 impl Node {
     /// Registers `answering` as the handler for the queries of this node's followers.
-    pub fn answer_with(&self, answering: Arc<dyn Answering>) {
+    pub fn answer_with(&self, answering: Arc<dyn QueryHandler>) {
         *self.shared.desk.0.lock() = Some(answering);
     }
 
@@ -43,8 +43,8 @@ impl Node {
     /// view that the sequencer showed when it answered.
     pub fn ask(&self, question: Vec<u8>, most: Duration) -> Option<Vec<u8>> {
         match &self.part {
-            Part::Writer(_) => None,
-            Part::Follower(following) => following.ask(question, most),
+            NodeRole::Writer(_) => None,
+            NodeRole::Follower(following) => following.ask(question, most),
         }
     }
 }

@@ -20,11 +20,11 @@ use foreseal_primitives::{Flashblock, mutant};
 use foreseal_state::StateError;
 
 use crate::{
-    ControlError, Mining, Phase, Point, Settings, Slot, StepPart, StepSigner, StoreFailed,
-    control::snapshots::Snapshots, draft::Draft, figures::Stopwatch, shared::Shared, stamp::Stamp,
-    start::Started, store_writer::StoreWriter,
+    BlockSlot, ControlError, InspectionPoint, Mining, Phase, Settings, StepPart, StepSigner, StoreFailed,
+    control::snapshots::Snapshots, draft::Draft, shared::Shared, stamp::Stamp, start::Started,
+    store_writer::StoreWriter, writer_metrics::Stopwatch,
 };
-use foreseal_chain::{Chain, ChainError, Now, Recorded, View};
+use foreseal_chain::{Chain, ChainError, ClockReading, Recorded, View};
 
 /// Reasons why production ended.
 #[derive(Debug, thiserror::Error)]
@@ -62,7 +62,7 @@ pub struct Sequencer {
     journal: Journal,
     link: StoreWriter,
     /// Slot of the block being built; `None` on a node that only serves.
-    pub(crate) slot: Option<Slot>,
+    pub(crate) slot: Option<BlockSlot>,
     pub(crate) shared: Arc<Shared>,
     pub(crate) settings: Settings,
     pub(crate) mining: Mining,
@@ -118,7 +118,7 @@ impl Sequencer {
         self.shared.tick(now.monotonic);
         self.link.check()?;
         if let Some(open) = self.chain.open_block() {
-            self.slot = Some(Slot::of(now, open.header().timestamp, self.mining.block_time()));
+            self.slot = Some(BlockSlot::of(now, open.header().timestamp, self.mining.block_time()));
             return Ok(());
         }
         let slot = self.next_slot(&self.chain, now);
@@ -132,7 +132,7 @@ impl Sequencer {
     }
 
     /// Returns the time on the chain's clock: the wall clock, plus an offset on development chains.
-    pub fn now(&self) -> Now {
+    pub fn now(&self) -> ClockReading {
         self.shared.clock.now().shifted(self.chain.clock_offset())
     }
 
@@ -147,8 +147,8 @@ impl Sequencer {
     }
 
     /// Returns the slot of the block after the newest sealed block of `chain`, which may belong to a draft.
-    pub(crate) fn next_slot(&self, chain: &Chain, now: Now) -> Slot {
-        Slot::at(now, chain.latest().block.header.timestamp, self.mining.block_time())
+    pub(crate) fn next_slot(&self, chain: &Chain, now: ClockReading) -> BlockSlot {
+        BlockSlot::at(now, chain.latest().block.header.timestamp, self.mining.block_time())
     }
 
     /// Returns the opening of a block with this timestamp.
@@ -176,7 +176,7 @@ impl Sequencer {
     /// Runs one tick: see [`Producer::tick`](crate::Producer::tick). Does nothing on a node that only serves.
     pub(crate) fn tick(
         &mut self,
-        now: Now,
+        now: ClockReading,
         keep_going: &mut dyn FnMut() -> bool,
     ) -> Result<(), ProductionError> {
         let done = self.try_tick(now, keep_going);
@@ -186,7 +186,11 @@ impl Sequencer {
         done
     }
 
-    fn try_tick(&mut self, now: Now, keep_going: &mut dyn FnMut() -> bool) -> Result<(), ProductionError> {
+    fn try_tick(
+        &mut self,
+        now: ClockReading,
+        keep_going: &mut dyn FnMut() -> bool,
+    ) -> Result<(), ProductionError> {
         if let Some(reason) = self.halted.clone().or_else(|| self.shared.failure()) {
             return Err(ProductionError::Halted(reason));
         }
@@ -209,15 +213,15 @@ impl Sequencer {
 
     /// Seals the block being built and opens the next, with one append and one swap of views. `now` is on the
     /// chain's clock.
-    fn seal(&mut self, now: Now) -> Result<(), ProductionError> {
+    fn seal(&mut self, now: ClockReading) -> Result<(), ProductionError> {
         let draft = self.draft();
         self.seal_draft(draft, now)
     }
 
     /// Seals the block being built in `draft` like [`Self::seal`].
-    pub(crate) fn seal_draft(&mut self, mut draft: Draft, now: Now) -> Result<(), ProductionError> {
+    pub(crate) fn seal_draft(&mut self, mut draft: Draft, now: ClockReading) -> Result<(), ProductionError> {
         draft.seal()?;
-        self.shared.reached(Point::BetweenSealAndOpen);
+        self.shared.reached(InspectionPoint::BetweenSealAndOpen);
         let slot = self.next_slot(&draft.chain, now);
         let opening = self.opening(slot.timestamp);
         draft.open(&opening)?;
@@ -228,7 +232,7 @@ impl Sequencer {
     pub(crate) fn commit(
         &mut self,
         draft: Draft,
-        slot: impl Into<Option<Slot>>,
+        slot: impl Into<Option<BlockSlot>>,
     ) -> Result<(), ProductionError> {
         if mutant!("show-draft-before-append")
             && let Some(view) = draft.chain.view()
@@ -284,14 +288,14 @@ impl Sequencer {
         }
         // These records may derive from reads of the store, and a damaged store must not be built upon.
         self.link.check()?;
-        self.shared.reached(Point::BeforeAppend);
+        self.shared.reached(InspectionPoint::BeforeAppend);
         let mut laps = Stopwatch::begin(&*self.shared.clock);
         let waiting = self.shared.activity.wait_for_disk();
         self.journal.append(records)?;
         drop(waiting);
         self.shared.figures.append.add(laps.lap());
         self.shared.figures.journal_is(&self.journal);
-        self.shared.reached(Point::Appended);
+        self.shared.reached(InspectionPoint::Appended);
         if self.shared.frames().is_some() {
             self.unshown.extend(self.journal.newest());
         }
@@ -299,7 +303,7 @@ impl Sequencer {
     }
 
     fn trim(&mut self) {
-        self.shared.reached(Point::BeforeTrim);
+        self.shared.reached(InspectionPoint::BeforeTrim);
         let _waiting = self.shared.activity.wait_for_disk();
         self.link.trim(&mut self.journal);
     }

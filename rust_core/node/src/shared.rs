@@ -15,8 +15,9 @@ use parking_lot::{Condvar, Mutex};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Changes, Figures, Point, ScrubStatus, StoreStatus, Watcher, feed_server::FrameLog, liveness::Activity,
-    request_handler::RequestHandler, scrubber, store_writer::StoreGauge, store_writer::StoreObservers,
+    Changes, InspectionPoint, ScrubStatus, StoreStatus, Watcher, WriterMetrics, feed_server::FrameLog,
+    liveness::Activity, request_handler::RequestHandler, scrubber, store_writer::StoreGauge,
+    store_writer::StoreObservers,
 };
 use foreseal_chain::{Clock, Feed, View};
 
@@ -82,7 +83,7 @@ pub(crate) struct Shared {
     /// `true` while this process scrubs its store.
     scrubs: AtomicBool,
     watcher: OnceLock<Arc<dyn Watcher>>,
-    pub(crate) figures: Arc<Figures>,
+    pub(crate) figures: Arc<WriterMetrics>,
     /// Activity of the writing thread.
     pub(crate) activity: Activity,
     /// Handler for the queries of followers.
@@ -135,10 +136,10 @@ impl Shared {
         if mutant!("publish-waits-for-readers") {
             self.wait_for_readers();
         }
-        self.reached(Point::BeforePublish);
+        self.reached(InspectionPoint::BeforePublish);
         self.feed.publish(view);
         self.changes.notify();
-        self.reached(Point::Published);
+        self.reached(InspectionPoint::Published);
     }
 
     /// Waits until no reader holds the newest view: the fault that `publish` must not have.
@@ -225,7 +226,7 @@ impl Shared {
         self.watcher.get()
     }
 
-    pub(crate) fn reached(&self, point: Point) {
+    pub(crate) fn reached(&self, point: InspectionPoint) {
         if let Some(watcher) = self.watcher() {
             watcher.reached(point);
         }

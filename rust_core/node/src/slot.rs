@@ -4,25 +4,25 @@ use std::time::Duration;
 
 use foreseal_primitives::mutant;
 
-use foreseal_chain::Now;
+use foreseal_chain::ClockReading;
 
 /// Slot of the block being built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Slot {
+pub struct BlockSlot {
     /// Timestamp of the block, in Unix seconds.
     pub timestamp: u64,
     /// Monotonic time at which the block is due to be sealed.
     pub due: Duration,
 }
 
-impl Slot {
+impl BlockSlot {
     /// Returns the slot that contains `now`, for a child of a block with timestamp `parent`.
     ///
     /// Slots end at multiples of the block time (in seconds) on the wall clock. A wall clock that steps back
     /// neither lowers a timestamp nor stalls production. The block after one that was sealed early still
     /// lasts a full block time. Otherwise every small step back would move timestamps another block time
     /// ahead of the clock.
-    pub fn at(now: Now, parent: u64, block_time: u64) -> Self {
+    pub fn at(now: ClockReading, parent: u64, block_time: u64) -> Self {
         let slot = (now.unix.as_secs() / block_time).saturating_add(1).saturating_mul(block_time);
         let least = if mutant!("timestamp-from-the-clock") { 0 } else { parent.saturating_add(block_time) };
         Self::of(now, slot.max(least), block_time)
@@ -30,13 +30,13 @@ impl Slot {
 
     /// Returns the slot of a block with this timestamp, whether new or found in progress after a restart. The
     /// block is due at its timestamp, at once if that is past, and at most one block time from now.
-    pub fn of(now: Now, timestamp: u64, block_time: u64) -> Self {
+    pub fn of(now: ClockReading, timestamp: u64, block_time: u64) -> Self {
         let wait = Duration::from_secs(timestamp).saturating_sub(now.unix);
         Self { timestamp, due: now.monotonic + wait.min(Duration::from_secs(block_time)) }
     }
 
     /// Returns `true` if the block is due.
-    pub fn ended(&self, now: Now) -> bool {
+    pub fn ended(&self, now: ClockReading) -> bool {
         now.monotonic >= self.due
     }
 }
@@ -45,13 +45,13 @@ impl Slot {
 mod tests {
     use super::*;
 
-    fn now(unix_ms: u64, monotonic_ms: u64) -> Now {
-        Now { unix: Duration::from_millis(unix_ms), monotonic: Duration::from_millis(monotonic_ms) }
+    fn now(unix_ms: u64, monotonic_ms: u64) -> ClockReading {
+        ClockReading { unix: Duration::from_millis(unix_ms), monotonic: Duration::from_millis(monotonic_ms) }
     }
 
     #[test]
     fn a_slot_is_named_by_the_second_at_which_it_ends() {
-        let slot = Slot::at(now(10_700, 500), 8, 2);
+        let slot = BlockSlot::at(now(10_700, 500), 8, 2);
         assert_eq!(slot.timestamp, 12);
         assert_eq!(slot.due, Duration::from_millis(1_800));
         assert!(!slot.ended(now(11_999, 1_799)) && slot.ended(now(12_000, 1_800)));
@@ -59,15 +59,15 @@ mod tests {
 
     #[test]
     fn at_the_end_of_a_slot_the_next_one_begins() {
-        assert_eq!(Slot::at(now(12_000, 0), 12, 2).timestamp, 14);
+        assert_eq!(BlockSlot::at(now(12_000, 0), 12, 2).timestamp, 14);
     }
 
     #[test]
     fn a_clock_that_goes_back_never_lowers_a_timestamp_and_never_stalls() {
-        let slot = Slot::at(now(5_000, 0), 1_000, 2);
+        let slot = BlockSlot::at(now(5_000, 0), 1_000, 2);
         assert_eq!(slot.timestamp, 1_002);
         assert_eq!(slot.due, Duration::from_secs(2));
-        let resumed = Slot::of(now(5_000, 0), 1_002, 2);
+        let resumed = BlockSlot::of(now(5_000, 0), 1_002, 2);
         assert_eq!(resumed.due, Duration::from_secs(2));
     }
 
@@ -77,7 +77,7 @@ mod tests {
         let mut timestamp = 12;
         for block in 1..=10 {
             let due = 2_000 * block;
-            let slot = Slot::at(now(9_999 + due, due), timestamp, 2);
+            let slot = BlockSlot::at(now(9_999 + due, due), timestamp, 2);
             assert_eq!(slot.due, Duration::from_millis(due + 2_000));
             timestamp = slot.timestamp;
         }
@@ -86,13 +86,13 @@ mod tests {
 
     #[test]
     fn after_downtime_the_block_in_progress_is_due_at_once() {
-        let resumed = Slot::of(now(90_000, 700), 12, 2);
-        assert_eq!(resumed, Slot { timestamp: 12, due: Duration::from_millis(700) });
+        let resumed = BlockSlot::of(now(90_000, 700), 12, 2);
+        assert_eq!(resumed, BlockSlot { timestamp: 12, due: Duration::from_millis(700) });
         assert!(resumed.ended(now(90_000, 700)));
     }
 
     #[test]
     fn missed_slots_are_not_filled_in() {
-        assert_eq!(Slot::at(now(90_500, 0), 12, 2).timestamp, 92);
+        assert_eq!(BlockSlot::at(now(90_500, 0), 12, 2).timestamp, 92);
     }
 }

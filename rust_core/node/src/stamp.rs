@@ -5,7 +5,7 @@ use std::sync::Arc;
 use foreseal_primitives::{Flashblock, FlashblockCommitment};
 
 use crate::StepSigner;
-use foreseal_chain::Now;
+use foreseal_chain::ClockReading;
 
 /// Time and signer for new steps. Neither affects header or hash, so the same steps can be made again at
 /// another time.
@@ -19,7 +19,7 @@ pub(crate) struct Stamp {
 
 impl Stamp {
     /// Creates the stamp for steps that are made now.
-    pub fn at(now: Now, signer: Option<Arc<StepSigner>>) -> Self {
+    pub fn at(now: ClockReading, signer: Option<Arc<StepSigner>>) -> Self {
         Self { time: u64::try_from(now.unix.as_millis()).unwrap_or(u64::MAX), signer }
     }
 

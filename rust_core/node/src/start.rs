@@ -15,17 +15,17 @@ use alloy_consensus::Header;
 use alloy_primitives::B256;
 use alloy_rlp::Decodable;
 use foreseal_builder::Opening;
-use foreseal_journal::{Disk, Identity, Journal, JournalReader, Options, Place, Record, Recovery};
+use foreseal_journal::{Disk, Identity, Journal, JournalPosition, JournalReader, Options, Record, Recovery};
 use foreseal_primitives::{ChainSpec, mutant};
 use foreseal_state::State;
 use foreseal_store::{Head, Store};
 
 use crate::{
-    NodeError, Settings, Slot, contradiction, datadir::DataDir, loss::ChainLoss, loss::Sealed, loss::common,
-    loss::explain, loss::sealed_chain, store_job::StoreMeta, store_writer::StoreObservers,
+    BlockSlot, NodeError, Settings, contradiction, datadir::DataDir, loss::ChainLoss, loss::SealedPosition,
+    loss::common, loss::explain, loss::sealed_chain, store_job::StoreMeta, store_writer::StoreObservers,
     store_writer::StoreWriter,
 };
-use foreseal_chain::{ArchiveCaches, Chain, Now, Older, Resumed, replay};
+use foreseal_chain::{ArchiveCaches, Chain, ClockReading, Resumed, UnreplayedJournal, replay};
 
 /// Reasons why store and journal do not form one chain.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -52,7 +52,7 @@ pub enum StartError {
     #[error(
         "the journal has lost at {place} what was visible: {loss}; only `foreseal journal repair` continues without it"
     )]
-    Lost { place: Place, loss: Box<ChainLoss> },
+    Lost { place: JournalPosition, loss: Box<ChainLoss> },
     /// A follower received an append that the journal does not have.
     #[error(
         "a follower has seen append {sequence}, and the journal, which ends before append {next}, does not have it: \
@@ -77,10 +77,14 @@ pub(crate) fn genesis_hash(spec: &ChainSpec) -> B256 {
 
 /// Opens block 1 of a new chain in memory, with the code that opens every block, to check that the genesis is
 /// usable.
-pub(crate) fn try_first_block(spec: &Arc<ChainSpec>, settings: &Settings, now: Now) -> Result<(), NodeError> {
+pub(crate) fn try_first_block(
+    spec: &Arc<ChainSpec>,
+    settings: &Settings,
+    now: ClockReading,
+) -> Result<(), NodeError> {
     let production = &settings.production;
     let chain = Chain::new(spec.clone(), settings.finality);
-    let Slot { timestamp, .. } = Slot::at(now, spec.genesis().timestamp, production.block_time);
+    let BlockSlot { timestamp, .. } = BlockSlot::at(now, spec.genesis().timestamp, production.block_time);
     let opening = Opening { merged: true, timestamp, ..production.idle_opening(&chain) };
     match chain.prepare_open(&opening) {
         Ok(_) => Ok(()),
@@ -107,7 +111,7 @@ pub(crate) fn start(
     let note = note(&store)?;
     let mut link = StoreWriter::start(store.clone(), &settings.store, &note, beside)?;
     let mut chain = open_chain(&store, spec, settings, &link, &note)?;
-    chain.remember(Older::new(journal.past(), (from.sequence, from.records)), 0);
+    chain.remember(UnreplayedJournal::new(journal.past(), (from.sequence, from.records)), 0);
     let mut followed = link.follow(&mut chain, 0);
     let mut records = 0;
     for append in journal.replay_from(from.sequence)? {
@@ -171,7 +175,7 @@ pub(crate) fn open_chain(
 }
 
 /// The append at which replay begins, and the number of its records that the store has applied.
-struct From {
+struct ReplayStart {
     sequence: u64,
     records: usize,
 }
@@ -190,12 +194,12 @@ fn check_contradiction(datadir: &DataDir, journal: &Journal) -> Result<(), NodeE
 
 /// Finds the store's position in the journal. If the store is ahead and a repair allows it, unwinds the store
 /// first.
-fn begin(store: &Store, journal: &Journal, recovery: &Recovery) -> Result<From, NodeError> {
+fn begin(store: &Store, journal: &Journal, recovery: &Recovery) -> Result<ReplayStart, NodeError> {
     let progress = store.progress()?;
     let (sequence, first) = (progress.journal_sequence, journal.first_sequence());
     let Some(head) = progress.head else {
         return if first == 0 {
-            Ok(From { sequence: 0, records: 0 })
+            Ok(ReplayStart { sequence: 0, records: 0 })
         } else {
             Err(StartError::StoreGone.into())
         };
@@ -205,7 +209,7 @@ fn begin(store: &Store, journal: &Journal, recovery: &Recovery) -> Result<From, 
     }
     let Head { number, hash } = head;
     if number == 0 && sequence == 0 {
-        return Ok(From { sequence, records: 0 });
+        return Ok(ReplayStart { sequence, records: 0 });
     }
     if journal.next_sequence() <= sequence {
         return go_back(store, journal, head, recovery);
@@ -213,7 +217,7 @@ fn begin(store: &Store, journal: &Journal, recovery: &Recovery) -> Result<From, 
     let append = journal.replay_from(sequence)?.next().transpose()?;
     let records = append.map(|append| append.records).unwrap_or_default();
     match records.iter().rposition(|record| sealed_by(record) == Some((number, hash))) {
-        Some(at) => Ok(From { sequence, records: at + 1 }),
+        Some(at) => Ok(ReplayStart { sequence, records: at + 1 }),
         None => Err(StartError::OtherJournal { number, hash, sequence }.into()),
     }
 }
@@ -222,13 +226,18 @@ fn begin(store: &Store, journal: &Journal, recovery: &Recovery) -> Result<From, 
 ///
 /// # Errors
 /// Returns [`StartError::Lost`] if no repair has accepted the loss.
-fn go_back(store: &Store, journal: &Journal, head: Head, recovery: &Recovery) -> Result<From, NodeError> {
+fn go_back(
+    store: &Store,
+    journal: &Journal,
+    head: Head,
+    recovery: &Recovery,
+) -> Result<ReplayStart, NodeError> {
     let Some(sealed) = sealed_chain(store.options().genesis, journal.replay()?)? else {
         return Err(StartError::JournalGone { head: head.number }.into());
     };
     // The store may have applied an unwind that was abandoned; then the journal has blocks that the store
     // dropped.
-    let Some(Sealed { number, sequence, records, .. }) = common(store, &sealed)? else {
+    let Some(SealedPosition { number, sequence, records, .. }) = common(store, &sealed)? else {
         return Err(StartError::NothingShared { head: head.number }.into());
     };
     if !recovery.loss_accepted && !mutant!("ignore-marker") {
@@ -241,7 +250,7 @@ fn go_back(store: &Store, journal: &Journal, head: Head, recovery: &Recovery) ->
     note.beside.finality.unwound(number);
     note.marks.retain(|mark| mark.number <= number);
     store.unwind(number, sequence, &note.encode())?;
-    Ok(From { sequence, records })
+    Ok(ReplayStart { sequence, records })
 }
 
 /// Returns number and hash of the newest sealed block after this record; `None` if the record does not

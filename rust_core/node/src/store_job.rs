@@ -8,7 +8,7 @@ use foreseal_primitives::StateDiff;
 use foreseal_store::{SealedBlock, StoredStep};
 
 use crate::write_queue::Job;
-use foreseal_chain::{BlockChanges, ChainMeta, Executed, Finality, Step};
+use foreseal_chain::{BlockChanges, ChainMeta, ExecutedBlock, Finality, Step};
 
 /// Journal position at which a block was sealed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, RlpEncodable, RlpDecodable)]
@@ -67,7 +67,7 @@ pub(crate) enum StoreJob {
 
 #[derive(Debug)]
 pub(crate) struct Write {
-    pub block: Arc<Executed>,
+    pub block: Arc<ExecutedBlock>,
     pub changed: BlockChanges,
     /// Sequence number of the journal append that seals the block.
     pub sequence: u64,
@@ -87,7 +87,7 @@ impl Write {
     /// Converts to the store's form: merges the diffs, and compares the two states to find the trie nodes
     /// that differ.
     pub fn prepare(&self) -> Result<SealedBlock, foreseal_state::StateError> {
-        let Executed { block, state, steps, written } = &*self.block;
+        let ExecutedBlock { block, state, steps, written } = &*self.block;
         let step = |(index, step): (usize, &Arc<Step>)| {
             let written = written.iter().find(|written| written.step == index);
             stored_step(step, written.map(|written| written.diff.clone()))

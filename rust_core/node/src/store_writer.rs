@@ -11,11 +11,11 @@ use foreseal_primitives::mutant;
 use foreseal_store::{Store, StoreError};
 
 use crate::{
-    Figures, Point, ScrubStatus, StoreFailed, StoreSettings, StoreStatus, Watcher, figures::Stopwatch,
+    InspectionPoint, ScrubStatus, StoreFailed, StoreSettings, StoreStatus, Watcher, WriterMetrics,
     journal_checkpoints::JournalCheckpoints, store_job::StoreJob, store_job::StoreMeta, store_job::Write,
-    write_queue::Job, write_queue::WriteQueue,
+    write_queue::Job, write_queue::WriteQueue, writer_metrics::Stopwatch,
 };
-use foreseal_chain::{Chain, Clock, Confirmed, History, StoreUpdate, StoredHistory};
+use foreseal_chain::{Chain, Clock, History, NewestStoredBlock, StoreUpdate, StoredHistory};
 
 /// Limits of one store commit. All of its data is held in memory once more during the commit.
 const BATCH_BLOCKS: usize = 256;
@@ -27,7 +27,7 @@ const BATCH_TRANSACTIONS: usize = 16_000;
 pub(crate) struct StoreWriter {
     store: Store,
     backlog: Arc<WriteQueue<StoreJob>>,
-    confirmed: Arc<Confirmed>,
+    confirmed: Arc<NewestStoredBlock>,
     marks: JournalCheckpoints,
     hand: Hand,
 }
@@ -38,7 +38,7 @@ pub(crate) struct StoreObservers {
     /// Watcher of a simulation. If set, the store gets no thread.
     pub watcher: Option<Arc<dyn Watcher>>,
     /// Clock and metrics for measuring commits.
-    pub meter: Option<(Arc<dyn Clock>, Arc<Figures>)>,
+    pub meter: Option<(Arc<dyn Clock>, Arc<WriterMetrics>)>,
 }
 
 /// Executor of the store's jobs.
@@ -58,7 +58,7 @@ impl StoreWriter {
         note: &StoreMeta,
         beside: StoreObservers,
     ) -> Result<Self, StoreError> {
-        let confirmed = Arc::new(Confirmed::default());
+        let confirmed = Arc::new(NewestStoredBlock::default());
         confirmed.set(store.head()?.map(|head| head.number));
         let backlog = Arc::new(WriteQueue::new(settings.backlog));
         let worker =
@@ -178,7 +178,7 @@ impl Drop for StoreWriter {
 pub(crate) struct StoreGauge {
     store: Store,
     backlog: Arc<WriteQueue<StoreJob>>,
-    confirmed: Arc<Confirmed>,
+    confirmed: Arc<NewestStoredBlock>,
 }
 
 impl StoreGauge {
@@ -204,7 +204,7 @@ impl StoreGauge {
 struct Worker {
     store: Store,
     backlog: Arc<WriteQueue<StoreJob>>,
-    confirmed: Arc<Confirmed>,
+    confirmed: Arc<NewestStoredBlock>,
     beside: StoreObservers,
 }
 
@@ -233,7 +233,7 @@ impl Worker {
         true
     }
 
-    fn reached(&self, point: Point) {
+    fn reached(&self, point: InspectionPoint) {
         if let Some(watcher) = &self.beside.watcher {
             watcher.reached(point);
         }
@@ -241,7 +241,7 @@ impl Worker {
 
     /// Commits one store transaction, and measures it.
     fn commit(&self, write: impl FnOnce(&Store) -> Result<(), StoreError>) -> Result<(), String> {
-        self.reached(Point::BeforeStoreCommit);
+        self.reached(InspectionPoint::BeforeStoreCommit);
         match &self.beside.meter {
             Some((clock, figures)) => {
                 let mut laps = Stopwatch::begin(&**clock);
@@ -250,7 +250,7 @@ impl Worker {
             }
             None => write(&self.store).map_err(|error| error.to_string())?,
         }
-        self.reached(Point::StoreCommitted);
+        self.reached(InspectionPoint::StoreCommitted);
         Ok(())
     }
 

@@ -8,7 +8,7 @@ use foreseal_pool::{
 };
 use foreseal_primitives::{Transaction, wire::decode};
 
-use crate::{Node, SubmitError, Underway, node::Part, shared::Shared};
+use crate::{Node, SubmissionHandle, SubmitError, node::NodeRole, shared::Shared};
 use foreseal_chain::View;
 
 /// Outcome of a submission.
@@ -17,7 +17,7 @@ pub enum Sent {
     /// The pool has decided: the transaction was admitted, or it was not runnable and was not retained.
     Done(Admission),
     /// The submission was forwarded to the sequencer; the handle receives the answer.
-    Underway(Underway),
+    SubmissionHandle(SubmissionHandle),
 }
 
 impl Node {
@@ -32,7 +32,7 @@ impl Node {
         let hash = submission.hash();
         match self.send(submission, false)? {
             Sent::Done(_) => Ok(hash),
-            Sent::Underway(underway) => underway.wait().map(|_| hash),
+            Sent::SubmissionHandle(underway) => underway.wait().map(|_| hash),
         }
     }
 
@@ -78,8 +78,8 @@ impl Node {
     /// Checks that production has not failed, so that transactions can still be executed.
     pub fn check_production(&self) -> Result<(), SubmitError> {
         let failure = match &self.part {
-            Part::Writer(_) => self.shared.failure(),
-            Part::Follower(following) => self.shared.failure().or_else(|| following.failure()),
+            NodeRole::Writer(_) => self.shared.failure(),
+            NodeRole::Follower(following) => self.shared.failure().or_else(|| following.failure()),
         };
         failure.map_or(Ok(()), |reason| Err(SubmitError::Stopped(reason)))
     }
@@ -89,8 +89,10 @@ impl Node {
     /// applies the resulting pool change before it delivers the answer.
     pub fn send(&self, submission: Submission, runnable: bool) -> Result<Sent, SubmitError> {
         match &self.part {
-            Part::Writer(_) => self.admit(submission, runnable).map(Sent::Done),
-            Part::Follower(following) => following.send(&submission, runnable).map(Sent::Underway),
+            NodeRole::Writer(_) => self.admit(submission, runnable).map(Sent::Done),
+            NodeRole::Follower(following) => {
+                following.send(&submission, runnable).map(Sent::SubmissionHandle)
+            }
         }
     }
 }

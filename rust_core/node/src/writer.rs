@@ -16,7 +16,7 @@ use crate::{
     NodeError, Phase, PoolStart, Producer, Role, Settings, StepSigner,
     control::Control,
     datadir::{DataDir, SavedPool},
-    feed_server::{FeedServer, FrameLog, Pace, Peers, Room, Source},
+    feed_server::{FeedServer, FrameLog, Pace, Peers, RingLimits, Source},
     node::NodeEnvironment,
     sequencer::{BlockInputs, Sequencer},
     shared::Shared,
@@ -40,7 +40,7 @@ pub(crate) struct Writer {
     /// Server that feeds followers, once the journal is replayed.
     pub(crate) server: Arc<Mutex<Option<FeedServer>>>,
     /// Size of the ring from which a simulation serves followers without sockets.
-    pub(crate) by_hand: Option<Room>,
+    pub(crate) by_hand: Option<RingLimits>,
     /// Source from which followers are served.
     pub(crate) source: Arc<OnceLock<Arc<Source>>>,
 }
@@ -86,8 +86,8 @@ impl Writer {
     }
 
     /// Returns the capacity of the ring of frames, if followers are to be served.
-    fn room(&self) -> Option<Room> {
-        self.by_hand.or_else(|| self.feed().map(|_| Room::default()))
+    fn room(&self) -> Option<RingLimits> {
+        self.by_hand.or_else(|| self.feed().map(|_| RingLimits::default()))
     }
 
     /// Serves followers, if configured. `past` reads the journal.

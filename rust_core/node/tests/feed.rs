@@ -11,7 +11,7 @@ use std::{
 };
 
 use alloy_primitives::B256;
-use foreseal_chain::{BlockAtStep, Change, Executed, FeedError, Place, View, What, changes};
+use foreseal_chain::{BlockAtStep, Change, EventKind, ExecutedBlock, FeedError, StepCursor, View, changes};
 use foreseal_primitives::Block;
 use proptest::prelude::*;
 use support::mix::{Run, act};
@@ -20,12 +20,12 @@ use support::mix::{Run, act};
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Item {
     /// A step, with its own transactions.
-    Step(Place, Vec<B256>),
+    Step(StepCursor, Vec<B256>),
     Sealed(u64, B256),
 }
 
 /// Returns the expected items of a block's steps.
-fn steps(executed: &Executed) -> Vec<Item> {
+fn steps(executed: &ExecutedBlock) -> Vec<Item> {
     let block = &executed.block;
     let hashes: Vec<B256> = block.transactions.iter().map(|one| one.hash()).collect();
     let number = executed.number();
@@ -33,11 +33,11 @@ fn steps(executed: &Executed) -> Vec<Item> {
     let mut items = Vec::new();
     for (index, step) in (0..).zip(&executed.steps) {
         let own = hashes[first..step.transactions].to_vec();
-        items.push(Item::Step(Place { number, index, hash: step.hash }, own));
+        items.push(Item::Step(StepCursor { number, index, hash: step.hash }, own));
         first = step.transactions;
     }
     if items.is_empty() {
-        items.push(Item::Step(Place { number, index: 0, hash: block.hash }, hashes));
+        items.push(Item::Step(StepCursor { number, index: 0, hash: block.hash }, hashes));
     }
     items
 }
@@ -54,7 +54,7 @@ fn shown(view: &View) -> Vec<Item> {
     list
 }
 
-fn place(item: &Item) -> Place {
+fn place(item: &Item) -> StepCursor {
     match item {
         Item::Step(place, _) => *place,
         Item::Sealed(..) => unreachable!("a list ends with a step"),
@@ -73,7 +73,7 @@ fn item(step: &BlockAtStep) -> Item {
         assert_eq!((*first, *previous), (0, block.header.parent_hash));
     }
     let own = block.transactions.iter().skip(*first).map(|one| one.hash()).collect();
-    Item::Step(Place { number: block.header.number, index: *index, hash: block.hash }, own)
+    Item::Step(StepCursor { number: block.header.number, index: *index, hash: block.hash }, own)
 }
 
 fn sealed(block: &Block) -> Item {
@@ -84,9 +84,9 @@ fn sealed(block: &Block) -> Item {
 #[derive(Clone, Debug)]
 struct Client {
     list: Vec<Item>,
-    place: Place,
+    place: StepCursor,
     /// Steps whose removal it has received.
-    removed: Vec<Place>,
+    removed: Vec<StepCursor>,
 }
 
 impl Client {
@@ -94,7 +94,7 @@ impl Client {
         Self { place: place(list.last().unwrap()), list, removed: Vec::new() }
     }
 
-    fn apply(&mut self, change: &Change, after: Place) {
+    fn apply(&mut self, change: &Change, after: StepCursor) {
         match change {
             Change::Step(step) => {
                 let previous = self.list.iter().rev().find_map(|item| match item {
@@ -146,8 +146,8 @@ fn common(one: &[Item], other: &[Item]) -> usize {
 struct Seen {
     clients: Vec<Client>,
     /// Lists that led to a cursor, by cursor. State overrides can create several.
-    ways: HashMap<Place, Vec<Item>>,
-    ambiguous: HashSet<Place>,
+    ways: HashMap<StepCursor, Vec<Item>>,
+    ambiguous: HashSet<StepCursor>,
 }
 
 impl Seen {
@@ -205,7 +205,7 @@ proptest! {
             run.act(act);
             let entries = run.bench().node.feed().take(Duration::ZERO);
             for entry in entries {
-                let What::View(view) = entry.what else { continue };
+                let EventKind::View(view) = entry.what else { continue };
                 let list = shown(&view);
                 seen.note(&view);
                 if seen.is_plain(&live, &list) {

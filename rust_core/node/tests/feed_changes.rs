@@ -7,7 +7,7 @@ mod support;
 use std::{ops::ControlFlow, sync::Arc, time::Duration};
 
 use alloy_primitives::B256;
-use foreseal_chain::{BlockId, BlockWindow, Change, FeedError, Place, SteppedClock, View, changes};
+use foreseal_chain::{BlockId, BlockWindow, Change, FeedError, StepCursor, SteppedClock, View, changes};
 use foreseal_journal::RealDisk;
 use foreseal_node::{Development, Sequencer, Settings, StoreSettings, import_chain};
 use foreseal_testkit::{Kinds, Wallet, Workload};
@@ -15,7 +15,7 @@ use support::{Bench, balance, open_node, settings, start};
 
 /// Returns the changes in short notation: `+1.2` adds step 2 of block 1, `-1.2` removes it, `=1` seals block
 /// 1 and `~1` unseals it.
-fn told(view: &View, after: Place, page: usize) -> (String, Place) {
+fn told(view: &View, after: StepCursor, page: usize) -> (String, StepCursor) {
     let mut told = Vec::new();
     let reached = changes(view, after, &mut |change, _| {
         told.push(match change {
@@ -30,14 +30,14 @@ fn told(view: &View, after: Place, page: usize) -> (String, Place) {
     (told.join(" "), reached)
 }
 
-fn whole(view: &View, after: Place) -> String {
+fn whole(view: &View, after: StepCursor) -> String {
     let (told, reached) = told(view, after, usize::MAX);
     assert_eq!(reached, view.place());
     told
 }
 
-fn first(view: &View) -> Place {
-    Place { number: 0, index: 0, hash: view.sealed(0).unwrap().unwrap().block.hash }
+fn first(view: &View) -> StepCursor {
+    StepCursor { number: 0, index: 0, hash: view.sealed(0).unwrap().unwrap().block.hash }
 }
 
 fn write(bench: &Bench, wei: u64) {
@@ -158,7 +158,7 @@ fn imported_blocks_are_one_step_and_a_block_that_could_come_is_none() {
     })
     .unwrap();
     assert_eq!(counts, [(0, 1, 1); 3]);
-    let possible = Place { number: 4, index: 0, hash: view.pending().block.hash };
+    let possible = StepCursor { number: 4, index: 0, hash: view.pending().block.hash };
     let gone = changes(&view, possible, &mut |_, _| panic!("nothing comes first")).unwrap_err();
     assert_eq!(gone, FeedError::CursorGone { oldest: first(&view) });
 }
@@ -204,7 +204,7 @@ fn old_blocks_are_told_step_by_step() {
     let (start, _) = told(&view, first(&view), 7);
     assert_eq!(start, "=0 +1.0 +1.1 +1.2 =1 +2.0 =2 +3.0");
     let rest =
-        whole(&view, Place { index: 1, hash: view.sealed(1).unwrap().unwrap().steps[1].hash, ..early });
+        whole(&view, StepCursor { index: 1, hash: view.sealed(1).unwrap().unwrap().steps[1].hash, ..early });
     assert!(rest.starts_with("+1.2 =1 +2.0 =2 +3.0 =3"), "{}", &rest[..40]);
     assert!(rest.ends_with("=1101 +1102.0 =1102 +1103.0"), "{}", &rest[rest.len() - 40..]);
 }
@@ -261,7 +261,7 @@ fn a_cursor_leads_back_over_a_restart() {
         ControlFlow::Continue(())
     })
     .unwrap();
-    let never = Place { hash: B256::repeat_byte(1), ..before };
+    let never = StepCursor { hash: B256::repeat_byte(1), ..before };
     let gone = changes(&view, never, &mut |_, _| panic!("nothing comes first")).unwrap_err();
     assert_eq!(gone, FeedError::CursorGone { oldest: first(&view) });
 }

@@ -6,7 +6,7 @@ mod support;
 
 use std::{ops::ControlFlow, sync::Arc, time::Duration};
 
-use foreseal_chain::{Change, Clock, Entry, Place, View, What, changes};
+use foreseal_chain::{Change, Clock, Entry, EventKind, StepCursor, View, changes};
 use foreseal_node::Sequencer;
 use foreseal_testkit::{Kinds, Workload};
 use support::{Bench, balance, start};
@@ -18,22 +18,24 @@ fn take(bench: &Bench) -> Vec<Entry> {
 /// Returns the kinds of the entries, in order.
 fn kinds(entries: &[Entry]) -> String {
     let kind = |entry: &Entry| match entry.what {
-        What::View(_) => 'v',
-        What::Tick => 't',
-        What::Arrivals => 'a',
+        EventKind::View(_) => 'v',
+        EventKind::Tick => 't',
+        EventKind::Arrivals => 'a',
     };
     assert!(entries.is_sorted_by(|one, next| one.sequence < next.sequence));
     entries.iter().map(kind).collect()
 }
 
 fn views(entries: &[Entry]) -> Vec<&Arc<View>> {
-    let view = |entry: &'_ Entry| matches!(entry.what, What::View(_));
+    let view = |entry: &'_ Entry| matches!(entry.what, EventKind::View(_));
     let views = entries.iter().filter(|entry| view(entry));
-    views.filter_map(|entry| if let What::View(view) = &entry.what { Some(view) } else { None }).collect()
+    views
+        .filter_map(|entry| if let EventKind::View(view) = &entry.what { Some(view) } else { None })
+        .collect()
 }
 
 /// Returns the number of removed and of added steps along `views`, starting at `place`.
-fn follow(views: &[&Arc<View>], mut place: Place) -> (usize, usize, Place) {
+fn follow(views: &[&Arc<View>], mut place: StepCursor) -> (usize, usize, StepCursor) {
     let (mut removed, mut added) = (0, 0);
     for view in views {
         place = changes(view, place, &mut |change, _| {

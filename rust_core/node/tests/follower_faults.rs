@@ -21,9 +21,9 @@ use alloy_primitives::Bytes;
 use foreseal_chain::{FinalityDepth, SteppedClock, changes};
 use foreseal_journal::{Identity, RealDisk};
 use foreseal_node::{
-    Answering, Development, Node, Phase, Point, Production, Room, SubmitError, Watcher, export_chain,
-    import_chain, wire::Cursor, wire::GREATEST_DOWN, wire::GREATEST_UP, wire::Hello, wire::Request,
-    wire::Response, wire::Welcome, wire::read_frame, wire::write_numbered,
+    Development, InspectionPoint, Node, Phase, Production, QueryHandler, RingLimits, SubmitError, Watcher,
+    export_chain, import_chain, wire::Cursor, wire::GREATEST_DOWN, wire::GREATEST_UP, wire::Hello,
+    wire::Request, wire::Response, wire::Welcome, wire::read_frame, wire::write_numbered,
 };
 use foreseal_pool::{Pool, PoolConfig};
 use foreseal_primitives::wire;
@@ -114,7 +114,7 @@ impl Write for Sent {
 fn an_answer_stands_behind_what_the_submission_did_to_the_pool() {
     let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(1));
     let node = support::open_node(support::settings(datadir.path(), &wallets)).unwrap();
-    let _producer = node.start_by_hand(Arc::<Armed>::default(), Room::default()).unwrap();
+    let _producer = node.start_by_hand(Arc::<Armed>::default(), RingLimits::default()).unwrap();
     let genesis = node.view().unwrap().sealed(0).unwrap().unwrap().block.hash;
     let identity = Identity { chain_id: node.spec().chain_id(), genesis };
     let hello = Hello { identity, name: String::new(), cursor: Cursor::From { sequence: 0 } };
@@ -150,7 +150,7 @@ fn an_answer_stands_behind_what_the_submission_did_to_the_pool() {
 /// Panics on an empty request, and echoes any other.
 struct Stumbling;
 
-impl Answering for Stumbling {
+impl QueryHandler for Stumbling {
     fn answer(&self, question: &[u8], _: &Pool, _: Duration) -> Option<Vec<u8>> {
         assert!(!question.is_empty(), "a panic that a test wants");
         Some(question.to_vec())
@@ -177,9 +177,9 @@ fn a_panic_in_an_answer_ends_that_connection_and_no_more() {
 struct Armed(AtomicBool);
 
 impl Watcher for Armed {
-    fn reached(&self, point: Point) {
+    fn reached(&self, point: InspectionPoint) {
         assert!(
-            point != Point::BeforePublish || !self.0.load(Ordering::Acquire),
+            point != InspectionPoint::BeforePublish || !self.0.load(Ordering::Acquire),
             "a panic that a test wants"
         );
     }

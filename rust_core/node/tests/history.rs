@@ -9,8 +9,8 @@ use std::{ops::ControlFlow, path::Path, sync::Arc};
 use alloy_primitives::{Address, B256, Log, U256};
 use foreseal_builder::Opening;
 use foreseal_chain::{
-    BlockId, BlockWindow, CacheSizes, Chain, Executed, FinalityDepth, HeaderAndState, History, ResolveError,
-    View, replay,
+    BlockId, BlockWindow, CacheSizes, Chain, ExecutedBlock, FinalityDepth, HeaderAndState, History,
+    ResolveError, View, replay,
 };
 use foreseal_journal::{Identity, Journal, Options, RealDisk, Record};
 use foreseal_primitives::{ChainSpec, FoundLog, LogFilter, LogPosition, LogSink};
@@ -112,11 +112,11 @@ fn names(view: &View) -> Vec<BlockId> {
     ids
 }
 
-fn same(a: &Executed, b: &Executed, id: BlockId) {
+fn same(a: &ExecutedBlock, b: &ExecutedBlock, id: BlockId) {
     assert_eq!((a.block.hash, &a.block.header), (b.block.hash, &b.block.header), "{id:?}");
     assert_eq!(a.block.receipts, b.block.receipts, "{id:?}");
     let transactions =
-        |block: &Executed| block.block.transactions.iter().map(|t| t.hash()).collect::<Vec<_>>();
+        |block: &ExecutedBlock| block.block.transactions.iter().map(|t| t.hash()).collect::<Vec<_>>();
     assert_eq!(transactions(a), transactions(b), "{id:?}");
     assert_eq!(a.block.transactions_length, b.block.transactions_length, "{id:?}");
     assert_eq!(a.state.root(), b.state.root(), "{id:?}");

@@ -21,7 +21,7 @@ type Given = (u64, usize, B256, u64, Option<StepSignature>);
 fn given(view: &View) -> Vec<Given> {
     let sealed = (0..=view.latest().number()).map(|number| view.sealed(number).unwrap().unwrap());
     let blocks = sealed.chain([view.pending().clone()]);
-    let steps = |block: Arc<foreseal_chain::Executed>| {
+    let steps = |block: Arc<foreseal_chain::ExecutedBlock>| {
         let number = block.number();
         let given = |(index, step): (usize, &Arc<foreseal_chain::Step>)| {
             (number, index, step.hash, step.time, step.signature)

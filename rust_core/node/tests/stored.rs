@@ -9,7 +9,9 @@ use std::{ops::ControlFlow, path::Path, sync::Arc};
 use alloy_primitives::B256;
 use foreseal_chain::{BlockId, CacheSizes, ResolveError, SteppedClock, View};
 use foreseal_journal::RealDisk;
-use foreseal_node::{Development, Node, Point, Producer, Sequencer, Settings, StoreSettings, Watcher};
+use foreseal_node::{
+    Development, InspectionPoint, Node, Producer, Sequencer, Settings, StoreSettings, Watcher,
+};
 use foreseal_state::StateError;
 use foreseal_testkit::{Fees, Kinds, Wallet, Workload};
 use support::{Bench, SOMEBODY, balance, settings};
@@ -100,7 +102,7 @@ fn a_chain_goes_back_beyond_the_proof_window() {
 struct Nobody;
 
 impl Watcher for Nobody {
-    fn reached(&self, _point: Point) {}
+    fn reached(&self, _point: InspectionPoint) {}
 }
 
 /// Returns a node whose store is written only when the chain would wait for it.

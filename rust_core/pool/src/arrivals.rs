@@ -18,17 +18,17 @@ pub(crate) struct Arrivals {
     /// Maximum size of the complete transactions (bytes).
     most_bytes: usize,
     /// Complete transactions of the most recent arrivals; `None` while no consumer needs them.
-    whole: Option<Whole>,
+    whole: Option<RecentTransactions>,
 }
 
 /// Complete transactions of the most recent arrivals, up to the newest.
 #[derive(Clone, Debug, Default)]
-struct Whole {
+struct RecentTransactions {
     transactions: VecDeque<Arc<Transaction>>,
     bytes: usize,
 }
 
-impl Whole {
+impl RecentTransactions {
     fn push(&mut self, transaction: Arc<Transaction>, most: usize, most_bytes: usize) {
         self.bytes += transaction.encoded().len();
         self.transactions.push_back(transaction);
@@ -46,7 +46,7 @@ impl Whole {
 
 /// Arrivals from a given number on: their hashes or the complete transactions.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Arrived<T = B256> {
+pub struct ArrivalsPage<T = B256> {
     pub found: Vec<T>,
     /// Number of the arrival that follows `found`.
     pub next: u64,
@@ -75,24 +75,24 @@ impl Arrivals {
     /// Starts or stops retaining complete transactions for [`Self::whole_since`].
     pub fn keep(&mut self, wanted: bool) {
         match (wanted, &self.whole) {
-            (true, None) => self.whole = Some(Whole::default()),
+            (true, None) => self.whole = Some(RecentTransactions::default()),
             (true, Some(_)) => {}
             (false, _) => self.whole = None,
         }
     }
 
     /// Returns the retained transactions from number `from` on and drops the earlier ones.
-    pub fn whole_since(&mut self, from: u64) -> Arrived<Arc<Transaction>> {
+    pub fn whole_since(&mut self, from: u64) -> ArrivalsPage<Arc<Transaction>> {
         let next = self.next;
         let Some(whole) = &mut self.whole else {
-            return Arrived { found: Vec::new(), next, missed: next.saturating_sub(from) };
+            return ArrivalsPage { found: Vec::new(), next, missed: next.saturating_sub(from) };
         };
         let oldest = next - whole.transactions.len() as u64;
         for _ in oldest..from.min(next) {
             whole.pop();
         }
         let found = whole.transactions.iter().cloned().collect();
-        Arrived { found, next, missed: oldest.saturating_sub(from) }
+        ArrivalsPage { found, next, missed: oldest.saturating_sub(from) }
     }
 
     pub fn next(&self) -> u64 {
@@ -100,13 +100,13 @@ impl Arrivals {
     }
 
     /// Returns at most `most` arrivals, starting at number `from` or at the oldest retained arrival.
-    pub fn since(&self, from: u64, most: usize) -> Arrived {
+    pub fn since(&self, from: u64, most: usize) -> ArrivalsPage {
         let oldest = self.next.saturating_sub(self.hashes.len() as u64);
         let first = from.clamp(oldest, self.next);
         let skip = usize::try_from(first - oldest).unwrap_or(usize::MAX);
         let found: Vec<B256> = self.hashes.iter().skip(skip).take(most).copied().collect();
         let next = first + found.len() as u64;
-        Arrived { found, next, missed: oldest.saturating_sub(from) }
+        ArrivalsPage { found, next, missed: oldest.saturating_sub(from) }
     }
 }
 
@@ -127,8 +127,8 @@ mod tests {
         Arrivals::new(&PoolConfig { max_arrivals: 4, ..PoolConfig::default() })
     }
 
-    fn arrived<T: Clone>(found: &[T], next: u64, missed: u64) -> Arrived<T> {
-        Arrived { found: found.to_vec(), next, missed }
+    fn arrived<T: Clone>(found: &[T], next: u64, missed: u64) -> ArrivalsPage<T> {
+        ArrivalsPage { found: found.to_vec(), next, missed }
     }
 
     #[test]

@@ -10,14 +10,14 @@ use foreseal_primitives::Account;
 use foreseal_state::{StateError, StateReader};
 
 use crate::{
-    DropReason, Dropped, Fees, PoolConfig, PoolError, PoolFigures, PooledTransaction, Status, Submission,
+    DropReason, Dropped, Fees, PoolConfig, PoolError, PoolMetrics, PooledTransaction, Status, Submission,
     Waiting,
     arrivals::Arrivals,
     dropped_history::DroppedHistory,
     event::Change,
     eviction_order::{EvictionOrder, same},
     order::Order,
-    queue::{Ends, SenderQueue},
+    queue::{QueueEnds, SenderQueue},
 };
 
 /// The pool's data.
@@ -41,7 +41,7 @@ pub(crate) struct Contents {
     pub(crate) runnable: usize,
     arrivals: u64,
     pub(crate) arrived: Arrivals,
-    pub(crate) figures: PoolFigures,
+    pub(crate) figures: PoolMetrics,
     /// Changes since the lock was acquired; `None` without a listener.
     pub(crate) changes: Option<Vec<Change>>,
 }
@@ -60,7 +60,7 @@ impl Contents {
             bytes: 0,
             runnable: 0,
             arrivals: 0,
-            figures: PoolFigures::default(),
+            figures: PoolMetrics::default(),
             changes: None,
         }
     }
@@ -218,7 +218,7 @@ impl Contents {
         Some(result)
     }
 
-    fn reorder(&mut self, before: &Ends, after: &Ends) {
+    fn reorder(&mut self, before: &QueueEnds, after: &QueueEnds) {
         if !same(before.head.as_ref(), after.head.as_ref()) {
             if let Some(head) = &before.head {
                 self.heads.remove(head);

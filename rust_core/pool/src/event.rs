@@ -12,7 +12,7 @@ use crate::{PooledTransaction, Status, Submission, origin::Origin, submission::d
 /// All changes under one acquisition of the pool's lock, or the whole pool. A replica that applies them
 /// equals the pool. Decoding trusts the senders: they are not recovered again.
 #[derive(Clone, Debug, Deserialize, Serialize)]
-pub struct PoolEvent(pub(crate) Happening);
+pub struct PoolEvent(pub(crate) PoolEventKind);
 
 /// Listener for the changes of a pool.
 pub trait PoolSink: Send + Sync {
@@ -21,12 +21,12 @@ pub trait PoolSink: Send + Sync {
 }
 
 #[derive(Clone, Debug, Deserialize, Serialize)]
-pub(crate) enum Happening {
+pub(crate) enum PoolEventKind {
     Changes(Vec<Change>),
     /// The whole pool, for a replica that joins late or missed events.
-    Whole(Box<Whole>),
+    Complete(Box<PoolContents>),
     /// The whole pool after a reset to an earlier state: no transaction counts as an arrival.
-    Reset(Box<Whole>),
+    Reset(Box<PoolContents>),
 }
 
 /// One change of the pool's data, as decided by the process that has the state.
@@ -74,8 +74,8 @@ impl Change {
 
 /// Complete contents of a pool.
 #[derive(Clone, Debug, Deserialize, Serialize)]
-#[serde(into = "WholeEntries", try_from = "WholeEntries")]
-pub(crate) struct Whole {
+#[serde(into = "PoolContentsEntries", try_from = "PoolContentsEntries")]
+pub(crate) struct PoolContents {
     pub(crate) base_fee: u128,
     pub(crate) blob_base_fee: u128,
     /// Arrival number of the next transaction.
@@ -153,9 +153,9 @@ mod entry {
     }
 }
 
-/// Encoding of [`Whole`]: transactions are in the order of arrival.
+/// Encoding of [`PoolContents`]: transactions are in the order of arrival.
 #[derive(Deserialize, Serialize)]
-struct WholeEntries {
+struct PoolContentsEntries {
     base_fee: u128,
     blob_base_fee: u128,
     next: u64,
@@ -164,8 +164,8 @@ struct WholeEntries {
     departed: Vec<Departure>,
 }
 
-impl From<Whole> for WholeEntries {
-    fn from(mut whole: Whole) -> Self {
+impl From<PoolContents> for PoolContentsEntries {
+    fn from(mut whole: PoolContents) -> Self {
         whole.transactions.sort_unstable_by_key(|transaction| transaction.arrival());
         Self {
             base_fee: whole.base_fee,
@@ -178,11 +178,11 @@ impl From<Whole> for WholeEntries {
     }
 }
 
-impl TryFrom<WholeEntries> for Whole {
+impl TryFrom<PoolContentsEntries> for PoolContents {
     type Error = &'static str;
 
     /// Decodes the transactions on all cores.
-    fn try_from(entries: WholeEntries) -> Result<Self, Self::Error> {
+    fn try_from(entries: PoolContentsEntries) -> Result<Self, Self::Error> {
         Ok(Self {
             base_fee: entries.base_fee,
             blob_base_fee: entries.blob_base_fee,

@@ -9,7 +9,7 @@ use crate::{
     contents::Contents,
     eviction_order::EvictionOrder,
     order::{Rank, Ranked},
-    queue::Ends,
+    queue::QueueEnds,
 };
 
 /// A transaction chosen for eviction, with the reason.
@@ -30,7 +30,7 @@ impl Contents {
         let rival = self.rival(newcomer).cloned();
         let own_tail = if rival.is_none() { self.room_at_sender(newcomer)? } else { None };
         let freed = rival.as_ref().or(own_tail.as_ref());
-        let mut need = Need {
+        let mut need = Excess {
             count: (self.by_hash.len() + 1 - usize::from(freed.is_some()))
                 .saturating_sub(self.config.max_transactions),
             bytes: (self.bytes + newcomer.size() - freed.map_or(0, |t| t.size()))
@@ -67,7 +67,7 @@ impl Contents {
         let tails = self.tails.get_or_insert_with(|| {
             let mut tails = EvictionOrder::new(base_fee);
             for queue in self.senders.values() {
-                tails.update(&Ends::default(), &queue.ends());
+                tails.update(&QueueEnds::default(), &queue.ends());
             }
             tails
         });
@@ -115,12 +115,12 @@ impl Contents {
 }
 
 /// Excess over the limits.
-struct Need {
+struct Excess {
     count: usize,
     bytes: usize,
 }
 
-impl Need {
+impl Excess {
     fn is_met(&self) -> bool {
         self.count == 0 && self.bytes == 0
     }

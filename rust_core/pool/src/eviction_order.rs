@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{PooledTransaction, order::Order, queue::Ends};
+use crate::{PooledTransaction, order::Order, queue::QueueEnds};
 
 /// The last transaction of every sender: the candidates for eviction.
 #[derive(Clone, Debug)]
@@ -17,7 +17,7 @@ impl EvictionOrder {
         Self { running: Order::new(base_fee), waiting: Order::new(base_fee) }
     }
 
-    pub(crate) fn update(&mut self, before: &Ends, after: &Ends) {
+    pub(crate) fn update(&mut self, before: &QueueEnds, after: &QueueEnds) {
         if before.tail_runs == after.tail_runs && same(before.tail.as_ref(), after.tail.as_ref()) {
             return;
         }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 use crate::{Submission, origin::Origin, submission::decode_form};
 
 #[derive(Deserialize, Serialize)]
-struct Forwarded {
+struct ForwardedTransaction {
     sender: Address,
     /// EIP-2718 bytes of the pooled form.
     encoded: Bytes,
@@ -17,14 +17,14 @@ struct Forwarded {
 
 impl Serialize for Submission {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        Forwarded { sender: self.sender(), encoded: self.encoded() }.serialize(serializer)
+        ForwardedTransaction { sender: self.sender(), encoded: self.encoded() }.serialize(serializer)
     }
 }
 
 impl<'de> Deserialize<'de> for Submission {
     /// Trusts the encoded sender, and does not repeat the checks of the other process.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let Forwarded { sender, encoded } = Forwarded::deserialize(deserializer)?;
+        let ForwardedTransaction { sender, encoded } = ForwardedTransaction::deserialize(deserializer)?;
         let (envelope, sidecar) = decode_form(&encoded, Origin::Submitted)
             .map_err(|_| D::Error::custom("a forwarded transaction does not decode"))?;
         Ok(Self::new(Arc::new(Transaction::new(envelope, sender)), sidecar, encoded.len()))

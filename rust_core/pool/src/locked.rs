@@ -11,7 +11,7 @@ use parking_lot::{Mutex, MutexGuard};
 use crate::{
     PoolEvent, PoolSink,
     contents::Contents,
-    event::{Happening, Whole},
+    event::{PoolContents, PoolEventKind},
 };
 
 /// The pool's data and its listener.
@@ -55,7 +55,7 @@ impl<'a> Locked<'a> {
     pub(crate) fn replace(
         &mut self,
         mut new: Contents,
-        happening: impl FnOnce(Box<Whole>) -> Happening,
+        happening: impl FnOnce(Box<PoolContents>) -> PoolEventKind,
     ) -> Contents {
         self.tell();
         let Guarded { contents, sink } = &mut *self.0;
@@ -72,7 +72,7 @@ impl<'a> Locked<'a> {
     fn tell(&mut self) {
         let Guarded { contents, sink: Some(sink) } = &mut *self.0 else { return };
         if let Some(changes) = contents.changes.as_mut().filter(|changes| !changes.is_empty()) {
-            sink.event(&PoolEvent(Happening::Changes(std::mem::take(changes))));
+            sink.event(&PoolEvent(PoolEventKind::Changes(std::mem::take(changes))));
         }
     }
 }

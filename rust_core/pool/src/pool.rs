@@ -9,10 +9,10 @@ use foreseal_state::StateError;
 use parking_lot::Mutex;
 
 use crate::{
-    Added, Admission, Arrived, DropReason, Dropped, PendingHead, PoolConfig, PoolError, PoolFigures,
+    Added, Admission, ArrivalsPage, DropReason, Dropped, PendingHead, PoolConfig, PoolError, PoolMetrics,
     PooledTransaction, Rules, Status, Submission,
     contents::Contents,
-    event::Happening,
+    event::PoolEventKind,
     locked::{Guarded, Locked},
     origin::Origin,
     queue::SenderQueue,
@@ -209,7 +209,7 @@ impl Pool {
     /// Restores the pool to a snapshot. The pending state must be the one of the snapshot, too.
     pub fn reset(&self, snapshot: &PoolSnapshot) {
         let restored = snapshot.0.clone();
-        let before = self.lock().replace(restored, Happening::Reset);
+        let before = self.lock().replace(restored, PoolEventKind::Reset);
         // Free the old contents outside the lock.
         drop(before);
     }
@@ -221,7 +221,7 @@ impl Pool {
 
     /// Returns at most `most` arrivals in order, from number `from` on, including transactions that have left
     /// since.
-    pub fn arrivals(&self, from: u64, most: usize) -> Arrived {
+    pub fn arrivals(&self, from: u64, most: usize) -> ArrivalsPage {
         self.lock().arrived.since(from, most)
     }
 
@@ -231,7 +231,7 @@ impl Pool {
     }
 
     /// Returns complete transactions where [`Self::arrivals`] returns hashes, and drops those before `from`.
-    pub fn whole_arrivals(&self, from: u64) -> Arrived<Arc<Transaction>> {
+    pub fn whole_arrivals(&self, from: u64) -> ArrivalsPage<Arc<Transaction>> {
         self.lock().arrived.whole_since(from)
     }
 
@@ -269,7 +269,7 @@ impl Pool {
     }
 
     /// Returns the counters of the pool since its creation.
-    pub fn figures(&self) -> PoolFigures {
+    pub fn figures(&self) -> PoolMetrics {
         self.lock().figures
     }
 

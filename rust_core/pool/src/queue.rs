@@ -151,8 +151,8 @@ impl SenderQueue {
     }
 
     /// Returns the ends of the queue, for the orders of the pool.
-    pub(crate) fn ends(&self) -> Ends {
-        Ends {
+    pub(crate) fn ends(&self) -> QueueEnds {
+        QueueEnds {
             head: self.runnable().first().cloned(),
             tail: self.transactions.last().cloned(),
             tail_runs: self.runnable == self.transactions.len(),
@@ -163,7 +163,7 @@ impl SenderQueue {
 
 /// Ends of a queue: the next transaction to run, and the first to be evicted.
 #[derive(Debug, Default)]
-pub(crate) struct Ends {
+pub(crate) struct QueueEnds {
     pub(crate) head: Option<Arc<PooledTransaction>>,
     pub(crate) tail: Option<Arc<PooledTransaction>>,
     pub(crate) tail_runs: bool,

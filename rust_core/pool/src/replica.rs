@@ -8,7 +8,7 @@ use foreseal_primitives::Account;
 use crate::{
     Pool, PoolConfig, PoolEvent, PoolSink, PooledTransaction,
     contents::Contents,
-    event::{Change, Departure, Happening, Sender, Whole},
+    event::{Change, Departure, PoolContents, PoolEventKind, Sender},
     queue::SenderQueue,
 };
 
@@ -23,7 +23,7 @@ impl Pool {
     /// `with` runs under the lock, so it can record the position of the event among the others.
     pub fn whole<T>(&self, with: impl FnOnce(PoolEvent) -> T) -> T {
         let contents = self.lock();
-        with(PoolEvent(Happening::Whole(Box::new(contents.whole()))))
+        with(PoolEvent(PoolEventKind::Complete(Box::new(contents.whole()))))
     }
 
     /// Adds the transactions of a whole-pool event that are missing here, and removes none.
@@ -32,7 +32,7 @@ impl Pool {
     /// present before the replica shows the view that no longer contains it. A later [`Self::apply`] does the
     /// rest.
     pub fn join(&self, event: &PoolEvent) {
-        let Happening::Whole(whole) = &event.0 else { return };
+        let PoolEventKind::Complete(whole) = &event.0 else { return };
         let accounts = whole.accounts();
         let mut transactions: Vec<_> = whole.transactions.iter().collect();
         transactions.sort_unstable_by_key(|transaction| transaction.arrival());
@@ -49,43 +49,43 @@ impl Pool {
     /// that were missing here count as arrivals.
     pub fn apply(&self, event: PoolEvent) {
         match event.0 {
-            Happening::Changes(changes) => {
+            PoolEventKind::Changes(changes) => {
                 let mut contents = self.lock();
                 for change in changes {
                     contents.apply(change);
                 }
             }
-            Happening::Whole(whole) => {
+            PoolEventKind::Complete(whole) => {
                 let new = Contents::from_whole(self.config(), *whole);
                 let mut contents = self.lock();
                 contents.arrive(&new);
-                let before = contents.replace(new, Happening::Whole);
+                let before = contents.replace(new, PoolEventKind::Complete);
                 drop(contents);
                 // Free the old contents outside the lock.
                 drop(before);
             }
-            Happening::Reset(whole) => {
+            PoolEventKind::Reset(whole) => {
                 let new = Contents::from_whole(self.config(), *whole);
-                let before = self.lock().replace(new, Happening::Reset);
+                let before = self.lock().replace(new, PoolEventKind::Reset);
                 drop(before);
             }
         }
     }
 }
 
-impl Whole {
+impl PoolContents {
     fn accounts(&self) -> AddressMap<Account> {
         self.senders.iter().map(|sender| (sender.address, sender.account())).collect()
     }
 }
 
 impl Contents {
-    pub(crate) fn whole(&self) -> Whole {
+    pub(crate) fn whole(&self) -> PoolContents {
         let sender = |(address, queue): (&Address, &SenderQueue)| {
             let (nonce, balance) = queue.account();
             Sender { address: *address, nonce, balance }
         };
-        Whole {
+        PoolContents {
             base_fee: self.heads.base_fee(),
             blob_base_fee: self.blob_base_fee,
             next: self.next_arrival(),
@@ -95,7 +95,7 @@ impl Contents {
         }
     }
 
-    fn from_whole(config: &PoolConfig, whole: Whole) -> Self {
+    fn from_whole(config: &PoolConfig, whole: PoolContents) -> Self {
         let mut contents = Self::new(config.clone());
         contents.set_fees(whole.base_fee, whole.blob_base_fee);
         let accounts = whole.accounts();

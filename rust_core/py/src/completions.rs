@@ -14,7 +14,7 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 use bytes::Bytes;
-use foreseal_rpc::{Answered, Notice, RpcError};
+use foreseal_rpc::{Answered, Notification, RpcError};
 use parking_lot::{Condvar, Mutex};
 use rustix::event::{EventfdFlags, eventfd};
 
@@ -27,14 +27,14 @@ pub enum Finished {
     /// Outcomes of all calls of a body of submissions, at least one of which failed.
     Body(Vec<Answered>),
     /// The complete answer to a body of submissions.
-    Whole(Bytes),
+    Submissions(Bytes),
 }
 
 impl Finished {
     /// Returns the number of bytes that the event loop copies.
     fn size(&self) -> usize {
         match self {
-            Self::Call(Ok(bytes)) | Self::Whole(bytes) => bytes.len(),
+            Self::Call(Ok(bytes)) | Self::Submissions(bytes) => bytes.len(),
             Self::Call(Err(_)) | Self::Body(_) => 0,
         }
     }
@@ -70,7 +70,7 @@ pub struct Completions {
 struct Queue {
     urgent: Vec<(u64, Finished)>,
     usual: VecDeque<(u64, Finished)>,
-    notices: VecDeque<Notice>,
+    notices: VecDeque<Notification>,
     /// Total bytes of the notices.
     bytes: usize,
     closed: bool,
@@ -86,7 +86,7 @@ impl Queue {
 pub struct Drained {
     /// Outcomes by ticket.
     pub outcomes: Vec<(u64, Finished)>,
-    pub notices: Vec<Notice>,
+    pub notices: Vec<Notification>,
 }
 
 impl Completions {
@@ -115,14 +115,14 @@ impl Completions {
     }
 
     /// Adds a notice once there is room for it. Drops it if the queue is closed.
-    pub fn offer_notice(&self, notice: Notice) {
+    pub fn offer_notice(&self, notice: Notification) {
         if self.wait_for_room() {
             self.push_notice(notice);
         }
     }
 
     /// Adds a notice without waiting.
-    pub fn push_notice(&self, notice: Notice) {
+    pub fn push_notice(&self, notice: Notification) {
         self.add(|queue| {
             queue.bytes += notice_size(&notice);
             queue.notices.push_back(notice);
@@ -161,7 +161,7 @@ impl Completions {
         let usual = count_within(queue.usual.iter().take(MAX_DRAINED).map(|(_, finished)| finished.size()));
         outcomes.extend(queue.usual.drain(..usual));
         let count = count_within(queue.notices.iter().map(notice_size));
-        let notices: Vec<Notice> = queue.notices.drain(..count).collect();
+        let notices: Vec<Notification> = queue.notices.drain(..count).collect();
         queue.bytes -= notices.iter().map(notice_size).sum::<usize>();
         if queue.usual.is_empty() && queue.notices.is_empty() {
             self.rest();
@@ -181,7 +181,7 @@ impl Completions {
     }
 }
 
-fn notice_size(notice: &Notice) -> usize {
+fn notice_size(notice: &Notification) -> usize {
     notice.messages.iter().flatten().map(String::len).sum()
 }
 
@@ -203,13 +203,13 @@ mod tests {
     use std::time::Duration;
 
     use alloy_primitives::B256;
-    use foreseal_chain::Place;
+    use foreseal_chain::StepCursor;
 
     use super::*;
 
-    fn notice(bytes: usize) -> Notice {
-        let place = Place { number: 1, index: 0, hash: B256::ZERO };
-        Notice { channel: 1, sequence: 1, messages: Some(vec!["x".repeat(bytes)]), place }
+    fn notice(bytes: usize) -> Notification {
+        let place = StepCursor { number: 1, index: 0, hash: B256::ZERO };
+        Notification { channel: 1, sequence: 1, messages: Some(vec!["x".repeat(bytes)]), place }
     }
 
     #[test]

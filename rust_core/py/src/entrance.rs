@@ -18,7 +18,7 @@ use crate::caller::PyCaller;
 use crate::input::Input;
 use crate::node_core::{Core, caller_of};
 use crate::parsed_body::PyParsedBody;
-use crate::responses::{Freshness, Whole};
+use crate::responses::{Freshness, SubmissionResponse};
 
 /// Bytes of answers to WebSocket messages after which they are sent before more requests are answered.
 const MAX_FRAMES_SIZE: usize = 64 << 10;
@@ -103,7 +103,7 @@ impl PyEntrance {
         }
         let submissions = self.fast_path.submissions(body)?;
         let (calls, is_batch) = (submissions.calls(), submissions.is_batch());
-        let whole = Whole { is_batch, response: self.limits.fast_path.response, head };
+        let whole = SubmissionResponse { is_batch, response: self.limits.fast_path.response, head };
         self.core
             .submit(submissions, whole, ticket, &caller_of(caller))
             .then_some(PySubmitted { calls, is_batch })

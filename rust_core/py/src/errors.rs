@@ -8,7 +8,7 @@ use foreseal_loadgen::{LoadError, SigningError, TargetError};
 use foreseal_node::{
     BackupError, ControlError, JournalRepairError, NodeError, SourceError, StartError, StoreRepairError,
 };
-use foreseal_rpc::{MisfitError, RpcError};
+use foreseal_rpc::{InvalidReceiptError, RpcError};
 use foreseal_store::StoreError;
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
@@ -97,7 +97,7 @@ pub fn rpc_error(error: RpcError) -> PyErr {
 }
 
 /// Returns the exception for an invalid receipt; `which` is its position if there are two.
-pub fn preconfirmation_error(error: &MisfitError, which: Option<usize>) -> PyErr {
+pub fn preconfirmation_error(error: &InvalidReceiptError, which: Option<usize>) -> PyErr {
     classes::PreconfirmationError::new_err((error.field.name(), error.why.clone(), which))
 }
 

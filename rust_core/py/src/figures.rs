@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use foreseal_cache::CacheMetrics;
-use foreseal_node::{BOUNDS, Histogram, NodeFigures, StepPart};
+use foreseal_node::{BOUNDS, Histogram, NodeMetrics, StepPart};
 use foreseal_scheduler::LaneStatus;
 use serde_json::{Map, Value, json};
 
@@ -13,8 +13,8 @@ use crate::{lanes::lane_json, memory};
 ///
 /// `step`, the entries of `parts`, `append` and `commit` are histograms. `parts`, `lanes` and
 /// `caches` are keyed by name.
-pub fn figures_json(figures: &NodeFigures, block_json: CacheMetrics, lanes: &[LaneStatus]) -> Value {
-    let NodeFigures { work, pool, store, caches } = figures;
+pub fn figures_json(figures: &NodeMetrics, block_json: CacheMetrics, lanes: &[LaneStatus]) -> Value {
+    let NodeMetrics { work, pool, store, caches } = figures;
     let caches: Map<String, Value> = caches.iter().chain([&block_json]).map(cache_json).collect();
     let parts: Map<String, Value> =
         StepPart::ALL.iter().map(|part| (part.name().to_owned(), histogram(work.part(*part)))).collect();

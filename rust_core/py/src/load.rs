@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use alloy_primitives::{Address, B256, Bytes, U256};
 use foreseal_loadgen::{
-    AnswerReader, Figures, LoadError, Order, Pace, Plan, Responder, Signer, Subscribers, Target, Transport,
-    Wrong, run,
+    AnswerReader, FailedResponse, LoadError, Order, Pace, Plan, Responder, RunMetrics, Signer, Subscribers,
+    Target, Transport, run,
 };
 use parking_lot::Mutex;
 use pyo3::exceptions::PyValueError;
@@ -34,7 +34,7 @@ struct PyPlan {
 }
 
 #[derive(Serialize)]
-struct PyFigures<'a> {
+struct PyRunMetrics<'a> {
     answered: u64,
     errors: u64,
     unanswered: u64,
@@ -46,11 +46,11 @@ struct PyFigures<'a> {
     /// Pairs of nanoseconds and a count.
     latency: Vec<(u64, u64)>,
     late: Vec<(u64, u64)>,
-    first_wrong: Option<&'a Wrong>,
+    first_wrong: Option<&'a FailedResponse>,
 }
 
-impl<'a> From<&'a Figures> for PyFigures<'a> {
-    fn from(figures: &'a Figures) -> Self {
+impl<'a> From<&'a RunMetrics> for PyRunMetrics<'a> {
+    fn from(figures: &'a RunMetrics) -> Self {
         Self {
             answered: figures.answered,
             errors: figures.errors,
@@ -120,7 +120,7 @@ impl PyLoad {
             let figures = run(&plan, &mut |done| progress.tell(true, (done,)).is_continue());
             figures.map_err(GeneratorError::from)
         })?;
-        json(py, &PyFigures::from(&figures))
+        json(py, &PyRunMetrics::from(&figures))
     }
 }
 

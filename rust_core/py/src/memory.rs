@@ -47,7 +47,7 @@ pub fn keep() {
 
 /// Memory of the process at the last check.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct MemoryFigures {
+pub struct MemoryMetrics {
     /// Bytes allocated.
     pub used: u64,
     /// Bytes free in the allocator that still belong to this process.
@@ -61,9 +61,9 @@ static FREE: AtomicU64 = AtomicU64::new(0);
 static TRIMS: AtomicU64 = AtomicU64::new(0);
 
 /// Returns the figures of the last check; zeros before the first.
-pub fn figures() -> MemoryFigures {
+pub fn figures() -> MemoryMetrics {
     let read = |figure: &AtomicU64| figure.load(Ordering::Relaxed);
-    MemoryFigures { used: read(&USED), free: read(&FREE), trims: read(&TRIMS) }
+    MemoryMetrics { used: read(&USED), free: read(&FREE), trims: read(&TRIMS) }
 }
 
 /// Starts the thread that returns free memory beyond `max_free` bytes to the kernel, once in a process.

@@ -28,11 +28,11 @@ use crate::memory;
 use crate::node_core::{Core, Request, caller_of};
 use crate::responses::Freshness;
 use crate::settings::{PyLimits, PySettings, SettingsError};
-use crate::streams::{PyNotice, Streams, py_notice};
-use crate::waits::Waits;
+use crate::streams::{PyNotification, Streams, py_notice};
+use crate::waits::PendingCalls;
 
 /// Result of `drain`: outcomes by ticket, and notices.
-type Taken<'py> = (Vec<(u64, Bound<'py, PyAny>)>, Vec<PyNotice>);
+type DrainedEntries<'py> = (Vec<(u64, Bound<'py, PyAny>)>, Vec<PyNotification>);
 
 /// A follower's name, lag, ms since it connected, and metrics.
 type Report<'py> = (String, u64, u64, Bound<'py, PyBytes>);
@@ -189,7 +189,7 @@ impl PyNode {
     /// A notice is (channel, sequence number, JSON of each `result`, place of the newest step after it). None
     /// instead of the results reports a loss: subscriptions that began at this sequence number or before
     /// cannot continue.
-    fn drain<'py>(&self, py: Python<'py>) -> PyResult<Taken<'py>> {
+    fn drain<'py>(&self, py: Python<'py>) -> PyResult<DrainedEntries<'py>> {
         let object = |outcome: Outcome| match outcome {
             Ok(json) => PyBytes::new(py, &json).into_any(),
             Err(error) => rpc_error(error).into_value(py).into_bound(py).into_any(),
@@ -197,7 +197,7 @@ impl PyNode {
         let answered = |(id, outcome): Answered| (PyBytes::new(py, id.as_bytes()), object(outcome));
         let finished = |finished| match finished {
             Finished::Call(outcome) => Ok(object(outcome)),
-            Finished::Whole(answer) => Ok(PyBytes::new(py, &answer).into_any()),
+            Finished::Submissions(answer) => Ok(PyBytes::new(py, &answer).into_any()),
             Finished::Body(all) => PyList::new(py, all.into_iter().map(answered)).map(Bound::into_any),
         };
         let Drained { outcomes, notices } = self.core.completions.drain();
@@ -328,7 +328,7 @@ fn open(settings: &[u8]) -> Result<Core, CoreError> {
     let subscriptions = Arc::new(Subscriptions::new(node.clone(), settings.limits().terms));
     let streams = Streams::start(subscriptions, completions.clone())?;
     let api = Arc::new(Api::new(node, settings.limits(), random()).with_keys(settings.keys()?));
-    let waits = Waits::start(api.clone(), completions.clone())?;
+    let waits = PendingCalls::start(api.clone(), completions.clone())?;
     Ok(Core { api, scheduler, waits, streams, completions })
 }
 

@@ -11,16 +11,16 @@ use foreseal_scheduler::{Caller, Job, Lane, Scheduler, Stopped, SubmitError, Wor
 use crate::caller::PyCaller;
 use crate::completions::{Completions, Finished, Urgency};
 use crate::lanes;
-use crate::responses::Whole;
+use crate::responses::SubmissionResponse;
 use crate::streams::Streams;
-use crate::waits::Waits;
+use crate::waits::PendingCalls;
 
 /// Shared state behind a node, its handles for tiers and administrators, and their views.
 pub struct Core {
     /// The methods open to everyone, within the limits of the settings.
     pub api: Arc<Api>,
     pub scheduler: Scheduler,
-    pub waits: Waits,
+    pub waits: PendingCalls,
     pub streams: Streams,
     pub completions: Arc<Completions>,
 }
@@ -60,7 +60,13 @@ impl Core {
     }
 
     /// Submits the pieces of a body of submissions; returns `true` if the lane had room for them.
-    pub fn submit(&self, submissions: Submissions, whole: Whole, ticket: u64, caller: &Caller) -> bool {
+    pub fn submit(
+        &self,
+        submissions: Submissions,
+        whole: SubmissionResponse,
+        ticket: u64,
+        caller: &Caller,
+    ) -> bool {
         let (arrived, limit) = (Instant::now(), self.api.time_limit());
         let shared = Arc::new((submissions, whole));
         let pieces = (0..shared.0.pieces()).map(|piece| {
@@ -72,7 +78,8 @@ impl Core {
                     let rejected = Finished::Body(submissions.reject(&stopped.into()));
                     completions.finish(ticket, rejected, Urgency::Urgent);
                 } else if let Some(answers) = submissions.work(piece) {
-                    let finished = whole.of(&answers).map_or(Finished::Body(answers), Finished::Whole);
+                    let finished =
+                        whole.of(&answers).map_or(Finished::Body(answers), Finished::Submissions);
                     completions.finish(ticket, finished, Urgency::Urgent);
                 }
             });

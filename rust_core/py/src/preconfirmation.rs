@@ -2,7 +2,7 @@
 
 use alloy_primitives::{Address, B256};
 use foreseal_primitives::{FlashblockCommitment, PromiseDomain, StepSignature};
-use foreseal_rpc::{Misfit, MisfitError, PreconfirmationReceipt, contradiction};
+use foreseal_rpc::{InvalidReceipt, InvalidReceiptError, PreconfirmationReceipt, contradiction};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -43,7 +43,7 @@ pub fn preconfirmation_contradiction<'py>(
     other: Input<'_>,
 ) -> PyResult<Bound<'py, PyBytes>> {
     let (one, other): (&[u8], &[u8]) = (&one, &other);
-    let found = py.detach(|| -> Result<_, (usize, MisfitError)> {
+    let found = py.detach(|| -> Result<_, (usize, InvalidReceiptError)> {
         let one = PreconfirmationReceipt::parse(one).map_err(|error| (0, error))?;
         let other = PreconfirmationReceipt::parse(other).map_err(|error| (1, error))?;
         contradiction(&one, &other)
@@ -73,7 +73,10 @@ pub fn step_signer<'py>(
     let promise = FlashblockCommitment { number, index, hash, previous, time };
     let signature = StepSignature::try_from(&*signature).ok();
     let signer = signature.and_then(|signature| promise.signer(PromiseDomain::of(chain_id), &signature));
-    let none = || MisfitError { field: Misfit::Signature, why: "it is not a valid signature".to_owned() };
+    let none = || InvalidReceiptError {
+        field: InvalidReceipt::Signature,
+        why: "it is not a valid signature".to_owned(),
+    };
     let signer = signer.ok_or_else(|| preconfirmation_error(&none(), None))?;
     Ok(PyBytes::new(py, signer.as_slice()))
 }

@@ -40,7 +40,7 @@ impl Freshness {
 }
 
 /// The response to a body of submissions whose calls all succeed.
-pub struct Whole {
+pub struct SubmissionResponse {
     pub is_batch: bool,
     /// Largest answer, in bytes.
     pub response: usize,
@@ -48,7 +48,7 @@ pub struct Whole {
     pub head: Option<(Vec<u8>, Freshness)>,
 }
 
-impl Whole {
+impl SubmissionResponse {
     /// Returns the JSON after its head; `None` if a call failed or the JSON exceeds the limit.
     pub fn of(&self, answers: &[Answered]) -> Option<Bytes> {
         let mut json = Vec::with_capacity(128 * answers.len());

@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use std::{io, thread};
 
-use foreseal_rpc::{Notice, Pump, RpcError, Subscriptions};
+use foreseal_rpc::{Notification, Pump, RpcError, Subscriptions};
 use parking_lot::Mutex;
 
 use crate::completions::Completions;
@@ -15,7 +15,7 @@ use crate::completions::Completions;
 const IDLE: Duration = Duration::from_hours(1);
 
 /// Channel, sequence number, the JSON of each `result` or None, and the place of the newest step after it.
-pub type PyNotice = (u64, u64, Option<Vec<String>>, (u64, u64, String));
+pub type PyNotification = (u64, u64, Option<Vec<String>>, (u64, u64, String));
 
 /// The subscriptions and the thread that delivers their notices.
 pub struct Streams {
@@ -76,7 +76,7 @@ impl Drop for Streams {
 }
 
 /// Converts a notice for Python.
-pub fn py_notice(notice: Notice) -> PyNotice {
-    let Notice { channel, sequence, messages, place } = notice;
+pub fn py_notice(notice: Notification) -> PyNotification {
+    let Notification { channel, sequence, messages, place } = notice;
     (channel, sequence, messages, (place.number, place.index, format!("{:#x}", place.hash)))
 }

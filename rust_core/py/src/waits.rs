@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use std::{io, thread};
 
-use foreseal_rpc::{Api, Method, RpcError, Wait};
+use foreseal_rpc::{Api, Method, PendingCall, RpcError};
 use parking_lot::Mutex;
 
 use crate::completions::{Completions, Urgency};
@@ -15,11 +15,11 @@ use crate::completions::{Completions, Urgency};
 struct Waiting {
     ticket: u64,
     method: &'static Method,
-    wait: Wait,
+    wait: PendingCall,
 }
 
 /// The waiting calls, and the thread that polls them.
-pub struct Waits {
+pub struct PendingCalls {
     shared: Arc<Shared>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
@@ -32,7 +32,7 @@ struct Shared {
     stopped: AtomicBool,
 }
 
-impl Waits {
+impl PendingCalls {
     /// Starts the thread.
     pub fn start(api: Arc<Api>, completions: Arc<Completions>) -> io::Result<Self> {
         let shared = Shared { api, completions, added: Mutex::default(), stopped: AtomicBool::new(false) };
@@ -58,7 +58,7 @@ impl Waits {
     }
 }
 
-impl Drop for Waits {
+impl Drop for PendingCalls {
     fn drop(&mut self) {
         self.stop();
     }
@@ -69,7 +69,7 @@ pub struct Adder(Arc<Shared>);
 
 impl Adder {
     /// Adds a waiting call; its outcome is pushed to the completions under `ticket`.
-    pub fn add(&self, ticket: u64, method: &'static Method, wait: Wait) {
+    pub fn add(&self, ticket: u64, method: &'static Method, wait: PendingCall) {
         self.0.added.lock().push(Waiting { ticket, method, wait });
         // The step may have been executed before the call was added, so it is polled once now.
         self.0.api.node().changes().notify();

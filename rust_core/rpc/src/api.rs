@@ -6,16 +6,17 @@ use alloy_primitives::B256;
 use bytes::Bytes;
 use foreseal_cache::CacheMetrics;
 use foreseal_chain::View;
-use foreseal_node::{Answering as _, Node};
+use foreseal_node::{Node, QueryHandler as _};
 use foreseal_primitives::mutant;
 
 use crate::{
-    Context, Cost, Development, Error, InlineAttempt, Key, Limits, Method, Reply, RpcError, Wait, attempt,
+    Context, Cost, Development, Error, InlineAttempt, Key, Limits, Method, PendingCall, Reply, RpcError,
+    attempt,
+    block_json_cache::BlockJsonCache,
     filters::{FilterBackend, FilterClient},
     method::Run,
     panic_guard::guarded,
     params::Params,
-    rendered::Rendered,
     table,
 };
 
@@ -26,7 +27,7 @@ pub struct Api {
     /// Limits of attempts on the fast path.
     tight: Limits,
     filters: Arc<FilterBackend>,
-    rendered: Arc<Rendered>,
+    rendered: Arc<BlockJsonCache>,
     development: Arc<Development>,
     /// `true` if callers arrive on the admin listener.
     admin: bool,
@@ -36,7 +37,7 @@ impl Api {
     /// Creates the API of `node` with `limits`. `secret` makes filter ids hard to guess.
     pub fn new(node: Arc<Node>, limits: Limits, secret: B256) -> Self {
         let filters = FilterBackend::of(&node, secret);
-        let rendered = Arc::new(Rendered::new(node.cache_sizes().block_json));
+        let rendered = Arc::new(BlockJsonCache::new(node.cache_sizes().block_json));
         let (tight, development) = (limits.of_attempt(), Arc::default());
         Self { node, limits, tight, filters, rendered, development, admin: false }
     }
@@ -176,14 +177,14 @@ impl Api {
             let mut params = Params::parse(params, method.name, method.arguments)?;
             match method.run {
                 Run::Answer(answer) => Ok(Reply::Ready(answer(&context, &mut params)?.into())),
-                Run::Share(share) => share(&context, &mut params).map(Reply::Ready),
+                Run::Shared(share) => share(&context, &mut params).map(Reply::Ready),
                 Run::Begin(begin) => begin(&context, &mut params),
             }
         })
     }
 
     /// Returns the result of `method` if the wait is over, otherwise `None`.
-    pub fn poll(&self, method: &'static Method, wait: &Wait) -> Result<Option<Bytes>, RpcError> {
+    pub fn poll(&self, method: &'static Method, wait: &PendingCall) -> Result<Option<Bytes>, RpcError> {
         guarded(method.name, || wait.poll(&self.node)).map_err(RpcError::from)
     }
 }

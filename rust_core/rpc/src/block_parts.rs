@@ -1,6 +1,6 @@
 //! Parts of a block: transaction and uncle counts, and single transactions by index.
 
-use foreseal_chain::{Executed, View};
+use foreseal_chain::{ExecutedBlock, View};
 
 use crate::{
     Argument, Context, Error, Kind, Method,
@@ -55,11 +55,11 @@ fn transaction_by_number_and_index(context: &Context<'_>, params: &mut Params<'_
     answer(context, id, |_, found| transaction(found, index))
 }
 
-fn transaction_count(_: &View, found: &Executed) -> Vec<u8> {
+fn transaction_count(_: &View, found: &ExecutedBlock) -> Vec<u8> {
     count(found.block.transactions.len())
 }
 
-fn uncle_count(_: &View, found: &Executed) -> Vec<u8> {
+fn uncle_count(_: &View, found: &ExecutedBlock) -> Vec<u8> {
     count(found.block.uncles.len())
 }
 
@@ -70,7 +70,7 @@ fn count(length: usize) -> Vec<u8> {
 }
 
 /// Returns the transaction at this index as JSON, or `null` beyond the last one.
-fn transaction(found: &Executed, index: u64) -> Vec<u8> {
+fn transaction(found: &ExecutedBlock, index: u64) -> Vec<u8> {
     let Some(transaction) = transaction_at(found, index) else { return NULL.to_vec() };
     let mut out = Vec::with_capacity(1024);
     write_transaction(&mut out, transaction, Some(Inclusion::new(&found.block, index)));

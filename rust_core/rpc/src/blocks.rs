@@ -1,14 +1,14 @@
 //! Blocks and their receipts.
 
 use bytes::Bytes;
-use foreseal_chain::{BlockId, Executed, ResolveError, View};
+use foreseal_chain::{BlockId, ExecutedBlock, ResolveError, View};
 use foreseal_primitives::Transaction;
 
 use crate::{
     Argument, Context, Error, Kind, Method,
+    block_json_cache::BlockPart,
     json::{BlockOfReceipt, NULL, write_block, write_list, write_receipt},
     params::Params,
-    rendered::Part,
 };
 
 pub const METHODS: &[Method] = &[
@@ -36,13 +36,13 @@ fn get_block_by_hash(context: &Context<'_>, params: &mut Params<'_>) -> Result<B
 }
 
 fn block(context: &Context<'_>, id: BlockId, full: bool) -> Result<Bytes, Error> {
-    let part = if full { Part::Full } else { Part::Hashes };
+    let part = if full { BlockPart::Full } else { BlockPart::Hashes };
     answer(context, id, |_, found| context.rendered.part(found.block.hash, part, || block_json(found, full)))
 }
 
 fn get_block_receipts(context: &Context<'_>, params: &mut Params<'_>) -> Result<Bytes, Error> {
     answer(context, params.block_or_latest()?, |view, found| {
-        context.rendered.part(found.block.hash, Part::Receipts, || receipts_json(view, found))
+        context.rendered.part(found.block.hash, BlockPart::Receipts, || receipts_json(view, found))
     })
 }
 
@@ -52,7 +52,7 @@ pub fn by_hash(params: &mut Params<'_>) -> Result<BlockId, Error> {
 }
 
 /// Returns the transaction at this index of the block, or `None` beyond the last one.
-pub fn transaction_at(found: &Executed, index: u64) -> Option<&Transaction> {
+pub fn transaction_at(found: &ExecutedBlock, index: u64) -> Option<&Transaction> {
     let index = usize::try_from(index).ok()?;
     found.block.transactions.get(index).map(AsRef::as_ref)
 }
@@ -61,7 +61,7 @@ pub fn transaction_at(found: &Executed, index: u64) -> Option<&Transaction> {
 pub fn answer<T: From<&'static [u8]>>(
     context: &Context<'_>,
     id: BlockId,
-    write: impl FnOnce(&View, &Executed) -> T,
+    write: impl FnOnce(&View, &ExecutedBlock) -> T,
 ) -> Result<T, Error> {
     let view = context.view()?;
     match context.block(view, id) {
@@ -77,14 +77,14 @@ const HASH_ROOM: usize = 70;
 const TRANSACTION_ROOM: usize = 1024;
 const RECEIPT_ROOM: usize = 1536;
 
-fn block_json(found: &Executed, full: bool) -> Vec<u8> {
+fn block_json(found: &ExecutedBlock, full: bool) -> Vec<u8> {
     let each = if full { TRANSACTION_ROOM } else { HASH_ROOM };
     let mut out = Vec::with_capacity(BLOCK_ROOM + each * found.block.transactions.len());
     write_block(&mut out, &found.block, full);
     out
 }
 
-fn receipts_json(view: &View, found: &Executed) -> Vec<u8> {
+fn receipts_json(view: &View, found: &ExecutedBlock) -> Vec<u8> {
     let block = &found.block;
     let context = BlockOfReceipt::new(view.spec(), block);
     let mut out = Vec::with_capacity(RECEIPT_ROOM * block.receipts.len() + 2);

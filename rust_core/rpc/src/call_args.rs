@@ -60,7 +60,7 @@ impl CallArgs {
         state: &dyn StateReader,
         run: impl FnOnce(&Environment<'_>, &CallRequest) -> Result<T, E>,
     ) -> Result<T, Error> {
-        let ancestors = Ancestors { hashes: view, below: header.number };
+        let ancestors = AncestorHashes { hashes: view, below: header.number };
         let header = self.overrides.apply(header);
         let overridden = self.state.resolve(state, view.spec().fork(&header))?;
         let overlay = Overlay::new(state, &overridden.diff);
@@ -86,12 +86,12 @@ pub fn call_object(context: &Context<'_>, params: &mut Params<'_>) -> Result<Cal
 
 /// Hashes of a block's ancestors only. With an overridden block number, `BLOCKHASH` would otherwise return
 /// hashes of later blocks.
-struct Ancestors<'a> {
+struct AncestorHashes<'a> {
     hashes: &'a dyn BlockHashes,
     below: u64,
 }
 
-impl BlockHashes for Ancestors<'_> {
+impl BlockHashes for AncestorHashes<'_> {
     fn block_hash(&self, number: u64) -> Result<Option<B256>, StateError> {
         if number < self.below { self.hashes.block_hash(number) } else { Ok(None) }
     }

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use foreseal_chain::{BlockId, Executed, HeaderAndState, View};
+use foreseal_chain::{BlockId, ExecutedBlock, HeaderAndState, View};
 use foreseal_evm::{CallLimits, Deadline};
 use foreseal_node::Node;
 
-use crate::{Development, Error, Limits, filters::FilterBackend, rendered::Rendered};
+use crate::{Development, Error, Limits, block_json_cache::BlockJsonCache, filters::FilterBackend};
 
 /// Maximum number of transactions in the block of a request that is an attempt on the fast path.
 const MAX_ATTEMPT_TRANSACTIONS: usize = 256;
@@ -18,7 +18,7 @@ pub struct Context<'a> {
     pub(crate) view: Option<&'a Arc<View>>,
     pub(crate) limits: &'a Limits,
     pub(crate) filters: &'a FilterBackend,
-    pub(crate) rendered: &'a Rendered,
+    pub(crate) rendered: &'a BlockJsonCache,
     pub(crate) development: &'a Development,
     /// `true` if the call arrived on the admin listener.
     pub(crate) admin: bool,
@@ -46,7 +46,7 @@ impl<'a> Context<'a> {
     /// Returns the block with this id.
     ///
     /// An attempt requires that the block is in memory and has at most [`MAX_ATTEMPT_TRANSACTIONS`] transactions.
-    pub(crate) fn block(&self, view: &View, id: BlockId) -> Result<Arc<Executed>, Error> {
+    pub(crate) fn block(&self, view: &View, id: BlockId) -> Result<Arc<ExecutedBlock>, Error> {
         if !self.is_attempt() {
             return Ok(view.resolve(id)?);
         }

@@ -66,7 +66,7 @@ fn write_method(out: &mut Vec<u8>, method: &Method) {
     object.close();
 }
 
-fn write_subscription(out: &mut Vec<u8>, row: &subscriptions::Row) {
+fn write_subscription(out: &mut Vec<u8>, row: &subscriptions::SubscriptionDoc) {
     let mut object = Object::open(out);
     object.json("name", &format!("\"{}\"", row.name)).json("gives", &format!("\"{}\"", row.gives));
     if let Some(kind) = row.options {

@@ -10,7 +10,7 @@ pub use general::{BodyLimits, MethodCall, ParsedBody, ParsedCall, parse};
 
 /// One call, borrowed from the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Plain<'a> {
+pub struct BorrowedCall<'a> {
     /// JSON of the id, as the response repeats it.
     pub id: &'a str,
     pub method: &'a str,
@@ -21,9 +21,9 @@ pub struct Plain<'a> {
 /// Parsed body of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Body<'a> {
-    Call(Plain<'a>),
+    Call(BorrowedCall<'a>),
     /// At least one call.
-    Batch(Vec<Plain<'a>>),
+    Batch(Vec<BorrowedCall<'a>>),
 }
 
 /// Maximum number of digits of an id, so that it fits 64 bits.
@@ -95,7 +95,7 @@ impl<'a> Reader<'a> {
         next
     }
 
-    fn batch(&mut self, depth: usize, most: usize) -> Option<Vec<Plain<'a>>> {
+    fn batch(&mut self, depth: usize, most: usize) -> Option<Vec<BorrowedCall<'a>>> {
         let mut calls = Vec::with_capacity(most.min(128));
         loop {
             calls.push(self.call(depth)?);
@@ -109,7 +109,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Parses an object with only the four members, each at most once; the id is required.
-    fn call(&mut self, depth: usize) -> Option<Plain<'a>> {
+    fn call(&mut self, depth: usize) -> Option<BorrowedCall<'a>> {
         let depth = depth.checked_sub(1)?;
         let (mut version, mut id, mut method, mut params) = (None, None, None, None);
         if !self.takes(b'{') {
@@ -139,7 +139,11 @@ impl<'a> Reader<'a> {
                 return None;
             }
         }
-        (version? == "2.0").then_some(Plain { id: id?, method: method?, params: params.unwrap_or("[]") })
+        (version? == "2.0").then_some(BorrowedCall {
+            id: id?,
+            method: method?,
+            params: params.unwrap_or("[]"),
+        })
     }
 
     /// Parses a string without escapes, and returns it without its quotes.
@@ -202,7 +206,7 @@ mod tests {
 
     use super::*;
 
-    fn call(body: &str) -> Option<Plain<'_>> {
+    fn call(body: &str) -> Option<BorrowedCall<'_>> {
         match read(body.as_bytes(), 64, 100)? {
             Body::Call(plain) => Some(plain),
             Body::Batch(_) => None,
@@ -211,7 +215,7 @@ mod tests {
 
     #[test]
     fn what_clients_send_is_plain() {
-        let expected = Plain { id: "1", method: "eth_call", params: r#"[{"to":"0x1"}, "latest"]"# };
+        let expected = BorrowedCall { id: "1", method: "eth_call", params: r#"[{"to":"0x1"}, "latest"]"# };
         for body in [
             r#"{"jsonrpc":"2.0","id":1,"method":"eth_call","params":[{"to":"0x1"}, "latest"]}"#,
             "\n{ \"method\" : \"eth_call\" , \"params\":[{\"to\":\"0x1\"}, \"latest\"] ,\"id\":1,\t\"jsonrpc\": \"2.0\"} \r\n",
@@ -219,7 +223,7 @@ mod tests {
             assert_eq!(call(body), Some(expected), "{body}");
         }
         let nothing = r#"{"jsonrpc":"2.0","id":"a b","method":"m"}"#;
-        assert_eq!(call(nothing), Some(Plain { id: "\"a b\"", method: "m", params: "[]" }));
+        assert_eq!(call(nothing), Some(BorrowedCall { id: "\"a b\"", method: "m", params: "[]" }));
         assert_eq!(call(r#"{"jsonrpc":"2.0","id":null,"method":"m"}"#).unwrap().id, "null");
     }
 

@@ -18,7 +18,7 @@ use parking_lot::{Mutex, RwLock};
 use serde::de::IgnoredAny;
 
 use crate::backoff::AdaptiveBackoff;
-use crate::envelope::{Body, Plain, read};
+use crate::envelope::{Body, BorrowedCall, read};
 use crate::rpc_error::METHOD_NOT_FOUND;
 use crate::submit::SEND;
 use crate::{Access, Api, Cost, Error, InlineAttempt, Method, RpcError, Submissions, method, methods};
@@ -88,7 +88,7 @@ enum Json<'a> {
     /// One response in parts, which are copied only once, into the message.
     Call {
         id: &'a str,
-        outcome: Rendered,
+        outcome: CallJson,
     },
     Batch(Vec<u8>),
 }
@@ -105,12 +105,12 @@ impl FastResponse<'_> {
 
 /// Outcome of a call as JSON.
 #[derive(Debug)]
-enum Rendered {
+enum CallJson {
     Result(Bytes),
     Error(Vec<u8>),
 }
 
-impl Rendered {
+impl CallJson {
     fn new(outcome: Result<Bytes, RpcError>) -> Self {
         match outcome {
             Ok(result) => Self::Result(result),
@@ -134,12 +134,12 @@ impl Rendered {
 
 /// Number and time of quick calls since the last [`FastPath::take`].
 #[derive(Debug, Default)]
-struct Tally {
+struct CallCounter {
     calls: AtomicU64,
     nanos: AtomicU64,
 }
 
-impl Tally {
+impl CallCounter {
     fn add(&self, time: Duration) {
         self.calls.fetch_add(1, Relaxed);
         self.nanos.fetch_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX), Relaxed);
@@ -153,16 +153,16 @@ impl Tally {
 
 /// Method of the fast path.
 #[derive(Debug)]
-struct Row {
+struct FastMethod {
     method: &'static Method,
     /// `true` if Python owns the method.
     is_excluded: AtomicBool,
     backoff: AdaptiveBackoff,
-    tally: Tally,
+    tally: CallCounter,
 }
 
 /// Method of a call: a row, or `None` for a method that neither the table nor Python has.
-type Target<'a> = Option<&'a Row>;
+type Target<'a> = Option<&'a FastMethod>;
 
 /// Time, size and error code of a call.
 struct Measured {
@@ -188,8 +188,8 @@ impl Measured {
 /// this call would take long. Errors are final.
 pub struct FastPath {
     api: Arc<Api>,
-    rows: HashMap<&'static str, Row>,
-    unknown: Tally,
+    rows: HashMap<&'static str, FastMethod>,
+    unknown: CallCounter,
     /// Methods outside the table that Python owns.
     owned: RwLock<HashSet<String>>,
     failed: Mutex<HashMap<(&'static str, i64), u64>>,
@@ -204,17 +204,17 @@ impl FastPath {
         let served = methods().filter(|method| {
             matches!(method.cost, Cost::Inline | Cost::Short) && method.access == Access::Everyone
         });
-        let row = |method| Row {
+        let row = |method| FastMethod {
             method,
             is_excluded: AtomicBool::new(false),
             backoff: AdaptiveBackoff::default(),
-            tally: Tally::default(),
+            tally: CallCounter::default(),
         };
         let rows = served.map(|method| (method.name, row(method))).collect();
         Self {
             api,
             rows,
-            unknown: Tally::default(),
+            unknown: CallCounter::default(),
             owned: RwLock::default(),
             failed: Mutex::default(),
             limits,
@@ -280,7 +280,11 @@ impl FastPath {
         }
     }
 
-    fn respond_to_call<'a>(&self, view: Option<&Arc<View>>, call: &Plain<'a>) -> Option<FastResponse<'a>> {
+    fn respond_to_call<'a>(
+        &self,
+        view: Option<&Arc<View>>,
+        call: &BorrowedCall<'a>,
+    ) -> Option<FastResponse<'a>> {
         let target = self.target(call)?;
         if target.is_some_and(|row| !row.backoff.admits()) {
             return None;
@@ -292,14 +296,14 @@ impl FastPath {
         }
         let mut slow = Vec::new();
         self.count(target, &Measured::new(begun.elapsed(), &outcome), &mut slow);
-        Some(FastResponse { json: Json::Call { id: call.id, outcome: Rendered::new(outcome) }, slow })
+        Some(FastResponse { json: Json::Call { id: call.id, outcome: CallJson::new(outcome) }, slow })
     }
 
     fn respond_to_batch(
         &self,
         view: Option<&Arc<View>>,
         targets: &[Target<'_>],
-        calls: &[Plain<'_>],
+        calls: &[BorrowedCall<'_>],
     ) -> Option<FastResponse<'static>> {
         let mut counted = Vec::with_capacity(calls.len());
         let begun = Instant::now();
@@ -327,7 +331,7 @@ impl FastPath {
             }
             counted.push((target, Measured::new(now - before, &outcome)));
             json.push(if json.is_empty() { b'[' } else { b',' });
-            for part in Rendered::new(outcome).parts(call.id) {
+            for part in CallJson::new(outcome).parts(call.id) {
                 json.extend_from_slice(part);
             }
         }
@@ -344,7 +348,7 @@ impl FastPath {
     }
 
     /// Returns the method of a call; `None` if the call must take the slow path.
-    fn target(&self, call: &Plain<'_>) -> Option<Target<'_>> {
+    fn target(&self, call: &BorrowedCall<'_>) -> Option<Target<'_>> {
         if let Some(row) = self.rows.get(call.method) {
             return (!row.is_excluded.load(Relaxed)).then_some(Some(row));
         }
@@ -353,7 +357,7 @@ impl FastPath {
     }
 
     /// Returns the methods of all `calls`. Most batches repeat one method, which is looked up once.
-    fn targets(&self, calls: &[Plain<'_>]) -> Option<Vec<Target<'_>>> {
+    fn targets(&self, calls: &[BorrowedCall<'_>]) -> Option<Vec<Target<'_>>> {
         let mut targets: Vec<Target<'_>> = Vec::with_capacity(calls.len());
         for call in calls {
             let last = targets.last().copied().flatten().filter(|row| row.method.name == call.method);
@@ -367,7 +371,7 @@ impl FastPath {
         &self,
         view: Option<&Arc<View>>,
         target: Target<'_>,
-        call: &Plain<'_>,
+        call: &BorrowedCall<'_>,
     ) -> Option<Result<Bytes, RpcError>> {
         let Some(row) = target else {
             return is_json(call.params).then(|| Err(Error::UnknownMethod(call.method.to_owned()).into()));

@@ -78,12 +78,13 @@ fn fee_history(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>
     let count = count.min(MAX_HISTORY).min(newest.number().saturating_add(1));
     let first = newest.number() + 1 - count;
     // Reads one row at a time, so that at most one block outside the in-memory window is held.
-    let older = (first..newest.number()).map(|number| Row::read(view, number, percentiles.as_ref()));
-    let mut rows = older.collect::<Result<Vec<Row>, Error>>()?;
+    let older =
+        (first..newest.number()).map(|number| BlockFeeHistory::read(view, number, percentiles.as_ref()));
+    let mut rows = older.collect::<Result<Vec<BlockFeeHistory>, Error>>()?;
     let header = &newest.block.header;
     let next = (count > 0).then(|| next_fees(view.spec(), header));
     if count > 0 {
-        rows.push(Row::new(view.spec(), header, rewards(&newest.block, percentiles.as_ref())));
+        rows.push(BlockFeeHistory::new(view.spec(), header, rewards(&newest.block, percentiles.as_ref())));
     }
     let mut out = Vec::new();
     write_history(&mut out, if count == 0 { 0 } else { first }, &rows, next, percentiles.is_some());
@@ -92,7 +93,7 @@ fn fee_history(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>
 
 /// Fee history of one block.
 #[derive(Debug)]
-struct Row {
+struct BlockFeeHistory {
     fees: Fees,
     gas_ratio: f64,
     blob_gas_ratio: f64,
@@ -100,7 +101,7 @@ struct Row {
     rewards: Option<Vec<u128>>,
 }
 
-impl Row {
+impl BlockFeeHistory {
     /// Reads the row of a sealed block. The body is needed only for rewards.
     fn read(view: &View, number: u64, percentiles: Option<&Percentiles>) -> Result<Self, Error> {
         checkpoint()?;
@@ -128,7 +129,13 @@ impl Row {
 
 /// Writes the history. `next` holds the fees after the last row: the lists of fees have one more entry than
 /// there are blocks.
-fn write_history(out: &mut Vec<u8>, oldest: u64, rows: &[Row], next: Option<Fees>, rewarded: bool) {
+fn write_history(
+    out: &mut Vec<u8>,
+    oldest: u64,
+    rows: &[BlockFeeHistory],
+    next: Option<Fees>,
+    rewarded: bool,
+) {
     let fees = || rows.iter().map(|row| row.fees).chain(next);
     let mut object = Object::open(out);
     object

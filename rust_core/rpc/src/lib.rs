@@ -4,6 +4,7 @@ mod api;
 mod argument;
 mod attempt;
 mod backoff;
+mod block_json_cache;
 mod block_parts;
 mod blocks;
 mod call_args;
@@ -30,7 +31,6 @@ mod proofs;
 mod raw;
 mod receipt;
 mod receipt_wait;
-mod rendered;
 mod revert;
 mod rpc_error;
 mod send_sync;
@@ -62,11 +62,11 @@ pub use limits::Limits;
 pub use method::{Access, Cost, Method};
 pub use params::{Params, ParamsError};
 pub use preconfirmation::{
-    Contradiction, Evidence, Misfit, MisfitError, PreconfirmationReceipt, UnsignedError,
+    Contradiction, Evidence, InvalidReceipt, InvalidReceiptError, PreconfirmationReceipt, UnsignedError,
     VerifiedPreconfirmation, contradiction,
 };
 pub use rpc_error::RpcError;
 pub use submissions::{Answered, Submissions};
-pub use subscriptions::{Notice, Pump, Sink, Subscribed, Subscriptions};
+pub use subscriptions::{Notification, Pump, Sink, Subscribed, Subscriptions};
 pub use table::{method, methods, openrpc};
-pub use wait::{Reply, Wait};
+pub use wait::{PendingCall, Reply};

@@ -43,7 +43,7 @@ impl Access {
 /// Method that returns its result as JSON immediately.
 pub type Answer = fn(&Context<'_>, &mut Params<'_>) -> Result<Vec<u8>, Error>;
 /// Method that returns its result immediately as shared, cached JSON.
-pub type Share = fn(&Context<'_>, &mut Params<'_>) -> Result<Bytes, Error>;
+pub type SharedAnswer = fn(&Context<'_>, &mut Params<'_>) -> Result<Bytes, Error>;
 /// Method that may have to wait for its result.
 pub type Begin = fn(&Context<'_>, &mut Params<'_>) -> Result<Reply, Error>;
 
@@ -51,7 +51,7 @@ pub type Begin = fn(&Context<'_>, &mut Params<'_>) -> Result<Reply, Error>;
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Run {
     Answer(Answer),
-    Share(Share),
+    Shared(SharedAnswer),
     Begin(Begin),
 }
 
@@ -147,13 +147,17 @@ impl Method {
     }
 
     /// Creates a row like [`Self::short`], for shared results.
-    pub(crate) const fn sharing(name: &'static str, arguments: &'static [Argument], run: Share) -> Self {
+    pub(crate) const fn sharing(
+        name: &'static str,
+        arguments: &'static [Argument],
+        run: SharedAnswer,
+    ) -> Self {
         Self {
             name,
             cost: Cost::Short,
             access: Access::Everyone,
             arguments,
-            run: Run::Share(run),
+            run: Run::Shared(run),
             lane: READ,
         }
     }

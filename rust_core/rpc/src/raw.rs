@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use alloy_rlp::Encodable;
-use foreseal_chain::Executed;
+use foreseal_chain::ExecutedBlock;
 
 use crate::{
     Argument, Context, Error, Kind, Method,
@@ -85,12 +85,12 @@ fn raw_by_number_and_index(context: &Context<'_>, params: &mut Params<'_>) -> Re
     answer(context, id, |_, found| raw_at(found, index))
 }
 
-fn raw_at(found: &Executed, index: u64) -> Vec<u8> {
+fn raw_at(found: &ExecutedBlock, index: u64) -> Vec<u8> {
     transaction_at(found, index).map_or_else(|| NO_BYTES.to_vec(), |transaction| data(transaction.encoded()))
 }
 
 /// Reads the block of the next argument. The execution API has no `null` for a block that does not exist.
-fn block(context: &Context<'_>, params: &mut Params<'_>) -> Result<Arc<Executed>, Error> {
+fn block(context: &Context<'_>, params: &mut Params<'_>) -> Result<Arc<ExecutedBlock>, Error> {
     Ok(context.view()?.resolve(params.block_or_latest()?)?)
 }
 

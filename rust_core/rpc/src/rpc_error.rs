@@ -3,7 +3,7 @@
 use std::{fmt, time::Duration};
 
 use alloy_primitives::{Bytes, U256};
-use foreseal_chain::{FeedError, Place, ResolveError};
+use foreseal_chain::{FeedError, ResolveError, StepCursor};
 use foreseal_evm::{EstimateError, ExecutionError, OverrideError, Rejected, SimulateError, TraceLimit};
 use foreseal_node::{ControlError, SubmitError};
 use foreseal_pool::PoolError;
@@ -405,7 +405,7 @@ impl RpcError {
         Self { data: Some(data), ..Self::new(NOT_FOUND, message) }
     }
 
-    fn cursor_gone(oldest: &Place) -> Self {
+    fn cursor_gone(oldest: &StepCursor) -> Self {
         let message =
             "the step of the cursor is not known, or no longer: data names the oldest one that is kept";
         let mut data = Vec::new();

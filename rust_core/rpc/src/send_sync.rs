@@ -9,7 +9,7 @@ use crate::{
     params::{Milliseconds, Params},
     receipt::receipt_of,
     receipt_wait::ReceiptRequest,
-    wait::{Then, submit},
+    wait::{AfterSubmission, submit},
 };
 
 pub const METHODS: &[Method] = &[Method::waiting(
@@ -33,7 +33,7 @@ fn send_raw_transaction_sync(context: &Context<'_>, params: &mut Params<'_>) -> 
         return Ok(Reply::Ready(receipt.into()));
     }
     let timeout = receipt_timeout(time, context.limits.sync_time);
-    submit(node, submission, true, Then::Receipt(ReceiptRequest { hash, nonce, timeout }))
+    submit(node, submission, true, AfterSubmission::Receipt(ReceiptRequest { hash, nonce, timeout }))
 }
 
 /// Returns the requested timeout if it is valid and does not exceed the limit.

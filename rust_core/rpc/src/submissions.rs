@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 
 use crate::{
     Api, RpcError,
-    envelope::{Body, Plain},
+    envelope::{Body, BorrowedCall},
     submit::{SEND, admit, read_submission},
 };
 
@@ -40,8 +40,8 @@ struct Call {
 }
 
 impl Call {
-    fn of(call: &Plain<'_>) -> Option<Self> {
-        let Plain { id, method, params } = *call;
+    fn of(call: &BorrowedCall<'_>) -> Option<Self> {
+        let BorrowedCall { id, method, params } = *call;
         // Other parameters, and invalid JSON, take the slow path: a body with a syntax error admits no call.
         let is_plain = method == SEND && serde_json::from_str::<Vec<&str>>(params).is_ok();
         is_plain.then(|| Self { id: id.to_owned(), params: params.to_owned(), read: Mutex::default() })

@@ -8,7 +8,7 @@ use crate::{
     Argument, Context, Error, Kind, Method, Reply, RpcError,
     panic_guard::guarded,
     params::Params,
-    wait::{Then, submit},
+    wait::{AfterSubmission, submit},
 };
 
 /// Name of the method.
@@ -21,7 +21,7 @@ pub const METHODS: &[Method] = &[Method::waiting(SEND, ARGUMENTS, send_raw_trans
 fn send_raw_transaction(context: &Context<'_>, params: &mut Params<'_>) -> Result<Reply, Error> {
     let submission = decode(context.node, params)?;
     let hash = submission.hash();
-    submit(context.node, submission, false, Then::Hash(hash))
+    submit(context.node, submission, false, AfterSubmission::Hash(hash))
 }
 
 fn decode(node: &Node, params: &mut Params<'_>) -> Result<Submission, Error> {
@@ -37,7 +37,7 @@ pub fn read_submission(node: &Node, params: &[u8]) -> Result<Submission, RpcErro
 
 /// Admits a submission to the pool. Returns the hash as JSON. Not for a follower.
 pub fn admit(node: &Node, submission: Submission) -> Result<bytes::Bytes, RpcError> {
-    let then = Then::Hash(submission.hash());
+    let then = AfterSubmission::Hash(submission.hash());
     let reply = guarded(SEND, || submit(node, submission, false, then));
     match reply.map_err(RpcError::from)? {
         Reply::Ready(answer) => Ok(answer),

@@ -1,7 +1,7 @@
 //! Status of a submitted transaction, from the pool to a sealed block.
 
 use alloy_primitives::B256;
-use foreseal_chain::{Executed, View};
+use foreseal_chain::{ExecutedBlock, View};
 use foreseal_pool::Status;
 use serde_json::Value;
 
@@ -36,7 +36,7 @@ fn included(view: &View, hash: &B256) -> Result<Option<Found>, Error> {
 
 /// Returns the index of the first step that contains the transaction at `place`; `None` if the steps of the
 /// block are unknown.
-fn step_of(block: &Executed, place: usize) -> Option<u64> {
+fn step_of(block: &ExecutedBlock, place: usize) -> Option<u64> {
     let index = block.steps.iter().position(|step| step.transactions > place)?;
     u64::try_from(index).ok()
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use alloy_primitives::B256;
-use foreseal_chain::{Executed, View};
+use foreseal_chain::{ExecutedBlock, View};
 use foreseal_pool::PooledTransaction;
 use foreseal_primitives::{Transaction, mutant};
 
@@ -43,7 +43,7 @@ fn get_transaction_by_hash(context: &Context<'_>, params: &mut Params<'_>) -> Re
 /// Transaction and its location.
 pub enum Found {
     Included {
-        block: Arc<Executed>,
+        block: Arc<ExecutedBlock>,
         /// Index of the transaction in the block.
         index: usize,
         transaction: Arc<Transaction>,

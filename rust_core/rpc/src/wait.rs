@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use alloy_primitives::B256;
 use bytes::Bytes;
-use foreseal_node::{Node, Sent, SubmitError, Underway};
+use foreseal_node::{Node, Sent, SubmissionHandle, SubmitError};
 use foreseal_pool::{Admission, Submission};
 use parking_lot::Mutex;
 
@@ -19,29 +19,29 @@ use crate::{
 pub enum Reply {
     /// Result as JSON.
     Ready(Bytes),
-    Later(Wait),
+    Later(PendingCall),
 }
 
 /// Waiting call: for the sequencer's response to a submission, or for a receipt.
 #[derive(Debug)]
-pub struct Wait(Mutex<Stage>);
+pub struct PendingCall(Mutex<Stage>);
 
 #[derive(Debug)]
 enum Stage {
-    Answer(Underway, Then),
+    Answer(SubmissionHandle, AfterSubmission),
     Receipt(ReceiptWait),
 }
 
 /// Continuation after the response to a submission.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Then {
+pub(crate) enum AfterSubmission {
     /// Returns the hash.
     Hash(B256),
     /// Waits for the receipt.
     Receipt(ReceiptRequest),
 }
 
-impl Then {
+impl AfterSubmission {
     fn go_on(self, node: &Node, answer: Result<Admission, SubmitError>) -> Result<Reply, Error> {
         match self {
             Self::Hash(hash) => {
@@ -52,7 +52,7 @@ impl Then {
             }
             Self::Receipt(request) => Ok(match request.submitted(node, answer)? {
                 ReceiptOutcome::Ready(receipt) => Reply::Ready(receipt.into()),
-                ReceiptOutcome::Waiting(wait) => Reply::Later(Wait(Mutex::new(Stage::Receipt(wait)))),
+                ReceiptOutcome::Waiting(wait) => Reply::Later(PendingCall(Mutex::new(Stage::Receipt(wait)))),
             }),
         }
     }
@@ -63,16 +63,18 @@ pub(crate) fn submit(
     node: &Node,
     submission: Submission,
     runnable: bool,
-    then: Then,
+    then: AfterSubmission,
 ) -> Result<Reply, Error> {
     match node.send(submission, runnable) {
-        Ok(Sent::Underway(underway)) => Ok(Reply::Later(Wait(Mutex::new(Stage::Answer(underway, then))))),
+        Ok(Sent::SubmissionHandle(underway)) => {
+            Ok(Reply::Later(PendingCall(Mutex::new(Stage::Answer(underway, then)))))
+        }
         Ok(Sent::Done(admission)) => then.go_on(node, Ok(admission)),
         Err(error) => then.go_on(node, Err(error)),
     }
 }
 
-impl Wait {
+impl PendingCall {
     /// Returns the deadline of the wait, on the node's monotonic clock.
     ///
     /// A wait for the sequencer has none: a response arrives or the connection breaks.

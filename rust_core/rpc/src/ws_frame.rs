@@ -10,7 +10,7 @@ const LONG: u8 = 127;
 
 /// Text message from a client.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Text {
+pub struct TextMessage {
     /// Unmasked payload, not validated as UTF-8.
     pub content: Vec<u8>,
     /// Size of the frame in bytes.
@@ -20,7 +20,7 @@ pub struct Text {
 /// Decodes the text message at the start of `data`, of at most `most` bytes and less than 64 KiB.
 ///
 /// Returns `None` for any other or incomplete frame.
-pub fn first_text(data: &[u8], most: usize) -> Option<Text> {
+pub fn first_text(data: &[u8], most: usize) -> Option<TextMessage> {
     let [WHOLE_TEXT, length, rest @ ..] = data else { return None };
     let (length, rest) = match (length.checked_sub(MASKED)?, rest) {
         (LONG.., _) => return None,
@@ -38,7 +38,7 @@ pub fn first_text(data: &[u8], most: usize) -> Option<Text> {
             *byte ^= mask;
         }
     }
-    Some(Text { content, size: data.len() - rest.len() + length })
+    Some(TextMessage { content, size: data.len() - rest.len() + length })
 }
 
 /// Appends a text message to a client, the concatenation of `parts`, in one frame to `frames`.
@@ -91,7 +91,7 @@ mod tests {
     #[test]
     fn the_example_of_the_standard() {
         let frame = [0x81, 0x85, 0x37, 0xfa, 0x21, 0x3d, 0x7f, 0x9f, 0x4d, 0x51, 0x58];
-        assert_eq!(first_text(&frame, 5), Some(Text { content: b"Hello".to_vec(), size: 11 }));
+        assert_eq!(first_text(&frame, 5), Some(TextMessage { content: b"Hello".to_vec(), size: 11 }));
         let mut frames = Vec::new();
         add_text(&mut frames, &[b"Hel", b"", b"lo"]);
         assert_eq!(frames, [0x81, 0x05, 0x48, 0x65, 0x6c, 0x6c, 0x6f]);
@@ -103,7 +103,11 @@ mod tests {
             let content: Vec<u8> = (0..length).map(|at: usize| at.to_le_bytes()[0]).collect();
             let frame = masked(&content);
             let behind = [&frame[..], b"rest"].concat();
-            assert_eq!(first_text(&behind, length), Some(Text { content, size: frame.len() }), "{length}");
+            assert_eq!(
+                first_text(&behind, length),
+                Some(TextMessage { content, size: frame.len() }),
+                "{length}"
+            );
             for end in [0, 1, 2, 5, frame.len() - 1] {
                 assert_eq!(first_text(&frame[..end], length), None, "{end} bytes of {length}");
             }

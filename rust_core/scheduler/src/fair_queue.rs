@@ -44,7 +44,7 @@ struct Flow<T> {
 
 /// An item popped from the queue.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Taken<T> {
+pub struct PoppedItem<T> {
     pub caller: u64,
     pub item: T,
     /// Cost that was charged for it, in microseconds; see [`FairQueue::settle`].
@@ -120,7 +120,7 @@ impl<T> FairQueue<T> {
     }
 
     /// Pops the next item that is first in its caller's queue and for which `accepts` returns `true`.
-    pub fn pop_if(&mut self, accepts: impl Fn(&T) -> bool) -> Option<Taken<T>> {
+    pub fn pop_if(&mut self, accepts: impl Fn(&T) -> bool) -> Option<PoppedItem<T>> {
         self.retire_fresh();
         let flows = &self.flows;
         let ready = |caller: &u64| flows[caller].items.front().is_some_and(&accepts);
@@ -193,12 +193,12 @@ impl<T> FairQueue<T> {
         });
     }
 
-    fn pop_of(&mut self, caller: u64) -> Option<Taken<T>> {
+    fn pop_of(&mut self, caller: u64) -> Option<PoppedItem<T>> {
         let flow = self.flows.get_mut(&caller)?;
         let item = flow.items.pop_front()?;
         self.len -= 1;
         flow.deficit -= flow.cost;
-        Some(Taken { caller, item, estimate: flow.cost })
+        Some(PoppedItem { caller, item, estimate: flow.cost })
     }
 
     /// Corrects the cost of an item that was charged at an estimate: it used `used` microseconds.

@@ -11,7 +11,7 @@ mod scheduler;
 mod stopped;
 
 pub use caller::{Budget, Caller, Exhausted, Priority};
-pub use fair_queue::{FairQueue, QUANTUM, Taken};
+pub use fair_queue::{FairQueue, PoppedItem, QUANTUM};
 pub use job::{Job, Work};
 pub use lane::{Lane, LaneConfig};
 pub use metrics::{BOUNDS, LaneStatus, QueueTime};

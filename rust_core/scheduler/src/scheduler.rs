@@ -408,7 +408,7 @@ impl Shared {
         }
     }
 
-    fn run(self: &Arc<Self>, lane: Lane, waiting: WaitingJob, estimate: i64) -> Ended {
+    fn run(self: &Arc<Self>, lane: Lane, waiting: WaitingJob, estimate: i64) -> FinishedJob {
         let WaitingJob { job: Job { ticket, caller, arrived, limit, work }, control } = waiting;
         let (priority, id) = (caller.priority, caller.id);
         let stopped = if control.is_cancelled() {
@@ -428,7 +428,7 @@ impl Shared {
         self.jobs.lock().remove(&ticket);
         let holds_thread = !matches!(running.stopped, Some(Stopped::Displaced { .. }));
         let stopped = stopped.or(running.stopped).or(running.charge().err());
-        Ended {
+        FinishedJob {
             priority,
             caller: id,
             estimate: running.estimate,
@@ -471,7 +471,7 @@ impl Pauser for Shared {
     }
 }
 
-struct Ended {
+struct FinishedJob {
     priority: Priority,
     caller: u64,
     estimate: i64,

@@ -3,7 +3,7 @@
 use alloy_primitives::{Address, B256, Bytes, U256};
 use foreseal_keccak::{hash_address, hash_slot};
 use foreseal_primitives::Account;
-use foreseal_trie::{EMPTY_ROOT, Trie, Want};
+use foreseal_trie::{EMPTY_ROOT, RequiredKey, Trie};
 
 use crate::{
     State, StateError, TrieName,
@@ -62,7 +62,7 @@ impl State {
         slots: &[U256],
     ) -> Result<Vec<SlotProof>, StateError> {
         let source = self.nodes(TrieName::Storage(account));
-        let wants = slots.iter().map(|slot| Want { key: hash_slot(slot).into(), deleted: false });
+        let wants = slots.iter().map(|slot| RequiredKey { key: hash_slot(slot).into(), deleted: false });
         let storage = storage.load(wants, &source).map_err(|error| source.error(error))?;
         let prove = |slot: &U256| {
             let key = hash_slot(slot);

@@ -4,7 +4,7 @@ use alloy_genesis::{Genesis, GenesisAccount};
 use alloy_primitives::{Address, B256, KECCAK256_EMPTY, U256};
 use foreseal_keccak::{hash_address, keccak, keccak_batch};
 use foreseal_primitives::{Account, AccountDiff, ChangedAccount, NewCode, StateDiff};
-use foreseal_trie::{Change, Lookup, Trie, Want};
+use foreseal_trie::{Change, Lookup, RequiredKey, Trie};
 use rayon::prelude::*;
 use revm_bytecode::Bytecode;
 
@@ -61,10 +61,10 @@ impl State {
         }
         let keys = address_keys(&diff.accounts);
         let source = self.nodes(TrieName::Accounts);
-        let wants = keys
-            .iter()
-            .zip(&diff.accounts)
-            .map(|(key, changed)| Want { key: (*key).into(), deleted: changed.diff.account.is_none() });
+        let wants = keys.iter().zip(&diff.accounts).map(|(key, changed)| RequiredKey {
+            key: (*key).into(),
+            deleted: changed.diff.account.is_none(),
+        });
         let accounts = self.accounts.load(wants, &source).map_err(|error| source.error(error))?;
         let leaves: Vec<Option<&AccountLeaf>> = keys
             .par_chunks(READ_PIECE)
@@ -169,7 +169,8 @@ impl NextStorages<'_> {
     fn work(&self, at: usize, storage: &Trie<SlotValue>) -> Result<StorageWork, StateError> {
         let changes = slot_changes(&self.accounts[at].diff);
         let source = self.state.nodes(TrieName::Storage(self.keys[at]));
-        let wants = changes.iter().map(|(key, value)| Want { key: key.clone(), deleted: value.is_none() });
+        let wants =
+            changes.iter().map(|(key, value)| RequiredKey { key: key.clone(), deleted: value.is_none() });
         let storage = storage.load(wants, &source).map_err(|error| source.error(error))?;
         Ok((storage, changes))
     }

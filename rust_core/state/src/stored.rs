@@ -4,7 +4,7 @@ use std::{cmp::Ordering, sync::Arc};
 
 use alloy_primitives::{B256, U256};
 use foreseal_primitives::Account;
-use foreseal_trie::{Changes, NodeChange, NodePath, NodeWrite, Trie, Want};
+use foreseal_trie::{Changes, NodeChange, NodePath, NodeWrite, RequiredKey, Trie};
 
 use crate::{
     State, StateError, StateStore, TrieName,
@@ -165,7 +165,7 @@ impl State {
     /// Returns the account trie with the path to one account in memory.
     pub(crate) fn loaded(&self, account: B256) -> Result<Trie<AccountLeaf>, StateError> {
         let source = self.nodes(TrieName::Accounts);
-        let want = Want { key: account.into(), deleted: false };
+        let want = RequiredKey { key: account.into(), deleted: false };
         self.accounts.load([want], &source).map_err(|error| source.error(error))
     }
 

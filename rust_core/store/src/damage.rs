@@ -1,6 +1,6 @@
 //! Damage that one process found, for another process that has the same store open.
 
-use crate::{PageFault, Store, StoreError, pages::Walk};
+use crate::{PageFault, Store, StoreError, pages::PageWalker};
 use serde::{Deserialize, Serialize};
 
 /// Damage of the store, as one process reports it to another.
@@ -45,6 +45,6 @@ impl Store {
     }
 
     fn has_sound_page(&self, page: u64) -> Result<bool, StoreError> {
-        Walk::begin(self.env())?.is_sound(page)
+        PageWalker::begin(self.env())?.is_sound(page)
     }
 }

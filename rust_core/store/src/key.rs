@@ -3,13 +3,13 @@
 use crate::{StoreError, table::Table};
 
 /// Key of a transaction, a receipt or a step: the block number and the index in that block.
-pub(crate) type Place = [u8; 12];
+pub(crate) type BlockItemKey = [u8; 12];
 
 pub(crate) fn number(number: u64) -> [u8; 8] {
     number.to_be_bytes()
 }
 
-pub(crate) fn place(number: u64, index: u32) -> Place {
+pub(crate) fn place(number: u64, index: u32) -> BlockItemKey {
     let mut key = [0; 12];
     key[..8].copy_from_slice(&number.to_be_bytes());
     key[8..].copy_from_slice(&index.to_be_bytes());

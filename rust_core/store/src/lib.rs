@@ -43,7 +43,7 @@ pub use meta_pages::MetaFault;
 pub use options::Options;
 pub use pages::{PageFault, ScrubPosition, Scrubbed};
 pub use reader::Reader;
-pub use repair::{Rewriting, Survey};
+pub use repair::{DamageSurvey, Rewriting};
 pub use sealed::SealedBlock;
 pub use state::StateCacheSizes;
 pub use stats::{Stats, StoreSize, TableStats};

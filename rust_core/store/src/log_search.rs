@@ -11,7 +11,7 @@ use crate::{Next, Reader, StoreError, StoredLog, key, snapshot::Snapshot};
 const PORTION: u64 = 1024;
 
 /// The end of one portion of a search.
-enum Portion {
+enum PortionEnd {
     /// Paused before the log with this ordinal; there may be more matches.
     Paused(u64),
     /// The sink ended the search at this position.
@@ -43,9 +43,9 @@ impl Reader {
                 snapshot.search_logs(filter, ordinals.clone(), sink)
             })?;
             match portion {
-                Portion::End => return Ok(LogPosition::block(last + 1)),
-                Portion::Broken(at) => return Ok(at),
-                Portion::Paused(ordinal) => ordinals.start = ordinal,
+                PortionEnd::End => return Ok(LogPosition::block(last + 1)),
+                PortionEnd::Broken(at) => return Ok(at),
+                PortionEnd::Paused(ordinal) => ordinals.start = ordinal,
             }
             if ordinals.is_empty() {
                 return Ok(LogPosition::block(last + 1));
@@ -70,7 +70,7 @@ impl Snapshot<'_> {
         filter: &LogFilter,
         ordinals: Range<u64>,
         sink: &mut dyn LogSink,
-    ) -> Result<Portion, StoreError> {
+    ) -> Result<PortionEnd, StoreError> {
         let mut work = 0;
         let mut matches = self.tables.log_index().search(self.txn, filter, ordinals, &mut work)?;
         // The lookups that open the search do not count, so that every portion makes progress.
@@ -78,15 +78,15 @@ impl Snapshot<'_> {
         let mut place = None;
         loop {
             match matches.next_within(&mut work, limit)? {
-                Next::End => return Ok(Portion::End),
-                Next::Paused => return Ok(Portion::Paused(matches.position())),
+                Next::End => return Ok(PortionEnd::End),
+                Next::Paused => return Ok(PortionEnd::Paused(matches.position())),
                 Next::Found(ordinal) => {
                     if let ControlFlow::Break(at) = self.give(filter, ordinal, &mut place, sink)? {
-                        return Ok(Portion::Broken(at));
+                        return Ok(PortionEnd::Broken(at));
                     }
                     work += 1;
                     if work >= limit {
-                        return Ok(Portion::Paused(matches.position()));
+                        return Ok(PortionEnd::Paused(matches.position()));
                     }
                 }
             }
@@ -98,7 +98,7 @@ impl Snapshot<'_> {
         &self,
         filter: &LogFilter,
         ordinal: u64,
-        place: &mut Option<Place>,
+        place: &mut Option<LogContext>,
         sink: &mut dyn LogSink,
     ) -> Result<ControlFlow<LogPosition>, StoreError> {
         match sink.recall(ordinal, filter) {
@@ -135,9 +135,9 @@ impl Snapshot<'_> {
         })
     }
 
-    fn block_of_log(&self, number: u64) -> Result<Place, StoreError> {
+    fn block_of_log(&self, number: u64) -> Result<LogContext, StoreError> {
         let (block_hash, record) = self.known_record(number)?;
-        Ok(Place {
+        Ok(LogContext {
             block_number: number,
             block_hash,
             timestamp: record.header.timestamp,
@@ -168,7 +168,7 @@ impl Snapshot<'_> {
 }
 
 /// Fields that the logs of a block, or of a transaction, share.
-struct Place {
+struct LogContext {
     block_number: u64,
     block_hash: B256,
     timestamp: u64,

@@ -75,7 +75,7 @@ impl Origin {
 
 /// An upgrade step that is not complete.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Begun {
+pub(crate) struct UnfinishedUpgrade {
     pub to: u32,
     /// Position at which the step continues.
     pub place: Vec<u8>,
@@ -197,16 +197,16 @@ pub(crate) fn upgrade_place(meta: &Table, txn: &RoTxn<'_>, to: u32) -> Result<Ve
 }
 
 /// Returns the upgrade step in progress.
-pub(crate) fn begun(meta: &Table, txn: &RoTxn<'_>) -> Result<Option<Begun>, StoreError> {
+pub(crate) fn begun(meta: &Table, txn: &RoTxn<'_>) -> Result<Option<UnfinishedUpgrade>, StoreError> {
     let Some(stored) = unsealed_any(meta, txn, UPGRADE_KEY)? else { return Ok(None) };
     let damaged = || meta.damaged(UPGRADE_KEY, "it is too short");
     let (to, place) = stored.split_first_chunk().ok_or_else(damaged)?;
-    Ok(Some(Begun { to: u32::from_be_bytes(*to), place: place.to_vec() }))
+    Ok(Some(UnfinishedUpgrade { to: u32::from_be_bytes(*to), place: place.to_vec() }))
 }
 
 /// Records the position of an upgrade step. From its first piece on, programs
 /// for the previous schema reject the store.
-pub(crate) fn begin(meta: &Table, txn: &mut RwTxn<'_>, begun: &Begun) -> Result<(), StoreError> {
+pub(crate) fn begin(meta: &Table, txn: &mut RwTxn<'_>, begun: &UnfinishedUpgrade) -> Result<(), StoreError> {
     meta.put(txn, SCHEMA_KEY, &begun.to.to_be_bytes())?;
     meta.put(txn, UPGRADE_KEY, &sealed(&[begun.to.to_be_bytes().as_slice(), &begun.place].concat()))
 }

@@ -10,7 +10,7 @@ use crate::{
     block::write::Indexes,
     error::FREE,
     meta,
-    pages::{Found, Walk},
+    pages::{Found, PageWalker},
     snapshot::Snapshot,
     table::{Table, Tables},
 };
@@ -24,11 +24,11 @@ const DERIVED: [&str; 4] = ["log_index", "block_hashes", "transaction_hashes", "
 
 /// The damaged pages of a store.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Survey {
+pub struct DamageSurvey {
     pub faults: Vec<PageFault>,
 }
 
-impl Survey {
+impl DamageSurvey {
     /// Returns `true` if all damage is in data that is derived from the rest.
     pub fn is_derived(&self) -> bool {
         self.faults.iter().all(|fault| self.follows(fault.table))
@@ -53,9 +53,9 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error if the file cannot be read, or if its roots are damaged.
-    pub fn survey(&self) -> Result<Survey, StoreError> {
-        let walk = Walk::begin(self.env())?;
-        let mut survey = Survey::default();
+    pub fn survey(&self) -> Result<DamageSurvey, StoreError> {
+        let walk = PageWalker::begin(self.env())?;
+        let mut survey = DamageSurvey::default();
         for tree in walk.trees()? {
             let _ = walk.tree(tree, &[], &mut |found| {
                 if let Found::Fault(fault) = found {
@@ -68,7 +68,7 @@ impl Store {
     }
 
     /// Rewrites the store into the new folder `target`. All damage must be in derived data
-    /// ([`Survey::is_derived`]). `report` may interrupt it.
+    /// ([`DamageSurvey::is_derived`]). `report` may interrupt it.
     ///
     /// # Errors
     /// Returns [`StoreError::DamagedPage`] for other damage, and [`StoreError::Interrupted`].
@@ -108,7 +108,7 @@ impl Store {
         // The number of entries of a table whose root is damaged is unknown.
         let entries = |table: Table| self.read(|snapshot, _| Ok(table.stat(snapshot.txn)?.entries as u64));
         let of = self.tables().all().into_iter().filter_map(|table| entries(table).ok()).sum();
-        let (walk, mut done) = (Walk::begin(self.env())?, 0);
+        let (walk, mut done) = (PageWalker::begin(self.env())?, 0);
         for tree in walk.trees()? {
             let table = made.tables().all().into_iter().find(|table| table.name == tree.table);
             let Some(table) = table.filter(|table| !DERIVED.contains(&table.name)) else { continue };

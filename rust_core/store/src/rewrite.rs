@@ -17,7 +17,7 @@ const LARGE: usize = 1 << 20;
 const LARGE_KEY: &[u8] = b"large";
 
 /// Result of a piece of a step.
-pub(crate) enum Piece {
+pub(crate) enum RewriteProgress {
     /// `done` of `of` is complete; the next piece starts at `place`.
     More {
         place: Vec<u8>,
@@ -29,13 +29,13 @@ pub(crate) enum Piece {
 
 /// Position of the step: a table, the number of entries done, and a key in the table.
 #[derive(Default)]
-struct Place {
+struct RewritePosition {
     table: u8,
     done: u64,
     from: Vec<u8>,
 }
 
-impl Place {
+impl RewritePosition {
     fn decode(bytes: &[u8]) -> Option<Self> {
         let (table, rest) = bytes.split_first()?;
         let (done, from) = rest.split_first_chunk()?;
@@ -48,14 +48,22 @@ impl Place {
 }
 
 /// Rewrites some entries; after the last ones, rewrites the list of free pages.
-pub(crate) fn rewrite(tables: &Tables, txn: &mut RwTxn<'_>, place: &[u8]) -> Result<Piece, StoreError> {
+pub(crate) fn rewrite(
+    tables: &Tables,
+    txn: &mut RwTxn<'_>,
+    place: &[u8],
+) -> Result<RewriteProgress, StoreError> {
     let damaged = || tables.meta.damaged(b"upgrade", "it is too short");
-    let place = if place.is_empty() { Place::default() } else { Place::decode(place).ok_or_else(damaged)? };
+    let place = if place.is_empty() {
+        RewritePosition::default()
+    } else {
+        RewritePosition::decode(place).ok_or_else(damaged)?
+    };
     let all = tables.all();
     let Some(table) = all.get(usize::from(place.table)) else {
         tables.meta.put(txn, LARGE_KEY, &vec![0; LARGE])?;
         tables.meta.delete(txn, LARGE_KEY)?;
-        return Ok(Piece::Done);
+        return Ok(RewriteProgress::Done);
     };
     let mut of = 0;
     for table in &all {
@@ -67,10 +75,10 @@ pub(crate) fn rewrite(tables: &Tables, txn: &mut RwTxn<'_>, place: &[u8]) -> Res
     }
     let done = place.done + entries.len() as u64;
     let place = match next {
-        Some(from) => Place { table: place.table, done, from },
-        None => Place { table: place.table + 1, done, from: Vec::new() },
+        Some(from) => RewritePosition { table: place.table, done, from },
+        None => RewritePosition { table: place.table + 1, done, from: Vec::new() },
     };
-    Ok(Piece::More { place: place.encode(), done, of: of.max(done) })
+    Ok(RewriteProgress::More { place: place.encode(), done, of: of.max(done) })
 }
 
 type Entries = Vec<(Vec<u8>, Vec<u8>)>;

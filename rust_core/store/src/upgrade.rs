@@ -16,8 +16,8 @@ use heed::{Env, RwTxn, WithoutTls};
 
 use crate::{
     Options, StoreError,
-    meta::{self, Begun, Origin},
-    rewrite::{Piece, rewrite},
+    meta::{self, Origin, UnfinishedUpgrade},
+    rewrite::{RewriteProgress, rewrite},
     table::Tables,
 };
 
@@ -25,13 +25,13 @@ use crate::{
 pub(crate) struct Step {
     pub to: u32,
     /// Function for one piece of the work, which starts at `place`; empty at first.
-    pub work: fn(&Tables, &mut RwTxn<'_>, place: &[u8]) -> Result<Piece, StoreError>,
+    pub work: fn(&Tables, &mut RwTxn<'_>, place: &[u8]) -> Result<RewriteProgress, StoreError>,
 }
 
 /// All steps, oldest first.
 pub(crate) const STEPS: &[Step] = &[
     // Schema 2 records the programs that made the store; the last piece of every step adds an entry.
-    Step { to: 2, work: |_, _, _| Ok(Piece::Done) },
+    Step { to: 2, work: |_, _, _| Ok(RewriteProgress::Done) },
     // Schema 3 has a checksum in every page.
     Step { to: 3, work: rewrite },
 ];
@@ -86,12 +86,12 @@ fn take(
         let place = meta::upgrade_place(meta, &txn, to)?;
         let piece = (step.work)(tables, &mut txn, &place)?;
         match piece {
-            Piece::More { place, done: so_far, of: all } => {
-                meta::begin(meta, &mut txn, &Begun { to, place })?;
+            RewriteProgress::More { place, done: so_far, of: all } => {
+                meta::begin(meta, &mut txn, &UnfinishedUpgrade { to, place })?;
                 (done, of) = (so_far, all);
                 txn.commit()?;
             }
-            Piece::Done => {
+            RewriteProgress::Done => {
                 meta::arrive(meta, &mut txn, &Origin::now(to, options))?;
                 txn.commit()?;
                 return Ok(());
@@ -112,21 +112,21 @@ mod tests {
     const ENTRIES: u8 = 10;
 
     /// Writes one entry per piece.
-    fn slow(tables: &Tables, txn: &mut RwTxn<'_>, place: &[u8]) -> Result<Piece, StoreError> {
+    fn slow(tables: &Tables, txn: &mut RwTxn<'_>, place: &[u8]) -> Result<RewriteProgress, StoreError> {
         let (meta, at) = (&tables.meta, place.first().copied().unwrap_or(0));
         assert!(meta.get(txn, &[b'e', at])?.is_none(), "no piece is done twice");
         meta.put(txn, &[b'e', at], b"done")?;
         let next = at + 1;
         Ok(if next == ENTRIES {
-            Piece::Done
+            RewriteProgress::Done
         } else {
-            Piece::More { place: vec![next], done: next.into(), of: ENTRIES.into() }
+            RewriteProgress::More { place: vec![next], done: next.into(), of: ENTRIES.into() }
         })
     }
 
-    fn one(tables: &Tables, txn: &mut RwTxn<'_>, _: &[u8]) -> Result<Piece, StoreError> {
+    fn one(tables: &Tables, txn: &mut RwTxn<'_>, _: &[u8]) -> Result<RewriteProgress, StoreError> {
         tables.meta.put(txn, b"one", b"done")?;
-        Ok(Piece::Done)
+        Ok(RewriteProgress::Done)
     }
 
     const WAY: &[Step] = &[

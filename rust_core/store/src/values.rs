@@ -11,7 +11,7 @@ use crate::{
 
 /// An encoding of stored values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum ValueEncoding {
     Account,
     Slot,
     /// A chunk of the log index.
@@ -25,7 +25,7 @@ pub enum Form {
     NodeKeys,
 }
 
-impl Form {
+impl ValueEncoding {
     /// All encodings.
     pub const ALL: [Self; 8] = [
         Self::Account,
@@ -45,27 +45,27 @@ impl Form {
 }
 
 /// Decodes a value and encodes it again. Returns `None` if the bytes are not a value.
-pub fn rewritten(form: Form, bytes: &[u8]) -> Option<Vec<u8>> {
+pub fn rewritten(form: ValueEncoding, bytes: &[u8]) -> Option<Vec<u8>> {
     match form {
-        Form::Account => {
+        ValueEncoding::Account => {
             let account = value::decode_account(bytes).ok()?;
             Some(value::encode_account(account.as_ref()))
         }
-        Form::Slot => Some(value::encode_slot(&value::decode_slot(bytes).ok()?)),
-        Form::Chunk => rewritten_chunk(bytes),
-        Form::Log => {
+        ValueEncoding::Slot => Some(value::encode_slot(&value::decode_slot(bytes).ok()?)),
+        ValueEncoding::Chunk => rewritten_chunk(bytes),
+        ValueEncoding::Log => {
             let StoredLog { number, transaction, log } = StoredLog::decode(bytes)?;
             let mut out = Vec::new();
             encode_log(number, transaction, &log, &mut out);
             Some(out)
         }
-        Form::Receipt => Some(StoredReceipt::decode(bytes)?.encode()),
-        Form::Record => {
+        ValueEncoding::Receipt => Some(StoredReceipt::decode(bytes)?.encode()),
+        ValueEncoding::Record => {
             let record: BlockRecord = all(bytes)?;
             Some(alloy_rlp::encode(record))
         }
-        Form::Step => Some(StoredStep::decode(bytes).ok()?.encode()),
-        Form::NodeKeys => Some(NodeKeys::decode(bytes)?.encode()),
+        ValueEncoding::Step => Some(StoredStep::decode(bytes).ok()?.encode()),
+        ValueEncoding::NodeKeys => Some(NodeKeys::decode(bytes)?.encode()),
     }
 }
 

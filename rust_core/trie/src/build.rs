@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// A child position in the tree under construction.
-pub(crate) enum Slot<V> {
+pub(crate) enum ChildSlot<V> {
     Empty,
     /// A node that has its reference already.
     Sealed(Child<V>),
@@ -64,9 +64,9 @@ pub(crate) struct BranchValue<'c, V> {
 pub(crate) struct Build<V> {
     pub heights: Vec<Vec<Planned<V>>>,
     /// The changed children of all planned branches.
-    pub links: Vec<(u8, Slot<V>)>,
+    pub links: Vec<(u8, ChildSlot<V>)>,
     /// The changed children of the branches that are being planned, outermost first.
-    open: Vec<(u8, Slot<V>)>,
+    open: Vec<(u8, ChildSlot<V>)>,
     pub added: isize,
 }
 
@@ -84,7 +84,7 @@ impl<V: Value> Build<V> {
         child: Option<&Child<V>>,
         depth: usize,
         changes: &mut [Change<V>],
-    ) -> Option<Slot<V>> {
+    ) -> Option<ChildSlot<V>> {
         match child.map(|child| &child.node) {
             None => {
                 let leaves: Vec<_> = inserted(changes).collect();
@@ -109,7 +109,7 @@ impl<V: Value> Build<V> {
         leaf: &Arc<Leaf<V>>,
         depth: usize,
         changes: &mut [Change<V>],
-    ) -> Option<Slot<V>> {
+    ) -> Option<ChildSlot<V>> {
         if let [(key, value @ Some(_))] = changes
             && *key == leaf.key
         {
@@ -128,11 +128,11 @@ impl<V: Value> Build<V> {
             return None;
         }
         self.count(leaves.len(), 1);
-        Some(if leaves.is_empty() { Slot::Empty } else { self.grow(depth, &leaves) })
+        Some(if leaves.is_empty() { ChildSlot::Empty } else { self.grow(depth, &leaves) })
     }
 
     /// Plans a new subtree of at least one leaf; the leaves are in key order.
-    fn grow(&mut self, depth: usize, leaves: &[Arc<Leaf<V>>]) -> Slot<V> {
+    fn grow(&mut self, depth: usize, leaves: &[Arc<Leaf<V>>]) -> ChildSlot<V> {
         let (first, last) = (&leaves[0], &leaves[leaves.len() - 1]);
         if leaves.len() == 1 {
             return self.plan_leaf(Arc::clone(first), depth);
@@ -154,7 +154,7 @@ impl<V: Value> Build<V> {
         prefix: &[u8],
         depth: usize,
         mut changes: &mut [Change<V>],
-    ) -> Option<Slot<V>> {
+    ) -> Option<ChildSlot<V>> {
         let mut shared = shared_by_all(changes, prefix, depth);
         if shared < prefix.len() {
             // A key that diverges from the prefix is not in the trie: deleting it changes nothing.
@@ -181,7 +181,7 @@ impl<V: Value> Build<V> {
         shared: usize,
         depth: usize,
         changes: &mut [Change<V>],
-    ) -> Slot<V> {
+    ) -> ChildSlot<V> {
         let at = depth + shared;
         let BranchValue { value, below: mut rest, .. } = self.next_value(None, at, changes);
         let mut draft = self.draft(None, value);
@@ -191,7 +191,7 @@ impl<V: Value> Build<V> {
             let slot = if nibble == prefix[shared] {
                 self.update_tail(branch, &prefix[shared + 1..], at + 1, group)
             } else {
-                self.update(None, at + 1, group).unwrap_or(Slot::Empty)
+                self.update(None, at + 1, group).unwrap_or(ChildSlot::Empty)
             };
             self.put(&mut draft, nibble, slot);
         }
@@ -205,7 +205,7 @@ impl<V: Value> Build<V> {
         prefix: &[u8],
         depth: usize,
         changes: &mut [Change<V>],
-    ) -> Slot<V> {
+    ) -> ChildSlot<V> {
         let changed =
             if changes.is_empty() { None } else { self.update_branch(branch, prefix, depth, changes) };
         changed.unwrap_or_else(|| self.plan_copy(branch, prefix.into()))
@@ -218,7 +218,7 @@ impl<V: Value> Build<V> {
         prefix: &[u8],
         depth: usize,
         changes: &mut [Change<V>],
-    ) -> Option<Slot<V>> {
+    ) -> Option<ChildSlot<V>> {
         let at = depth + prefix.len();
         let BranchValue { value, mut changed, below: mut rest } =
             self.next_value(branch.value(), at, changes);
@@ -260,30 +260,30 @@ impl<V: Value> Build<V> {
     }
 
     /// Sets a child. Children are set in ascending order, after everything below them is planned.
-    pub fn put(&mut self, draft: &mut Draft<V>, nibble: u8, slot: Slot<V>) {
+    pub fn put(&mut self, draft: &mut Draft<V>, nibble: u8, slot: ChildSlot<V>) {
         let bit = 1 << nibble;
         match slot {
-            Slot::Empty if draft.mask & bit == 0 => return,
-            Slot::Empty => draft.mask &= !bit,
-            Slot::Sealed(_) | Slot::New(_) => draft.mask |= bit,
+            ChildSlot::Empty if draft.mask & bit == 0 => return,
+            ChildSlot::Empty => draft.mask &= !bit,
+            ChildSlot::Sealed(_) | ChildSlot::New(_) => draft.mask |= bit,
         }
         self.open.push((nibble, slot));
     }
 
     /// Plans a branch; if it has fewer than two entries, plans the remaining one in its place.
-    pub fn finish(&mut self, draft: Draft<V>, prefix: &[u8], depth: usize) -> Slot<V> {
+    pub fn finish(&mut self, draft: Draft<V>, prefix: &[u8], depth: usize) -> ChildSlot<V> {
         match (draft.mask.count_ones(), &draft.value) {
             (0, value) => {
                 self.open.truncate(draft.start);
-                value.clone().map_or(Slot::Empty, |leaf| self.plan_leaf(leaf, depth))
+                value.clone().map_or(ChildSlot::Empty, |leaf| self.plan_leaf(leaf, depth))
             }
             (1, None) => {
                 let nibble = u8::try_from(draft.mask.trailing_zeros()).expect("one bit of sixteen is set");
                 let kept = draft.old.as_ref().and_then(|old| old.child(nibble)).cloned();
                 let mut set = self.open.drain(draft.start..).map(|(_, slot)| slot);
-                let only = set.find(|slot| !matches!(slot, Slot::Empty));
+                let only = set.find(|slot| !matches!(slot, ChildSlot::Empty));
                 drop(set);
-                let only = only.or(kept.map(Slot::Sealed)).unwrap_or(Slot::Empty);
+                let only = only.or(kept.map(ChildSlot::Sealed)).unwrap_or(ChildSlot::Empty);
                 self.merge(prefix, nibble, depth, only)
             }
             _ => self.plan_branch(draft, prefix.into()),
@@ -291,16 +291,16 @@ impl<V: Value> Build<V> {
     }
 
     /// Replaces a branch by its only child.
-    fn merge(&mut self, prefix: &[u8], nibble: u8, depth: usize, only: Slot<V>) -> Slot<V> {
+    fn merge(&mut self, prefix: &[u8], nibble: u8, depth: usize, only: ChildSlot<V>) -> ChildSlot<V> {
         let joined = |tail: &[u8]| [prefix, &[nibble], tail].concat().into_boxed_slice();
         match only {
-            Slot::Empty => Slot::Empty,
-            Slot::Sealed(Child { node: Node::Leaf(leaf), .. }) => self.plan_leaf(leaf, depth),
-            Slot::Sealed(Child { node: Node::Branch(branch), .. }) => {
+            ChildSlot::Empty => ChildSlot::Empty,
+            ChildSlot::Sealed(Child { node: Node::Leaf(leaf), .. }) => self.plan_leaf(leaf, depth),
+            ChildSlot::Sealed(Child { node: Node::Branch(branch), .. }) => {
                 self.plan_copy(&branch, joined(branch.prefix()))
             }
-            Slot::Sealed(Child { node: Node::Stub, .. }) => unreachable!("{LOADED}"),
-            Slot::New(position) => {
+            ChildSlot::Sealed(Child { node: Node::Stub, .. }) => unreachable!("{LOADED}"),
+            ChildSlot::New(position) => {
                 match &mut self.heights[position.height][position.index] {
                     Planned::Leaf { depth: leaf_depth, .. } => *leaf_depth = depth,
                     Planned::Branch(branch) => branch.prefix = joined(&branch.prefix),
@@ -310,20 +310,20 @@ impl<V: Value> Build<V> {
         }
     }
 
-    fn plan_copy(&mut self, branch: &Branch<V>, prefix: Box<[u8]>) -> Slot<V> {
+    fn plan_copy(&mut self, branch: &Branch<V>, prefix: Box<[u8]>) -> ChildSlot<V> {
         let draft = self.draft(Some(branch), branch.value().cloned());
         self.plan_branch(draft, prefix)
     }
 
-    fn plan_leaf(&mut self, leaf: Arc<Leaf<V>>, depth: usize) -> Slot<V> {
+    fn plan_leaf(&mut self, leaf: Arc<Leaf<V>>, depth: usize) -> ChildSlot<V> {
         self.plan(0, Planned::Leaf { leaf, depth })
     }
 
-    fn plan_branch(&mut self, draft: Draft<V>, prefix: Box<[u8]>) -> Slot<V> {
+    fn plan_branch(&mut self, draft: Draft<V>, prefix: Box<[u8]>) -> ChildSlot<V> {
         let Draft { old, value, mask, start } = draft;
-        let above = |(_, slot): &(u8, Slot<V>)| match slot {
-            Slot::New(position) => position.height + 1,
-            Slot::Sealed(_) | Slot::Empty => 0,
+        let above = |(_, slot): &(u8, ChildSlot<V>)| match slot {
+            ChildSlot::New(position) => position.height + 1,
+            ChildSlot::Sealed(_) | ChildSlot::Empty => 0,
         };
         let height = self.open[start..].iter().map(above).max().unwrap_or(0);
         let first_link = self.links.len();
@@ -332,13 +332,13 @@ impl<V: Value> Build<V> {
         self.plan(height, Planned::Branch(PlannedBranch { old, prefix, value, mask, links }))
     }
 
-    fn plan(&mut self, height: usize, node: Planned<V>) -> Slot<V> {
+    fn plan(&mut self, height: usize, node: Planned<V>) -> ChildSlot<V> {
         if self.heights.len() <= height {
             self.heights.resize_with(height + 1, Vec::new);
         }
         let nodes = &mut self.heights[height];
         nodes.push(node);
-        Slot::New(Position { height, index: nodes.len() - 1 })
+        ChildSlot::New(Position { height, index: nodes.len() - 1 })
     }
 }
 

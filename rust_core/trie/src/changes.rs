@@ -7,7 +7,7 @@ use alloy_primitives::Bytes;
 
 use crate::{
     Key, LoadError, NodePath, NodeSource, Value, encode,
-    iter::Walk,
+    iter::TrieIter,
     load,
     node::{Branch, Child, Leaf, Node},
 };
@@ -202,7 +202,7 @@ impl<'s, V: Value, S: NodeSource + ?Sized> Comparison<'s, V, S> {
             self.write(NodeWrite::Cleared);
         }
         if self.values {
-            for former in Walk::new(&self.path, Some(child), self.old_source) {
+            for former in TrieIter::new(&self.path, Some(child), self.old_source) {
                 self.changes.former.push(former?);
             }
         }

@@ -12,7 +12,7 @@ use crate::{
 
 /// Reasons for which bytes are rejected as the referenced node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Wrong {
+pub(crate) enum NodeDecodeError {
     Hash,
     Malformed,
 }
@@ -27,17 +27,17 @@ pub(crate) fn split(stored: &[u8]) -> Option<(&[u8], &[u8])> {
 }
 
 /// Decodes the node at `path`. The hash of its first item, `first`, has been checked.
-pub(crate) fn stored<V: Value>(first: &[u8], rest: &[u8], path: &[u8]) -> Result<Node<V>, Wrong> {
+pub(crate) fn stored<V: Value>(first: &[u8], rest: &[u8], path: &[u8]) -> Result<Node<V>, NodeDecodeError> {
     let mut path = path.to_vec();
-    match any(first).ok_or(Wrong::Malformed)? {
+    match any(first).ok_or(NodeDecodeError::Malformed)? {
         Any::Extension { prefix, below } if below.len() == 32 => {
             if keccak(rest).as_slice() != below {
-                return Err(Wrong::Hash);
+                return Err(NodeDecodeError::Hash);
             }
-            branch(rest, &prefix, &mut path).ok_or(Wrong::Malformed)
+            branch(rest, &prefix, &mut path).ok_or(NodeDecodeError::Malformed)
         }
-        _ if rest.is_empty() => inline(first, &mut path).ok_or(Wrong::Malformed),
-        _ => Err(Wrong::Malformed),
+        _ if rest.is_empty() => inline(first, &mut path).ok_or(NodeDecodeError::Malformed),
+        _ => Err(NodeDecodeError::Malformed),
     }
 }
 

@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use crate::{
     Change, Value,
-    build::{BranchValue, Build, Slot, take_group},
+    build::{BranchValue, Build, ChildSlot, take_group},
     node::{Branch, Child},
     walk,
 };
@@ -25,11 +25,11 @@ pub(crate) fn apply<V: Value>(
         build.next_value(root.and_then(Branch::value), 0, changes);
     let pieces: Vec<_> = work_below(root, below).par_chunks_mut(piece).map(run).collect();
     let mut draft = build.draft(root, value);
-    for Piece { children, added } in pieces {
+    for ChangedChildren { children, added } in pieces {
         changed |= !children.is_empty();
         build.added += added;
         for (nibble, child) in children {
-            build.put(&mut draft, nibble, child.map_or(Slot::Empty, Slot::Sealed));
+            build.put(&mut draft, nibble, child.map_or(ChildSlot::Empty, ChildSlot::Sealed));
         }
     }
     if !changed {
@@ -48,7 +48,7 @@ struct Work<'t, V> {
 }
 
 /// The changed children of the root in one portion of the work, and the number of added keys.
-struct Piece<V> {
+struct ChangedChildren<V> {
     children: Vec<(u8, Option<Child<V>>)>,
     added: isize,
 }
@@ -64,7 +64,7 @@ fn work_below<'t, V>(branch: Option<&'t Branch<V>>, mut changes: &'t mut [Change
 }
 
 /// Plans and hashes the nodes below some children of the root.
-fn run<V: Value>(work: &mut [Work<'_, V>]) -> Piece<V> {
+fn run<V: Value>(work: &mut [Work<'_, V>]) -> ChangedChildren<V> {
     let mut build = Build::default();
     let (mut nibbles, mut slots) = (Vec::new(), Vec::new());
     for Work { nibble, old, changes } in work.iter_mut().filter(|work| !work.changes.is_empty()) {
@@ -75,5 +75,5 @@ fn run<V: Value>(work: &mut [Work<'_, V>]) -> Piece<V> {
         }
     }
     let added = build.added;
-    Piece { children: nibbles.into_iter().zip(build.seal(slots)).collect(), added }
+    ChangedChildren { children: nibbles.into_iter().zip(build.seal(slots)).collect(), added }
 }

@@ -8,7 +8,7 @@ use crate::{
 };
 
 /// Iterates over all keys and values. Nodes that are not in memory are loaded but not cached.
-pub(crate) struct Walk<V, S> {
+pub(crate) struct TrieIter<V, S> {
     /// Remaining nodes with their paths; the next one is last.
     stack: Vec<(Vec<u8>, Child<V>)>,
     /// The value of the branch that was opened last: it comes before the branch's children.
@@ -16,7 +16,7 @@ pub(crate) struct Walk<V, S> {
     source: S,
 }
 
-impl<V, S> Walk<V, S> {
+impl<V, S> TrieIter<V, S> {
     /// Returns an iterator over the subtree at `path`.
     pub fn new(path: &[u8], child: Option<&Child<V>>, source: S) -> Self {
         let start = child.map(|child| (path.to_vec(), child.clone()));
@@ -24,7 +24,7 @@ impl<V, S> Walk<V, S> {
     }
 }
 
-impl<V: Value, S: NodeSource> Walk<V, S> {
+impl<V: Value, S: NodeSource> TrieIter<V, S> {
     fn step(&mut self) -> Result<Option<(Key, V)>, LoadError<S::Error>> {
         loop {
             if let Some(leaf) = self.value.take() {
@@ -49,7 +49,7 @@ impl<V: Value, S: NodeSource> Walk<V, S> {
     }
 }
 
-impl<V: Value, S: NodeSource> Iterator for Walk<V, S> {
+impl<V: Value, S: NodeSource> Iterator for TrieIter<V, S> {
     type Item = Result<(Key, V), LoadError<S::Error>>;
 
     fn next(&mut self) -> Option<Self::Item> {

@@ -13,13 +13,13 @@ use foreseal_keccak::keccak_batch;
 
 use crate::{
     Key, LoadError, NodePath, NodeSource, Value,
-    decode::{self, Wrong},
+    decode::{self, NodeDecodeError},
     node::{Branch, Child, Head, Node, Reference},
 };
 
 /// A key whose path may contain no stub after loading.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Want {
+pub struct RequiredKey {
     pub key: Key,
     /// `true` if the key is about to be deleted. If that leaves a branch with
     /// a single child, the child is loaded too.
@@ -32,7 +32,7 @@ struct Pending<'w> {
     reference: Reference,
     /// Index of its parent among the loaded nodes of the level above. Unused for a stub of the trie itself.
     parent: usize,
-    wants: &'w [Want],
+    wants: &'w [RequiredKey],
 }
 
 /// A loaded node, and those of its children that were loaded.
@@ -48,7 +48,7 @@ struct Loaded<V> {
 /// need. Returns `None` if none was missing.
 pub(crate) fn load<V: Value, S: NodeSource + ?Sized>(
     top: &Child<V>,
-    wants: &[Want],
+    wants: &[RequiredKey],
     source: &S,
 ) -> Result<Option<Child<V>>, LoadError<S::Error>> {
     let mut pending = Vec::new();
@@ -76,7 +76,7 @@ struct Search<'s, 'w> {
 
 impl<'w> Search<'_, 'w> {
     /// Follows the keys, which share their first `depth` nibbles, below a child at that depth.
-    fn below<V>(&mut self, child: &Child<V>, depth: usize, wants: &'w [Want]) {
+    fn below<V>(&mut self, child: &Child<V>, depth: usize, wants: &'w [RequiredKey]) {
         let Some(first) = wants.first() else { return };
         match &child.node {
             Node::Stub => self.add(first.key.nibbles(0, depth).to_vec(), child, wants),
@@ -84,7 +84,7 @@ impl<'w> Search<'_, 'w> {
         }
     }
 
-    fn inside<V>(&mut self, node: &Node<V>, depth: usize, wants: &'w [Want]) {
+    fn inside<V>(&mut self, node: &Node<V>, depth: usize, wants: &'w [RequiredKey]) {
         let Node::Branch(branch) = node else { return };
         let at = depth + branch.prefix().len();
         let mut below = following(wants, branch.prefix(), depth);
@@ -119,15 +119,15 @@ impl<'w> Search<'_, 'w> {
         }
     }
 
-    fn add<V>(&mut self, path: Vec<u8>, child: &Child<V>, wants: &'w [Want]) {
+    fn add<V>(&mut self, path: Vec<u8>, child: &Child<V>, wants: &'w [RequiredKey]) {
         let (path, reference) = (path.into(), child.reference);
         self.pending.push(Pending { path, reference, parent: self.parent, wants });
     }
 }
 
 /// Returns the keys that have `prefix` from nibble `depth` on: they are contiguous.
-fn following<'w>(wants: &'w [Want], prefix: &[u8], depth: usize) -> &'w [Want] {
-    let follows = |want: &Want| want.key.shared_prefix(prefix, depth) == prefix.len();
+fn following<'w>(wants: &'w [RequiredKey], prefix: &[u8], depth: usize) -> &'w [RequiredKey] {
+    let follows = |want: &RequiredKey| want.key.shared_prefix(prefix, depth) == prefix.len();
     let start = wants.iter().position(follows).unwrap_or(wants.len());
     let length = wants[start..].iter().take_while(|want| follows(want)).count();
     &wants[start..start + length]
@@ -182,11 +182,11 @@ fn checked<V: Value, E>(
         let node = if reference.as_hash() == Some(found) {
             decode::stored(first, rest, path)
         } else {
-            Err(Wrong::Hash)
+            Err(NodeDecodeError::Hash)
         };
         nodes.push(node.map_err(|wrong| match wrong {
-            Wrong::Hash => LoadError::Hash { path: (*path).into() },
-            Wrong::Malformed => LoadError::Malformed { path: (*path).into() },
+            NodeDecodeError::Hash => LoadError::Hash { path: (*path).into() },
+            NodeDecodeError::Malformed => LoadError::Malformed { path: (*path).into() },
         })?);
     }
     Ok(nodes)

@@ -3,7 +3,7 @@
 use alloy_primitives::B256;
 
 use crate::{
-    Changes, EMPTY_ROOT, LoadError, NodeSource, Trie, Value, Want,
+    Changes, EMPTY_ROOT, LoadError, NodeSource, RequiredKey, Trie, Value,
     changes::Comparison,
     load,
     node::{Child, Node, Reference},
@@ -26,13 +26,13 @@ impl<V: Value> Trie<V> {
     /// `source` has the nodes of the version to which the stubs of this trie belong.
     pub fn load<S: NodeSource + ?Sized>(
         &self,
-        wants: impl IntoIterator<Item = Want>,
+        wants: impl IntoIterator<Item = RequiredKey>,
         source: &S,
     ) -> Result<Self, LoadError<S::Error>> {
         let Some(top) = self.top.as_ref().filter(|_| self.partial) else {
             return Ok(self.clone());
         };
-        let mut wants: Vec<Want> = wants.into_iter().collect();
+        let mut wants: Vec<RequiredKey> = wants.into_iter().collect();
         wants.sort_unstable();
         wants.dedup_by(|later, earlier| {
             let same = later.key == earlier.key;

@@ -7,7 +7,7 @@ use foreseal_keccak::keccak_batch;
 
 use crate::{
     Value,
-    build::{Build, Planned, PlannedBranch, Slot},
+    build::{Build, ChildSlot, Planned, PlannedBranch},
     encode,
     node::{Branch, Child, Head, Node, Reference, fetch_sharers},
 };
@@ -18,7 +18,7 @@ const BATCH: usize = 64;
 
 impl<V: Value> Build<V> {
     /// Hashes the whole plan and turns `roots` into nodes; the result is `None` for an empty slot.
-    pub fn seal(self, roots: Vec<Slot<V>>) -> Vec<Option<Child<V>>> {
+    pub fn seal(self, roots: Vec<ChildSlot<V>>) -> Vec<Option<Child<V>>> {
         let mut sealed = Sealed { heights: Vec::with_capacity(self.heights.len()), links: self.links };
         let mut batch = Batch::default();
         for planned in self.heights {
@@ -46,15 +46,15 @@ fn old_children<V>(planned: &Planned<V>) -> &[Child<V>] {
 /// The finished nodes; the only parent of each removes it from here.
 struct Sealed<V> {
     heights: Vec<Vec<Option<Child<V>>>>,
-    links: Vec<(u8, Slot<V>)>,
+    links: Vec<(u8, ChildSlot<V>)>,
 }
 
 impl<V> Sealed<V> {
-    fn take(&mut self, slot: Slot<V>) -> Option<Child<V>> {
+    fn take(&mut self, slot: ChildSlot<V>) -> Option<Child<V>> {
         match slot {
-            Slot::Empty => None,
-            Slot::Sealed(child) => Some(child),
-            Slot::New(position) => self.heights[position.height][position.index].take(),
+            ChildSlot::Empty => None,
+            ChildSlot::Sealed(child) => Some(child),
+            ChildSlot::New(position) => self.heights[position.height][position.index].take(),
         }
     }
 
@@ -65,7 +65,7 @@ impl<V> Sealed<V> {
         let mut passed = 0;
         for at in links {
             let (nibble, slot) = &mut self.links[at];
-            let slot = std::mem::replace(slot, Slot::Empty);
+            let slot = std::mem::replace(slot, ChildSlot::Empty);
             let bit = 1u16 << *nibble;
             let before = (old_mask & (bit - 1)).count_ones() as usize;
             children.extend_from_slice(&kept[passed..before]);

@@ -38,9 +38,9 @@ impl<S: NodeSource + ?Sized> NodeSource for &S {
 
 /// The source of a trie that is entirely in memory: it holds no nodes.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Whole;
+pub struct InMemory;
 
-impl NodeSource for Whole {
+impl NodeSource for InMemory {
     type Error = Infallible;
 
     fn node(&self, _: &[u8]) -> Result<Option<Bytes>, Infallible> {

@@ -5,9 +5,9 @@ use rayon::prelude::*;
 
 use crate::{
     Change, Key, LoadError, Lookup, NodeSource, Value,
-    build::{Build, Slot},
+    build::{Build, ChildSlot},
     fork,
-    iter::Walk,
+    iter::TrieIter,
     node::{Child, Node},
     walk,
 };
@@ -81,7 +81,7 @@ impl<V: Value> Trie<V> {
         &self,
         source: S,
     ) -> impl Iterator<Item = Result<(Key, V), LoadError<S::Error>>> + use<V, S> {
-        Walk::new(&[], self.top(), source)
+        TrieIter::new(&[], self.top(), source)
     }
 
     /// Returns the snapshot after `changes`, with its root. The last of several changes of one key wins.
@@ -116,7 +116,7 @@ impl<V: Value> Trie<V> {
         let mut before = Vec::with_capacity(work.len());
         for (trie, changes) in work {
             let slot = build.update(trie.top.as_ref(), 0, &mut in_order(changes));
-            let kept = trie.top.clone().map_or(Slot::Empty, Slot::Sealed);
+            let kept = trie.top.clone().map_or(ChildSlot::Empty, ChildSlot::Sealed);
             slots.push(slot.unwrap_or(kept));
             before.push((trie, std::mem::take(&mut build.added)));
         }

@@ -9,10 +9,10 @@ use imbl::Vector;
 
 use super::{Chain, ChainError};
 use crate::{
-    ArchiveCaches, BlockWindow, CacheSizes, Executed, FinalityDepth, HashIndex, History, ReorgedBlocks,
+    ArchiveCaches, BlockWindow, CacheSizes, ExecutedBlock, FinalityDepth, HashIndex, History, ReorgedBlocks,
     archive::Archive,
-    reorged_blocks::Older,
-    sealed::Sealed,
+    reorged_blocks::UnreplayedJournal,
+    sealed::SealedBlocks,
     store_update::{BlockChanges, ChainMeta, StoreUpdate},
 };
 
@@ -42,7 +42,7 @@ impl Chain {
         let archive = Arc::new(Archive::new(history, caches));
         let head = archive.block(from.head)?.ok_or(ChainError::NotOnChain { number: from.head })?;
         Ok(Self {
-            sealed: Sealed::resumed(head, archive)?,
+            sealed: SealedBlocks::resumed(head, archive)?,
             spec,
             total_difficulty: from.total_difficulty,
             window,
@@ -60,7 +60,7 @@ impl Chain {
 
     /// Sets `older` as the source of blocks that were reorged before the start. `count` is the number of
     /// reorged blocks that this process has already reported.
-    pub fn remember(&mut self, older: Older, count: u64) {
+    pub fn remember(&mut self, older: UnreplayedJournal, count: u64) {
         self.undone.set_older(older, count);
     }
 
@@ -81,7 +81,7 @@ impl Chain {
         self.sealed.set_archive(Arc::new(Archive::new(history, caches)));
     }
 
-    pub(super) fn send(&mut self, block: Arc<Executed>, changed: BlockChanges) {
+    pub(super) fn send(&mut self, block: Arc<ExecutedBlock>, changed: BlockChanges) {
         if self.sealed.archive().is_some() {
             let beside = self.beside();
             self.updates.push(StoreUpdate::Sealed { block, changed, beside });
@@ -114,9 +114,9 @@ impl Chain {
     }
 }
 
-impl Sealed {
+impl SealedBlocks {
     /// Returns the sealed blocks of `archive`, with only the newest one in memory.
-    fn resumed(head: Arc<Executed>, archive: Arc<Archive>) -> Result<Self, ChainError> {
+    fn resumed(head: Arc<ExecutedBlock>, archive: Arc<Archive>) -> Result<Self, ChainError> {
         let number = head.number();
         let mut hashes = Vector::new();
         for ancestor in number.saturating_sub(Self::HASHES - 1)..=number {

@@ -6,8 +6,8 @@ use alloy_primitives::B256;
 use foreseal_primitives::{Block, StepSignature};
 use imbl::Vector;
 
-use super::Place;
-use crate::{Executed, Step};
+use super::StepCursor;
+use crate::{ExecutedBlock, Step};
 
 /// A block after one of its steps, with the metadata of that step.
 #[derive(Clone, Debug)]
@@ -51,7 +51,7 @@ impl<'b> Steps<'b> {
         Self { block, table }
     }
 
-    pub fn of(executed: &'b Executed) -> Self {
+    pub fn of(executed: &'b ExecutedBlock) -> Self {
         Self::new(&executed.block, &executed.steps)
     }
 
@@ -69,18 +69,18 @@ impl<'b> Steps<'b> {
     }
 
     /// Returns the cursor of step `index`, which must exist.
-    pub fn place(self, index: usize) -> Place {
+    pub fn place(self, index: usize) -> StepCursor {
         let hash = self.hash(index).unwrap_or(self.block.hash);
-        Place { number: self.block.header.number, index: index as u64, hash }
+        StepCursor { number: self.block.header.number, index: index as u64, hash }
     }
 
     /// Returns the cursor of the last step.
-    pub fn last(self) -> Place {
+    pub fn last(self) -> StepCursor {
         self.place(self.count() - 1)
     }
 
     /// Returns `true` if `place` is a step of this block.
-    pub fn holds(self, place: Place) -> bool {
+    pub fn holds(self, place: StepCursor) -> bool {
         let index = usize::try_from(place.index).ok();
         place.number == self.block.header.number && index.and_then(|at| self.hash(at)) == Some(place.hash)
     }

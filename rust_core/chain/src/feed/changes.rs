@@ -5,8 +5,8 @@ use std::{ops::ControlFlow, sync::Arc};
 use alloy_primitives::B256;
 use foreseal_state::{BlockHashes, StateError};
 
-use super::{Change, Place, Steps};
-use crate::{Executed, UndoneBlock, View};
+use super::{Change, StepCursor, Steps};
+use crate::{ExecutedBlock, UndoneBlock, View};
 
 /// Error of reading the changes after a cursor.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -17,10 +17,10 @@ pub enum FeedError {
     Read(#[from] StateError),
     /// The cursor was never on the chain, or is no longer retained.
     #[error("the cursor is not known any more; the oldest one that is kept is that of block {}", oldest.number)]
-    CursorGone { oldest: Place },
+    CursorGone { oldest: StepCursor },
 }
 
-type Sink<'a> = &'a mut dyn FnMut(Change, Place) -> ControlFlow<()>;
+type Sink<'a> = &'a mut dyn FnMut(Change, StepCursor) -> ControlFlow<()>;
 
 /// Passes to `sink` the changes from the step at `after` to the newest step of `view`. First come the steps
 /// that are no longer on the chain, newest first, then the steps after the common one in order. Each change
@@ -31,10 +31,10 @@ type Sink<'a> = &'a mut dyn FnMut(Change, Place) -> ControlFlow<()>;
 ///
 /// # Errors
 /// Returns [`FeedError::CursorGone`] before the first change, or [`FeedError::Read`] at any time.
-pub fn changes(view: &View, after: Place, sink: Sink<'_>) -> Result<Place, FeedError> {
-    let mut walk = Walk { view, sink, stopped: false };
+pub fn changes(view: &View, after: StepCursor, sink: Sink<'_>) -> Result<StepCursor, FeedError> {
+    let mut walk = ChangeWalker { view, sink, stopped: false };
     if holds(view, after)? {
-        return walk.forward(Turn { place: after, sealed: false });
+        return walk.forward(TurningPoint { place: after, sealed: false });
     }
     let branch = Branch::find(view, after)?;
     let turn = walk.back(&branch)?;
@@ -42,7 +42,7 @@ pub fn changes(view: &View, after: Place, sink: Sink<'_>) -> Result<Place, FeedE
 }
 
 /// Returns the block with this number and its steps; `None` for an idle pending block, which has no steps.
-fn block(view: &View, number: u64) -> Result<Option<Arc<Executed>>, StateError> {
+fn block(view: &View, number: u64) -> Result<Option<Arc<ExecutedBlock>>, StateError> {
     let pending = &view.pending;
     if number == pending.number() {
         return Ok(Some(pending.clone()).filter(|pending| !pending.steps.is_empty()));
@@ -50,12 +50,12 @@ fn block(view: &View, number: u64) -> Result<Option<Arc<Executed>>, StateError> 
     view.sealed.with_steps(number)
 }
 
-fn expect_block(view: &View, number: u64) -> Result<Arc<Executed>, StateError> {
+fn expect_block(view: &View, number: u64) -> Result<Arc<ExecutedBlock>, StateError> {
     block(view, number)?.ok_or_else(|| StateError::Store(format!("block {number} is missing")))
 }
 
 /// Returns `true` if the step at `place` is on the chain.
-fn holds(view: &View, place: Place) -> Result<bool, StateError> {
+fn holds(view: &View, place: StepCursor) -> Result<bool, StateError> {
     Ok(block(view, place.number)?.is_some_and(|found| Steps::of(&found).holds(place)))
 }
 
@@ -66,11 +66,11 @@ struct Branch {
     /// Number of steps of the oldest block that are on the chain.
     kept: usize,
     /// Newest common step of the branch and the chain.
-    common: Place,
+    common: StepCursor,
 }
 
 impl Branch {
-    fn find(view: &View, after: Place) -> Result<Self, FeedError> {
+    fn find(view: &View, after: StepCursor) -> Result<Self, FeedError> {
         let Some((mut newest, index)) = view.undone.find_step(after) else { return Err(gone(view)?) };
         let mut gone_blocks = vec![(newest.clone(), index + 1)];
         loop {
@@ -97,30 +97,30 @@ impl Branch {
 
 fn gone(view: &View) -> Result<FeedError, StateError> {
     let hash: B256 = view.block_hash(0)?.unwrap_or_default();
-    Ok(FeedError::CursorGone { oldest: Place { number: 0, index: 0, hash } })
+    Ok(FeedError::CursorGone { oldest: StepCursor { number: 0, index: 0, hash } })
 }
 
 /// Point at which the walk changes from removals to additions.
 #[derive(Clone, Copy)]
-struct Turn {
-    place: Place,
+struct TurningPoint {
+    place: StepCursor,
     /// `true` if the reader has been notified that the block of `place` is sealed, and it still is.
     sealed: bool,
 }
 
-struct Walk<'a> {
+struct ChangeWalker<'a> {
     view: &'a View,
     sink: Sink<'a>,
     stopped: bool,
 }
 
-impl Walk<'_> {
-    fn tell(&mut self, change: Change, place: Place) {
+impl ChangeWalker<'_> {
+    fn tell(&mut self, change: Change, place: StepCursor) {
         self.stopped |= (self.sink)(change, place).is_break();
     }
 
-    fn back(&mut self, branch: &Branch) -> Result<Turn, FeedError> {
-        let mut turn = Turn { place: branch.common, sealed: false };
+    fn back(&mut self, branch: &Branch) -> Result<TurningPoint, FeedError> {
+        let mut turn = TurningPoint { place: branch.common, sealed: false };
         for (at, (block, seen)) in branch.gone.iter().enumerate() {
             let (steps, next) = (block.steps(), branch.gone.get(at + 1));
             let kept = if next.is_none() { branch.kept } else { 0 };
@@ -148,7 +148,7 @@ impl Walk<'_> {
 
     /// Handles the last step of a block that stays sealed. If the sink breaks here, emits `Unsealed`, because
     /// a later call from this cursor emits `Sealed` again.
-    fn leave_sealed(&mut self, place: Place) -> Result<bool, FeedError> {
+    fn leave_sealed(&mut self, place: StepCursor) -> Result<bool, FeedError> {
         if self.stopped && place != self.view.place() {
             let parent = expect_block(self.view, place.number)?;
             self.tell(Change::Unsealed(parent.block.clone()), place);
@@ -156,7 +156,7 @@ impl Walk<'_> {
         Ok(!self.stopped)
     }
 
-    fn forward(&mut self, from: Turn) -> Result<Place, FeedError> {
+    fn forward(&mut self, from: TurningPoint) -> Result<StepCursor, FeedError> {
         let (mut place, mut told, end) = (from.place, from.sealed, self.view.place());
         if place == end {
             return Ok(place);

@@ -24,12 +24,12 @@ const VIEWS: usize = 256;
 pub struct Entry {
     /// Ascending number, with gaps after dropped entries.
     pub sequence: u64,
-    pub what: What,
+    pub what: EventKind,
 }
 
 /// Kind of event.
 #[derive(Clone, Debug)]
-pub enum What {
+pub enum EventKind {
     /// This became the newest view.
     View(Arc<View>),
     /// The node ticked. Ticks between two views are merged.
@@ -38,7 +38,7 @@ pub enum What {
     Arrivals,
 }
 
-impl What {
+impl EventKind {
     fn is_view(&self) -> bool {
         matches!(self, Self::View(_))
     }
@@ -94,17 +94,17 @@ impl Feed {
 
     /// Queues a tick.
     pub fn tick(&self) {
-        self.note(What::Tick);
+        self.note(EventKind::Tick);
     }
 
     /// Queues the arrival of transactions in the pool.
     pub fn arrived(&self) {
         if self.arrivals_wanted.load(Ordering::SeqCst) {
-            self.note(What::Arrivals);
+            self.note(EventKind::Arrivals);
         }
     }
 
-    fn note(&self, what: What) {
+    fn note(&self, what: EventKind) {
         let mut queue = self.queue.lock();
         if queue.taken && self.newest.load().is_some() {
             queue.note(what);
@@ -139,7 +139,7 @@ impl Feed {
 }
 
 impl Queue {
-    fn push(&mut self, what: What) {
+    fn push(&mut self, what: EventKind) {
         self.sequence += 1;
         self.entries.push_back(Entry { sequence: self.sequence, what });
     }
@@ -149,7 +149,7 @@ impl Queue {
         let full = self.views >= if self.taken { VIEWS } else { 1 };
         let folded = if full { self.fold(&view) } else { None };
         self.views += usize::from(folded.is_none());
-        self.push(What::View(view));
+        self.push(EventKind::View(view));
         folded
     }
 
@@ -157,8 +157,8 @@ impl Queue {
     fn fold(&mut self, newest: &Arc<View>) -> Option<Entry> {
         let views = || {
             let view = |(at, entry): (usize, &'_ Entry)| match &entry.what {
-                What::View(view) => Some((at, view.undone.count())),
-                What::Tick | What::Arrivals => None,
+                EventKind::View(view) => Some((at, view.undone.count())),
+                EventKind::Tick | EventKind::Arrivals => None,
             };
             self.entries.iter().enumerate().filter_map(view)
         };
@@ -189,7 +189,7 @@ impl Queue {
     }
 
     /// Queues an entry that is not a view. It replaces an entry of the same kind since the newest view.
-    fn note(&mut self, what: What) {
+    fn note(&mut self, what: EventKind) {
         let kind = std::mem::discriminant(&what);
         let mut since = (0..self.entries.len()).rev().take_while(|at| !self.entries[*at].what.is_view());
         if let Some(same) = since.find(|at| std::mem::discriminant(&self.entries[*at].what) == kind) {

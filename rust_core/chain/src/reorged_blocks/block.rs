@@ -6,7 +6,7 @@ use alloy_primitives::{B256, Log};
 use foreseal_primitives::{Block, FoundLog, LogFilter, Receipt, Transaction};
 use imbl::Vector;
 
-use crate::{Executed, Step, feed::Steps};
+use crate::{ExecutedBlock, Step, feed::Steps};
 
 /// A block that was on the chain, without its state.
 #[derive(Debug)]
@@ -16,7 +16,7 @@ pub struct UndoneBlock {
 }
 
 impl UndoneBlock {
-    pub(super) fn new(gone: &Executed) -> Self {
+    pub(super) fn new(gone: &ExecutedBlock) -> Self {
         let stateless = |step: &Arc<Step>| match step.state {
             Some(_) => Arc::new(Step { state: None, ..Step::clone(step) }),
             None => step.clone(),

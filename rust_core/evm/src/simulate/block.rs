@@ -32,12 +32,12 @@ pub struct Simulator<'a> {
 }
 
 /// The hashes of a simulated block's ancestors.
-struct Ancestors<'a> {
+struct AncestorHashes<'a> {
     base: SimulateBase<'a>,
     simulated: &'a [B256],
 }
 
-impl BlockHashes for Ancestors<'_> {
+impl BlockHashes for AncestorHashes<'_> {
     fn block_hash(&self, number: u64) -> Result<Option<B256>, StateError> {
         match number.checked_sub(self.base.header.number) {
             None => self.base.hashes.block_hash(number),
@@ -52,7 +52,7 @@ impl BlockHashes for Ancestors<'_> {
 
 /// Results of the calls of a block.
 #[derive(Default)]
-struct Made {
+struct CallResults {
     transactions: Vec<Arc<Transaction>>,
     receipts: Vec<Arc<Receipt>>,
     results: Vec<SimulatedResult>,
@@ -75,7 +75,7 @@ impl<'a> Simulator<'a> {
         let spec = self.base.spec;
         let overridden = request.state.resolve(&self.state, spec.fork(&header))?;
         let hashes = std::mem::take(&mut self.hashes);
-        let ancestors = Ancestors { base: self.base, simulated: &hashes };
+        let ancestors = AncestorHashes { base: self.base, simulated: &hashes };
         let mut state = self.state.apply(&overridden.diff)?;
         let diff = {
             let mut executor = Executor::new(spec, &state, &ancestors, &header);
@@ -142,7 +142,7 @@ impl<'a> Simulator<'a> {
         &mut self,
         environment: &Environment<'_>,
         calls: &[SimulatedCall],
-    ) -> Result<(Made, foreseal_primitives::StateDiff), SimulateError> {
+    ) -> Result<(CallResults, foreseal_primitives::StateDiff), SimulateError> {
         let mut rules = environment::rules(environment.spec, environment.header);
         rules.disable_eip3607 = true;
         rules.disable_nonce_check = !self.options.validation;
@@ -150,7 +150,7 @@ impl<'a> Simulator<'a> {
         let inspector = Transfers::new(self.options.trace_transfers);
         let mut machine = environment.machine(rules, environment.block(), inspector);
         machine.keep(self.options.deadline);
-        let mut made = Made::default();
+        let mut made = CallResults::default();
         for call in calls {
             self.call(environment, &mut machine, call, &mut made)?;
         }
@@ -163,7 +163,7 @@ impl<'a> Simulator<'a> {
         environment: &Environment<'_>,
         machine: &mut Machine<'_, Transfers>,
         call: &SimulatedCall,
-        made: &mut Made,
+        made: &mut CallResults,
     ) -> Result<(), SimulateError> {
         let request = &call.request;
         let from = request.sender();
@@ -226,7 +226,7 @@ fn check_nonce(expected: u64, got: u64) -> Result<(), Rejected> {
     }
 }
 
-impl Made {
+impl CallResults {
     fn add(&mut self, transaction: Transaction, result: ExecutionResult, shown: Vec<(u64, Log)>) {
         let gas_used = result.tx_gas_used();
         let gas = result.gas();
@@ -259,7 +259,11 @@ impl Made {
     }
 }
 
-fn assemble(mut header: Header, made: &Made, withdrawals: Vec<alloy_eips::eip4895::Withdrawal>) -> Block {
+fn assemble(
+    mut header: Header,
+    made: &CallResults,
+    withdrawals: Vec<alloy_eips::eip4895::Withdrawal>,
+) -> Block {
     header.gas_used = made.gas_used;
     header.blob_gas_used = header.blob_gas_used.map(|_| made.blob_gas_used);
     header.transactions_root = ordered_trie_root(made.transactions.iter().map(|one| one.encoded().clone()));

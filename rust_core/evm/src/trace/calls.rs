@@ -87,7 +87,7 @@ struct SelfDestruct {
 
 /// Frame data that [`TracingInspector`] does not record.
 #[derive(Default)]
-struct Note {
+struct FrameDetails {
     last: Option<LastStep>,
     destroyed: Option<SelfDestruct>,
     error: Option<String>,
@@ -100,7 +100,7 @@ struct Note {
 pub(super) struct CallRecorder {
     inner: TracingInspector,
     /// Notes in the order in which frames were opened, as in `inner`.
-    notes: Vec<Note>,
+    notes: Vec<FrameDetails>,
     /// Indexes of the open frames.
     open: Vec<usize>,
     /// Approximate number of bytes recorded.
@@ -129,7 +129,7 @@ impl CallRecorder {
 
     fn enter(&mut self, precompile: bool, input: usize) {
         self.open.push(self.notes.len());
-        self.notes.push(Note { precompile, ..Note::default() });
+        self.notes.push(FrameDetails { precompile, ..FrameDetails::default() });
         self.size += FRAME_SIZE + input;
     }
 
@@ -139,7 +139,7 @@ impl CallRecorder {
         note.error = wording(result.result, note.last.as_ref(), result.output.len());
     }
 
-    fn current(&mut self) -> Option<&mut Note> {
+    fn current(&mut self) -> Option<&mut FrameDetails> {
         self.notes.get_mut(*self.open.last()?)
     }
 
@@ -165,7 +165,7 @@ impl CallRecorder {
 /// Flattens the nodes to frames.
 struct Tree {
     nodes: Vec<CallTraceNode>,
-    notes: Vec<Note>,
+    notes: Vec<FrameDetails>,
     frames: Vec<Frame>,
 }
 
@@ -198,7 +198,7 @@ impl Tree {
     }
 }
 
-fn frame(node: CallTraceNode, note: Note) -> Frame {
+fn frame(node: CallTraceNode, note: FrameDetails) -> Frame {
     let trace = node.trace;
     let status = trace.status.unwrap_or_default();
     let reverted = status == InstructionResult::Revert;

@@ -32,16 +32,16 @@ use crate::{
 };
 
 /// The recorder of one tracer.
-enum Part {
+enum TracerRecorder {
     Steps(Box<StepRecorder>),
     Calls(Box<CallRecorder>, CallOptions),
     Prestate(PrestateRecorder, PrestateOptions),
     FourByte(FourByteInspector),
     Noop,
-    Mux(Vec<Part>),
+    Mux(Vec<TracerRecorder>),
 }
 
-impl Part {
+impl TracerRecorder {
     fn new(tracer: &Tracer, fork: SpecId) -> Self {
         match tracer {
             Tracer::Steps(options) => Self::Steps(Box::new(StepRecorder::new(*options, fork))),
@@ -96,7 +96,7 @@ impl Part {
 
 /// Records one transaction at a time for a [`Tracer`].
 pub(crate) struct Recorder<S> {
-    part: Part,
+    part: TracerRecorder,
     pub sink: S,
     /// Maximum memory of recorded calls, in bytes.
     most: usize,
@@ -105,12 +105,12 @@ pub(crate) struct Recorder<S> {
 
 impl<S: StepSink> Recorder<S> {
     pub fn new(sink: S) -> Self {
-        Self { part: Part::Noop, sink, most: usize::MAX, exceeded: None }
+        Self { part: TracerRecorder::Noop, sink, most: usize::MAX, exceeded: None }
     }
 
     /// Begins a transaction, of which at most `most` bytes are recorded.
     fn begin(&mut self, tracer: &Tracer, fork: SpecId, most: usize) {
-        self.part = Part::new(tracer, fork);
+        self.part = TracerRecorder::new(tracer, fork);
         self.most = most;
         self.exceeded = None;
     }
@@ -122,7 +122,7 @@ impl<S: StepSink> Recorder<S> {
     ) -> Result<(), Interruption> {
         let mut result = Ok(());
         self.part.each(&mut |part| {
-            if let Part::Prestate(recorder, _) = part
+            if let TracerRecorder::Prestate(recorder, _) = part
                 && result.is_ok()
             {
                 result = look(recorder);
@@ -139,7 +139,7 @@ impl<S: StepSink> Recorder<S> {
         after: &EvmState,
         cache: &mut Cache<'_>,
     ) -> Result<Trace, Interruption> {
-        std::mem::replace(&mut self.part, Part::Noop).trace(result, outcome, after, cache)
+        std::mem::replace(&mut self.part, TracerRecorder::Noop).trace(result, outcome, after, cache)
     }
 
     /// Ends the execution if a limit was exceeded.
@@ -158,7 +158,7 @@ impl<S: StepSink> Recorder<S> {
     fn measure(&mut self) {
         let mut size = 0_usize;
         self.part.each(&mut |part| {
-            if let Part::Calls(recorder, _) = part {
+            if let TracerRecorder::Calls(recorder, _) = part {
                 size = size.saturating_add(recorder.size());
             }
         });
@@ -206,19 +206,19 @@ impl<S: StepSink> Machine<'_, Recorder<S>> {
 macro_rules! forward {
     ($self:ident, $inspector:ident => $call:expr) => {
         $self.part.each(&mut |part| match part {
-            Part::Steps($inspector) => {
+            TracerRecorder::Steps($inspector) => {
                 $call;
             }
-            Part::Calls($inspector, _) => {
+            TracerRecorder::Calls($inspector, _) => {
                 $call;
             }
-            Part::Prestate($inspector, _) => {
+            TracerRecorder::Prestate($inspector, _) => {
                 $call;
             }
-            Part::FourByte($inspector) => {
+            TracerRecorder::FourByte($inspector) => {
                 $call;
             }
-            Part::Noop | Part::Mux(_) => {}
+            TracerRecorder::Noop | TracerRecorder::Mux(_) => {}
         })
     };
 }
@@ -235,7 +235,7 @@ impl<'a, S: StepSink> Inspector<MachineContext<'a>> for Recorder<S> {
 
     fn step_end(&mut self, interpreter: &mut Interpreter, context: &mut MachineContext<'a>) {
         forward!(self, inspector => inspector.step_end(interpreter, context));
-        if let Part::Steps(recorder) = &mut self.part
+        if let TracerRecorder::Steps(recorder) = &mut self.part
             && self.exceeded.is_none()
             && let Err(limit) = recorder.end(interpreter, &mut self.sink)
         {

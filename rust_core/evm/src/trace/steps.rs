@@ -65,7 +65,7 @@ impl<S: StepSink> StepSink for &mut S {
 }
 
 /// Data of an instruction that is not yet executed.
-struct Begun {
+struct PendingInstruction {
     pc: usize,
     gas: u64,
     step: LastStep,
@@ -77,7 +77,7 @@ pub(super) struct StepRecorder {
     /// Static gas of each instruction.
     prices: GasTable,
     count: u64,
-    begun: Option<Begun>,
+    begun: Option<PendingInstruction>,
     stack: Vec<U256>,
     memory: Vec<u8>,
     return_data: Bytes,
@@ -133,7 +133,7 @@ impl StepRecorder {
         })
     }
 
-    fn cost(&self, begun: &Begun, interpreter: &mut Interpreter, failed: bool) -> u64 {
+    fn cost(&self, begun: &PendingInstruction, interpreter: &mut Interpreter, failed: bool) -> u64 {
         let charged = begun.gas.saturating_sub(interpreter.gas.remaining());
         if failed {
             return charged.max(u64::from(self.prices[usize::from(begun.step.op)]));
@@ -202,7 +202,7 @@ impl<'a> Inspector<MachineContext<'a>> for StepRecorder {
         if self.is_done() {
             return;
         }
-        self.begun = Some(Begun {
+        self.begun = Some(PendingInstruction {
             pc: interpreter.bytecode.pc(),
             gas: interpreter.gas.remaining(),
             step: LastStep::new(interpreter),

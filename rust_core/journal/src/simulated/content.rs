@@ -52,9 +52,9 @@ fn parts(offset: u64, length: usize) -> impl Iterator<Item = (u64, usize, Range<
 }
 
 /// A small random generator (splitmix64): the same seed produces the same disk.
-pub(super) struct Chance(u64);
+pub(super) struct SplitMix64(u64);
 
-impl Chance {
+impl SplitMix64 {
     pub(super) fn new(seed: u64) -> Self {
         Self(seed)
     }

@@ -15,7 +15,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use self::content::{Chance, Content, SECTOR};
+use self::content::{Content, SECTOR, SplitMix64};
 use crate::disk::{Disk, DiskFile};
 
 /// Failure mode of an operation.
@@ -49,7 +49,7 @@ pub enum Operation {
 }
 
 /// Decides for each operation how it fails, if it fails.
-pub trait Judge: Send {
+pub trait FaultPolicy: Send {
     /// Returns the fault of an operation that is about to run, if any. Must not use the disk.
     fn judge(&mut self, operation: Operation) -> Option<Fault>;
 }
@@ -66,7 +66,7 @@ struct State {
     synced_names: BTreeMap<PathBuf, usize>,
     operations: u64,
     fault: Option<(u64, Fault)>,
-    judge: Option<Arc<Mutex<dyn Judge>>>,
+    judge: Option<Arc<Mutex<dyn FaultPolicy>>>,
     down: bool,
     /// Number of the current process; handles of earlier processes are invalid.
     process: u64,
@@ -96,7 +96,7 @@ impl SimulatedDisk {
     }
 
     /// Consults `judge` for every operation from now on, also those of later processes.
-    pub fn judge_by(&self, judge: Arc<Mutex<dyn Judge>>) {
+    pub fn judge_by(&self, judge: Arc<Mutex<dyn FaultPolicy>>) {
         self.state().judge = Some(judge);
     }
 
@@ -118,7 +118,7 @@ impl SimulatedDisk {
     /// Stops and restarts the machine. `seed` decides which unsynced data survives.
     pub fn lose_power(&self, seed: u64) {
         let mut state = self.state();
-        let mut chance = Chance::new(seed);
+        let mut chance = SplitMix64::new(seed);
         for file in &mut state.files {
             file.lose_power(&mut chance);
         }
@@ -394,7 +394,7 @@ impl Inode {
         }
     }
 
-    fn lose_power(&mut self, chance: &mut Chance) {
+    fn lose_power(&mut self, chance: &mut SplitMix64) {
         if chance.coin() {
             self.synced.size = self.seen.size;
         }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::plan::{Blocks, damage, dir, noise, open, path, read, records, written};
-use foreseal_journal::{JournalError, Place, plan_repair, simulated::SimulatedDisk};
+use foreseal_journal::{JournalError, JournalPosition, plan_repair, simulated::SimulatedDisk};
 use proptest::prelude::*;
 
 /// Number of segments of the written journal; then the offset of its last append and the end of that append.
@@ -13,12 +13,12 @@ const LAST_END: u64 = 3584;
 
 /// Opens a damaged journal. Returns the position if the journal is rejected; otherwise checks that all of it
 /// is read.
-fn verdict(disk: &SimulatedDisk, plan: &[Blocks]) -> Option<Place> {
+fn verdict(disk: &SimulatedDisk, plan: &[Blocks]) -> Option<JournalPosition> {
     match open(disk, 1) {
         Ok((journal, recovery)) => {
             assert!(read(&journal) == plan);
             // A flipped bit in the free space after the end is reported and cut.
-            let free = Place { segment: SEGMENTS, offset: LAST_END };
+            let free = JournalPosition { segment: SEGMENTS, offset: LAST_END };
             assert!(recovery.torn_tail.is_none_or(|torn| torn.place == free));
             None
         }
@@ -91,7 +91,7 @@ fn a_segment_cut_inside_its_header_is_named() {
         for size in 1..512 {
             let disk = original.fork();
             damage(&disk, segment, |content| content.truncate(size));
-            assert_eq!(verdict(&disk, &plan), Some(Place { segment, offset: 0 }), "{size} bytes");
+            assert_eq!(verdict(&disk, &plan), Some(JournalPosition { segment, offset: 0 }), "{size} bytes");
         }
     }
 }
@@ -106,11 +106,11 @@ fn garbage_after_the_last_append_of_an_older_segment_means_nothing() {
     let cut = disk.fork();
     // The exception: the header of the last segment is gone with all its content, so nothing proves it.
     damage(&disk, SEGMENTS, |content| content.fill(0));
-    assert_eq!(verdict(&disk, &plan), Some(Place { segment: 5, offset: 3584 }));
+    assert_eq!(verdict(&disk, &plan), Some(JournalPosition { segment: 5, offset: 3584 }));
     damage(&cut, 5, |content| content.truncate(3584));
     assert_eq!(verdict(&cut, &plan), None);
     damage(&cut, SEGMENTS, |content| content.fill(0));
-    assert_eq!(verdict(&cut, &plan), Some(Place { segment: 5, offset: 3584 }));
+    assert_eq!(verdict(&cut, &plan), Some(JournalPosition { segment: 5, offset: 3584 }));
 }
 
 #[test]
@@ -118,13 +118,13 @@ fn the_last_append_of_an_older_segment_is_missed() {
     let (disk, plan) = written();
     // Segment 2 holds only one append.
     damage(&disk, 2, |content| content[512..].fill(0));
-    assert_eq!(verdict(&disk, &plan), Some(Place { segment: 2, offset: 512 }));
+    assert_eq!(verdict(&disk, &plan), Some(JournalPosition { segment: 2, offset: 512 }));
 }
 
 #[test]
 fn segments_missing_renamed_or_cut_are_named() {
     let (original, plan) = written();
-    let at = |segment, offset| Some(Place { segment, offset });
+    let at = |segment, offset| Some(JournalPosition { segment, offset });
     let disk = original.fork();
     disk.remove_file(&path(3));
     assert_eq!(verdict(&disk, &plan), at(3, 0));
@@ -160,7 +160,7 @@ fn bytes_added_to_a_file_are_not_part_of_the_journal() {
 fn an_append_copied_over_another_is_named() {
     let (disk, plan) = written();
     damage(&disk, 1, |content| content.copy_within(512..1536, 1536));
-    assert_eq!(verdict(&disk, &plan), Some(Place { segment: 1, offset: 1536 }));
+    assert_eq!(verdict(&disk, &plan), Some(JournalPosition { segment: 1, offset: 1536 }));
 }
 
 fn in_format(disk: &SimulatedDisk, segment: u64, format: u8) {

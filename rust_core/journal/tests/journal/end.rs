@@ -4,7 +4,7 @@ use std::{fs, path::Path, sync::Arc};
 
 use crate::plan::{Blocks, IDENTITY, damage, dir, end_path, noise, open, path, read, records, written};
 use foreseal_journal::{
-    EndState, Journal, JournalError, Options, Place, RealDisk, check, plan_acceptance, plan_repair,
+    EndState, Journal, JournalError, JournalPosition, Options, RealDisk, check, plan_acceptance, plan_repair,
     simulated::{Fault, SimulatedDisk},
 };
 
@@ -156,7 +156,7 @@ fn only_a_repair_continues_after_a_loss() {
     let repair = repair.expect("something is lost");
     let loss = repair.loss();
     assert_eq!((loss.appends, loss.recorded, loss.readable), (2, Some(9), 0));
-    assert_eq!(loss.place, Place { segment: 5, offset: 3584 });
+    assert_eq!(loss.place, JournalPosition { segment: 5, offset: 3584 });
     repair.apply().unwrap();
     let (mut journal, recovery) = open(&disk, 3).unwrap();
     assert!(recovery.loss_accepted && journal.given_up() == (7..9));

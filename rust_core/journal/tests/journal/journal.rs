@@ -5,8 +5,8 @@ use std::{path::Path, sync::Arc};
 use alloy_consensus::Header;
 use alloy_primitives::{Address, B256, Bytes, FixedBytes, U256};
 use foreseal_journal::{
-    DirLock, Identity, Journal, JournalError, LockError, OfflineError, OfflineJournal, Options, Outline,
-    RealDisk, Record,
+    DirLock, Identity, Journal, JournalError, LockError, OfflineError, OfflineJournal, Options, RealDisk,
+    Record, RecordSummary,
 };
 use foreseal_primitives::{
     Account, AccountDiff, Change, ChangedAccount, Flashblock, Override, StateDiff, Transaction,
@@ -163,7 +163,7 @@ fn what_was_there_at_opening_is_read_while_the_journal_goes_on() {
     let outlined = |last| {
         let mut seen = Vec::new();
         past.outline(last, &mut |sequence, outlines| {
-            assert_eq!(outlines, [Outline::Import]);
+            assert_eq!(outlines, [RecordSummary::Import]);
             seen.push(sequence);
         })
         .unwrap();

@@ -6,7 +6,7 @@ use crate::plan::{Blocks, damage, dir, noise, open, path, read, records, written
 use alloy_consensus::Header;
 use alloy_primitives::B256;
 use foreseal_journal::{
-    Journal, JournalError, Place, Record, Report, check, plan_repair,
+    Journal, JournalError, JournalPosition, Record, Report, check, plan_repair,
     simulated::{Fault, SimulatedDisk},
 };
 use foreseal_primitives::{BlockBytes, Flashblock};
@@ -206,7 +206,7 @@ fn the_loss_is_told_with_its_blocks() {
     damage(&disk, 1, |content| content[512 + 1024 + 200] ^= 1);
     let (report, repair) = plan_repair(dir(), Arc::new(disk.clone())).unwrap();
     assert_eq!(report.head.map(|block| block.number), Some(1));
-    let place = Place { segment: 1, offset: 1536 };
+    let place = JournalPosition { segment: 1, offset: 1536 };
     let repair = repair.unwrap();
     let loss = repair.loss();
     assert_eq!((loss.place, loss.appends, loss.readable, loss.records), (place, 3, 2, 3));

@@ -134,9 +134,14 @@ fn write_draft(
     check_chain(manifest, draft, map_size)
 }
 
-type Told<'a> = &'a mut dyn FnMut(usize) -> Result<(), BackupError>;
+type ProgressCallback<'a> = &'a mut dyn FnMut(usize) -> Result<(), BackupError>;
 
-fn place_file(backup: &Path, file: &ManifestFile, draft: &Path, told: Told<'_>) -> Result<(), BackupError> {
+fn place_file(
+    backup: &Path,
+    file: &ManifestFile,
+    draft: &Path,
+    told: ProgressCallback<'_>,
+) -> Result<(), BackupError> {
     let mut to = Written::create(draft, &file.path)?;
     let path = draft.join(&file.path);
     read_checked(backup, file, &mut |bytes| {
@@ -152,7 +157,7 @@ fn place_segment(
     backup: &Path,
     file: &ManifestFile,
     draft: &Path,
-    told: Told<'_>,
+    told: ProgressCallback<'_>,
 ) -> Result<(), BackupError> {
     let path = draft.join(&file.path);
     let mut to: Option<(Box<dyn DiskFile>, u64)> = None;

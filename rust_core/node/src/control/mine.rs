@@ -2,7 +2,7 @@
 
 use alloy_primitives::Address;
 
-use crate::{ControlError, Mining, Slot, draft::Draft, figures::Stopwatch, sequencer::Sequencer};
+use crate::{BlockSlot, ControlError, Mining, draft::Draft, sequencer::Sequencer, writer_metrics::Stopwatch};
 
 /// Number of empty blocks that are appended and published together. One fsync per block would dominate the
 /// time. In batches of this size fsync is a small part, and readers still see the chain grow.
@@ -68,7 +68,7 @@ impl Sequencer {
 
     /// Returns the slot of the block after the newest sealed one of `draft`. Advances the draft's clock to
     /// that block's timestamp if needed.
-    fn slot_after(&self, draft: &mut Draft, interval: Option<u64>) -> Result<Slot, ControlError> {
+    fn slot_after(&self, draft: &mut Draft, interval: Option<u64>) -> Result<BlockSlot, ControlError> {
         let sealed = draft.chain.latest().block.header.timestamp;
         let clock = self.shared.clock.now();
         if clock.shifted(draft.chain.clock_offset()).unix.as_secs() < sealed {
@@ -77,7 +77,9 @@ impl Sequencer {
         }
         let now = clock.shifted(draft.chain.clock_offset());
         Ok(match interval {
-            Some(seconds) => Slot::of(now, sealed.saturating_add(seconds.max(1)), self.mining.block_time()),
+            Some(seconds) => {
+                BlockSlot::of(now, sealed.saturating_add(seconds.max(1)), self.mining.block_time())
+            }
             None => self.next_slot(&draft.chain, now),
         })
     }
@@ -87,7 +89,7 @@ impl Sequencer {
         self.developing()?;
         let slot = self.producing()?;
         self.mining = mining;
-        self.slot = Some(Slot::of(self.now(), slot.timestamp, mining.block_time()));
+        self.slot = Some(BlockSlot::of(self.now(), slot.timestamp, mining.block_time()));
         self.shared.set_automine(mining == Mining::Automatic);
         if mining == Mining::Automatic { self.seal_executable(&mut || true) } else { Ok(()) }
     }

@@ -3,7 +3,7 @@
 use foreseal_builder::Opening;
 use foreseal_primitives::mutant;
 
-use crate::{ControlError, Slot, draft::Draft, sequencer::Sequencer};
+use crate::{BlockSlot, ControlError, draft::Draft, sequencer::Sequencer};
 
 impl Sequencer {
     /// Rebuilds the block being built: the same transactions and overrides in the same order, under an
@@ -13,7 +13,7 @@ impl Sequencer {
     pub(crate) fn rebuild(
         &mut self,
         mut draft: Draft,
-        slot: Slot,
+        slot: BlockSlot,
         change: impl FnOnce(&mut Opening),
     ) -> Result<(), ControlError> {
         let steps = self.chain.open_steps();

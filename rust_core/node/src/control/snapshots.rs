@@ -7,7 +7,7 @@ use foreseal_pool::PoolSnapshot;
 use foreseal_state::BlockHashes;
 use imbl::Vector;
 
-use crate::{ControlError, Slot, sequencer::Sequencer};
+use crate::{BlockSlot, ControlError, sequencer::Sequencer};
 use foreseal_chain::{Finality, Recorded};
 
 /// Snapshots by number. Numbers are never reused.
@@ -89,7 +89,7 @@ impl Sequencer {
         self.restore(draft, &snapshot.pool)?;
         self.fixed = snapshot.fixed;
         let timestamp = self.chain.open_block().map_or(0, |open| open.header().timestamp);
-        self.slot = Some(Slot::of(self.now(), timestamp, self.mining.block_time()));
+        self.slot = Some(BlockSlot::of(self.now(), timestamp, self.mining.block_time()));
         Ok(true)
     }
 

@@ -12,7 +12,7 @@ use super::{
     request_reader::RequestReader,
 };
 
-type Out = BufWriter<Box<dyn Write>>;
+type FrameWriter = BufWriter<Box<dyn Write>>;
 
 /// The sequencer's side of a connection, which starts no thread and never blocks. Its owner transports the
 /// bytes and schedules each iteration.
@@ -20,7 +20,7 @@ pub struct Serves {
     source: Arc<Source>,
     peer: Arc<Peer>,
     ears: Arc<RequestReader>,
-    talk: FollowerSession<Out>,
+    talk: FollowerSession<FrameWriter>,
 }
 
 impl Serves {

@@ -13,7 +13,7 @@ use foreseal_primitives::{mutant, wire::to_vec};
 
 use super::{
     Source,
-    frames::{Standing, Taken},
+    frames::{FrameRead, LogStatus},
     peers::Peer,
     request_reader::{RequestReader, listen},
 };
@@ -33,7 +33,7 @@ pub(crate) const BEAT: Duration = Duration::from_secs(1);
 
 /// Reason for which a follower is no longer served.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Left {
+pub(super) enum DisconnectReason {
     #[error(transparent)]
     Wire(#[from] WireError),
     #[error("it does not take what is sent to it: {0}")]
@@ -47,7 +47,7 @@ pub(super) enum Left {
 }
 
 /// Serves a follower until it disconnects.
-pub(super) fn serve(source: &Arc<Source>, stream: &UnixStream) -> Result<(), Left> {
+pub(super) fn serve(source: &Arc<Source>, stream: &UnixStream) -> Result<(), DisconnectReason> {
     stream.set_read_timeout(Some(SILENCE))?;
     stream.set_write_timeout(Some(SILENCE))?;
     let mut out = BufWriter::new(stream);
@@ -65,26 +65,28 @@ pub(super) fn greet(
     source: &Source,
     input: &mut impl Read,
     out: &mut impl Write,
-) -> Result<(Hello, Arc<Peer>), Left> {
+) -> Result<(Hello, Arc<Peer>), DisconnectReason> {
     let greeted = hear_greeting(source, input);
-    if let Err(Left::Told(ending)) = &greeted {
+    if let Err(DisconnectReason::Told(ending)) = &greeted {
         out.write_all(&Response::End(ending.clone()).encode())?;
         out.flush()?;
     }
     greeted
 }
 
-fn hear_greeting(source: &Source, input: &mut impl Read) -> Result<(Hello, Arc<Peer>), Left> {
-    let Some((kind, body)) = read_frame(input, GREATEST_UP)? else { return Err(Left::Closed) };
+fn hear_greeting(source: &Source, input: &mut impl Read) -> Result<(Hello, Arc<Peer>), DisconnectReason> {
+    let Some((kind, body)) = read_frame(input, GREATEST_UP)? else { return Err(DisconnectReason::Closed) };
     let hello = match Request::decode(kind, &body) {
         Ok(Request::Hello(hello)) => hello,
         Ok(_) => return Err(WireError::NoGreeting.into()),
-        Err(error @ WireError::Version { .. }) => return Err(Left::Told(Ending::Refused(error.to_string()))),
+        Err(error @ WireError::Version { .. }) => {
+            return Err(DisconnectReason::Told(Ending::Refused(error.to_string())));
+        }
         Err(error) => return Err(error.into()),
     };
     if hello.identity != source.identity {
         let why = format!("it runs {}, the follower {}", source.identity, hello.identity);
-        return Err(Left::Told(Ending::Refused(why)));
+        return Err(DisconnectReason::Told(Ending::Refused(why)));
     }
     let peer = Peer {
         name: hello.name.clone(),
@@ -153,7 +155,7 @@ pub(super) struct FollowerSession<W> {
     /// Position in the log of the next frame.
     at: u64,
     /// State of the log at the last read.
-    seen: Standing,
+    seen: LogStatus,
     attached: Attached,
 }
 
@@ -172,16 +174,16 @@ impl<W: Write> FollowerSession<W> {
     }
 
     /// Runs one iteration. Sends the reason if the follower is no longer served.
-    pub fn turn(&mut self) -> Result<(), Left> {
+    pub fn turn(&mut self) -> Result<(), DisconnectReason> {
         let done = self.go();
-        if let Err(Left::Told(ending)) = &done {
+        if let Err(DisconnectReason::Told(ending)) = &done {
             self.write(&Response::End(ending.clone()))?;
             self.out.flush()?;
         }
         done
     }
 
-    fn go(&mut self) -> Result<(), Left> {
+    fn go(&mut self) -> Result<(), DisconnectReason> {
         match self.stage {
             Stage::Greeted(cursor) => {
                 let from = self.begin(cursor)?;
@@ -197,18 +199,18 @@ impl<W: Write> FollowerSession<W> {
         Ok(())
     }
 
-    fn write(&mut self, down: &Response) -> Result<(), Left> {
+    fn write(&mut self, down: &Response) -> Result<(), DisconnectReason> {
         self.put(&down.encode())
     }
 
-    fn put(&mut self, frame: &[u8]) -> Result<(), Left> {
+    fn put(&mut self, frame: &[u8]) -> Result<(), DisconnectReason> {
         let Some(number) = self.number else { return Ok(self.out.write_all(frame)?) };
         self.number = Some(number.wrapping_add(1));
         Ok(write_numbered(&mut self.out, frame, number)?)
     }
 
     /// Returns the sequence number of the first append that the follower needs.
-    fn begin(&self, cursor: Cursor) -> Result<u64, Left> {
+    fn begin(&self, cursor: Cursor) -> Result<u64, DisconnectReason> {
         let next = self.source.log.standing().next;
         let (sequence, hash) = match cursor {
             Cursor::From { sequence } if sequence <= next => return Ok(sequence),
@@ -223,14 +225,14 @@ impl<W: Write> FollowerSession<W> {
                 Ok(sequence + if mutant!("cursor-off-by-one") { 2 } else { 1 })
             }
             Some(append) if append.sequence == sequence => Err(self.contradicted(sequence, next)),
-            _ => Err(Left::Told(Ending::CursorGone)),
+            _ => Err(DisconnectReason::Told(Ending::CursorGone)),
         }
     }
 
     /// Handles a follower that has an append that the journal, which ends before `next`, does not have.
     /// Production stops, so that it does not contradict what was visible, unless a repair has discarded that
     /// append.
-    fn contradicted(&self, sequence: u64, next: u64) -> Left {
+    fn contradicted(&self, sequence: u64, next: u64) -> DisconnectReason {
         let accepted = self.source.given_up.contains(&sequence);
         if !accepted && !mutant!("ignore-cursor") {
             let reason = format!(
@@ -245,7 +247,7 @@ impl<W: Write> FollowerSession<W> {
             }
             self.source.shared.set_phase(Phase::Failed(reason));
         }
-        Left::Told(Ending::CursorGone)
+        DisconnectReason::Told(Ending::CursorGone)
     }
 
     fn peer_name(&self) -> &str {
@@ -253,7 +255,7 @@ impl<W: Write> FollowerSession<W> {
     }
 
     /// Sends appends from the journal. Once few are left, sends them and the pool.
-    fn catch_up(&mut self, from: u64) -> Result<(), Left> {
+    fn catch_up(&mut self, from: u64) -> Result<(), DisconnectReason> {
         let next = self.source.log.standing().next;
         self.stage = if next.saturating_sub(from) <= self.source.pace.near {
             self.join(from)?;
@@ -267,22 +269,22 @@ impl<W: Write> FollowerSession<W> {
     }
 
     /// Sends the appends from number `from` up to the one before `to` from the journal.
-    fn past(&mut self, mut from: u64, to: u64) -> Result<u64, Left> {
+    fn past(&mut self, mut from: u64, to: u64) -> Result<u64, DisconnectReason> {
         for append in self.source.past.until(to).wholes(from)? {
             let append = append?;
             if append.sequence != from {
-                return Err(Left::Told(Ending::CursorGone));
+                return Err(DisconnectReason::Told(Ending::CursorGone));
             }
             from += 1;
             self.write(&Response::Append(append))?;
             self.heard()?;
         }
-        if from == to { Ok(from) } else { Err(Left::Told(Ending::CursorGone)) }
+        if from == to { Ok(from) } else { Err(DisconnectReason::Told(Ending::CursorGone)) }
     }
 
     /// Sends the rest of the backlog and the whole pool as of one position in the log. From that position on
     /// the log has every event.
-    fn join(&mut self, from: u64) -> Result<(), Left> {
+    fn join(&mut self, from: u64) -> Result<(), DisconnectReason> {
         let (pool, standing) = self.whole_pool();
         match self.source.log.appends(from, standing.next) {
             Some(frames) => frames.iter().try_for_each(|frame| self.put(frame))?,
@@ -296,7 +298,7 @@ impl<W: Write> FollowerSession<W> {
     }
 
     /// Returns the whole pool, encoded, and the log position to which it corresponds.
-    fn whole_pool(&self) -> (Bytes, Standing) {
+    fn whole_pool(&self) -> (Bytes, LogStatus) {
         let source = &self.source;
         let (event, standing) = source.shared.pool.whole(|event| (event, source.log.standing()));
         // Encoded outside the pool's lock, for which steps wait.
@@ -305,7 +307,7 @@ impl<W: Write> FollowerSession<W> {
     }
 
     /// Waits for events and sends them.
-    fn go_on(&mut self) -> Result<(), Left> {
+    fn go_on(&mut self) -> Result<(), DisconnectReason> {
         for answer in self.ears.due(self.at) {
             self.put(&answer)?;
         }
@@ -313,13 +315,13 @@ impl<W: Write> FollowerSession<W> {
         let (taken, standing) = self.source.log.take(self.at, self.seen, self.source.pace.wait);
         let before = std::mem::replace(&mut self.seen, standing);
         match taken {
-            Taken::Frames(frames) => {
+            FrameRead::Frames(frames) => {
                 frames.iter().try_for_each(|frame| self.put(frame))?;
                 self.at += frames.len() as u64;
             }
-            Taken::Nothing => {}
-            Taken::FellBehind => return Err(Left::Told(Ending::FellBehind)),
-            Taken::Closed => return Err(Left::Told(Ending::Stopping)),
+            FrameRead::Nothing => {}
+            FrameRead::FellBehind => return Err(DisconnectReason::Told(Ending::FellBehind)),
+            FrameRead::Closed => return Err(DisconnectReason::Told(Ending::Stopping)),
         }
         let ticked = standing.ticks != before.ticks;
         if ticked || self.source.pace.since(self.pulsed) >= BEAT {
@@ -329,11 +331,11 @@ impl<W: Write> FollowerSession<W> {
         self.heard()
     }
 
-    fn heard(&self) -> Result<(), Left> {
-        if self.ears.are_gone() { Err(Left::Closed) } else { Ok(()) }
+    fn heard(&self) -> Result<(), DisconnectReason> {
+        if self.ears.are_gone() { Err(DisconnectReason::Closed) } else { Ok(()) }
     }
 
-    fn pulse(&mut self, ticked: bool) -> Result<(), Left> {
+    fn pulse(&mut self, ticked: bool) -> Result<(), DisconnectReason> {
         let shared = &self.source.shared;
         let (age, next) = (shared.age(), self.source.log.standing().next);
         let latest = shared.view().map_or(0, |view| view.latest().number());
@@ -344,7 +346,7 @@ impl<W: Write> FollowerSession<W> {
 
     /// Sends the sequencer's status if it has changed: at once after a change of phase, otherwise at most
     /// once per [`BEAT`].
-    fn say(&mut self) -> Result<(), Left> {
+    fn say(&mut self) -> Result<(), DisconnectReason> {
         let shared = &self.source.shared;
         let phase: Phase = shared.phase();
         if let Some((said, when)) = &self.said

@@ -12,12 +12,12 @@ use crate::wire::Response;
 
 /// Limits of the ring.
 #[derive(Clone, Copy, Debug)]
-pub struct Room {
+pub struct RingLimits {
     pub bytes: usize,
     pub frames: usize,
 }
 
-impl Default for Room {
+impl Default for RingLimits {
     fn default() -> Self {
         Self { bytes: 64 << 20, frames: 32_768 }
     }
@@ -33,7 +33,7 @@ const TAKEN: usize = 1 << 20;
 pub(crate) struct FrameLog {
     ring: Mutex<Ring>,
     grown: Condvar,
-    room: Room,
+    room: RingLimits,
 }
 
 #[derive(Debug)]
@@ -62,7 +62,7 @@ struct Framed {
 
 /// Result of a read at a position.
 #[derive(Debug)]
-pub(crate) enum Taken {
+pub(crate) enum FrameRead {
     Frames(Vec<Arc<[u8]>>),
     /// Nothing new yet.
     Nothing,
@@ -74,7 +74,7 @@ pub(crate) enum Taken {
 
 /// State of the log at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Standing {
+pub(crate) struct LogStatus {
     /// Position of the next frame.
     pub end: u64,
     /// Sequence number of the next append.
@@ -85,7 +85,7 @@ pub(crate) struct Standing {
 
 impl FrameLog {
     /// Returns an empty log for the appends from number `next` on.
-    pub fn new(next: u64, room: Room) -> Self {
+    pub fn new(next: u64, room: RingLimits) -> Self {
         let frames = VecDeque::new();
         let ring = Ring { frames, first: 0, bytes: 0, next, ticks: 0, wakes: 0, takers: 0, closed: false };
         Self { ring: Mutex::new(ring), grown: Condvar::new(), room }
@@ -136,7 +136,7 @@ impl FrameLog {
         }
     }
 
-    pub fn standing(&self) -> Standing {
+    pub fn standing(&self) -> LogStatus {
         self.ring.lock().standing()
     }
 
@@ -152,7 +152,7 @@ impl FrameLog {
 
     /// Returns the frames from position `at` on, as many as fit into one write. Blocks for at most `wait`
     /// until there is one, or until there are more ticks or wake-ups than at `seen`.
-    pub fn take(&self, at: u64, seen: Standing, wait: Duration) -> (Taken, Standing) {
+    pub fn take(&self, at: u64, seen: LogStatus, wait: Duration) -> (FrameRead, LogStatus) {
         let mut ring = self.ring.lock();
         let same = ring.ticks == seen.ticks && ring.wakes == seen.wakes;
         if ring.end() <= at && same && !ring.closed {
@@ -176,8 +176,8 @@ impl Ring {
         self.first + self.frames.len() as u64
     }
 
-    fn standing(&self) -> Standing {
-        Standing { end: self.end(), next: self.next, ticks: self.ticks, wakes: self.wakes }
+    fn standing(&self) -> LogStatus {
+        LogStatus { end: self.end(), next: self.next, ticks: self.ticks, wakes: self.wakes }
     }
 
     fn clear(&mut self) {
@@ -186,7 +186,7 @@ impl Ring {
         self.bytes = 0;
     }
 
-    fn push(&mut self, frame: Framed, room: Room) {
+    fn push(&mut self, frame: Framed, room: RingLimits) {
         self.bytes += frame.bytes.len();
         self.frames.push_back(frame);
         while self.bytes > room.bytes || self.frames.len() > room.frames {
@@ -196,8 +196,8 @@ impl Ring {
         }
     }
 
-    fn taken(&self, at: u64) -> Taken {
-        let Some(skip) = at.checked_sub(self.first) else { return Taken::FellBehind };
+    fn taken(&self, at: u64) -> FrameRead {
+        let Some(skip) = at.checked_sub(self.first) else { return FrameRead::FellBehind };
         let mut bytes = 0;
         let fits = |frame: &&Framed| {
             let first = bytes == 0;
@@ -208,9 +208,9 @@ impl Ring {
         let found: Vec<_> =
             self.frames.iter().skip(skip).take_while(fits).map(|frame| frame.bytes.clone()).collect();
         match found.is_empty() {
-            false => Taken::Frames(found),
-            true if self.closed => Taken::Closed,
-            true => Taken::Nothing,
+            false => FrameRead::Frames(found),
+            true if self.closed => FrameRead::Closed,
+            true => FrameRead::Nothing,
         }
     }
 }
@@ -230,14 +230,14 @@ mod tests {
     }
 
     fn of(frames: usize) -> FrameLog {
-        let log = FrameLog::new(5, Room { frames, ..Room::default() });
+        let log = FrameLog::new(5, RingLimits { frames, ..RingLimits::default() });
         log.attach();
         log
     }
 
-    fn count(taken: &Taken) -> usize {
+    fn count(taken: &FrameRead) -> usize {
         match taken {
-            Taken::Frames(frames) => frames.len(),
+            FrameRead::Frames(frames) => frames.len(),
             _ => 0,
         }
     }
@@ -250,14 +250,14 @@ mod tests {
         assert_eq!(count(&log.take(begun.end, begun, LONG).0), 4);
         assert_eq!(log.appends(5, 9).unwrap().len(), 4);
         log.append(append(9));
-        assert!(matches!(log.take(begun.end, begun, LONG).0, Taken::FellBehind));
+        assert!(matches!(log.take(begun.end, begun, LONG).0, FrameRead::FellBehind));
         assert!(log.appends(5, 10).is_none() && log.appends(6, 10).is_some());
         assert_eq!((log.standing().end, log.standing().next), (begun.end + 5, 10));
     }
 
     #[test]
     fn a_ring_has_a_bound_in_bytes() {
-        let log = FrameLog::new(0, Room { bytes: 1_000, frames: 1_000 });
+        let log = FrameLog::new(0, RingLimits { bytes: 1_000, frames: 1_000 });
         log.attach();
         (0..50).for_each(|sequence| log.append(append(sequence)));
         let ring = log.ring.lock();
@@ -266,7 +266,7 @@ mod tests {
 
     #[test]
     fn without_followers_nothing_is_kept_and_places_go_on() {
-        let log = FrameLog::new(5, Room::default());
+        let log = FrameLog::new(5, RingLimits::default());
         log.append(append(5));
         log.attach();
         let begun = log.standing();
@@ -302,6 +302,6 @@ mod tests {
             log.take(seen.end, seen, LONG);
         }
         let seen = log.standing();
-        assert!(matches!(log.take(seen.end, seen, LONG).0, Taken::Closed));
+        assert!(matches!(log.take(seen.end, seen, LONG).0, FrameRead::Closed));
     }
 }

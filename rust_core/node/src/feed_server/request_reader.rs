@@ -80,12 +80,12 @@ impl RequestReader {
 
 /// Guard that closes the receiving side when its thread ends, even by a panic. Then the sending side ends
 /// too.
-struct Hearing {
+struct ReaderGuard {
     ears: Arc<RequestReader>,
     source: Arc<Source>,
 }
 
-impl Drop for Hearing {
+impl Drop for ReaderGuard {
     fn drop(&mut self) {
         self.ears.end(&self.source);
     }
@@ -95,9 +95,9 @@ impl Drop for Hearing {
 pub(super) fn listen(mut stream: UnixStream, attached: &Attached) -> io::Result<Arc<RequestReader>> {
     let ears = Arc::<RequestReader>::default();
     let (peer, source) = (attached.peer.clone(), attached.source.clone());
-    let hearing = Hearing { ears: ears.clone(), source };
+    let hearing = ReaderGuard { ears: ears.clone(), source };
     let run = move || {
-        let Hearing { ears, source } = &hearing;
+        let ReaderGuard { ears, source } = &hearing;
         while ears.hear(&mut stream, source, &peer) {}
     };
     std::thread::Builder::new().name("foreseal-feed-ear".to_owned()).spawn(run)?;

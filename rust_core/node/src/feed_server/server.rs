@@ -180,7 +180,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        Production, feed_server::Room, wire::Cursor, wire::GREATEST_DOWN, wire::Hello, wire::Request,
+        Production, feed_server::RingLimits, wire::Cursor, wire::GREATEST_DOWN, wire::Hello, wire::Request,
         wire::read_frame,
     };
     use foreseal_chain::{FinalityDepth, SystemClock};
@@ -192,7 +192,7 @@ mod tests {
         Source {
             identity,
             past: JournalReader::new(folder.to_owned(), Arc::new(RealDisk), identity, 0),
-            log: Arc::new(FrameLog::new(0, Room::default())),
+            log: Arc::new(FrameLog::new(0, RingLimits::default())),
             shared: Arc::new(Shared::new(pool, Arc::new(SystemClock::default()))),
             welcome: Welcome { produces: true, production, depth },
             signer: None,

@@ -7,7 +7,7 @@ use std::{
 
 use super::{
     Following,
-    connection::{Break, Session},
+    connection::{ConnectionError, Session},
 };
 
 /// The follower's side of its connections, which starts no thread and never blocks. Its owner transports the
@@ -41,15 +41,15 @@ impl Follows {
             return Ok(());
         }
         let frames = self.following.outbox.take(&self.following.known);
-        out.write_all(&frames).map_err(|error| self.lose(&Break::Io(error)))
+        out.write_all(&frames).map_err(|error| self.lose(&ConnectionError::Io(error)))
     }
 
     /// Records that connecting failed with this error.
     pub fn find_nobody(&mut self, error: std::io::Error) {
-        self.lose(&Break::Io(error));
+        self.lose(&ConnectionError::Io(error));
     }
 
-    fn lose(&mut self, broken: &Break) -> String {
+    fn lose(&mut self, broken: &ConnectionError) -> String {
         self.following.close();
         let ended = self.session.end(broken);
         self.following.note_end(&ended);

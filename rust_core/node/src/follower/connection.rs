@@ -21,7 +21,7 @@ use foreseal_primitives::{
 use super::{
     Following,
     following::ReplicaState,
-    replica::{Misfit, Replica, Seed},
+    replica::{ApplyError, Replica, Seed},
 };
 use crate::{
     NodeError, Phase,
@@ -33,14 +33,14 @@ use crate::{
 };
 
 /// Outcome of a connection.
-pub(super) enum Ended {
+pub(super) enum ConnectionOutcome {
     /// Another attempt may succeed. `was_live` is `true` if the follower was up to date before.
     Lost { reason: String, was_live: bool },
     /// No further attempt can succeed.
     Refused(String),
 }
 
-impl Ended {
+impl ConnectionOutcome {
     pub fn lost(reason: String) -> Self {
         Self::Lost { reason, was_live: false }
     }
@@ -48,7 +48,7 @@ impl Ended {
 
 /// Error that ends a connection.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Break {
+pub(super) enum ConnectionError {
     #[error(transparent)]
     Wire(#[from] WireError),
     #[error("the connection broke: {0}")]
@@ -62,7 +62,7 @@ pub(super) enum Break {
     #[error(transparent)]
     Node(#[from] NodeError),
     #[error("it begins again with the store: {0}")]
-    Misfit(#[from] Misfit),
+    Apply(#[from] ApplyError),
     #[error(transparent)]
     Build(#[from] BuildError),
     #[error("a change of the pool does not decode: {0}")]
@@ -118,7 +118,7 @@ impl Session {
     }
 
     /// Follows over one connection until it ends.
-    pub fn run(&mut self, stream: &UnixStream) -> Ended {
+    pub fn run(&mut self, stream: &UnixStream) -> ConnectionOutcome {
         let (over, following) = (AtomicBool::new(false), self.following.clone());
         let done = std::thread::scope(|scope| {
             let _closing = Closing { following: &following, stream, over: &over };
@@ -132,16 +132,23 @@ impl Session {
 
     /// Returns the outcome of the connection, and resets the replica if the next one must start from the
     /// store.
-    pub fn end(&mut self, broken: &Break) -> Ended {
+    pub fn end(&mut self, broken: &ConnectionError) -> ConnectionOutcome {
         match broken {
-            Break::Ended(Ending::Refused(reason)) => return Ended::Refused(reason.clone()),
-            Break::Ended(Ending::CursorGone) | Break::Misfit(_) => self.held.start_over(),
+            ConnectionError::Ended(Ending::Refused(reason)) => {
+                return ConnectionOutcome::Refused(reason.clone());
+            }
+            ConnectionError::Ended(Ending::CursorGone) | ConnectionError::Apply(_) => {
+                self.held.start_over();
+            }
             _ => {}
         }
-        Ended::Lost { reason: broken.to_string(), was_live: self.live }
+        ConnectionOutcome::Lost { reason: broken.to_string(), was_live: self.live }
     }
 
-    fn greet<'s>(&mut self, mut stream: &'s UnixStream) -> Result<BufReader<&'s UnixStream>, Break> {
+    fn greet<'s>(
+        &mut self,
+        mut stream: &'s UnixStream,
+    ) -> Result<BufReader<&'s UnixStream>, ConnectionError> {
         stream.set_read_timeout(Some(SILENCE))?;
         stream.set_write_timeout(Some(SILENCE))?;
         stream.write_all(&self.hello()?)?;
@@ -150,19 +157,19 @@ impl Session {
         Ok(input)
     }
 
-    fn listen(&mut self, input: &mut impl Read) -> Result<Infallible, Break> {
+    fn listen(&mut self, input: &mut impl Read) -> Result<Infallible, ConnectionError> {
         loop {
             self.hear(input)?;
         }
     }
 
     /// Returns the greeting of a new connection, with the replica's cursor.
-    pub fn hello(&mut self) -> Result<Vec<u8>, Break> {
+    pub fn hello(&mut self) -> Result<Vec<u8>, ConnectionError> {
         (self.seed, self.welcome, self.heard, self.live, self.start) = (None, None, 0, false, None);
         let Following { ground, name, .. } = &*self.following;
         let cursor = match &self.held.replica {
             Some(replica) => replica.cursor(),
-            None => self.seed.insert(Seed::of(&ground.store)?.ok_or(Break::NoBlock)?).cursor(),
+            None => self.seed.insert(Seed::of(&ground.store)?.ok_or(ConnectionError::NoBlock)?).cursor(),
         };
         let genesis = ground.store.options().genesis;
         let identity = Identity { chain_id: ground.spec.chain_id(), genesis };
@@ -170,7 +177,7 @@ impl Session {
     }
 
     /// Receives and handles the next frame.
-    pub fn hear(&mut self, input: &mut impl Read) -> Result<(), Break> {
+    pub fn hear(&mut self, input: &mut impl Read) -> Result<(), ConnectionError> {
         let (kind, mut body) = next(input)?;
         if self.is_greeted() {
             take_number(&mut body, self.heard)?;
@@ -180,14 +187,14 @@ impl Session {
         self.following.shared.heard();
         match (down, &self.welcome) {
             (Response::Welcome(welcome), None) => self.begin(welcome),
-            (Response::End(ending), None) => Err(Break::Ended(ending)),
-            (_, None) => Err(Break::NoWelcome),
+            (Response::End(ending), None) => Err(ConnectionError::Ended(ending)),
+            (_, None) => Err(ConnectionError::NoWelcome),
             (down, Some(_)) => self.take(down),
         }
     }
 
     /// Handles the sequencer's greeting. Creates a replica if there is none.
-    fn begin(&mut self, welcome: Welcome) -> Result<(), Break> {
+    fn begin(&mut self, welcome: Welcome) -> Result<(), ConnectionError> {
         let following = self.following.clone();
         let welcome = Arc::new(welcome);
         if let Some(seed) = self.seed.take() {
@@ -217,7 +224,7 @@ impl Session {
         self.live
     }
 
-    fn take(&mut self, down: Response) -> Result<(), Break> {
+    fn take(&mut self, down: Response) -> Result<(), ConnectionError> {
         let following = self.following.clone();
         let Following { shared, known, outbox, .. } = &*following;
         match down {
@@ -231,7 +238,7 @@ impl Session {
                 }
             }
             Response::Pool(event) => {
-                let event = decode(&event).map_err(Break::Pool)?;
+                let event = decode(&event).map_err(ConnectionError::Pool)?;
                 if !self.live {
                     // Adds transactions that a reorg returned to the pool before the view is published;
                     // removes included ones afterwards.
@@ -260,13 +267,13 @@ impl Session {
                 outbox.answered(number, outcome);
                 shared.changes.notify();
             }
-            Response::End(ending) => return Err(Break::Ended(ending)),
+            Response::End(ending) => return Err(ConnectionError::Ended(ending)),
         }
         Ok(())
     }
 
-    fn replica(&mut self) -> Result<&mut Replica, Break> {
-        self.held.replica.as_mut().ok_or(Break::NoBlock)
+    fn replica(&mut self) -> Result<&mut Replica, ConnectionError> {
+        self.held.replica.as_mut().ok_or(ConnectionError::NoBlock)
     }
 
     /// Updates the progress in the status.
@@ -285,7 +292,7 @@ impl Session {
 
     /// Publishes the replica's view. There is none in the middle of a change that the sequencer did not
     /// publish either.
-    fn show(&mut self) -> Result<(), Break> {
+    fn show(&mut self) -> Result<(), ConnectionError> {
         let Some(replica) = &self.held.replica else { return Ok(()) };
         let shared = &self.following.shared;
         let idle = |welcome: &Welcome| !welcome.produces || shared.view().is_none();
@@ -300,7 +307,7 @@ impl Session {
 }
 
 /// Reads the next frame.
-fn next(input: &mut impl Read) -> Result<(u8, Vec<u8>), Break> {
+fn next(input: &mut impl Read) -> Result<(u8, Vec<u8>), ConnectionError> {
     let silent = |error: WireError| match error {
         WireError::Io(error)
             if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) =>
@@ -309,5 +316,5 @@ fn next(input: &mut impl Read) -> Result<(u8, Vec<u8>), Break> {
         }
         error => error,
     };
-    read_frame(input, GREATEST_DOWN).map_err(silent)?.ok_or(Break::Closed)
+    read_frame(input, GREATEST_DOWN).map_err(silent)?.ok_or(ConnectionError::Closed)
 }

@@ -14,14 +14,14 @@ use foreseal_pool::Submission;
 use parking_lot::Mutex;
 
 use super::{
-    connection::{Ended, Session},
+    connection::{ConnectionOutcome, Session},
     outbox::Outbox,
     pending_requests::PendingRequests,
     replica::{Replica, ReplicaConfig},
     sequencer_status::SequencerStatus,
 };
 use crate::{
-    CatchingUp, NodeError, Phase, PoolStart, SubmitError, Underway,
+    CatchingUp, NodeError, Phase, PoolStart, SubmissionHandle, SubmitError,
     shared::Shared,
     status::{FollowingStatus, Status},
     wire::Request,
@@ -116,7 +116,7 @@ impl Following {
     }
 
     /// Sends a submission to the sequencer.
-    pub fn send(&self, submission: &Submission, runnable: bool) -> Result<Underway, SubmitError> {
+    pub fn send(&self, submission: &Submission, runnable: bool) -> Result<SubmissionHandle, SubmitError> {
         self.outbox.submit(submission, runnable)
     }
 
@@ -149,11 +149,11 @@ impl Following {
             }
             self.note_end(&ended);
             match ended {
-                Ended::Refused(reason) => {
+                ConnectionOutcome::Refused(reason) => {
                     tracing::error!(reason, "the sequencer cannot be followed");
                     return;
                 }
-                Ended::Lost { reason, was_live } => {
+                ConnectionOutcome::Lost { reason, was_live } => {
                     // One log line for a series of attempts that fail in the same way.
                     if was_live || told.as_ref() != Some(&reason) {
                         tracing::warn!(reason, "the sequencer is not followed for now");
@@ -175,26 +175,26 @@ impl Following {
     }
 
     /// Publishes the outcome of a connection as the phase.
-    pub(super) fn note_end(&self, ended: &Ended) {
+    pub(super) fn note_end(&self, ended: &ConnectionOutcome) {
         self.shared.set_phase(match ended {
-            Ended::Refused(reason) => Phase::Failed(reason.clone()),
-            Ended::Lost { reason, .. } => Phase::Disconnected(reason.clone()),
+            ConnectionOutcome::Refused(reason) => Phase::Failed(reason.clone()),
+            ConnectionOutcome::Lost { reason, .. } => Phase::Disconnected(reason.clone()),
         });
     }
 
     /// Follows over one connection until it ends.
-    fn connect(&self, session: &mut Session) -> Ended {
+    fn connect(&self, session: &mut Session) -> ConnectionOutcome {
         let stream = match UnixStream::connect(&self.socket) {
             Ok(stream) => stream,
-            Err(error) => return Ended::lost(format!("{}: {error}", self.socket.display())),
+            Err(error) => return ConnectionOutcome::lost(format!("{}: {error}", self.socket.display())),
         };
         match stream.try_clone() {
             Ok(own) => *self.stream.lock() = Some(own),
-            Err(error) => return Ended::lost(error.to_string()),
+            Err(error) => return ConnectionOutcome::lost(error.to_string()),
         }
         // A thread that stops the node either sees the stream or is seen here.
         if self.shared.stopping() {
-            return Ended::lost("it is stopping".to_owned());
+            return ConnectionOutcome::lost("it is stopping".to_owned());
         }
         session.run(&stream)
     }

@@ -51,23 +51,23 @@ struct Waiting {
     next: u64,
     /// Numbers and frames of the submissions that are not sent yet.
     unsent: Vec<(u64, Vec<u8>)>,
-    underway: HashMap<u64, Underway>,
+    underway: HashMap<u64, SubmissionHandle>,
 }
 
 /// Handle of a submission in flight, and its response once it has arrived.
 #[derive(Clone, Debug)]
-pub struct Underway(Arc<Slot>);
+pub struct SubmissionHandle(Arc<SubmissionState>);
 
 #[derive(Debug)]
-struct Slot {
+struct SubmissionState {
     hash: B256,
     answer: Mutex<Option<Result<Admission, SubmitError>>>,
     answered: Condvar,
 }
 
-impl Underway {
+impl SubmissionHandle {
     fn new(hash: B256) -> Self {
-        Self(Arc::new(Slot { hash, answer: Mutex::default(), answered: Condvar::new() }))
+        Self(Arc::new(SubmissionState { hash, answer: Mutex::default(), answered: Condvar::new() }))
     }
 
     /// Returns the sequencer's response, once; `None` until it has arrived.
@@ -155,8 +155,8 @@ impl Outbox {
     }
 
     /// Queues a submission for the sequencer.
-    pub fn submit(&self, submission: &Submission, runnable: bool) -> Result<Underway, SubmitError> {
-        let underway = Underway::new(submission.hash());
+    pub fn submit(&self, submission: &Submission, runnable: bool) -> Result<SubmissionHandle, SubmitError> {
+        let underway = SubmissionHandle::new(submission.hash());
         let bytes = to_vec(submission);
         let mut waiting = self.waiting.lock();
         if !waiting.open {

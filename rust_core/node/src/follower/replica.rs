@@ -11,8 +11,8 @@ use crate::{
     errors::NodeError, start::StartError, start::sealed_by, store_job::StoreMeta, wire::Cursor, wire::Welcome,
 };
 use foreseal_chain::{
-    ArchiveCaches, BlockWindow, Chain, Confirmed, Older, ReplayError, Resumed, StoreUpdate, StoredHistory,
-    View, replay,
+    ArchiveCaches, BlockWindow, Chain, NewestStoredBlock, ReplayError, Resumed, StoreUpdate, StoredHistory,
+    UnreplayedJournal, View, replay,
 };
 
 /// Position of the store from which a replica starts.
@@ -57,7 +57,7 @@ pub(crate) struct ReplicaConfig {
 pub(crate) struct Replica {
     ground: ReplicaConfig,
     chain: Chain,
-    confirmed: Arc<Confirmed>,
+    confirmed: Arc<NewestStoredBlock>,
     /// Generation of the store from which the chain's history is read.
     generation: u64,
     /// Newest block of the store; records of the first append up to it are skipped.
@@ -68,7 +68,7 @@ pub(crate) struct Replica {
 
 /// Reason for which an append does not continue the chain. The follower then starts over from the store.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Misfit {
+pub(crate) enum ApplyError {
     #[error("append {found} came where {wanted} was expected")]
     OutOfOrder { found: u64, wanted: u64 },
     #[error(transparent)]
@@ -90,7 +90,7 @@ impl Replica {
     ) -> Result<Self, NodeError> {
         let Progress { head, journal_sequence, generation, .. } = seed.progress;
         let head = head.ok_or(StartError::StoreGone)?;
-        let confirmed = Arc::new(Confirmed::default());
+        let confirmed = Arc::new(NewestStoredBlock::default());
         confirmed.set(Some(head.number));
         let history = history(&ground.store, generation, &confirmed);
         let record = ground.store.reader_of(generation).record(head.number)?;
@@ -102,7 +102,7 @@ impl Replica {
         let past =
             JournalReader::new(ground.journal.clone(), ground.disk.clone(), identity, journal_sequence + 1);
         // Includes the whole append that sealed the head, because none of its later records is undone yet.
-        chain.remember(Older::new(past, (journal_sequence, usize::MAX)), undone);
+        chain.remember(UnreplayedJournal::new(past, (journal_sequence, usize::MAX)), undone);
         let first = head.number == 0 && journal_sequence == 0;
         Ok(Self {
             ground,
@@ -155,10 +155,10 @@ impl Replica {
     }
 
     /// Applies an append with the same functions as a replay.
-    pub fn apply(&mut self, append: &RawAppend) -> Result<(), Misfit> {
+    pub fn apply(&mut self, append: &RawAppend) -> Result<(), ApplyError> {
         let (found, wanted) = (append.sequence, self.next());
         if found != wanted {
-            return Err(Misfit::OutOfOrder { found, wanted });
+            return Err(ApplyError::OutOfOrder { found, wanted });
         }
         let records = append.decode()?.records;
         for record in records.iter().skip(self.skipped(&records, found)?) {
@@ -172,10 +172,10 @@ impl Replica {
     }
 
     /// Returns the number of leading records that the store already has.
-    fn skipped(&mut self, records: &[Record], sequence: u64) -> Result<usize, Misfit> {
+    fn skipped(&mut self, records: &[Record], sequence: u64) -> Result<usize, ApplyError> {
         let Some((number, hash)) = self.skip_to.take() else { return Ok(0) };
         let sealed = records.iter().rposition(|record| sealed_by(record) == Some((number, hash)));
-        sealed.map(|at| at + 1).ok_or(Misfit::NotThere { number, hash, sequence })
+        sealed.map(|at| at + 1).ok_or(ApplyError::NotThere { number, hash, sequence })
     }
 
     /// Follows the sequencer's store, in which every unwind of this chain has also been applied.
@@ -194,6 +194,6 @@ impl Replica {
     }
 }
 
-fn history(store: &Store, generation: u64, confirmed: &Arc<Confirmed>) -> Arc<StoredHistory> {
+fn history(store: &Store, generation: u64, confirmed: &Arc<NewestStoredBlock>) -> Arc<StoredHistory> {
     Arc::new(StoredHistory::new(store.reader_of(generation), confirmed.clone()))
 }

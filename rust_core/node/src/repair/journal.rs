@@ -6,7 +6,7 @@ use foreseal_journal::{Identity, JournalReader, RealDisk, Report, check, recorde
 use foreseal_store::Store;
 
 use super::StoreRepairError;
-use crate::loss::{ChainLoss, Sealed, sealed_until};
+use crate::loss::{ChainLoss, SealedPosition, sealed_until};
 
 const HELP: &str = "see `foreseal journal check`, then `foreseal journal repair`";
 
@@ -42,7 +42,7 @@ impl RepairJournal {
     }
 
     /// Returns the blocks of the chain that it seals, the oldest first.
-    pub fn sealed(&self) -> Result<Vec<Sealed>, StoreRepairError> {
+    pub fn sealed(&self) -> Result<Vec<SealedPosition>, StoreRepairError> {
         let sealed = sealed_until(&self.past(), self.next_sequence(), self.identity.genesis)?;
         Ok(sealed.unwrap_or_default())
     }

@@ -125,7 +125,7 @@ pub enum Repairing {
 }
 
 /// Callback that receives the progress of a repair and may cancel it.
-pub type Watch<'a> = &'a mut dyn FnMut(Repairing) -> ControlFlow<()>;
+pub type ProgressCallback<'a> = &'a mut dyn FnMut(Repairing) -> ControlFlow<()>;
 
 /// Sources of lost blocks, in addition to the journal.
 #[derive(Default)]
@@ -192,7 +192,7 @@ impl<'p> StoreRepair<'p> {
     }
 
     /// Verifies the store and chooses a method. Changes nothing.
-    pub fn plan(&mut self, watch: Watch<'_>) -> Result<RepairPlan, StoreRepairError> {
+    pub fn plan(&mut self, watch: ProgressCallback<'_>) -> Result<RepairPlan, StoreRepairError> {
         let survey = self.survey(watch);
         if survey.is_err()
             && let Some(fault) = self.meta_fault()?
@@ -221,7 +221,7 @@ impl<'p> StoreRepair<'p> {
     }
 
     /// Returns the faults, their total number, and `true` if all damaged data can be derived from the rest.
-    fn survey(&self, watch: Watch<'_>) -> Result<(Vec<Fault>, u64, bool), StoreError> {
+    fn survey(&self, watch: ProgressCallback<'_>) -> Result<(Vec<Fault>, u64, bool), StoreError> {
         let store = self.open()?;
         let survey = store.survey()?;
         let verified = store.verify(&mut |step| watch(Repairing::Verifying(step)))?;
@@ -271,7 +271,11 @@ impl<'p> StoreRepair<'p> {
     ///
     /// # Errors
     /// After an error the damaged store is back in its place.
-    pub fn apply(&mut self, method: &RepairMethod, watch: Watch<'_>) -> Result<(), StoreRepairError> {
+    pub fn apply(
+        &mut self,
+        method: &RepairMethod,
+        watch: ProgressCallback<'_>,
+    ) -> Result<(), StoreRepairError> {
         if *method == RepairMethod::Nothing {
             return Ok(());
         }
@@ -312,7 +316,7 @@ impl<'p> StoreRepair<'p> {
         &mut self,
         method: &RepairMethod,
         repaired: &Path,
-        watch: Watch<'_>,
+        watch: ProgressCallback<'_>,
     ) -> Result<(), StoreRepairError> {
         match method {
             RepairMethod::Nothing | RepairMethod::Replay => Ok(()),
@@ -336,7 +340,12 @@ impl<'p> StoreRepair<'p> {
     }
 
     /// Adds the blocks of the other node to the store in the folder `repaired`.
-    fn fetch(&mut self, plan: &FetchPlan, repaired: &Path, watch: Watch<'_>) -> Result<(), StoreRepairError> {
+    fn fetch(
+        &mut self,
+        plan: &FetchPlan,
+        repaired: &Path,
+        watch: ProgressCallback<'_>,
+    ) -> Result<(), StoreRepairError> {
         let sealed = self.read_journal()?.sealed()?;
         let (settings, damaged) = (self.node_settings(), self.open().ok());
         let (Some(anchor), Some(node)) = (sealed.first(), &mut self.sources.node) else {
@@ -348,7 +357,7 @@ impl<'p> StoreRepair<'p> {
     }
 
     /// Prepares the store of the backup.
-    fn restore(&self, repaired: &Path, watch: Watch<'_>) -> Result<(), StoreRepairError> {
+    fn restore(&self, repaired: &Path, watch: ProgressCallback<'_>) -> Result<(), StoreRepairError> {
         let Some(backup) = self.sources.backup else {
             return Err(StoreRepairError::Impossible("no backup is named with --backup".to_owned()));
         };
@@ -374,7 +383,7 @@ impl<'p> StoreRepair<'p> {
     }
 
     /// Replays the journal beyond the store's state, and waits until it is stored.
-    fn replay(&self, watch: Watch<'_>) -> Result<(), StoreRepairError> {
+    fn replay(&self, watch: ProgressCallback<'_>) -> Result<(), StoreRepairError> {
         let store = self.lock.open_store(&self.spec, &self.settings)?;
         let files = (store, Arc::new(RealDisk) as _, StoreObservers::default());
         let mut broken = false;

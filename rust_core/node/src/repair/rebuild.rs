@@ -6,13 +6,13 @@ use foreseal_primitives::ChainSpec;
 use foreseal_store::{Store, StoreError};
 
 use super::{
-    RepairMethod, Repairing, StoreRepairError, Watch,
+    ProgressCallback, RepairMethod, Repairing, StoreRepairError,
     source::{Fetcher, SourceError},
 };
 use crate::{
     BlockSource, Manifest, NodeError, Settings,
     datadir::DataDir,
-    loss::Sealed,
+    loss::SealedPosition,
     start::{note, open_chain},
     store_writer::{StoreObservers, StoreWriter},
 };
@@ -35,7 +35,7 @@ pub struct FetchPlan {
 pub(super) fn plan(
     spec: &ChainSpec,
     genesis: alloy_primitives::B256,
-    sealed: &[Sealed],
+    sealed: &[SealedPosition],
     backup: Option<&Manifest>,
     source: &mut dyn BlockSource,
 ) -> Result<RepairMethod, SourceError> {
@@ -79,7 +79,7 @@ pub(super) struct Rebuild<'r> {
     /// The damaged store, if it can be opened.
     pub damaged: Option<Store>,
     /// Last block to fetch.
-    pub anchor: Sealed,
+    pub anchor: SealedPosition,
 }
 
 impl Rebuild<'_> {
@@ -91,7 +91,7 @@ impl Rebuild<'_> {
         &self,
         plan: &FetchPlan,
         source: &mut dyn BlockSource,
-        watch: Watch<'_>,
+        watch: ProgressCallback<'_>,
     ) -> Result<(), StoreRepairError> {
         let store = DataDir::open_store_in(self.folder, self.spec, &self.settings.store)?;
         let note = note(&store)?;

@@ -1,11 +1,11 @@
-//! Sealed blocks of another node, and their comparison with the blocks of the data directory.
+//! SealedPosition blocks of another node, and their comparison with the blocks of the data directory.
 
 use alloy_consensus::Header;
 use alloy_primitives::B256;
 use alloy_rlp::Decodable;
 use foreseal_store::Store;
 
-use crate::loss::Sealed;
+use crate::loss::SealedPosition;
 use foreseal_chain::ChainError;
 
 /// Chain of another node.
@@ -84,14 +84,14 @@ impl<'s> Fetcher<'s> {
 
     /// Compares the node's blocks up to `head` with those that the journal seals: these link all blocks
     /// before them.
-    pub fn compare(&mut self, sealed: &[Sealed], head: u64) -> Result<(), SourceError> {
+    pub fn compare(&mut self, sealed: &[SealedPosition], head: u64) -> Result<(), SourceError> {
         let shared = &sealed[..sealed.partition_point(|block| block.number <= head)];
         // Blocks before a common one are common, so bisection finds the first difference.
         let (mut first, mut end) = (0, shared.len());
         let mut differs = None;
         while first < end {
             let middle = usize::midpoint(first, end);
-            let Sealed { number, hash: own, .. } = shared[middle];
+            let SealedPosition { number, hash: own, .. } = shared[middle];
             let found = self.hash(number)?;
             if found == own {
                 first = middle + 1;

@@ -10,14 +10,14 @@ use std::{
 };
 
 use alloy_primitives::B256;
-use foreseal_chain::{Executed, HeaderAndState, History, Position, Step, search_block};
+use foreseal_chain::{ExecutedBlock, HeaderAndState, History, Position, Step, search_block};
 use foreseal_primitives::{LogFilter, LogPosition, LogSink};
 use foreseal_state::{StateError, StateStore};
 use parking_lot::RwLock;
 
 #[derive(Debug, Default)]
 pub struct MemoryHistory {
-    blocks: RwLock<BTreeMap<u64, Arc<Executed>>>,
+    blocks: RwLock<BTreeMap<u64, Arc<ExecutedBlock>>>,
     /// One more than the newest confirmed block.
     confirmed: AtomicU64,
     gone: AtomicBool,
@@ -25,9 +25,9 @@ pub struct MemoryHistory {
 
 impl MemoryHistory {
     /// Adds a block without the states of its steps, as the store does.
-    pub fn confirm(&self, block: &Arc<Executed>) {
+    pub fn confirm(&self, block: &Arc<ExecutedBlock>) {
         let steps = block.steps.iter().map(|step| Arc::new(Step { state: None, ..Step::clone(step) }));
-        let kept = Executed { steps: steps.collect(), ..Executed::clone(block) };
+        let kept = ExecutedBlock { steps: steps.collect(), ..ExecutedBlock::clone(block) };
         self.blocks.write().insert(block.number(), Arc::new(kept));
         self.confirmed.store(block.number() + 1, Ordering::SeqCst);
     }
@@ -37,7 +37,7 @@ impl MemoryHistory {
         self.gone.store(true, Ordering::SeqCst);
     }
 
-    fn read<T>(&self, read: impl FnOnce(&BTreeMap<u64, Arc<Executed>>) -> T) -> Result<T, StateError> {
+    fn read<T>(&self, read: impl FnOnce(&BTreeMap<u64, Arc<ExecutedBlock>>) -> T) -> Result<T, StateError> {
         if self.gone.load(Ordering::SeqCst) {
             Err(StateError::ViewGone)
         } else {
@@ -55,12 +55,12 @@ impl History for MemoryHistory {
         None
     }
 
-    fn block(&self, number: u64) -> Result<Option<Arc<Executed>>, StateError> {
+    fn block(&self, number: u64) -> Result<Option<Arc<ExecutedBlock>>, StateError> {
         self.read(|blocks| blocks.get(&number).cloned())
     }
 
     fn header_and_state(&self, number: u64) -> Result<Option<HeaderAndState>, StateError> {
-        let moment = |found: &Arc<Executed>| {
+        let moment = |found: &Arc<ExecutedBlock>| {
             HeaderAndState::stored(found.block.header.clone(), found.block.hash, found.state.clone())
         };
         self.read(|blocks| blocks.get(&number).map(moment))

@@ -1,11 +1,11 @@
 //! Results of the development methods.
 
 use super::result_schemas::{
-    ARRAY, BOOLEAN, DATA, HASH, HASH_OR_NULL, NULL, NUMBER, NUMBER_OR_NULL, OBJECT, QUANTITY, Row,
+    ARRAY, BOOLEAN, DATA, HASH, HASH_OR_NULL, NULL, NUMBER, NUMBER_OR_NULL, OBJECT, QUANTITY, ResultSchema,
 };
 
 /// Description, schema, and the methods with this result.
-pub const RESULTS: &[Row] = &[
+pub const RESULTS: &[ResultSchema] = &[
     (
         "nothing",
         NULL,

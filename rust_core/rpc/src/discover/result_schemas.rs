@@ -17,4 +17,4 @@ pub const HASH_OR_NULL: &str = r#"{"type":["string","null"],"pattern":"^0x[0-9a-
 pub const NULL: &str = r#"{"type":"null"}"#;
 
 /// Description of a result, its schema, and the methods with this result.
-pub type Row = (&'static str, &'static str, &'static [&'static str]);
+pub type ResultSchema = (&'static str, &'static str, &'static [&'static str]);

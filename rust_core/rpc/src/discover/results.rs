@@ -4,7 +4,7 @@ use super::{
     development,
     result_schemas::{
         ARRAY, ARRAY_OR_NULL, BOOLEAN, DATA, HASH, OBJECT, OBJECT_OR_ARRAY, OBJECT_OR_NULL, QUANTITY,
-        QUANTITY_OR_NULL, Row, TEXT,
+        QUANTITY_OR_NULL, ResultSchema, TEXT,
     },
 };
 
@@ -17,7 +17,7 @@ pub struct Answer {
 }
 
 /// Description, schema, and the methods with this result.
-const RESULTS: &[Row] = &[
+const RESULTS: &[ResultSchema] = &[
     ("a number", QUANTITY, &["eth_blockNumber", "eth_chainId", "net_peerCount"]),
     (
         "wei, or wei per gas",
@@ -120,7 +120,7 @@ const RESULTS: &[Row] = &[
     ("true", BOOLEAN, &["foreseal_setFinality"]),
 ];
 
-fn rows() -> impl Iterator<Item = &'static Row> {
+fn rows() -> impl Iterator<Item = &'static ResultSchema> {
     RESULTS.iter().chain(development::RESULTS)
 }
 

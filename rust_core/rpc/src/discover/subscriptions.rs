@@ -3,18 +3,23 @@
 use crate::Kind;
 
 /// Stream: its name, its option, the default of the option, and the content of one message.
-pub struct Row {
+pub struct SubscriptionDoc {
     pub name: &'static str,
     pub options: Option<Kind>,
     pub left_out: &'static str,
     pub gives: &'static str,
 }
 
-const fn row(name: &'static str, options: Option<Kind>, left_out: &'static str, gives: &'static str) -> Row {
-    Row { name, options, left_out, gives }
+const fn row(
+    name: &'static str,
+    options: Option<Kind>,
+    left_out: &'static str,
+    gives: &'static str,
+) -> SubscriptionDoc {
+    SubscriptionDoc { name, options, left_out, gives }
 }
 
-pub const ROWS: &[Row] = &[
+pub const ROWS: &[SubscriptionDoc] = &[
     row("newHeads", None, "", "the header of a sealed block"),
     row("logs", Some(Kind::Filter), "all logs", "a log of a sealed block"),
     row(

@@ -3,7 +3,7 @@
 use std::{fmt, sync::Arc, time::Duration};
 
 use alloy_primitives::B256;
-use foreseal_node::{Answering, Node};
+use foreseal_node::{Node, QueryHandler};
 use foreseal_pool::Pool;
 use foreseal_primitives::wire::{decode, to_vec};
 
@@ -70,7 +70,7 @@ impl FilterBackend {
     }
 }
 
-impl Answering for FilterBackend {
+impl QueryHandler for FilterBackend {
     /// Returns `None` if the bytes are not a valid request, or if another process stores the filters.
     fn answer(&self, request: &[u8], pool: &Pool, now: Duration) -> Option<Vec<u8>> {
         match self {

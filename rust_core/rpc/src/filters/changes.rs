@@ -9,7 +9,7 @@ use super::filter_state::SeenBlock;
 use crate::{
     Context, Error,
     json::{write_data, write_list},
-    logs::{Answer, Cursor, Upto, read_on, seen_at},
+    logs::{Answer, Cursor, UpTo, read_on, seen_at},
     params::{BlockSelection, Filter},
 };
 
@@ -18,7 +18,7 @@ pub fn logs_from_now(view: &View, filter: &Filter, from: u64) -> Result<Cursor, 
     let wanted = LogFilter::new(filter.addresses.clone(), filter.topics.clone());
     let mut cursor = Cursor::new(&wanted, from, view.finalized());
     if let BlockSelection::Range { to, .. } = filter.blocks {
-        let last = Upto(to).last(view);
+        let last = UpTo(to).last(view);
         if from <= last {
             cursor.set_seen(seen_at(view, LogPosition::block(last + 1), from)?);
         }
@@ -33,7 +33,7 @@ pub fn logs(context: &Context<'_>, filter: &Filter, cursor: &mut Cursor) -> Resu
     // The logs of a single block, selected by hash, never change.
     if let BlockSelection::Range { to, .. } = filter.blocks {
         let wanted = LogFilter::new(filter.addresses.clone(), filter.topics.clone());
-        match read_on(&view, &wanted, Upto(to), cursor, &mut answer) {
+        match read_on(&view, &wanted, UpTo(to), cursor, &mut answer) {
             Ok(_) => {}
             Err(error @ Error::LogsGone { from }) => {
                 // The error is reported once; the next call continues from there.

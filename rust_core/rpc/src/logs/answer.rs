@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use foreseal_chain::{Note, Notes};
+use foreseal_chain::{CachedLog, LogJsonCache};
 use foreseal_primitives::{FoundLog, LogFilter, LogSink, mutant};
 use foreseal_scheduler::{Stopped, arrival, checkpoint};
 
@@ -14,7 +14,7 @@ use crate::json::write_log;
 
 /// Reason for which a search ended early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stop {
+pub enum SearchStop {
     /// Another log matches, but the list is full.
     Full,
     /// The time limit has passed.
@@ -30,8 +30,8 @@ pub struct Answer {
     most: u64,
     began: Instant,
     time: Duration,
-    stop: Option<Stop>,
-    notes: Option<Arc<Notes>>,
+    stop: Option<SearchStop>,
+    notes: Option<Arc<LogJsonCache>>,
 }
 
 impl Answer {
@@ -47,20 +47,20 @@ impl Answer {
 
     /// Uses `notes` as a cache of rendered logs: reads cached ones and stores the others.
     #[must_use]
-    pub fn with_notes(self, notes: Option<&Arc<Notes>>) -> Self {
+    pub fn with_notes(self, notes: Option<&Arc<LogJsonCache>>) -> Self {
         Self { notes: notes.cloned(), ..self }
     }
 
     /// Returns the reason for which the search ended early.
-    pub fn stop(&self) -> Option<Stop> {
+    pub fn stop(&self) -> Option<SearchStop> {
         self.stop
     }
 
     /// Returns the reason for which the scheduler ended the job, if it did.
     pub fn stopped(&self) -> Option<Stopped> {
         match self.stop {
-            Some(Stop::Stopped(stopped)) => Some(stopped),
-            Some(Stop::Full | Stop::Late) | None => None,
+            Some(SearchStop::Stopped(stopped)) => Some(stopped),
+            Some(SearchStop::Full | SearchStop::Late) | None => None,
         }
     }
 
@@ -74,7 +74,7 @@ impl Answer {
     /// Reserves an entry for another log, or breaks if the list is full.
     fn begin(&mut self) -> ControlFlow<()> {
         if self.count >= self.most && !mutant!("skip-log-limit") {
-            self.stop = Some(Stop::Full);
+            self.stop = Some(SearchStop::Full);
             return ControlFlow::Break(());
         }
         if self.count > 0 {
@@ -101,7 +101,7 @@ impl LogSink for Answer {
         let start = self.json.len();
         write_log(&mut self.json, found, false);
         if let Some(notes) = &self.notes {
-            notes.keep(ordinal, Note { log: found.log.clone(), shown: self.json[start..].into() });
+            notes.keep(ordinal, CachedLog { log: found.log.clone(), shown: self.json[start..].into() });
         }
         ControlFlow::Continue(())
     }
@@ -117,11 +117,11 @@ impl LogSink for Answer {
 
     fn pause(&mut self) -> ControlFlow<()> {
         let stop = if self.began.elapsed() > self.time {
-            Stop::Late
+            SearchStop::Late
         } else {
             match checkpoint() {
                 Ok(()) => return ControlFlow::Continue(()),
-                Err(stopped) => Stop::Stopped(stopped),
+                Err(stopped) => SearchStop::Stopped(stopped),
             }
         };
         self.stop = Some(stop);

@@ -19,12 +19,12 @@ pub struct Cursor {
     pub from: u64,
     /// Number of the finalized block at the last page. Blocks up to this one cannot have changed since.
     pub finalized: u64,
-    seen: Vec<Seen>,
+    seen: Vec<ReaderPosition>,
 }
 
 /// Last block that a reader has seen, as it was then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, RlpEncodable, RlpDecodable, Deserialize, Serialize)]
-pub struct Seen {
+pub struct ReaderPosition {
     pub number: u64,
     /// Hash of the block, or of the step of it that was seen.
     pub hash: B256,
@@ -57,11 +57,11 @@ impl Cursor {
     }
 
     /// Returns the last block that was seen, or `None` before the first block.
-    pub fn seen(&self) -> Option<Seen> {
+    pub fn seen(&self) -> Option<ReaderPosition> {
         self.seen.first().copied()
     }
 
-    pub fn set_seen(&mut self, seen: Option<Seen>) {
+    pub fn set_seen(&mut self, seen: Option<ReaderPosition>) {
         self.seen = seen.into_iter().collect();
     }
 }

@@ -19,13 +19,13 @@ use crate::{
     rpc_error::milliseconds,
 };
 
-use answer::Stop;
-use cursor::Seen;
+use answer::SearchStop;
+use cursor::ReaderPosition;
 use range::{Range, number};
 
 pub use answer::Answer;
 pub use cursor::Cursor;
-pub use pages::{Upto, read_on, seen_at};
+pub use pages::{UpTo, read_on, seen_at};
 
 pub const METHODS: &[Method] = &[
     Method::short("eth_getLogs", FILTER, get_logs).in_lane_by(lane),
@@ -107,9 +107,9 @@ fn search(context: &Context<'_>, view: &View, filter: &LogFilter, range: Range) 
     let ended = view.search_logs(filter, LogPosition::block(from), to, &mut answer)?;
     let kind = match answer.stop() {
         None => return Ok(answer),
-        Some(Stop::Full) => LogLimitKind::Logs { max: limits.logs },
-        Some(Stop::Stopped(stopped)) => return Err(stopped.into()),
-        Some(Stop::Late) => LogLimitKind::Milliseconds { max: milliseconds(limits.log_time) },
+        Some(SearchStop::Full) => LogLimitKind::Logs { max: limits.logs },
+        Some(SearchStop::Stopped(stopped)) => return Err(stopped.into()),
+        Some(SearchStop::Late) => LogLimitKind::Milliseconds { max: milliseconds(limits.log_time) },
     };
     // The search did not finish the block where it ended. The first block alone can always be queried.
     let to = ended.block.saturating_sub(1).max(from);
@@ -134,7 +134,7 @@ fn get_page(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, E
                 Some(cursor) => cursor,
                 None => Cursor::new(&filter, first(view, from, to)?, view.finalized()),
             };
-            read_on(view, &filter, Upto(to), &mut cursor, &mut answer)?.then_some(cursor)
+            read_on(view, &filter, UpTo(to), &mut cursor, &mut answer)?.then_some(cursor)
         }
         BlockSelection::Hash(hash) => page_of_block(view, &filter, hash, cursor, &mut answer)?,
     };
@@ -166,7 +166,7 @@ fn page_of_block(
     let done = cursor.seen().filter(|seen| seen.hash == hash).map_or(0, |seen| seen.logs);
     let ended = search_block(&found.block, filter, done, answer);
     Ok(ended.break_value().map(|at| {
-        cursor.set_seen(Some(Seen { number, hash, logs: at.index }));
+        cursor.set_seen(Some(ReaderPosition { number, hash, logs: at.index }));
         cursor
     }))
 }

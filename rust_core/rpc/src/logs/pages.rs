@@ -5,14 +5,14 @@ use std::ops::ControlFlow;
 use foreseal_chain::View;
 use foreseal_primitives::{LogFilter, LogPosition};
 
-use super::{Answer, Cursor, Seen, range::number};
+use super::{Answer, Cursor, ReaderPosition, range::number};
 use crate::{Error, params::Tag};
 
 /// Upper bound of a paged query.
 #[derive(Clone, Copy, Debug)]
-pub struct Upto(pub Tag);
+pub struct UpTo(pub Tag);
 
-impl Upto {
+impl UpTo {
     /// Returns the last block that can be returned now. A number covers sealed blocks only and may be ahead
     /// of them.
     pub fn last(self, view: &View) -> u64 {
@@ -23,7 +23,7 @@ impl Upto {
     }
 
     /// Returns `true` if no log can follow `seen`.
-    fn is_reached(self, view: &View, seen: Option<Seen>, from: u64) -> bool {
+    fn is_reached(self, view: &View, seen: Option<ReaderPosition>, from: u64) -> bool {
         let next = seen.map_or(from, |seen| seen.number.saturating_add(1));
         matches!(self.0, Tag::Number(last) if last < next && last <= view.latest().number())
     }
@@ -36,7 +36,7 @@ impl Upto {
 pub fn read_on(
     view: &View,
     filter: &LogFilter,
-    upto: Upto,
+    upto: UpTo,
     cursor: &mut Cursor,
     answer: &mut Answer,
 ) -> Result<bool, Error> {
@@ -66,7 +66,7 @@ fn undo(
 ) -> Result<ControlFlow<()>, Error> {
     while let Some(seen) = cursor.seen() {
         if let Some(logs) = view.logs_at(seen.number, &seen.hash)? {
-            cursor.set_seen(Some(Seen { logs: seen.logs.min(logs), ..seen }));
+            cursor.set_seen(Some(ReaderPosition { logs: seen.logs.min(logs), ..seen }));
             break;
         }
         let common = cursor.finalized.min(view.finalized()).saturating_add(1);
@@ -74,12 +74,12 @@ fn undo(
         let (block, _) = view.undone().find(seen.number, &seen.hash).ok_or_else(gone)?;
         for found in block.logs_before(filter, seen.logs, seen.hash) {
             if answer.add(&found, true).is_break() {
-                cursor.set_seen(Some(Seen { logs: found.index + 1, ..seen }));
+                cursor.set_seen(Some(ReaderPosition { logs: found.index + 1, ..seen }));
                 return Ok(ControlFlow::Break(()));
             }
         }
         let parent = (seen.number > cursor.from).then(|| seen.number - 1);
-        cursor.set_seen(parent.map(|number| Seen { number, hash: block.parent(), logs: u64::MAX }));
+        cursor.set_seen(parent.map(|number| ReaderPosition { number, hash: block.parent(), logs: u64::MAX }));
     }
     Ok(ControlFlow::Continue(()))
 }
@@ -87,7 +87,7 @@ fn undo(
 /// Returns the last block that has a log before `position`.
 ///
 /// A pending block without one is not included: the reader does not depend on it yet.
-pub fn seen_at(view: &View, position: LogPosition, from: u64) -> Result<Option<Seen>, Error> {
+pub fn seen_at(view: &View, position: LogPosition, from: u64) -> Result<Option<ReaderPosition>, Error> {
     let LogPosition { mut block, mut index } = position;
     loop {
         if index == 0 {
@@ -99,7 +99,7 @@ pub fn seen_at(view: &View, position: LogPosition, from: u64) -> Result<Option<S
         if let Some(found) = view.at(block)? {
             let logs = index.min(found.block.log_count(found.block.receipts.len()));
             if logs > 0 || block != view.pending().number() {
-                return Ok(Some(Seen { number: block, hash: found.block.hash, logs }));
+                return Ok(Some(ReaderPosition { number: block, hash: found.block.hash, logs }));
             }
         }
         index = 0;

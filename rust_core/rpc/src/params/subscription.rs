@@ -1,6 +1,6 @@
 //! Subscription names, and the cursor of a feed reader.
 
-use foreseal_chain::Place;
+use foreseal_chain::StepCursor;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -42,7 +42,7 @@ impl Param<'_> for SubscriptionName {
 
 /// Position of the last step that a feed reader has received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cursor(pub Place);
+pub struct Cursor(pub StepCursor);
 
 #[derive(Deserialize)]
 #[serde(bound(deserialize = "'de: 'a"))]
@@ -55,7 +55,7 @@ struct Fields<'a> {
 impl Param<'_> for Cursor {
     fn read(raw: &RawValue) -> Result<Self, Invalid> {
         let Fields { block, index, hash } = object(raw)?;
-        Ok(Self(Place {
+        Ok(Self(StepCursor {
             number: needed(block, "block")?,
             index: needed(index, "index")?,
             hash: needed(hash, "hash")?,

@@ -2,7 +2,7 @@
 
 use alloy_primitives::B256;
 use alloy_rlp::Encodable;
-use foreseal_chain::{Executed, Step, View};
+use foreseal_chain::{ExecutedBlock, Step, View};
 use foreseal_primitives::{FlashblockCommitment, PromiseDomain};
 use foreseal_trie::ListTrie;
 
@@ -27,7 +27,7 @@ fn preconfirmation(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec
     }
 }
 
-fn receipt(view: &View, block: &Executed, (hash, place): (B256, usize)) -> Result<Vec<u8>, Error> {
+fn receipt(view: &View, block: &ExecutedBlock, (hash, place): (B256, usize)) -> Result<Vec<u8>, Error> {
     let (number, steps) = (block.number(), view.steps(block)?);
     let index = steps.iter().position(|step| step.transactions > place);
     let index = index.ok_or(UnsignedError::Imported { number })?;

@@ -3,7 +3,7 @@
 use alloy_primitives::Address;
 use serde::Serialize;
 
-use super::{MisfitError, PreconfirmationReceipt, VerifiedPreconfirmation};
+use super::{InvalidReceiptError, PreconfirmationReceipt, VerifiedPreconfirmation};
 
 /// Contradiction between two commitments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -40,7 +40,7 @@ pub struct Evidence {
 pub fn contradiction(
     one: &PreconfirmationReceipt,
     other: &PreconfirmationReceipt,
-) -> Result<Option<Evidence>, (usize, MisfitError)> {
+) -> Result<Option<Evidence>, (usize, InvalidReceiptError)> {
     let one = one.verify(None, None).map_err(|error| (0, error))?;
     let other = other.verify(None, None).map_err(|error| (1, error))?;
     if (one.signer, one.chain_id) != (other.signer, other.chain_id) {

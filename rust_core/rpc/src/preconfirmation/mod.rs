@@ -3,13 +3,13 @@
 
 mod answer;
 mod evidence;
-mod misfit;
+mod invalid_receipt;
 mod receipt;
 mod verify;
 
 pub use answer::METHODS;
 pub use evidence::{Contradiction, Evidence, contradiction};
-pub use misfit::{Misfit, MisfitError};
+pub use invalid_receipt::{InvalidReceipt, InvalidReceiptError};
 pub use receipt::PreconfirmationReceipt;
 pub use verify::VerifiedPreconfirmation;
 

@@ -6,7 +6,7 @@ use alloy_primitives::{Address, B256, Bytes};
 use foreseal_primitives::StepSignature;
 use serde::Deserialize;
 
-use super::{Misfit, MisfitError};
+use super::{InvalidReceipt, InvalidReceiptError};
 use crate::params::hex;
 
 /// Parsed receipt that is not verified yet.
@@ -72,37 +72,42 @@ impl PreconfirmationReceipt {
     /// # Errors
     ///
     /// Returns the name of the first invalid field.
-    pub fn parse(json: &[u8]) -> Result<Self, MisfitError> {
-        let malformed = |error: serde_json::Error| MisfitError::new(Misfit::Receipt, error.to_string());
+    pub fn parse(json: &[u8]) -> Result<Self, InvalidReceiptError> {
+        let malformed =
+            |error: serde_json::Error| InvalidReceiptError::new(InvalidReceipt::Receipt, error.to_string());
         let fields: Fields<'_> = serde_json::from_slice(json).map_err(malformed)?;
-        let nodes = fields.proof.iter().map(|node| data(Misfit::Proof, node));
+        let nodes = fields.proof.iter().map(|node| data(InvalidReceipt::Proof, node));
         Ok(Self {
-            chain_id: quantity(Misfit::ChainId, &fields.chain_id)?,
-            transaction_hash: fixed(Misfit::TransactionHash, &fields.transaction_hash)?,
-            transaction_index: quantity(Misfit::TransactionIndex, &fields.transaction_index)?,
-            transaction: data(Misfit::Transaction, &fields.transaction)?,
-            number: quantity(Misfit::BlockNumber, &fields.block_number)?,
-            index: quantity(Misfit::FlashblockIndex, &fields.flashblock_index)?,
-            hash: fixed(Misfit::Hash, &fields.hash)?,
-            header: data(Misfit::Header, &fields.header)?,
-            previous: fixed(Misfit::Previous, &fields.previous)?,
-            time: quantity(Misfit::Time, &fields.time)?,
-            signature: fixed(Misfit::Signature, &fields.signature)?,
-            signer: Address(fixed(Misfit::Signer, &fields.signer)?),
+            chain_id: quantity(InvalidReceipt::ChainId, &fields.chain_id)?,
+            transaction_hash: fixed(InvalidReceipt::TransactionHash, &fields.transaction_hash)?,
+            transaction_index: quantity(InvalidReceipt::TransactionIndex, &fields.transaction_index)?,
+            transaction: data(InvalidReceipt::Transaction, &fields.transaction)?,
+            number: quantity(InvalidReceipt::BlockNumber, &fields.block_number)?,
+            index: quantity(InvalidReceipt::FlashblockIndex, &fields.flashblock_index)?,
+            hash: fixed(InvalidReceipt::Hash, &fields.hash)?,
+            header: data(InvalidReceipt::Header, &fields.header)?,
+            previous: fixed(InvalidReceipt::Previous, &fields.previous)?,
+            time: quantity(InvalidReceipt::Time, &fields.time)?,
+            signature: fixed(InvalidReceipt::Signature, &fields.signature)?,
+            signer: Address(fixed(InvalidReceipt::Signer, &fields.signer)?),
             proof: nodes.collect::<Result<_, _>>()?,
         })
     }
 }
 
-fn quantity(field: Misfit, text: &str) -> Result<u64, MisfitError> {
-    let value = hex::quantity(text, 64).map_err(|reason| MisfitError::new(field, reason.to_string()))?;
+fn quantity(field: InvalidReceipt, text: &str) -> Result<u64, InvalidReceiptError> {
+    let value =
+        hex::quantity(text, 64).map_err(|reason| InvalidReceiptError::new(field, reason.to_string()))?;
     Ok(value.to())
 }
 
-fn data(field: Misfit, text: &str) -> Result<Bytes, MisfitError> {
-    hex::data(text).map_err(|reason| MisfitError::new(field, reason.to_string()))
+fn data(field: InvalidReceipt, text: &str) -> Result<Bytes, InvalidReceiptError> {
+    hex::data(text).map_err(|reason| InvalidReceiptError::new(field, reason.to_string()))
 }
 
-fn fixed<const N: usize>(field: Misfit, text: &str) -> Result<alloy_primitives::FixedBytes<N>, MisfitError> {
-    hex::fixed(text).map_err(|reason| MisfitError::new(field, reason.to_string()))
+fn fixed<const N: usize>(
+    field: InvalidReceipt,
+    text: &str,
+) -> Result<alloy_primitives::FixedBytes<N>, InvalidReceiptError> {
+    hex::fixed(text).map_err(|reason| InvalidReceiptError::new(field, reason.to_string()))
 }

@@ -12,7 +12,7 @@ use foreseal_primitives::{FlashblockCommitment, PromiseDomain, Transaction, muta
 use foreseal_trie::verify_proof;
 use serde::Serialize;
 
-use super::{Misfit, MisfitError, PreconfirmationReceipt};
+use super::{InvalidReceipt, InvalidReceiptError, PreconfirmationReceipt};
 
 /// Verified commitment: `signer` committed that block `number` of the chain will contain the transaction at
 /// this index.
@@ -48,15 +48,15 @@ impl PreconfirmationReceipt {
         &self,
         signer: Option<Address>,
         chain_id: Option<u64>,
-    ) -> Result<VerifiedPreconfirmation, MisfitError> {
+    ) -> Result<VerifiedPreconfirmation, InvalidReceiptError> {
         if let Some(wanted) = chain_id.filter(|wanted| *wanted != self.chain_id) {
-            return misfit(Misfit::ChainId, format!("it is {}, not {wanted}", self.chain_id));
+            return misfit(InvalidReceipt::ChainId, format!("it is {}, not {wanted}", self.chain_id));
         }
         let header = self.header()?;
         self.check_transaction(&header)?;
         self.check_signature()?;
         if let Some(wanted) = signer.filter(|wanted| *wanted != self.signer) {
-            return misfit(Misfit::Signer, format!("{} has signed, not {wanted}", self.signer));
+            return misfit(InvalidReceipt::Signer, format!("{} has signed, not {wanted}", self.signer));
         }
         Ok(VerifiedPreconfirmation {
             chain_id: self.chain_id,
@@ -72,59 +72,63 @@ impl PreconfirmationReceipt {
         })
     }
 
-    fn header(&self) -> Result<Header, MisfitError> {
+    fn header(&self) -> Result<Header, InvalidReceiptError> {
         let hash = keccak(&self.header);
         if hash != self.hash {
-            return misfit(Misfit::Header, format!("its hash is {hash}"));
+            return misfit(InvalidReceipt::Header, format!("its hash is {hash}"));
         }
-        let header: Header = alloy_rlp::decode_exact(&self.header)
-            .map_err(|error| MisfitError::new(Misfit::Header, format!("it is no header: {error}")))?;
+        let header: Header = alloy_rlp::decode_exact(&self.header).map_err(|error| {
+            InvalidReceiptError::new(InvalidReceipt::Header, format!("it is no header: {error}"))
+        })?;
         // Only the canonical encoding is valid; a different one that decodes may be an attack.
         if alloy_rlp::encode(&header) != self.header {
-            return misfit(Misfit::Header, "it is not encoded as a header is");
+            return misfit(InvalidReceipt::Header, "it is not encoded as a header is");
         }
         if header.number != self.number {
-            return misfit(Misfit::BlockNumber, format!("the header is of block {}", header.number));
+            return misfit(InvalidReceipt::BlockNumber, format!("the header is of block {}", header.number));
         }
         if self.index == 0 && header.parent_hash != self.previous {
-            return misfit(Misfit::Previous, format!("the first step follows block {}", header.parent_hash));
+            return misfit(
+                InvalidReceipt::Previous,
+                format!("the first step follows block {}", header.parent_hash),
+            );
         }
         Ok(header)
     }
 
-    fn check_transaction(&self, header: &Header) -> Result<(), MisfitError> {
+    fn check_transaction(&self, header: &Header) -> Result<(), InvalidReceiptError> {
         let hash = keccak(&self.transaction);
         if hash != self.transaction_hash {
-            return misfit(Misfit::Transaction, format!("its hash is {hash}"));
+            return misfit(InvalidReceipt::Transaction, format!("its hash is {hash}"));
         }
         let envelope = Transaction::decode_envelope(&self.transaction)
-            .map_err(|error| MisfitError::new(Misfit::Transaction, error.to_string()))?;
+            .map_err(|error| InvalidReceiptError::new(InvalidReceipt::Transaction, error.to_string()))?;
         if let Some(other) = envelope.chain_id().filter(|id| *id != self.chain_id) {
-            return misfit(Misfit::Transaction, format!("it is of chain {other}"));
+            return misfit(InvalidReceipt::Transaction, format!("it is of chain {other}"));
         }
         let mut key = Vec::with_capacity(9);
         self.transaction_index.encode(&mut key);
         match verify_proof(header.transactions_root, &key, &self.proof) {
             Ok(Some(found)) if found == self.transaction => Ok(()),
-            Ok(Some(_)) => misfit(Misfit::Proof, "it shows another transaction in this place"),
-            Ok(None) => misfit(Misfit::Proof, "it shows that there is no transaction in this place"),
-            Err(error) => misfit(Misfit::Proof, error.to_string()),
+            Ok(Some(_)) => misfit(InvalidReceipt::Proof, "it shows another transaction in this place"),
+            Ok(None) => misfit(InvalidReceipt::Proof, "it shows that there is no transaction in this place"),
+            Err(error) => misfit(InvalidReceipt::Proof, error.to_string()),
         }
     }
 
-    fn check_signature(&self) -> Result<(), MisfitError> {
+    fn check_signature(&self) -> Result<(), InvalidReceiptError> {
         let Self { number, index, hash, previous, time, .. } = *self;
         let promise = FlashblockCommitment { number, index, hash, previous, time };
         match promise.signer(PromiseDomain::of(self.chain_id), &self.signature) {
             Some(signer) if signer == self.signer || mutant!("accept-any-signer") => Ok(()),
             Some(other) => {
-                misfit(Misfit::Signature, format!("it is not that of {} but of {other}", self.signer))
+                misfit(InvalidReceipt::Signature, format!("it is not that of {} but of {other}", self.signer))
             }
-            None => misfit(Misfit::Signature, "it is not a valid signature"),
+            None => misfit(InvalidReceipt::Signature, "it is not a valid signature"),
         }
     }
 }
 
-fn misfit<T>(field: Misfit, why: impl Into<String>) -> Result<T, MisfitError> {
-    Err(MisfitError::new(field, why))
+fn misfit<T>(field: InvalidReceipt, why: impl Into<String>) -> Result<T, InvalidReceiptError> {
+    Err(InvalidReceiptError::new(field, why))
 }

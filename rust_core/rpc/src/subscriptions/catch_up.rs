@@ -2,7 +2,7 @@
 
 use std::{ops::ControlFlow, sync::Arc};
 
-use foreseal_chain::{Change, FeedError, Place, View, changes};
+use foreseal_chain::{Change, FeedError, StepCursor, View, changes};
 use foreseal_state::StateError;
 
 use super::flashblock::write_flashblock;
@@ -20,7 +20,8 @@ pub fn get_flashblocks(context: &Context<'_>, params: &mut Params<'_>) -> Result
     let (cursor, limit): (Option<Cursor>, Option<u64>) = (params.optional()?, params.optional()?);
     let limits = context.limits;
     let most = limit.unwrap_or(limits.flashblocks).clamp(1, limits.flashblocks.max(1));
-    let asked = Asked { cursor: cursor.map(|Cursor(place)| place), most, bytes: limits.flashblock_bytes };
+    let asked =
+        PageRequest { cursor: cursor.map(|Cursor(place)| place), most, bytes: limits.flashblock_bytes };
     let mut view = context.view()?.clone();
     loop {
         match asked.page(&view) {
@@ -37,16 +38,16 @@ pub fn get_flashblocks(context: &Context<'_>, params: &mut Params<'_>) -> Result
 }
 
 /// Parameters of a page.
-struct Asked {
+struct PageRequest {
     /// Start of the page; `None` means after the newest step.
-    cursor: Option<Place>,
+    cursor: Option<StepCursor>,
     /// Maximum number of flashblocks.
     most: u64,
     /// Size in bytes after which the page ends.
     bytes: usize,
 }
 
-impl Asked {
+impl PageRequest {
     fn page(&self, view: &View) -> Result<Vec<u8>, FeedError> {
         let newest = view.place();
         let (mut out, mut count) = (Vec::new(), 0);

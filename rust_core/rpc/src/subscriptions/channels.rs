@@ -14,14 +14,14 @@ use std::{
     sync::Arc,
 };
 
-use foreseal_chain::Place;
+use foreseal_chain::StepCursor;
 use foreseal_node::Node;
 use foreseal_primitives::mutant;
 use imbl::OrdMap;
 use parking_lot::Mutex;
 
 use super::{
-    Notice,
+    Notification,
     stream::{Request, Stream},
 };
 use crate::{Error, RpcError};
@@ -45,8 +45,8 @@ pub struct Subscribed {
     pub channel: u64,
     /// Sequence number of the first notice of the channel that belongs to this subscription.
     pub start: u64,
-    /// Notice to deliver immediately.
-    pub first: Option<Notice>,
+    /// Notification to deliver immediately.
+    pub first: Option<Notification>,
 }
 
 /// Channels of a node and the number of subscribers of each.
@@ -64,7 +64,7 @@ struct Channels {
     listening: Listening,
     subscribers: HashMap<u64, u64>,
     /// Start positions of recent subscribers, by start sequence number, until the pump has passed them.
-    joins: BTreeMap<u64, Place>,
+    joins: BTreeMap<u64, StepCursor>,
     /// Arrival numbers at which subscribers started, by channel.
     cuts: HashMap<u64, BTreeSet<u64>>,
 }
@@ -103,7 +103,7 @@ impl Subscriptions {
 
     /// Returns the start positions of subscribers that joined after entry `after` of the feed and up to
     /// `upto`. Drops earlier ones.
-    pub(crate) fn joined(&self, after: u64, upto: u64) -> BTreeMap<u64, Place> {
+    pub(crate) fn joined(&self, after: u64, upto: u64) -> BTreeMap<u64, StepCursor> {
         let mut channels = self.channels.lock();
         let recent = channels.joins.split_off(&(after + 1));
         channels.joins = recent;
@@ -169,15 +169,15 @@ impl Channels {
 pub(crate) struct Joining {
     request: Request,
     channel: Option<u64>,
-    begun: Option<Begun>,
+    begun: Option<SubscriptionStart>,
 }
 
 /// Start of a subscription.
 #[derive(Clone, Copy, Debug)]
-enum Begun {
+enum SubscriptionStart {
     From {
         start: u64,
-        place: Place,
+        place: StepCursor,
     },
     /// No start: the cursor is not the newest step.
     Behind,
@@ -220,12 +220,12 @@ impl Joining {
             return Err(error);
         }
         let (Some(channel), Some(begun)) = (self.channel, self.begun) else { return Ok(Progress::Underway) };
-        let Begun::From { start, place } = begun else {
+        let SubscriptionStart::From { start, place } = begun else {
             self.leave(subscriptions);
             return Ok(Progress::Behind);
         };
         let said = (self.request.stream == Stream::Syncing).then(|| vec!["false".to_owned()]);
-        let first = said.map(|said| Notice { channel, sequence: start, messages: Some(said), place });
+        let first = said.map(|said| Notification { channel, sequence: start, messages: Some(said), place });
         Ok(Progress::Made(Subscribed { channel, start, first }))
     }
 
@@ -236,7 +236,7 @@ impl Joining {
         let (newest, view) = node.feed().newest().ok_or(Error::Starting)?;
         let place = view.place();
         if self.request.cursor.is_some_and(|cursor| cursor != place) {
-            self.begun = Some(Begun::Behind);
+            self.begun = Some(SubscriptionStart::Behind);
             return Ok(());
         }
         let start = if let Stream::NewPendingTransactions { .. } = self.request.stream {
@@ -251,7 +251,7 @@ impl Joining {
             channels.joins.insert(newest + 1, place);
             newest + 1
         };
-        self.begun = Some(Begun::From { start, place });
+        self.begun = Some(SubscriptionStart::From { start, place });
         Ok(())
     }
 

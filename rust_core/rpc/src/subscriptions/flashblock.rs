@@ -1,6 +1,6 @@
 //! Flashblock in the format of the feed.
 
-use foreseal_chain::{BlockAtStep, Place};
+use foreseal_chain::{BlockAtStep, StepCursor};
 use foreseal_primitives::{Block, ChainSpec};
 
 use crate::json::{
@@ -39,7 +39,7 @@ pub fn added(block: &Block, first: usize) -> std::ops::Range<usize> {
 }
 
 /// Writes a heartbeat: the newest step, after which there is none.
-pub fn write_heartbeat(out: &mut Vec<u8>, place: &Place) {
+pub fn write_heartbeat(out: &mut Vec<u8>, place: &StepCursor) {
     let mut object = Object::open(out);
     write_cursor(object.name("heartbeat"), place);
     object.close();

@@ -3,7 +3,7 @@
 mod catch_up;
 mod channels;
 mod flashblock;
-mod notice;
+mod notification;
 mod pump;
 mod render;
 mod stream;
@@ -19,7 +19,7 @@ use stream::{ARGUMENTS, Request, SUBSCRIBE, Stream};
 #[cfg(test)]
 pub(crate) use channels::{Joining, Progress};
 pub use channels::{Subscribed, Subscriptions};
-pub use notice::Notice;
+pub use notification::Notification;
 pub use pump::{Pump, Sink};
 
 pub const METHODS: &[Method] = &[

@@ -8,19 +8,19 @@ use std::{
     time::Duration,
 };
 
-use foreseal_chain::{Change, Entry, FeedError, Place, View, What, changes};
-use foreseal_pool::{Arrived, Pool};
+use foreseal_chain::{Change, Entry, EventKind, FeedError, StepCursor, View, changes};
+use foreseal_pool::{ArrivalsPage, Pool};
 use foreseal_primitives::mutant;
 use foreseal_state::StateError;
 
 use super::{
-    Channel, Listening, Messages, Notice, Stream, Subscriptions, flashblock::write_heartbeat, render,
+    Channel, Listening, Messages, Notification, Stream, Subscriptions, flashblock::write_heartbeat, render,
 };
 use crate::json::{write_data, write_transaction};
 
 /// Reason for which a change cannot be delivered.
 #[derive(Debug, thiserror::Error)]
-enum Lost {
+enum DeliveryError {
     #[error(transparent)]
     Feed(#[from] FeedError),
     #[error("somebody began at a step that was passed over")]
@@ -28,7 +28,7 @@ enum Lost {
 }
 
 /// Callback that receives notices in order.
-pub type Sink<'a> = &'a mut dyn FnMut(Notice);
+pub type Sink<'a> = &'a mut dyn FnMut(Notification);
 
 /// Pump that takes entries from the feed and delivers them to the channels, rendered once per channel.
 ///
@@ -38,7 +38,7 @@ pub struct Pump {
     entries: VecDeque<Entry>,
     /// Newest delivered step, and the number of the entry after which it was delivered; `None` before the
     /// first view.
-    told: Option<(Place, u64)>,
+    told: Option<(StepCursor, u64)>,
     /// Number of the next pool arrival, by channel.
     arrivals: HashMap<u64, u64>,
 }
@@ -69,7 +69,7 @@ impl Pump {
         let told = catch_unwind(AssertUnwindSafe(|| self.tell(&entry, &listening, sink)));
         match told {
             // A newer view follows one that is gone; it contains the same changes and more.
-            Ok(Ok(()) | Err(Lost::Feed(FeedError::Read(StateError::ViewGone)))) => {}
+            Ok(Ok(()) | Err(DeliveryError::Feed(FeedError::Read(StateError::ViewGone)))) => {}
             Ok(Err(error)) => {
                 tracing::error!(%error, "subscriptions lost a step");
                 self.lose(&entry, &listening, sink);
@@ -82,11 +82,11 @@ impl Pump {
         true
     }
 
-    fn tell(&mut self, entry: &Entry, listening: &Listening, sink: Sink<'_>) -> Result<(), Lost> {
+    fn tell(&mut self, entry: &Entry, listening: &Listening, sink: Sink<'_>) -> Result<(), DeliveryError> {
         match &entry.what {
-            What::View(view) => self.tell_view(entry.sequence, view, listening, sink)?,
-            What::Tick => self.tell_tick(entry.sequence, listening, sink),
-            What::Arrivals => self.tell_arrivals(listening, sink),
+            EventKind::View(view) => self.tell_view(entry.sequence, view, listening, sink)?,
+            EventKind::Tick => self.tell_tick(entry.sequence, listening, sink),
+            EventKind::Arrivals => self.tell_arrivals(listening, sink),
         }
         Ok(())
     }
@@ -101,7 +101,7 @@ impl Pump {
         view: &View,
         listening: &Listening,
         sink: Sink<'_>,
-    ) -> Result<(), Lost> {
+    ) -> Result<(), DeliveryError> {
         let after = self.told.map_or(0, |(_, sequence)| sequence);
         let mut joined = self.subscriptions.joined(after, sequence);
         let first = || joined.values().next().copied().unwrap_or_else(|| view.place());
@@ -129,7 +129,7 @@ impl Pump {
             self.told = Some((view.place(), sequence));
             Ok(())
         } else {
-            Err(Lost::PassedOver)
+            Err(DeliveryError::PassedOver)
         }
     }
 
@@ -156,7 +156,7 @@ impl Pump {
             let arrived = arrived(self.subscriptions.node().pool(), full, *next);
             *next = arrived.next;
             let first = arrived.next - arrived.found.len() as u64;
-            let notice = |sequence, messages| Notice { channel: channel.id, sequence, messages, place };
+            let notice = |sequence, messages| Notification { channel: channel.id, sequence, messages, place };
             if arrived.missed > 0 {
                 tracing::warn!(missed = arrived.missed, "subscriptions lag behind the pool");
                 sink(notice(first.saturating_sub(1), None));
@@ -179,11 +179,11 @@ impl Pump {
     /// Ends the subscriptions that may have lost messages of `entry`, and continues after it.
     fn lose(&mut self, entry: &Entry, listening: &Listening, sink: Sink<'_>) {
         let place = match (&entry.what, self.told) {
-            (What::View(view), _) => view.place(),
-            (What::Tick | What::Arrivals, Some((place, _))) => place,
-            (What::Tick | What::Arrivals, None) => return,
+            (EventKind::View(view), _) => view.place(),
+            (EventKind::Tick | EventKind::Arrivals, Some((place, _))) => place,
+            (EventKind::Tick | EventKind::Arrivals, None) => return,
         };
-        let of_pool = matches!(entry.what, What::Arrivals);
+        let of_pool = matches!(entry.what, EventKind::Arrivals);
         self.told = Some((place, entry.sequence));
         for channel in listening.values() {
             let sequence = match channel.stream {
@@ -196,13 +196,13 @@ impl Pump {
                 _ if of_pool => continue,
                 _ => entry.sequence,
             };
-            sink(Notice { channel: channel.id, sequence, messages: None, place });
+            sink(Notification { channel: channel.id, sequence, messages: None, place });
         }
     }
 }
 
 /// Returns the pool arrivals from number `from` on, as JSON.
-fn arrived(pool: &Pool, full: bool, from: u64) -> Arrived<String> {
+fn arrived(pool: &Pool, full: bool, from: u64) -> ArrivalsPage<String> {
     let mut rendered = Messages::default();
     let (next, missed) = if full {
         let arrived = pool.whole_arrivals(from);
@@ -217,19 +217,19 @@ fn arrived(pool: &Pool, full: bool, from: u64) -> Arrived<String> {
         }
         (arrived.next, arrived.missed)
     };
-    Arrived { found: rendered.into_vec(), next, missed }
+    ArrivalsPage { found: rendered.into_vec(), next, missed }
 }
 
 /// Drops the subscribers that started at `place`.
-fn pass(joined: &mut BTreeMap<u64, Place>, place: Place) {
+fn pass(joined: &mut BTreeMap<u64, StepCursor>, place: StepCursor) {
     while joined.first_key_value().is_some_and(|(_, began)| *began == place) {
         joined.pop_first();
     }
 }
 
-fn hand_over(channel: &Channel, sequence: u64, messages: Messages, place: Place, sink: Sink<'_>) {
+fn hand_over(channel: &Channel, sequence: u64, messages: Messages, place: StepCursor, sink: Sink<'_>) {
     let messages = messages.into_vec();
     if !messages.is_empty() {
-        sink(Notice { channel: channel.id, sequence, messages: Some(messages), place });
+        sink(Notification { channel: channel.id, sequence, messages: Some(messages), place });
     }
 }

@@ -1,6 +1,6 @@
 //! Streams of `eth_subscribe`, parsed from its parameters.
 
-use foreseal_chain::Place;
+use foreseal_chain::StepCursor;
 use foreseal_primitives::LogFilter;
 use serde_json::value::RawValue;
 
@@ -44,7 +44,7 @@ pub enum Stream {
 pub struct Request {
     pub stream: Stream,
     /// Last step that the caller has received, if it resumes a feed.
-    pub cursor: Option<Place>,
+    pub cursor: Option<StepCursor>,
 }
 
 impl Request {

@@ -11,7 +11,7 @@ use foreseal_testkit::{Fees, Wallet};
 use serde_json::{Value, json};
 
 use super::{Bench, raw_params, settings};
-use crate::{Limits, Reply, Wait};
+use crate::{Limits, PendingCall, Reply};
 
 /// Read calls whose results must not change while production stalls; only the last one reads the pool.
 const READS: [(&str, &str); 9] = [
@@ -32,7 +32,7 @@ fn reads(bench: &Bench) -> Vec<Value> {
 
 /// Creates a chain with a sealed block, a pending block with one transaction, a disk with fault injection,
 /// and a wait for that transaction's receipt.
-fn building() -> (Bench, SimulatedDisk, Wait) {
+fn building() -> (Bench, SimulatedDisk, PendingCall) {
     let (datadir, wallets, disk) = (tempfile::tempdir().unwrap(), Wallet::some(2), SimulatedDisk::default());
     let settings = settings(datadir.path(), &wallets);
     let mut bench = Bench::open_on(Arc::new(disk.clone()), datadir, settings, wallets, Limits::default());
@@ -133,7 +133,7 @@ fn a_full_disk_ends_production_and_submissions_but_no_reads() {
 }
 
 /// Returns the wait for the receipt of a pooled transaction.
-fn wait(bench: &Bench, raw: &[u8]) -> Wait {
+fn wait(bench: &Bench, raw: &[u8]) -> PendingCall {
     match bench.api.begin(Some(&bench.view()), method(), raw_params(raw).as_bytes()) {
         Ok(Reply::Later(wait)) => wait,
         other => panic!("{other:?}"),

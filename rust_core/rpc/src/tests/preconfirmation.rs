@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use super::{Bench, settings};
 use crate::{
-    Contradiction, Limits, Misfit, MisfitError, PreconfirmationReceipt, VerifiedPreconfirmation,
-    contradiction,
+    Contradiction, InvalidReceipt, InvalidReceiptError, Limits, PreconfirmationReceipt,
+    VerifiedPreconfirmation, contradiction,
 };
 
 fn receipt_of(bench: &Bench, hash: B256) -> Value {
@@ -103,7 +103,7 @@ fn receipts() -> (Bench, Vec<PreconfirmationReceipt>) {
 }
 
 /// Returns copies of the receipt with one bit changed, for each bit of each part, with the name of the part.
-fn changes(receipt: &PreconfirmationReceipt) -> Vec<(Misfit, PreconfirmationReceipt)> {
+fn changes(receipt: &PreconfirmationReceipt) -> Vec<(InvalidReceipt, PreconfirmationReceipt)> {
     let mut changed = Vec::new();
     let mut add = |field, change: &dyn Fn(&mut PreconfirmationReceipt)| {
         let mut other = receipt.clone();
@@ -112,11 +112,11 @@ fn changes(receipt: &PreconfirmationReceipt) -> Vec<(Misfit, PreconfirmationRece
         changed.push((field, other));
     };
     for bit in 0..64 {
-        add(Misfit::ChainId, &|receipt| receipt.chain_id ^= 1 << bit);
-        add(Misfit::TransactionIndex, &|receipt| receipt.transaction_index ^= 1 << bit);
-        add(Misfit::BlockNumber, &|receipt| receipt.number ^= 1 << bit);
-        add(Misfit::FlashblockIndex, &|receipt| receipt.index ^= 1 << bit);
-        add(Misfit::Time, &|receipt| receipt.time ^= 1 << bit);
+        add(InvalidReceipt::ChainId, &|receipt| receipt.chain_id ^= 1 << bit);
+        add(InvalidReceipt::TransactionIndex, &|receipt| receipt.transaction_index ^= 1 << bit);
+        add(InvalidReceipt::BlockNumber, &|receipt| receipt.number ^= 1 << bit);
+        add(InvalidReceipt::FlashblockIndex, &|receipt| receipt.index ^= 1 << bit);
+        add(InvalidReceipt::Time, &|receipt| receipt.time ^= 1 << bit);
     }
     let flipped = |bytes: &[u8], bit: usize| {
         let mut bytes = bytes.to_vec();
@@ -124,25 +124,27 @@ fn changes(receipt: &PreconfirmationReceipt) -> Vec<(Misfit, PreconfirmationRece
         Bytes::from(bytes)
     };
     for bit in 0..256 {
-        add(Misfit::TransactionHash, &|receipt| receipt.transaction_hash.0[bit / 8] ^= 1 << (bit % 8));
-        add(Misfit::Hash, &|receipt| receipt.hash.0[bit / 8] ^= 1 << (bit % 8));
-        add(Misfit::Previous, &|receipt| receipt.previous.0[bit / 8] ^= 1 << (bit % 8));
+        add(InvalidReceipt::TransactionHash, &|receipt| {
+            receipt.transaction_hash.0[bit / 8] ^= 1 << (bit % 8);
+        });
+        add(InvalidReceipt::Hash, &|receipt| receipt.hash.0[bit / 8] ^= 1 << (bit % 8));
+        add(InvalidReceipt::Previous, &|receipt| receipt.previous.0[bit / 8] ^= 1 << (bit % 8));
     }
     for bit in 0..65 * 8 {
-        add(Misfit::Signature, &|receipt| receipt.signature.0[bit / 8] ^= 1 << (bit % 8));
+        add(InvalidReceipt::Signature, &|receipt| receipt.signature.0[bit / 8] ^= 1 << (bit % 8));
     }
     for bit in 0..20 * 8 {
-        add(Misfit::Signer, &|receipt| receipt.signer.0.0[bit / 8] ^= 1 << (bit % 8));
+        add(InvalidReceipt::Signer, &|receipt| receipt.signer.0.0[bit / 8] ^= 1 << (bit % 8));
     }
     for bit in 0..receipt.header.len() * 8 {
-        add(Misfit::Header, &|receipt| receipt.header = flipped(&receipt.header, bit));
+        add(InvalidReceipt::Header, &|receipt| receipt.header = flipped(&receipt.header, bit));
     }
     for bit in 0..receipt.transaction.len() * 8 {
-        add(Misfit::Transaction, &|receipt| receipt.transaction = flipped(&receipt.transaction, bit));
+        add(InvalidReceipt::Transaction, &|receipt| receipt.transaction = flipped(&receipt.transaction, bit));
     }
     for node in 0..receipt.proof.len() {
         for bit in 0..receipt.proof[node].len() * 8 {
-            add(Misfit::Proof, &|receipt| receipt.proof[node] = flipped(&receipt.proof[node], bit));
+            add(InvalidReceipt::Proof, &|receipt| receipt.proof[node] = flipped(&receipt.proof[node], bit));
         }
     }
     changed
@@ -174,7 +176,7 @@ fn what_does_not_fit_is_named() {
     let refused = |change: &dyn Fn(&mut PreconfirmationReceipt)| {
         let mut receipt = one.clone();
         change(&mut receipt);
-        let MisfitError { field, why } = receipt.verify(None, None).unwrap_err();
+        let InvalidReceiptError { field, why } = receipt.verify(None, None).unwrap_err();
         format!("{}: {why}", field.name())
     };
     let said = [
@@ -198,10 +200,10 @@ fn what_does_not_fit_is_named() {
         transaction_hash: other.transaction_hash,
         ..one.clone()
     };
-    assert_eq!(mixed.verify(None, None).unwrap_err().field, Misfit::Proof);
+    assert_eq!(mixed.verify(None, None).unwrap_err().field, InvalidReceipt::Proof);
     let error = one.verify(Some(Address::ZERO), None).unwrap_err();
-    assert_eq!(error.field, Misfit::Signer);
-    assert_eq!(one.verify(None, Some(1)).unwrap_err().field, Misfit::ChainId);
+    assert_eq!(error.field, InvalidReceipt::Signer);
+    assert_eq!(one.verify(None, Some(1)).unwrap_err().field, InvalidReceipt::ChainId);
 }
 
 /// The second valid signature of the same key would make a second receipt of one commitment.
@@ -215,7 +217,7 @@ fn a_signature_with_a_high_s_is_none() {
     receipt.signature.0[32..64].copy_from_slice(&s.to_be_bytes::<32>());
     receipt.signature.0[64] = 27 + 28 - receipt.signature.0[64];
     let error = receipt.verify(None, None).unwrap_err();
-    assert_eq!((error.field, error.why.as_str()), (Misfit::Signature, "it is not a valid signature"));
+    assert_eq!((error.field, error.why.as_str()), (InvalidReceipt::Signature, "it is not a valid signature"));
 }
 
 #[test]
@@ -234,7 +236,7 @@ fn what_is_no_receipt_is_refused_by_the_name_of_the_field() {
     assert!(refused("signature", Value::Null).starts_with("receipt: invalid type: null"));
     for text in ["", "null", "[]", "{}", "\"0x\"", "{\"chainId\":\"0x1\"}"] {
         let error = PreconfirmationReceipt::parse(text.as_bytes()).unwrap_err();
-        assert_eq!(error.field, Misfit::Receipt, "{text}");
+        assert_eq!(error.field, InvalidReceipt::Receipt, "{text}");
     }
     let mut more = whole.clone();
     more["note"] = json!({"of": "mine"});
@@ -280,7 +282,7 @@ fn going_back_on_a_promise_leaves_evidence() {
     let mut foreign = parsed(&kept[0]);
     foreign.chain_id += 1;
     let (which, error) = contradiction(&parsed(&kept[0]), &foreign).unwrap_err();
-    assert_eq!((which, error.field), (1, Misfit::Transaction));
+    assert_eq!((which, error.field), (1, InvalidReceipt::Transaction));
 }
 
 /// After a rewind the transaction is included at another position, and another transaction at its original

@@ -7,7 +7,7 @@ use foreseal_testkit::{Fees, Wallet};
 use serde_json::{Value, json};
 
 use super::{Bench, data, raw_params};
-use crate::{Method, Reply, RpcError, Wait};
+use crate::{Method, PendingCall, Reply, RpcError};
 
 const NAME: &str = "eth_sendRawTransactionSync";
 const TO: Address = Address::repeat_byte(0xaa);
@@ -25,14 +25,14 @@ fn begin(bench: &Bench, params: &str) -> Result<Reply, RpcError> {
 }
 
 /// Returns the wait of a transaction that was pooled.
-fn wait(bench: &Bench, params: &str) -> Wait {
+fn wait(bench: &Bench, params: &str) -> PendingCall {
     match begin(bench, params) {
         Ok(Reply::Later(wait)) => wait,
         other => panic!("{other:?}"),
     }
 }
 
-fn poll(bench: &Bench, wait: &Wait) -> Option<Result<Value, RpcError>> {
+fn poll(bench: &Bench, wait: &PendingCall) -> Option<Result<Value, RpcError>> {
     let answer = bench.api.poll(method(), wait).transpose()?;
     Some(answer.map(|json| serde_json::from_slice(&json).unwrap()))
 }

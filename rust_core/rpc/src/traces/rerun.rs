@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use foreseal_chain::{BlockId, Executed, HeaderAndState, View};
+use foreseal_chain::{BlockId, ExecutedBlock, HeaderAndState, View};
 use foreseal_evm::{Deadline, Replay};
 use foreseal_primitives::StateDiff;
 
@@ -15,11 +15,11 @@ use crate::{
 
 /// Transactions of a block in order, with the state that development methods wrote between them.
 pub struct Rerun<'a> {
-    block: &'a Executed,
+    block: &'a ExecutedBlock,
     replay: Replay<'a, TraceWriter>,
     /// Number of executed transactions of the block.
     done: usize,
-    /// Number of applied entries of [`Executed::written`].
+    /// Number of applied entries of [`ExecutedBlock::written`].
     written: usize,
 }
 
@@ -29,7 +29,7 @@ impl<'a> Rerun<'a> {
         context: &Context<'_>,
         view: &'a View,
         parent: &'a HeaderAndState,
-        block: &'a Executed,
+        block: &'a ExecutedBlock,
         deadline: Deadline,
     ) -> Result<Self, Error> {
         let writer = TraceWriter::new(context.limits.trace_bytes);
@@ -98,7 +98,7 @@ impl<'a> Rerun<'a> {
 }
 
 /// Returns the header and state of a block's parent.
-pub fn parent(view: &View, found: &Executed) -> Result<HeaderAndState, Error> {
+pub fn parent(view: &View, found: &ExecutedBlock) -> Result<HeaderAndState, Error> {
     let before = found.number().checked_sub(1).ok_or(TraceError::Genesis)?;
     Ok(view.header_and_state(BlockId::Number(before))?)
 }

@@ -9,7 +9,7 @@ fn pop(queue: &mut FairQueue<u32>) -> Option<(u64, u32)> {
 /// Pops all items and settles each at `cost`; returns the callers in order.
 fn served(queue: &mut FairQueue<u32>, cost: impl Fn(u64) -> i64) -> Vec<u64> {
     let mut order = Vec::new();
-    while let Some(Taken { caller, estimate, .. }) = queue.pop_if(|_| true) {
+    while let Some(PoppedItem { caller, estimate, .. }) = queue.pop_if(|_| true) {
         queue.settle(caller, estimate, cost(caller));
         order.push(caller);
     }
@@ -192,7 +192,7 @@ proptest! {
                     next += 1;
                 }
                 Action::Pop(cost) => match queue.pop_if(|_| true) {
-                    Some(Taken { caller, item, estimate }) => {
+                    Some(PoppedItem { caller, item, estimate }) => {
                         prop_assert_eq!(model.get_mut(&caller).and_then(VecDeque::pop_front), Some(item));
                         queue.settle(caller, estimate, cost);
                     }

@@ -67,7 +67,7 @@ pub(crate) fn append(
     Ok(())
 }
 
-fn places(number: u64) -> impl Iterator<Item = key::Place> {
+fn places(number: u64) -> impl Iterator<Item = key::BlockItemKey> {
     (0..).map(move |index| key::place(number, index))
 }
 

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use super::{Found, PageFault, Walk};
+use super::{Found, PageFault, PageWalker};
 use crate::{Store, StoreError};
 
 /// Position of a scrub pass.
@@ -41,7 +41,7 @@ impl Store {
     }
 
     fn scrub_pages(&self, position: &mut ScrubPosition, bytes: u64) -> Result<Scrubbed, StoreError> {
-        let walk = Walk::begin(self.env())?;
+        let walk = PageWalker::begin(self.env())?;
         let trees = walk.trees()?;
         let mut scrubbed = Scrubbed::default();
         while let Some(tree) = trees.get(position.trees) {

@@ -47,13 +47,13 @@ pub(crate) enum Found<'p> {
 type Visit<'v> = dyn FnMut(Found<'_>) -> ControlFlow<()> + 'v;
 
 /// The pages of one snapshot. They are not overwritten while it exists.
-pub(crate) struct Walk<'e> {
+pub(crate) struct PageWalker<'e> {
     pages: PageFile,
     meta: Meta,
     _snapshot: RoTxn<'e, WithoutTls>,
 }
 
-impl<'e> Walk<'e> {
+impl<'e> PageWalker<'e> {
     /// Begins a walk of the newest commit.
     pub fn begin(env: &'e Env<WithoutTls>) -> Result<Self, StoreError> {
         let file = env.try_clone_inner_file()?;
@@ -100,7 +100,7 @@ impl<'e> Walk<'e> {
         Ok(trees)
     }
 
-    fn leaves(&self, tree: Tree, from: &[u8], each: &mut Each<'_>) -> Result<(), StoreError> {
+    fn leaves(&self, tree: Tree, from: &[u8], each: &mut LeafVisitor<'_>) -> Result<(), StoreError> {
         let mut step = Step { walk: self, tree, from, each, visit: &mut |_| ControlFlow::Continue(()) };
         step.run().map(|_| ()).map_err(StoreError::io("read", Path::new(DATA_FILE)))
     }
@@ -149,13 +149,13 @@ impl<'e> Walk<'e> {
 }
 
 /// Action for each entry of a leaf.
-type Each<'e> = dyn FnMut(&[u8], &Value<'_>, &mut Visit<'_>) -> io::Result<ControlFlow<()>> + 'e;
+type LeafVisitor<'e> = dyn FnMut(&[u8], &Value<'_>, &mut Visit<'_>) -> io::Result<ControlFlow<()>> + 'e;
 
 struct Step<'a, 'e> {
-    walk: &'a Walk<'e>,
+    walk: &'a PageWalker<'e>,
     tree: Tree,
     from: &'a [u8],
-    each: &'a mut Each<'a>,
+    each: &'a mut LeafVisitor<'a>,
     visit: &'a mut Visit<'a>,
 }
 

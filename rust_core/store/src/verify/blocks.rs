@@ -17,7 +17,7 @@ const REPORTED: u64 = 64;
 
 /// Values of the preceding blocks that the next block must continue.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Sums {
+pub(super) struct ChainTotals {
     parent: B256,
     pub transactions: u64,
     pub logs: u64,
@@ -28,7 +28,7 @@ pub(super) struct Sums {
 
 impl Verifier<'_> {
     pub(super) fn blocks(&mut self) -> Result<(), StoreError> {
-        let (mut number, mut sums) = (0, Sums::default());
+        let (mut number, mut sums) = (0, ChainTotals::default());
         loop {
             while number <= self.head {
                 let reader = self.reader.clone();
@@ -63,7 +63,7 @@ struct BlockCheck<'s> {
 }
 
 impl BlockCheck<'_> {
-    fn run(&mut self, progress: &Progress, sums: Sums) -> Result<Sums, StoreError> {
+    fn run(&mut self, progress: &Progress, sums: ChainTotals) -> Result<ChainTotals, StoreError> {
         let record = self.snapshot.known_record(self.number);
         let Some((hash, record)) = sound(&mut self.faults, record)? else { return Ok(sums) };
         self.header(&hash, &record, &sums);
@@ -80,7 +80,7 @@ impl BlockCheck<'_> {
         let in_window = self.number >= progress.steps_from;
         self.steps(&hash, &record, in_window)?;
         let body = self.snapshot.tables.bodies.get(self.snapshot.txn, &key::number(self.number))?;
-        Ok(Sums {
+        Ok(ChainTotals {
             parent: hash,
             transactions: sums.transactions + u64::from(record.transactions),
             logs: record.first_log.saturating_add(record.logs),
@@ -105,7 +105,7 @@ impl BlockCheck<'_> {
         }
     }
 
-    fn header(&mut self, hash: &B256, record: &BlockRecord, sums: &Sums) {
+    fn header(&mut self, hash: &B256, record: &BlockRecord, sums: &ChainTotals) {
         let header = &record.header;
         self.expect(header.hash_slow() == *hash, "the hash is not that of the header");
         self.expect(header.number == self.number, "the header has another number");

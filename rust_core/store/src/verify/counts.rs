@@ -1,12 +1,12 @@
 //! Check that the store has no entries beyond those of its blocks.
 
-use super::{Fault, Verifier, blocks::Sums, fault, readable};
+use super::{Fault, Verifier, blocks::ChainTotals, fault, readable};
 use crate::{Progress, StoreError, key, snapshot::Snapshot, table::Table};
 
 impl Verifier<'_> {
     /// Compares the numbers of entries with those that the blocks up to the head account for. If there are
     /// newer blocks, compares nothing, moves the head to the newest one and returns `false`.
-    pub(super) fn counts(&mut self, sums: &Sums) -> Result<bool, StoreError> {
+    pub(super) fn counts(&mut self, sums: &ChainTotals) -> Result<bool, StoreError> {
         let reader = self.reader.clone();
         let found = reader.read(|snapshot, progress| match progress.head {
             Some(head) if head.number > self.head => Ok(Err(head)),
@@ -26,7 +26,7 @@ impl Verifier<'_> {
 fn faults(
     snapshot: &Snapshot<'_>,
     progress: &Progress,
-    sums: &Sums,
+    sums: &ChainTotals,
     head: u64,
 ) -> Result<Vec<Fault>, StoreError> {
     let (tables, blocks) = (snapshot.tables, head + 1);

@@ -119,7 +119,7 @@ fn list_faults(snapshot: &Snapshot<'_>, number: u64, faults: &mut Vec<Fault>) ->
 
 /// Result for a portion of a table.
 #[derive(Default)]
-struct Portion {
+struct PortionResult {
     faults: Vec<Fault>,
     done: u64,
     /// Key at which the next portion begins.
@@ -138,8 +138,8 @@ impl NodeCheck<'_> {
         self.kind.table(self.snapshot.tables)
     }
 
-    fn portion(&self, from: &[u8]) -> Result<Portion, StoreError> {
-        let mut portion = Portion::default();
+    fn portion(&self, from: &[u8]) -> Result<PortionResult, StoreError> {
+        let mut portion = PortionResult::default();
         let (mut last, mut old_seen): (Option<&[u8]>, bool) = (None, false);
         for entry in self.table().from(self.snapshot.txn, from)? {
             let (key, stored) = entry?;

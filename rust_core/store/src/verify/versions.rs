@@ -18,7 +18,7 @@ const LISTS: usize = 64;
 
 /// Number of entries in the lists of a chain, without genesis.
 #[derive(Clone, Copy, Default)]
-struct Listed {
+struct ListCounts {
     accounts: u64,
     incarnations: u64,
     slots: u64,
@@ -45,8 +45,8 @@ impl Verifier<'_> {
     }
 
     /// Verifies and counts the entries that the lists name.
-    fn lists(&mut self) -> Result<Listed, StoreError> {
-        let mut listed = Listed::default();
+    fn lists(&mut self) -> Result<ListCounts, StoreError> {
+        let mut listed = ListCounts::default();
         for number in 1..=self.head {
             let reader = self.reader.clone();
             let faults = reader.read(|snapshot, _| list_faults(snapshot, number, &mut listed))?;
@@ -114,7 +114,11 @@ impl Verifier<'_> {
 
 /// Returns the faults of a block's list, such as named entries that
 /// are missing, and counts the named entries.
-fn list_faults(snapshot: &Snapshot<'_>, number: u64, listed: &mut Listed) -> Result<Vec<Fault>, StoreError> {
+fn list_faults(
+    snapshot: &Snapshot<'_>,
+    number: u64,
+    listed: &mut ListCounts,
+) -> Result<Vec<Fault>, StoreError> {
     let mut faults = Vec::new();
     let Some(list) = sound(&mut faults, snapshot.state_keys(number))? else { return Ok(faults) };
     let tables = snapshot.tables;

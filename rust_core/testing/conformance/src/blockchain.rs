@@ -53,12 +53,12 @@ struct Tree {
 }
 
 /// Ancestors of the next block, newest first.
-struct Ancestors<'a> {
+struct AncestorHashes<'a> {
     tree: &'a Tree,
     parent: B256,
 }
 
-impl BlockHashes for Ancestors<'_> {
+impl BlockHashes for AncestorHashes<'_> {
     fn block_hash(&self, number: u64) -> Result<Option<B256>, StateError> {
         let mut hash = self.parent;
         loop {
@@ -129,7 +129,7 @@ impl Tree {
         let parent_hash = block.header.parent_hash;
         let parent = self.nodes.get(&parent_hash).ok_or("the parent is not known")?;
         let total_difficulty = parent.total_difficulty.saturating_add(block.header.difficulty);
-        let ancestors = Ancestors { tree: self, parent: parent_hash };
+        let ancestors = AncestorHashes { tree: self, parent: parent_hash };
         let executed = execute_block(&self.spec, &parent.header, &parent.state, &ancestors, block)
             .map_err(|error| error.to_string())?;
         let (hash, header) = (executed.block.hash, executed.block.header);

@@ -12,7 +12,7 @@ mod state;
 mod transaction;
 mod trie;
 pub mod vectors;
-mod wide;
+mod wide_fee;
 
 pub use case::{Case, Counts};
 pub use networks::chain_spec;

@@ -12,7 +12,7 @@ use std::{
 
 use crate::{
     Case, Counts, basic, blockchain, rlp,
-    source::{Belongs, VectorFile, files},
+    source::{FileSelection, VectorFile, files},
     state, transaction, trie,
 };
 
@@ -48,14 +48,14 @@ const FOLDERS: [(&str, Option<Suite>); 8] = [
 ];
 
 impl Suite {
-    fn wants(self, name: &str) -> Belongs {
+    fn wants(self, name: &str) -> FileSelection {
         let folder = Path::new(name)
             .components()
             .find_map(|part| FOLDERS.iter().find(|(folder, _)| part.as_os_str() == *folder));
         match folder {
-            Some((_, suite)) if *suite == Some(self) => Belongs::Yes,
-            Some(_) => Belongs::No,
-            None => Belongs::Unless,
+            Some((_, suite)) if *suite == Some(self) => FileSelection::Yes,
+            Some(_) => FileSelection::No,
+            None => FileSelection::Unless,
         }
     }
 

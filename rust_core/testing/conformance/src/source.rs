@@ -19,7 +19,7 @@ pub struct VectorFile {
 
 /// Decision, by name, on the files to include in a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Belongs {
+pub enum FileSelection {
     Yes,
     No,
     /// Includes the file only if no other file under the same path is a `Yes`.
@@ -27,7 +27,7 @@ pub enum Belongs {
 }
 
 /// Returns the JSON files under `path` that belong to the run, sorted by name.
-pub fn files(path: &Path, wanted: &dyn Fn(&str) -> Belongs) -> io::Result<Vec<VectorFile>> {
+pub fn files(path: &Path, wanted: &dyn Fn(&str) -> FileSelection) -> io::Result<Vec<VectorFile>> {
     let mut found = Vec::new();
     if path.is_dir() {
         walk(path, wanted, &mut found)?;
@@ -37,27 +37,35 @@ pub fn files(path: &Path, wanted: &dyn Fn(&str) -> Belongs) -> io::Result<Vec<Ve
         // A file that was named explicitly runs, in any folder.
         found.push(VectorFile { name: path.display().to_string(), bytes: std::fs::read(path)? });
     }
-    if found.iter().any(|file| wanted(&file.name) == Belongs::Yes) {
-        found.retain(|file| wanted(&file.name) == Belongs::Yes);
+    if found.iter().any(|file| wanted(&file.name) == FileSelection::Yes) {
+        found.retain(|file| wanted(&file.name) == FileSelection::Yes);
     }
     found.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(found)
 }
 
-fn walk(folder: &Path, wanted: &dyn Fn(&str) -> Belongs, found: &mut Vec<VectorFile>) -> io::Result<()> {
+fn walk(
+    folder: &Path,
+    wanted: &dyn Fn(&str) -> FileSelection,
+    found: &mut Vec<VectorFile>,
+) -> io::Result<()> {
     for entry in std::fs::read_dir(folder)? {
         let path: PathBuf = entry?.path();
         let name = path.display().to_string();
         if path.is_dir() {
             walk(&path, wanted, found)?;
-        } else if is_json(&path) && wanted(&name) != Belongs::No {
+        } else if is_json(&path) && wanted(&name) != FileSelection::No {
             found.push(VectorFile { name, bytes: std::fs::read(&path)? });
         }
     }
     Ok(())
 }
 
-fn unpack(path: &Path, wanted: &dyn Fn(&str) -> Belongs, found: &mut Vec<VectorFile>) -> io::Result<()> {
+fn unpack(
+    path: &Path,
+    wanted: &dyn Fn(&str) -> FileSelection,
+    found: &mut Vec<VectorFile>,
+) -> io::Result<()> {
     let source = BufReader::new(File::open(path)?);
     let decoder = StreamingDecoder::new_with_max_window_size(source, MAX_WINDOW)
         .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.to_string()))?;
@@ -65,7 +73,7 @@ fn unpack(path: &Path, wanted: &dyn Fn(&str) -> Belongs, found: &mut Vec<VectorF
         let mut entry = entry?;
         let inside = entry.path()?.into_owned();
         let name = inside.display().to_string();
-        if entry.header().entry_type().is_file() && is_json(&inside) && wanted(&name) != Belongs::No {
+        if entry.header().entry_type().is_file() && is_json(&inside) && wanted(&name) != FileSelection::No {
             let mut bytes = Vec::new();
             entry.read_to_end(&mut bytes)?;
             found.push(VectorFile { name, bytes });

@@ -11,7 +11,7 @@ use foreseal_primitives::{
 use foreseal_state::{BlockHashes, State, StateError};
 use serde::Deserialize;
 
-use crate::{Case, case::same, networks::chain_spec, source::VectorFile, wide};
+use crate::{Case, case::same, networks::chain_spec, source::VectorFile, wide_fee};
 
 #[derive(Deserialize)]
 struct Test {
@@ -76,7 +76,7 @@ struct Admitted {
 }
 
 fn admit(spec: &ChainSpec, bytes: &[u8]) -> Result<Admitted, String> {
-    if let Some(wide) = wide::read(bytes) {
+    if let Some(wide) = wide_fee::read(bytes) {
         let wide = wide?;
         let intrinsic_gas = check(spec, &wide.narrowed)?;
         return Ok(Admitted { hash: wide.hash, sender: wide.sender, intrinsic_gas });

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use alloy_primitives::{B256, Bytes, hex, keccak256};
-use foreseal_trie::{ByteTrie, Key, Whole};
+use foreseal_trie::{ByteTrie, InMemory, Key};
 use serde::Deserialize;
 
 use crate::{Case, case::same, source::VectorFile};
@@ -71,7 +71,7 @@ fn judge_order(keys: &[String], tests: &[[String; 3]]) -> Result<(), String> {
     for key in keys {
         trie.set(key.as_bytes(), Bytes::from_static(b"x")).map_err(|error| error.to_string())?;
     }
-    let pairs = trie.snapshot().iter(Whole);
+    let pairs = trie.snapshot().iter(InMemory);
     let keys: Vec<Key> = pairs
         .map(|pair| pair.map(|(key, _)| key))
         .collect::<Result<_, _>>()

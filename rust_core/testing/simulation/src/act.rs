@@ -1,7 +1,7 @@
 //! Acts of the simulation, and schedules of them.
 
 use foreseal_journal::simulated::Fault;
-use foreseal_node::Point;
+use foreseal_node::InspectionPoint;
 use rand::{Rng, SeedableRng, rngs::StdRng};
 
 use crate::{
@@ -79,7 +79,7 @@ pub enum Act {
         ms: u64,
     },
     Crash {
-        point: Point,
+        point: InspectionPoint,
         after: u32,
         end: End,
     },
@@ -229,8 +229,8 @@ fn act(random: &mut StdRng, development: bool) -> Act {
         900..908 => Act::Full(random.random_bool(0.6)),
         908..918 => Act::Slow { operations: random.random_range(1..6), ms: random.random_range(1..7_000) },
         918..955 => {
-            let point = Point::ALL[random.random_range(0..Point::ALL.len())];
-            let store = point == Point::BeforeStoreCommit && random.random_bool(0.4);
+            let point = InspectionPoint::ALL[random.random_range(0..InspectionPoint::ALL.len())];
+            let store = point == InspectionPoint::BeforeStoreCommit && random.random_bool(0.4);
             let end = if store { End::Thread } else { End::Process };
             Act::Crash { point, after: random.random_range(0..4), end }
         }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use foreseal_journal::simulated::SimulatedDisk;
-use foreseal_node::{Node, NodeEnvironment, Role, Room, Serves, Settings};
+use foreseal_node::{Node, NodeEnvironment, RingLimits, Role, Serves, Settings};
 use rand::{Rng, rngs::StdRng};
 
 use crate::{
@@ -36,7 +36,7 @@ struct Link {
 
 /// Slot for a follower and its readers.
 #[derive(Default)]
-pub struct Slot {
+pub struct FollowerSlot {
     pub follower: Option<Follower>,
     pub connection: Option<Connection>,
     /// Number of rounds in which nothing arrives at the follower.
@@ -62,8 +62,8 @@ pub struct World<'w> {
 
 /// All followers and their connections.
 pub struct Feed {
-    pub ring: Room,
-    pub slots: Vec<Slot>,
+    pub ring: RingLimits,
+    pub slots: Vec<FollowerSlot>,
     links: Vec<Link>,
     pub published: Arc<ViewDigests>,
     /// `true` if a transaction, once it is in the pool or the view, stays in one of the two.
@@ -80,8 +80,8 @@ fn some(random: &mut StdRng, all: bool, most: usize) -> usize {
 impl Feed {
     pub fn new(followers: usize, frames: usize, published: Arc<ViewDigests>, lasting: bool) -> Self {
         Self {
-            ring: Room { bytes: 1 << 20, frames },
-            slots: (0..followers).map(|_| Slot::default()).collect(),
+            ring: RingLimits { bytes: 1 << 20, frames },
+            slots: (0..followers).map(|_| FollowerSlot::default()).collect(),
             links: Vec::new(),
             published,
             lasting,

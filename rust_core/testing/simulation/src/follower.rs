@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use alloy_primitives::{Address, B256, Bytes};
 use foreseal_chain::View;
-use foreseal_node::{Follows, Node, Room, SubmitError, Underway};
+use foreseal_node::{Follows, Node, RingLimits, SubmissionHandle, SubmitError};
 use foreseal_pool::Status;
 use foreseal_state::{StateError, StateReader};
 
@@ -17,7 +17,7 @@ use crate::{
 
 /// A transaction submitted through a follower, with its response pending.
 pub struct Sent {
-    pub underway: Underway,
+    pub underway: SubmissionHandle,
     pub raw: Bytes,
     pub hash: B256,
 }
@@ -43,7 +43,7 @@ pub struct Follower {
 }
 
 impl Follower {
-    pub fn new(node: Node, watch: Arc<Watch>, ring: Room) -> Result<Self, String> {
+    pub fn new(node: Node, watch: Arc<Watch>, ring: RingLimits) -> Result<Self, String> {
         let node = Arc::new(node);
         watch.look_at(&node);
         node.start_by_hand(watch.clone(), ring).map_err(|error| error.to_string())?;
@@ -119,7 +119,7 @@ impl Follower {
         let Ok(submission) = self.node.decode(raw) else { return Ok(false) };
         let hash = submission.hash();
         match self.node.send(submission, runnable) {
-            Ok(foreseal_node::Sent::Underway(underway)) => {
+            Ok(foreseal_node::Sent::SubmissionHandle(underway)) => {
                 self.sent.push(Sent { underway, raw: raw.clone(), hash });
                 Ok(true)
             }

@@ -8,7 +8,7 @@ use std::{
 
 use alloy_consensus::Transaction as _;
 use alloy_primitives::{Address, B256};
-use foreseal_chain::{Executed, View};
+use foreseal_chain::{ExecutedBlock, View};
 use foreseal_primitives::Receipt;
 
 /// Result of a check; `Err` describes the violated property.
@@ -45,7 +45,7 @@ fn receipt(receipt: &Receipt) -> u64 {
 }
 
 impl Block {
-    fn read(view: &View, executed: &Executed, sealed: bool) -> Result<Self, String> {
+    fn read(view: &View, executed: &ExecutedBlock, sealed: bool) -> Result<Self, String> {
         let block = &executed.block;
         if block.hash != block.header.hash_slow() {
             return Err(format!("block {}: its hash is not that of its header", executed.number()));

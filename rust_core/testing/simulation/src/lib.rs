@@ -5,7 +5,7 @@ mod bytes;
 mod campaign;
 mod change;
 mod counts;
-mod cuts;
+mod cut_counts;
 mod damage;
 mod feed;
 mod follower;
@@ -31,7 +31,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 pub use bytes::{Bytes, every_byte};
 pub use campaign::{Failure, play, run_seeds};
 pub use counts::Counts;
-pub use cuts::{Cuts, every_cut};
+pub use cut_counts::{CutCounts, every_cut};
 
 /// Calls `call`. Returns `None` if it panics.
 fn quietly<T>(call: impl FnOnce() -> T) -> Option<T> {

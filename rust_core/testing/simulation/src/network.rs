@@ -7,7 +7,7 @@ use crate::{
     follower::Answered,
     ledger::Check,
     network_event::NetworkEvent,
-    pipe::Mangle,
+    pipe::FrameFault,
     readers::{Client, Held},
     run::Run,
     senders::Order,
@@ -56,7 +56,7 @@ impl Run {
                 self.fall_silent(at % slots, down, up);
                 Ok(())
             }
-            NetworkEvent::Mangle { at, how, chance } => {
+            NetworkEvent::FrameFault { at, how, chance } => {
                 self.mangle(at % slots, how, chance);
                 Ok(())
             }
@@ -159,13 +159,13 @@ impl Run {
         });
     }
 
-    fn mangle(&mut self, at: usize, how: Mangle, chance: u64) {
+    fn mangle(&mut self, at: usize, how: FrameFault, chance: u64) {
         let Some(connection) = &self.feed.slots[at].connection else { return };
         if connection.down.mangle(how, chance) {
             self.feed.counts.fault(match how {
-                Mangle::Twice => "frame comes twice",
-                Mangle::Swap => "frames in another order",
-                Mangle::Lose => "frame lost",
+                FrameFault::Twice => "frame comes twice",
+                FrameFault::Swap => "frames in another order",
+                FrameFault::Lose => "frame lost",
             });
         }
     }

@@ -1,9 +1,9 @@
 //! Events between the sequencer and its followers, drawn at random.
 
-use foreseal_node::Point;
+use foreseal_node::InspectionPoint;
 use rand::{Rng, rngs::StdRng};
 
-use crate::{pipe::Mangle, submission_kind::SubmissionKind};
+use crate::{pipe::FrameFault, submission_kind::SubmissionKind};
 
 /// An event between the sequencer and its followers. `at` is the slot of the follower.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,7 +13,7 @@ pub enum NetworkEvent {
     /// A follower's process ends; at most `kept` bytes in flight to the sequencer still arrive.
     Kill { at: usize, kept: usize },
     /// A follower's process ends when it reaches the point after passing it `after` times.
-    Crash { at: usize, point: Point, after: u32 },
+    Crash { at: usize, point: InspectionPoint, after: u32 },
     /// A connection breaks, with an error if `reset`. `kept` chooses how many bytes in flight arrive, down
     /// and up.
     Cut { at: usize, kept: [u64; 2], reset: bool },
@@ -22,7 +22,7 @@ pub enum NetworkEvent {
     /// Every wait on a silent connection times out.
     TimeOut,
     /// Frames are duplicated, lost or reordered.
-    Mangle { at: usize, how: Mangle, chance: u64 },
+    FrameFault { at: usize, how: FrameFault, chance: u64 },
     /// Nothing arrives at a follower for this number of rounds.
     Slow { at: usize, rounds: u64 },
     /// A client submits through a follower.
@@ -42,7 +42,11 @@ pub fn draw_network_event(random: &mut StdRng) -> NetworkEvent {
         0..560 => NetworkEvent::Rounds { rounds: random.random_range(1..6), chance: random.random() },
         560..590 => NetworkEvent::Kill { at, kept: random.random_range(0..200) },
         590..620 => {
-            let point = if random.random_bool(0.5) { Point::BeforePublish } else { Point::Published };
+            let point = if random.random_bool(0.5) {
+                InspectionPoint::BeforePublish
+            } else {
+                InspectionPoint::Published
+            };
             NetworkEvent::Crash { at, point, after: random.random_range(0..3) }
         }
         620..690 => NetworkEvent::Cut { at, kept: random.random(), reset: random.random_bool(0.3) },
@@ -52,8 +56,8 @@ pub fn draw_network_event(random: &mut StdRng) -> NetworkEvent {
         }
         730..770 => NetworkEvent::TimeOut,
         770..800 => {
-            let how = [Mangle::Twice, Mangle::Swap, Mangle::Lose][random.random_range(0..3)];
-            NetworkEvent::Mangle { at, how, chance: random.random() }
+            let how = [FrameFault::Twice, FrameFault::Swap, FrameFault::Lose][random.random_range(0..3)];
+            NetworkEvent::FrameFault { at, how, chance: random.random() }
         }
         800..820 => NetworkEvent::Slow { at, rounds: random.random_range(1..20) },
         820..910 => {

@@ -25,13 +25,13 @@ enum State {
 
 /// Tampering with frames in flight, which no real socket does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mangle {
+pub enum FrameFault {
     Twice,
     Swap,
     Lose,
 }
 
-struct Way {
+struct PipeDirection {
     /// Bytes written and not read.
     bytes: Vec<u8>,
     /// Number of them that have arrived and can be read.
@@ -50,7 +50,7 @@ struct Way {
 
 /// Handle of both ends of a direction.
 #[derive(Clone)]
-pub struct Pipe(Rc<RefCell<Way>>);
+pub struct Pipe(Rc<RefCell<PipeDirection>>);
 
 /// Readiness of the reading end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,7 +82,7 @@ impl Read for Probe<'_> {
 
 impl Pipe {
     pub fn new(dice: u64) -> Self {
-        Self(Rc::new(RefCell::new(Way {
+        Self(Rc::new(RefCell::new(PipeDirection {
             bytes: Vec::new(),
             arrived: 0,
             state: State::Open,
@@ -146,12 +146,12 @@ impl Pipe {
 
     /// Tampers with complete frames of which no byte has arrived. Returns `true` if there were enough of
     /// them.
-    pub fn mangle(&self, how: Mangle, chance: u64) -> bool {
+    pub fn mangle(&self, how: FrameFault, chance: u64) -> bool {
         let mut pipe = self.0.borrow_mut();
         let whole: Vec<_> =
             frames(&pipe.bytes).into_iter().filter(|&(start, _)| start >= pipe.arrived).collect();
         // A swap needs a second frame.
-        let wanted = if how == Mangle::Swap { 2 } else { 1 };
+        let wanted = if how == FrameFault::Swap { 2 } else { 1 };
         let Some(choices) = whole.len().checked_sub(wanted - 1).filter(|choices| *choices > 0) else {
             return false;
         };
@@ -159,9 +159,9 @@ impl Pipe {
         let (start, end) = whole[at];
         let frame = pipe.bytes[start..end].to_vec();
         match how {
-            Mangle::Twice => drop(pipe.bytes.splice(end..end, frame)),
-            Mangle::Lose => drop(pipe.bytes.drain(start..end)),
-            Mangle::Swap => {
+            FrameFault::Twice => drop(pipe.bytes.splice(end..end, frame)),
+            FrameFault::Lose => drop(pipe.bytes.drain(start..end)),
+            FrameFault::Swap => {
                 let (_, second) = whole[at + 1];
                 drop(pipe.bytes.splice(second..second, frame));
                 drop(pipe.bytes.drain(start..end));
@@ -221,7 +221,7 @@ pub fn frames(bytes: &[u8]) -> Vec<(usize, usize)> {
     found
 }
 
-impl Way {
+impl PipeDirection {
     /// Draws a number from 1 to `most`, small ones more often.
     fn piece(&mut self, most: usize) -> usize {
         self.dice = self.dice.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);

@@ -152,7 +152,7 @@ impl Run {
 
     /// Checks that everything ever published exists, and beyond it at most the one append that was in
     /// progress.
-    fn check_survival(&mut self, in_flight: bool, began: foreseal_chain::Now) -> Check {
+    fn check_survival(&mut self, in_flight: bool, began: foreseal_chain::ClockReading) -> Check {
         let (view, rules) = (self.view()?, self.rules());
         let instead = self.instead.take().filter(|_| in_flight);
         let bases = std::iter::once((self.ledger.clone(), true)).chain(instead.map(|base| (base, false)));
@@ -176,9 +176,9 @@ impl Run {
     }
 
     /// Continues after a start with `ledger` as the published chain.
-    pub fn go_on(&mut self, ledger: Ledger, began: foreseal_chain::Now) -> Check {
+    pub fn go_on(&mut self, ledger: Ledger, began: foreseal_chain::ClockReading) -> Check {
         // Time at which the first view was created; the clocks may have moved since the start began.
-        let now = foreseal_chain::Now {
+        let now = foreseal_chain::ClockReading {
             unix: began.unix + self.time.ticked.saturating_sub(began.monotonic),
             monotonic: self.time.ticked,
         };

@@ -7,7 +7,7 @@ use std::{
 };
 
 use alloy_primitives::{Address, B256};
-use foreseal_chain::{BlockAtStep, BlockId, Change, FeedError, Place, ResolveError, View, changes};
+use foreseal_chain::{BlockAtStep, BlockId, Change, FeedError, ResolveError, StepCursor, View, changes};
 use foreseal_state::{StateError, StateReader};
 
 use crate::ledger::{Check, Ledger};
@@ -68,7 +68,7 @@ fn answers(view: &View, blocks: [u64; 2], accounts: &[Address]) -> Result<u64, R
 
 /// A notification that a subscriber received.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Told {
+enum ReaderEvent {
     /// Block number, index, hash, and the transactions that the step adds.
     Step(u64, u64, B256, Vec<B256>),
     Sealed(u64, B256),
@@ -77,32 +77,32 @@ enum Told {
 /// A subscriber: the notifications that were not removed again, and its cursor.
 #[derive(Clone)]
 pub struct Client {
-    list: Vec<Told>,
-    place: Place,
+    list: Vec<ReaderEvent>,
+    place: StepCursor,
     /// Number of changes that it applied.
     pub changes: u64,
 }
 
 /// Returns the notifications that lead to the content of the ledger.
-fn told(ledger: &Ledger) -> Vec<Told> {
+fn told(ledger: &Ledger) -> Vec<ReaderEvent> {
     let mut list = Vec::new();
     for block in &ledger.blocks {
         let mut first = 0;
         for (index, &(hash, count)) in (0..).zip(&block.steps) {
             let own = block.transactions[first..count].iter().map(|included| included.hash).collect();
-            list.push(Told::Step(block.number, index, hash, own));
+            list.push(ReaderEvent::Step(block.number, index, hash, own));
             first = count;
         }
         if block.sealed {
-            list.push(Told::Sealed(block.number, block.steps[block.steps.len() - 1].0));
+            list.push(ReaderEvent::Sealed(block.number, block.steps[block.steps.len() - 1].0));
         }
     }
     list
 }
 
-fn step(step: &BlockAtStep) -> Told {
+fn step(step: &BlockAtStep) -> ReaderEvent {
     let own = step.block.transactions.iter().skip(step.first).map(|one| one.hash()).collect();
-    Told::Step(step.block.header.number, step.index, step.block.hash, own)
+    ReaderEvent::Step(step.block.header.number, step.index, step.block.hash, own)
 }
 
 impl Client {
@@ -111,18 +111,18 @@ impl Client {
         Self { list: told(ledger), place: view.place(), changes: 0 }
     }
 
-    fn apply(&mut self, change: &Change, after: Place) -> Check {
+    fn apply(&mut self, change: &Change, after: StepCursor) -> Check {
         let gone = match change {
             Change::Step(new) => {
                 self.list.push(step(new));
                 None
             }
             Change::Sealed(block) => {
-                self.list.push(Told::Sealed(block.header.number, block.hash));
+                self.list.push(ReaderEvent::Sealed(block.header.number, block.hash));
                 None
             }
             Change::Removed(old) => Some(step(old)),
-            Change::Unsealed(block) => Some(Told::Sealed(block.header.number, block.hash)),
+            Change::Unsealed(block) => Some(ReaderEvent::Sealed(block.header.number, block.hash)),
         };
         (self.place, self.changes) = (after, self.changes + 1);
         match gone {

@@ -281,7 +281,7 @@ impl Run {
 
     /// Checks that a new block in `ledger`, opened at `now`, has the timestamp of its slot. Records when it
     /// is due.
-    pub fn check_opened(&mut self, ledger: &Ledger, now: foreseal_chain::Now) -> Check {
+    pub fn check_opened(&mut self, ledger: &Ledger, now: foreseal_chain::ClockReading) -> Check {
         let Some((open, sealed)) = ledger.blocks.split_last() else { return Ok(()) };
         if self.ledger.pending().is_some_and(|known| known.number == open.number) {
             return Ok(());

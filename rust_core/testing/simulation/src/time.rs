@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use foreseal_chain::Now;
+use foreseal_chain::ClockReading;
 
 /// Times that the node's behaviour is checked against.
 #[derive(Clone, Copy, Debug, Default)]
@@ -13,12 +13,12 @@ pub struct Timing {
     /// Monotonic time from which a tick seals the block.
     pub due: Duration,
     /// Time passed to the last tick; `None` after a restart until the next tick.
-    pub given: Option<Now>,
+    pub given: Option<ClockReading>,
 }
 
 /// Returns the timestamp of a block opened at `now` whose parent has timestamp `parent`. Timestamps and
 /// `block_time` are in seconds.
-pub fn timestamp(now: Now, parent: u64, block_time: u64) -> u64 {
+pub fn timestamp(now: ClockReading, parent: u64, block_time: u64) -> u64 {
     let seconds = now.unix.as_secs();
     let slot = seconds - seconds % block_time + block_time;
     if slot < parent + block_time { parent + block_time } else { slot }
@@ -26,7 +26,7 @@ pub fn timestamp(now: Now, parent: u64, block_time: u64) -> u64 {
 
 /// Returns the monotonic time at which a block with `timestamp` is due if it was opened, or found at a start,
 /// at `now`.
-pub fn due(now: Now, timestamp: u64, block_time: u64) -> Duration {
+pub fn due(now: ClockReading, timestamp: u64, block_time: u64) -> Duration {
     let wait = Duration::from_secs(timestamp).checked_sub(now.unix).unwrap_or(Duration::ZERO);
     now.monotonic + wait.min(Duration::from_secs(block_time))
 }

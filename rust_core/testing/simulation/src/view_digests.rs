@@ -7,7 +7,7 @@ use std::{
 };
 
 use alloy_primitives::Address;
-use foreseal_chain::{Place, View};
+use foreseal_chain::{StepCursor, View};
 use foreseal_state::{StateError, StateReader};
 
 use crate::ledger::Check;
@@ -15,7 +15,7 @@ use crate::ledger::Check;
 /// Digest of a view: its place in the chain, and a hash of its content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ViewDigest {
-    place: Place,
+    place: StepCursor,
     answers: u64,
 }
 

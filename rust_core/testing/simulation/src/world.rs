@@ -10,9 +10,9 @@ use std::{
 };
 
 use alloy_primitives::B256;
-use foreseal_chain::{Clock, Now};
-use foreseal_journal::simulated::{Fault, Judge, Operation, SimulatedDisk};
-use foreseal_node::{Node, Point, Watcher};
+use foreseal_chain::{Clock, ClockReading};
+use foreseal_journal::simulated::{Fault, FaultPolicy, Operation, SimulatedDisk};
+use foreseal_node::{InspectionPoint, Node, Watcher};
 
 use crate::{counts::Counts, view_digests::ViewDigests};
 
@@ -45,9 +45,9 @@ impl Clocks {
 }
 
 impl Clock for Clocks {
-    fn now(&self) -> Now {
+    fn now(&self) -> ClockReading {
         let read = |ms: &AtomicU64| Duration::from_millis(ms.load(Ordering::SeqCst));
-        Now { unix: read(&self.unix), monotonic: read(&self.monotonic) }
+        ClockReading { unix: read(&self.unix), monotonic: read(&self.monotonic) }
     }
 }
 
@@ -176,7 +176,7 @@ impl FaultPlan {
     }
 }
 
-impl Judge for FaultPlan {
+impl FaultPolicy for FaultPlan {
     fn judge(&mut self, operation: Operation) -> Option<Fault> {
         if let Some(left) = self.slow.0.checked_sub(1) {
             self.slow.0 = left;
@@ -211,7 +211,7 @@ pub enum End {
 pub struct Watch {
     disk: SimulatedDisk,
     weather: Arc<Mutex<FaultPlan>>,
-    armed: Mutex<Option<(Point, u32, End)>>,
+    armed: Mutex<Option<(InspectionPoint, u32, End)>>,
     ended: AtomicBool,
     node: OnceLock<Weak<Node>>,
     /// Record of published views; `None` unless the node is a sequencer with followers.
@@ -272,7 +272,7 @@ impl Watch {
     }
 
     /// Ends the process or a thread when `point` is reached after it was passed `after` more times.
-    pub fn arm(&self, point: Point, after: u32, end: End) {
+    pub fn arm(&self, point: InspectionPoint, after: u32, end: End) {
         *lock(&self.armed) = Some((point, after, end));
     }
 
@@ -302,7 +302,7 @@ impl Watch {
     }
 
     /// Checks that each transaction in `kept` is in the pool or the newest view, as a reader would find it.
-    fn look(&self, point: Point) {
+    fn look(&self, point: InspectionPoint) {
         let Some(node) = self.node.get().and_then(Weak::upgrade) else { return };
         let Some(view) = node.view() else { return };
         for hash in lock(&self.kept).iter() {
@@ -314,7 +314,7 @@ impl Watch {
         }
     }
 
-    fn ends(&self, point: Point) -> Option<End> {
+    fn ends(&self, point: InspectionPoint) -> Option<End> {
         let mut armed = lock(&self.armed);
         let (at, after, end) = (*armed)?;
         if at != point {
@@ -330,29 +330,29 @@ impl Watch {
 }
 
 /// Returns the name of a crash at this point.
-fn name(point: Point, follows: bool) -> &'static str {
+fn name(point: InspectionPoint, follows: bool) -> &'static str {
     match point {
-        Point::BeforePublish if follows => "follower: before publish",
-        Point::Published if follows => "follower: after publish",
-        Point::BeforeAppend => "before append",
-        Point::Appended => "after sync, before adopt",
-        Point::BetweenSealAndOpen => "between seal and open",
-        Point::BeforePublish => "before publish",
-        Point::Published => "after publish, before pool removal",
-        Point::BeforeTrim => "before trim",
-        Point::BeforeStoreCommit => "before store commit",
-        Point::StoreCommitted => "after store commit, before it is known",
+        InspectionPoint::BeforePublish if follows => "follower: before publish",
+        InspectionPoint::Published if follows => "follower: after publish",
+        InspectionPoint::BeforeAppend => "before append",
+        InspectionPoint::Appended => "after sync, before adopt",
+        InspectionPoint::BetweenSealAndOpen => "between seal and open",
+        InspectionPoint::BeforePublish => "before publish",
+        InspectionPoint::Published => "after publish, before pool removal",
+        InspectionPoint::BeforeTrim => "before trim",
+        InspectionPoint::BeforeStoreCommit => "before store commit",
+        InspectionPoint::StoreCommitted => "after store commit, before it is known",
     }
 }
 
 impl Watcher for Watch {
-    fn reached(&self, point: Point) {
+    fn reached(&self, point: InspectionPoint) {
         match point {
-            Point::Appended => drop(self.appends.fetch_add(1, Ordering::SeqCst)),
-            Point::Published => self.publish(),
+            InspectionPoint::Appended => drop(self.appends.fetch_add(1, Ordering::SeqCst)),
+            InspectionPoint::Published => self.publish(),
             _ => {}
         }
-        if matches!(point, Point::BeforePublish | Point::Published) {
+        if matches!(point, InspectionPoint::BeforePublish | InspectionPoint::Published) {
             self.look(point);
         }
         match self.ends(point) {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::versions::{Nodes, Version};
 use alloy_primitives::{B256, keccak256};
 use alloy_trie::{Nibbles, proof::verify_proof};
-use foreseal_trie::{Change, EMPTY_ROOT, Key, LoadError, Lookup, NodeWrite, Trie, Want, Whole};
+use foreseal_trie::{Change, EMPTY_ROOT, InMemory, Key, LoadError, Lookup, NodeWrite, RequiredKey, Trie};
 use proptest::{collection::vec, option, prelude::*};
 
 type Tree = Trie<Vec<u8>>;
@@ -19,15 +19,15 @@ fn changes(batch: &Batch) -> Vec<Change<Vec<u8>>> {
     batch.iter().map(|(k, v)| (key(k), v.clone())).collect()
 }
 
-fn want(bytes: &[u8]) -> Want {
-    Want { key: key(bytes), deleted: false }
+fn want(bytes: &[u8]) -> RequiredKey {
+    RequiredKey { key: key(bytes), deleted: false }
 }
 
 /// Returns the next snapshot of a trie with stubs.
 fn apply(trie: &Tree, batch: &Batch, source: &Version<'_>) -> Tree {
     // `apply` uses the last of several changes of a key, so only that one decides about the deletion.
     let last: BTreeMap<_, _> = batch.iter().map(|(k, v)| (k.clone(), v.is_none())).collect();
-    let wants = last.into_iter().map(|(k, deleted)| Want { key: key(&k), deleted });
+    let wants = last.into_iter().map(|(k, deleted)| RequiredKey { key: key(&k), deleted });
     trie.load(wants, source).expect("every node is stored").apply(changes(batch))
 }
 
@@ -52,7 +52,7 @@ fn assert_same(whole: &Tree, stored: &Tree, source: &Version<'_>, asked: &[Vec<u
             Lookup::Stub => {}
         }
     }
-    let all: Vec<_> = whole.iter(Whole).map(|pair| pair.expect("nothing is loaded")).collect();
+    let all: Vec<_> = whole.iter(InMemory).map(|pair| pair.expect("nothing is loaded")).collect();
     let read: Vec<_> = stored.iter(source).map(|pair| pair.expect("every node is stored")).collect();
     assert_eq!(read, all);
 }
@@ -164,7 +164,7 @@ proptest! {
         };
         prop_assert_eq!(named, &path);
         for (key, value) in model(&whole) {
-            match stub.load([Want { key: Key::new(&key).unwrap(), deleted: true }], &nodes.at(1)) {
+            match stub.load([RequiredKey { key: Key::new(&key).unwrap(), deleted: true }], &nodes.at(1)) {
                 Ok(loaded) => prop_assert_eq!(loaded.get(&key).value(), Some(&value)),
                 Err(other) => prop_assert_eq!(&other, &error),
             }
@@ -180,7 +180,7 @@ fn named(values: &[(Key, Vec<u8>)], key: &[u8]) -> bool {
 }
 
 fn model(trie: &Tree) -> BTreeMap<Vec<u8>, Vec<u8>> {
-    let pairs = trie.iter(Whole).map(|pair| pair.expect("nothing is loaded"));
+    let pairs = trie.iter(InMemory).map(|pair| pair.expect("nothing is loaded"));
     pairs.map(|(key, value)| (key.as_slice().to_vec(), value)).collect()
 }
 
@@ -287,7 +287,7 @@ fn a_stub_of_nothing_is_nothing() {
     let stub = Tree::stub(EMPTY_ROOT);
     assert!(stub.is_empty());
     assert_eq!(stub.len(), Some(0));
-    assert_eq!(stub.load([want(b"k")], &Whole).unwrap().root(), EMPTY_ROOT);
+    assert_eq!(stub.load([want(b"k")], &InMemory).unwrap().root(), EMPTY_ROOT);
 }
 
 /// Equal does not mean unchanged: the node differed between the two

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::reference::Model;
 use alloy_primitives::{B256, Bytes, keccak256};
-use foreseal_trie::{Change, EMPTY_ROOT, Key, Lookup, MAX_KEY_BYTES, Trie, Value, Whole};
+use foreseal_trie::{Change, EMPTY_ROOT, InMemory, Key, Lookup, MAX_KEY_BYTES, Trie, Value};
 use proptest::{collection::vec, option, prelude::*};
 
 type Batch = Vec<(Vec<u8>, Option<Vec<u8>>)>;
@@ -28,7 +28,7 @@ fn changes(batch: &Batch) -> Vec<Change<Vec<u8>>> {
 }
 
 fn pairs(trie: &Trie<Vec<u8>>) -> Vec<(Vec<u8>, Vec<u8>)> {
-    let pairs = trie.iter(Whole).map(|pair| pair.expect("nothing is loaded"));
+    let pairs = trie.iter(InMemory).map(|pair| pair.expect("nothing is loaded"));
     pairs.map(|(key, value)| (key.as_slice().to_vec(), value)).collect()
 }
 

@@ -4,7 +4,7 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use alloy_primitives::{Address, B256, U256, hex};
-use foreseal_chain::{Chain, Executed, FinalityDepth, View};
+use foreseal_chain::{Chain, ExecutedBlock, FinalityDepth, View};
 use foreseal_primitives::ChainSpec;
 use foreseal_state::StateReader;
 use foreseal_testkit::{Contract, Wallet, erc20_balance_slot};
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 #[derive(Clone)]
 pub struct Model {
     chain: Chain,
-    blocks: Vec<Arc<Executed>>,
+    blocks: Vec<Arc<ExecutedBlock>>,
     wallets: Vec<Address>,
     /// All accounts in use: wallets, contracts, and created contracts.
     accounts: BTreeSet<Address>,
@@ -86,7 +86,7 @@ impl Model {
         self.blocks.len() as u64 - 1
     }
 
-    fn block(&self, height: u64) -> &Executed {
+    fn block(&self, height: u64) -> &ExecutedBlock {
         &self.blocks[usize::try_from(height).unwrap()]
     }
 

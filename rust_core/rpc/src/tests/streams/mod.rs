@@ -13,13 +13,13 @@ use foreseal_testkit::{Kinds, Workload};
 use serde_json::{Value, json};
 
 use super::Bench;
-use crate::{Limits, Notice, Pump, RpcError, Subscribed, Subscriptions};
+use crate::{Limits, Notification, Pump, RpcError, Subscribed, Subscriptions};
 
 /// Pump of a bench, and all notices that it has delivered.
 struct Streams {
     subscriptions: Arc<Subscriptions>,
     pump: Pump,
-    said: Vec<Notice>,
+    said: Vec<Notification>,
 }
 
 impl Streams {

@@ -5,7 +5,7 @@
 use std::{collections::HashSet, path::Path, time::Duration};
 
 use alloy_primitives::B256;
-use foreseal_chain::{BlockId, Place};
+use foreseal_chain::{BlockId, StepCursor};
 use foreseal_node::{Development, Settings};
 use foreseal_testkit::{Fees, Wallet};
 use rand::{SeedableRng, rngs::StdRng, seq::SliceRandom};
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::Streams;
 use crate::{
-    Limits, Notice, Subscribed,
+    Limits, Notification, Subscribed,
     subscriptions::{Joining, Progress},
     tests::{Bench, settings},
 };
@@ -69,12 +69,12 @@ struct World<'b> {
     bench: &'b mut Bench,
     streams: Streams,
     /// Notices from the pump that the event loop has not sent yet.
-    pushed: Vec<Notice>,
+    pushed: Vec<Notification>,
     clients: Vec<Client>,
     first: u64,
     /// Steps that existed at the start.
     begun: Vec<B256>,
-    chain: Vec<Place>,
+    chain: Vec<StepCursor>,
     sealed: Vec<B256>,
     /// Changes seen by a reader of the chain: each step, and whether it was removed.
     steps: Vec<(B256, bool)>,
@@ -83,13 +83,13 @@ struct World<'b> {
 }
 
 /// Returns the steps from block `first` on, and the sealed blocks.
-fn chain(bench: &Bench, first: u64) -> (Vec<Place>, Vec<B256>) {
+fn chain(bench: &Bench, first: u64) -> (Vec<StepCursor>, Vec<B256>) {
     let view = bench.view();
     let (mut steps, mut sealed) = (Vec::new(), Vec::new());
     for number in first..=view.pending().number() {
         let block = view.at(number).unwrap().unwrap();
         let places =
-            block.steps.iter().zip(0..).map(|(step, index)| Place { number, index, hash: step.hash });
+            block.steps.iter().zip(0..).map(|(step, index)| StepCursor { number, index, hash: step.hash });
         steps.extend(places);
         if number < view.pending().number() {
             sealed.push(view.resolve(BlockId::Number(number)).unwrap().block.hash);

@@ -7,7 +7,7 @@ use std::{
 };
 
 use alloy_primitives::Bytes;
-use foreseal_trie::{NodeChange, NodePath, NodeSource, NodeWrite, Trie, Whole};
+use foreseal_trie::{InMemory, NodeChange, NodePath, NodeSource, NodeWrite, Trie};
 use proptest::sample::Index;
 
 /// Nodes of all versions; `None` means that the path has no node from that version on.
@@ -17,7 +17,7 @@ pub struct Nodes(BTreeMap<(NodePath, u64), Option<Bytes>>);
 impl Nodes {
     /// Returns the nodes of a trie that is in memory, as version 1.
     pub fn of(trie: &Trie<Vec<u8>>) -> Self {
-        let changes = trie.changes(&Whole, &Trie::default(), &Whole, false).expect("nothing is loaded");
+        let changes = trie.changes(&InMemory, &Trie::default(), &InMemory, false).expect("nothing is loaded");
         let mut nodes = Self::default();
         nodes.write(1, &changes.nodes);
         nodes

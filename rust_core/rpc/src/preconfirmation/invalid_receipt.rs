@@ -4,7 +4,7 @@ use std::fmt;
 
 /// Invalid part of a receipt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Misfit {
+pub enum InvalidReceipt {
     /// The whole input is not a receipt.
     Receipt,
     ChainId,
@@ -22,7 +22,7 @@ pub enum Misfit {
     Proof,
 }
 
-impl Misfit {
+impl InvalidReceipt {
     /// Returns the name of the field; `receipt` for the whole input.
     pub fn name(self) -> &'static str {
         match self {
@@ -46,21 +46,21 @@ impl Misfit {
 
 /// Error for an invalid receipt.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MisfitError {
-    pub field: Misfit,
+pub struct InvalidReceiptError {
+    pub field: InvalidReceipt,
     pub why: String,
 }
 
-impl MisfitError {
-    pub(super) fn new(field: Misfit, why: impl Into<String>) -> Self {
+impl InvalidReceiptError {
+    pub(super) fn new(field: InvalidReceipt, why: impl Into<String>) -> Self {
         Self { field, why: why.into() }
     }
 }
 
-impl fmt::Display for MisfitError {
+impl fmt::Display for InvalidReceiptError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.field.name(), self.why)
     }
 }
 
-impl std::error::Error for MisfitError {}
+impl std::error::Error for InvalidReceiptError {}

@@ -1,10 +1,10 @@
-//! Notice to the subscribers of a channel.
+//! Notification to the subscribers of a channel.
 
-use foreseal_chain::Place;
+use foreseal_chain::StepCursor;
 
-/// Notice to the subscribers of a channel.
+/// Notification to the subscribers of a channel.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Notice {
+pub struct Notification {
     pub channel: u64,
     /// Sequence number, which selects the subscriptions that it belongs to: see
     /// [`Subscribed::start`](super::Subscribed::start).
@@ -15,5 +15,5 @@ pub struct Notice {
     /// must end.
     pub messages: Option<Vec<String>>,
     /// Newest step after this notice.
-    pub place: Place,
+    pub place: StepCursor,
 }

@@ -40,7 +40,7 @@ pub struct Written {
 
 /// A block, sealed or being built, with the state after it and its steps.
 #[derive(Clone, Debug)]
-pub struct Executed {
+pub struct ExecutedBlock {
     pub block: Block,
     /// State after the block. For a block being built, the state if it were sealed now.
     pub state: State,
@@ -65,7 +65,7 @@ impl Step {
     }
 }
 
-impl Executed {
+impl ExecutedBlock {
     /// Returns the block at its step `index`, with `state` as the state after that step.
     pub(crate) fn at_step(&self, step: &Step, index: usize, state: State) -> Self {
         let block = step.block(&self.block);

@@ -7,7 +7,7 @@ use alloy_primitives::B256;
 /// Two steps are the same if their cursors are equal. On a development chain with state overrides, different
 /// histories can lead to the same cursor; for a reader they are equivalent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Place {
+pub struct StepCursor {
     /// Number of its block.
     pub number: u64,
     /// Index of the step in the block.

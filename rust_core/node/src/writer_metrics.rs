@@ -10,7 +10,7 @@ use std::{
 
 use foreseal_cache::CacheMetrics;
 use foreseal_journal::{Journal, Record};
-use foreseal_pool::PoolFigures;
+use foreseal_pool::PoolMetrics;
 use foreseal_primitives::Flashblock;
 use foreseal_store::StoreSize;
 
@@ -105,7 +105,7 @@ impl StepPart {
 
 /// Metrics of the writer.
 #[derive(Debug, Default)]
-pub struct Figures {
+pub struct WriterMetrics {
     /// Durations by stage, in the order of [`StepPart`].
     parts: [Histogram; StepPart::ALL.len()],
     /// Durations of whole steps, from the pool query to the end.
@@ -126,7 +126,7 @@ pub struct Figures {
     pub journal_segments: AtomicU64,
 }
 
-impl Figures {
+impl WriterMetrics {
     /// Returns the durations of a stage of the step.
     pub fn part(&self, part: StepPart) -> &Histogram {
         &self.parts[part as usize]
@@ -151,9 +151,9 @@ impl Figures {
 }
 
 /// Snapshot of all metrics of a node.
-pub struct NodeFigures {
-    pub work: Arc<Figures>,
-    pub pool: PoolFigures,
+pub struct NodeMetrics {
+    pub work: Arc<WriterMetrics>,
+    pub pool: PoolMetrics,
     pub store: StoreSize,
     /// Caches of the store and of the chain's history.
     pub caches: Vec<CacheMetrics>,

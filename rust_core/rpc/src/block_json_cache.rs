@@ -10,9 +10,9 @@ use foreseal_cache::{Cache, CacheMetrics};
 /// Expected size of an entry in bytes.
 const ENTRY_SIZE: u64 = 24 << 10;
 
-/// Part of a block that is rendered.
+/// BlockPart of a block that is rendered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Part {
+pub enum BlockPart {
     /// The block with the hashes of its transactions.
     Hashes,
     /// The block with its transactions.
@@ -22,9 +22,9 @@ pub enum Part {
 }
 
 /// Cache by block hash and part.
-pub struct Rendered(Cache<(B256, Part), Bytes>);
+pub struct BlockJsonCache(Cache<(B256, BlockPart), Bytes>);
 
-impl Rendered {
+impl BlockJsonCache {
     /// Returns an empty cache of at most this many bytes.
     pub fn new(capacity: u64) -> Self {
         Self(Cache::new("block_json", capacity, ENTRY_SIZE))
@@ -36,7 +36,7 @@ impl Rendered {
     }
 
     /// Returns a part of the block with this hash. Calls `write` if the part is not cached.
-    pub fn part(&self, hash: B256, part: Part, write: impl FnOnce() -> Vec<u8>) -> Bytes {
+    pub fn part(&self, hash: B256, part: BlockPart, write: impl FnOnce() -> Vec<u8>) -> Bytes {
         let key = (hash, part);
         if let Some(json) = self.0.get(&key) {
             return json;
@@ -56,9 +56,9 @@ mod tests {
 
     #[test]
     fn what_is_there_is_not_written_again() {
-        let (rendered, mut written) = (Rendered::new(BYTES), 0);
+        let (rendered, mut written) = (BlockJsonCache::new(BYTES), 0);
         for _ in 0..3 {
-            for part in [Part::Hashes, Part::Full, Part::Receipts] {
+            for part in [BlockPart::Hashes, BlockPart::Full, BlockPart::Receipts] {
                 let json = rendered.part(B256::with_last_byte(1), part, || {
                     written += 1;
                     format!("{part:?}").into_bytes()
@@ -67,20 +67,20 @@ mod tests {
             }
         }
         assert_eq!(written, 3);
-        assert_eq!(rendered.part(B256::with_last_byte(2), Part::Full, || b"other".to_vec()), "other");
+        assert_eq!(rendered.part(B256::with_last_byte(2), BlockPart::Full, || b"other".to_vec()), "other");
     }
 
     #[test]
     fn it_holds_no_more_than_its_bytes() {
-        let rendered = Rendered::new(BYTES);
+        let rendered = BlockJsonCache::new(BYTES);
         for number in 0..200_u8 {
-            let json = rendered.part(B256::with_last_byte(number), Part::Full, || vec![number; 1 << 20]);
+            let json = rendered.part(B256::with_last_byte(number), BlockPart::Full, || vec![number; 1 << 20]);
             assert_eq!((json.len(), json[0]), (1 << 20, number));
             assert!(rendered.0.bytes() <= BYTES);
         }
         let large = usize::try_from(BYTES).unwrap() + 1;
         assert_eq!(
-            rendered.part(B256::ZERO, Part::Full, || vec![7; large]).len(),
+            rendered.part(B256::ZERO, BlockPart::Full, || vec![7; large]).len(),
             large,
             "not kept, but given"
         );

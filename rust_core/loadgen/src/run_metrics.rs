@@ -48,7 +48,7 @@ impl Latency {
 
 /// Response that is not a result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Wrong {
+pub struct FailedResponse {
     /// Index of the body that was sent, from 0.
     pub body: usize,
     /// HTTP status, or 0 if the head was incomplete.
@@ -58,8 +58,8 @@ pub struct Wrong {
     pub answer: String,
 }
 
-impl Wrong {
-    /// Creates a `Wrong` that stores the first `KEPT` bytes of `answer`.
+impl FailedResponse {
+    /// Creates a `FailedResponse` that stores the first `KEPT` bytes of `answer`.
     pub fn new(body: usize, status: u16, why: String, answer: &[u8]) -> Self {
         let kept = String::from_utf8_lossy(&answer[..answer.len().min(KEPT)]).into_owned();
         Self { body, status, why, answer: kept }
@@ -68,7 +68,7 @@ impl Wrong {
 
 /// Request counts, latencies and errors of a run.
 #[derive(Clone, Debug, Default)]
-pub struct Figures {
+pub struct RunMetrics {
     /// Responses that were results.
     pub answered: u64,
     /// Responses that were wrong or cut, and requests whose connection failed.
@@ -81,7 +81,7 @@ pub struct Figures {
     pub latency: Latency,
     /// Nanoseconds between the due time and the sending of requests in the open loop.
     pub late: Latency,
-    pub first_wrong: Option<Wrong>,
+    pub first_wrong: Option<FailedResponse>,
     /// Bytes of the bodies of results: smallest, largest, sum.
     pub smallest: usize,
     pub largest: usize,
@@ -90,7 +90,7 @@ pub struct Figures {
     pub reopened: u64,
 }
 
-impl Figures {
+impl RunMetrics {
     /// Records a result with its latency and its size in bytes.
     pub fn result(&mut self, nanoseconds: u64, size: usize) {
         self.smallest = if self.answered == 0 { size } else { self.smallest.min(size) };
@@ -101,7 +101,7 @@ impl Figures {
     }
 
     /// Records a wrong response or a failure; stores only the first.
-    pub fn wrong(&mut self, wrong: Wrong) {
+    pub fn wrong(&mut self, wrong: FailedResponse) {
         self.errors += 1;
         self.first_wrong.get_or_insert(wrong);
     }
@@ -126,9 +126,9 @@ mod tests {
 
     #[test]
     fn the_first_wrong_answer_is_kept_and_cut() {
-        let mut figures = Figures::default();
-        figures.wrong(Wrong::new(3, 500, "one".to_owned(), &[b'x'; 5000]));
-        figures.wrong(Wrong::new(4, 500, "two".to_owned(), b""));
+        let mut figures = RunMetrics::default();
+        figures.wrong(FailedResponse::new(3, 500, "one".to_owned(), &[b'x'; 5000]));
+        figures.wrong(FailedResponse::new(4, 500, "two".to_owned(), b""));
         let first = figures.first_wrong.unwrap();
         assert_eq!((figures.errors, first.body, first.answer.len()), (2, 3, KEPT));
     }

@@ -6,7 +6,7 @@ use std::{
 };
 
 use alloy_eips::eip4895::Withdrawals;
-use foreseal_journal::{JournalError, JournalReader, Outline, Record};
+use foreseal_journal::{JournalError, JournalReader, Record, RecordSummary};
 use foreseal_primitives::{Block, Flashblock, length_in_block};
 use imbl::Vector;
 
@@ -21,14 +21,14 @@ use crate::Step;
 ///
 /// Imported blocks are not found: the journal does not contain their receipts.
 #[derive(Debug)]
-pub struct Older {
+pub struct UnreplayedJournal {
     past: JournalReader,
     /// The append at which replay began, and the number of its records before that point.
     end: (u64, usize),
     blocks: OnceLock<BlockList>,
 }
 
-impl Older {
+impl UnreplayedJournal {
     pub fn new(past: JournalReader, end: (u64, usize)) -> Self {
         Self { past, end, blocks: OnceLock::new() }
     }
@@ -99,26 +99,26 @@ struct Traces {
 }
 
 impl Traces {
-    fn follow(&mut self, at: At, outline: Outline) {
+    fn follow(&mut self, at: At, outline: RecordSummary) {
         match outline {
-            Outline::Step { number, index: 0, bytes } => {
+            RecordSummary::Step { number, index: 0, bytes } => {
                 self.chain.push(Trace { number, sealed: false, steps: vec![at], bytes });
             }
-            Outline::Step { number, bytes, .. } => {
+            RecordSummary::Step { number, bytes, .. } => {
                 if let Some(last) = self.chain.last_mut().filter(|last| last.number == number) {
                     last.steps.push(at);
                     last.bytes += bytes;
                 }
             }
-            Outline::Seal => {
+            RecordSummary::Seal => {
                 if let Some(last) = self.chain.last_mut() {
                     last.sealed = true;
                 }
             }
             // An import replaces a block being built that has no transactions.
-            Outline::Import => self.keep(|last| last.sealed),
-            Outline::Unwind { number } => self.keep(|last| last.number <= number),
-            Outline::Other => {}
+            RecordSummary::Import => self.keep(|last| last.sealed),
+            RecordSummary::Unwind { number } => self.keep(|last| last.number <= number),
+            RecordSummary::Other => {}
         }
     }
 

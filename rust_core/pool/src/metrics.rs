@@ -5,17 +5,17 @@ use crate::DropReason;
 /// Counters of transactions that entered a pool since its creation, and of those that left without being
 /// included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PoolFigures {
+pub struct PoolMetrics {
     pub added: u64,
     /// Transactions outbid by another one with the same sender and nonce.
     pub replaced: u64,
     dropped: [u64; REASONS.len()],
 }
 
-/// Names of the drop reasons. `PoolFigures::drop` indexes by the position here.
+/// Names of the drop reasons. `PoolMetrics::drop` indexes by the position here.
 const REASONS: [&str; 6] = ["nonce too low", "evicted", "sender full", "refused", "requested", "rejected"];
 
-impl PoolFigures {
+impl PoolMetrics {
     /// Returns the number of dropped transactions for each reason name.
     pub fn dropped(&self) -> impl Iterator<Item = (&'static str, u64)> {
         REASONS.into_iter().zip(self.dropped)

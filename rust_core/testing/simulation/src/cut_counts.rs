@@ -19,7 +19,7 @@ const SUBMIT: u8 = 4;
 
 /// Counts of the connections that were cut.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Cuts {
+pub struct CutCounts {
     /// Size of the exchange in bytes, down to the follower and (`up`) up to the sequencer.
     pub down: u64,
     pub up: u64,
@@ -60,10 +60,10 @@ fn rounds(run: &mut Run) -> Check {
 ///
 /// # Errors
 /// Returns the violated property.
-pub fn every_cut(first: usize, stride: usize) -> Result<Cuts, String> {
+pub fn every_cut(first: usize, stride: usize) -> Result<CutCounts, String> {
     let mut run = run()?;
     let (up, hash) = said(&mut run)?;
-    let mut done = Cuts { up: up.len() as u64, ..Cuts::default() };
+    let mut done = CutCounts { up: up.len() as u64, ..CutCounts::default() };
     for at in (first..=up.len()).step_by(stride) {
         cut_up(&run, &up[..at], hash).map_err(|what| format!("cut at byte {at} up: {what}"))?;
         done.connections += 1;

@@ -10,7 +10,7 @@ const ENTRY_SIZE: u64 = 1 << 10;
 
 /// A log and its rendered form.
 #[derive(Debug)]
-pub struct Note {
+pub struct CachedLog {
     pub log: Log,
     pub shown: Box<[u8]>,
 }
@@ -18,9 +18,9 @@ pub struct Note {
 /// Cache of stored logs by ordinal, for one generation of the chain: until an unwind, an ordinal names the
 /// same log.
 #[derive(Debug)]
-pub struct Notes(Cache<u64, Arc<Note>>);
+pub struct LogJsonCache(Cache<u64, Arc<CachedLog>>);
 
-impl Notes {
+impl LogJsonCache {
     /// Returns an empty cache of at most this many bytes.
     pub(crate) fn new(capacity: u64) -> Self {
         Self(Cache::new("log_json", capacity, ENTRY_SIZE))
@@ -37,14 +37,14 @@ impl Notes {
     }
 
     /// Returns the cached log with this ordinal.
-    pub fn get(&self, ordinal: u64) -> Option<Arc<Note>> {
+    pub fn get(&self, ordinal: u64) -> Option<Arc<CachedLog>> {
         self.0.get(&ordinal)
     }
 
     /// Caches a log.
-    pub fn keep(&self, ordinal: u64, note: Note) {
-        let Note { log, shown } = &note;
-        let bytes = size_of::<Note>() + 32 * log.topics().len() + log.data.data.len() + shown.len();
+    pub fn keep(&self, ordinal: u64, note: CachedLog) {
+        let CachedLog { log, shown } = &note;
+        let bytes = size_of::<CachedLog>() + 32 * log.topics().len() + log.data.data.len() + shown.len();
         self.0.insert(ordinal, Arc::new(note), bytes as u64);
     }
 }

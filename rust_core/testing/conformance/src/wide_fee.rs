@@ -14,7 +14,7 @@ use crate::rlp::Item;
 const NARROW: usize = 16;
 
 /// Transaction with a fee too wide for the core.
-pub struct Wide {
+pub struct WideFeeTransaction {
     pub hash: B256,
     pub sender: Address,
     /// The same transaction with the fee reduced to the maximum.
@@ -35,7 +35,7 @@ const EIP1559: Layout = Layout { fees: &[2, 3], gas_limit: 4, unsigned: 9 };
 /// Decodes a transaction that has a fee wider than 128 bits.
 ///
 /// Returns `None` if the fees fit 128 bits or the bytes are not a legacy or EIP-1559 transaction.
-pub fn read(bytes: &[u8]) -> Option<Result<Wide, String>> {
+pub fn read(bytes: &[u8]) -> Option<Result<WideFeeTransaction, String>> {
     let (kind, payload, layout) = match bytes.split_first()? {
         (2, payload) => (&bytes[..1], payload, EIP1559),
         _ => (&bytes[..0], bytes, LEGACY),
@@ -81,7 +81,7 @@ pub fn read(bytes: &[u8]) -> Option<Result<Wide, String>> {
     }
     let narrow = [kind, &alloy_rlp::encode(Item::List(narrow))].concat();
     let envelope = Transaction::decode_envelope(&narrow).map_err(|error| error.to_string());
-    Some(envelope.map(|envelope| Wide {
+    Some(envelope.map(|envelope| WideFeeTransaction {
         hash: keccak256(bytes),
         sender,
         narrowed: Transaction::new(envelope, sender),
