@@ -12,13 +12,12 @@ use std::{
     sync::Arc,
 };
 
-use foreseal_builder::BuildError;
 use foreseal_journal::JournalError;
-use foreseal_state::StateError;
 use parking_lot::Mutex;
 
-use crate::{BlockSlot, Phase, ProductionError, StoreFailed, sequencer::Sequencer, shared::Shared};
-use foreseal_chain::ChainError;
+use crate::{
+    BlockSlot, ControlError, Phase, ProductionError, StoreFailed, sequencer::Sequencer, shared::Shared,
+};
 
 mod finality;
 mod mine;
@@ -27,80 +26,6 @@ mod rebuild;
 mod reorg;
 pub(crate) mod snapshots;
 mod time;
-
-/// Reasons why the writer did not serve a request. The chain is unchanged, except for [`Self::Failed`].
-#[derive(Debug, thiserror::Error)]
-pub enum ControlError {
-    #[error("the node is starting: its journal is being replayed")]
-    Starting,
-    #[error("production stopped: {0}")]
-    Stopped(String),
-    #[error("this process follows the sequencer, which alone does this")]
-    Follower,
-    #[error("this node produces no blocks")]
-    NotProducing,
-    #[error("only development chains allow this")]
-    NotDevelopment,
-    #[error("block {0} is not on the chain")]
-    NoSuchBlock(u64),
-    #[error("block {number} is below the finalized block {finalized}")]
-    Finalized { number: u64, finalized: u64 },
-    #[error("Timestamp error: {timestamp} is not after the previous block's timestamp {previous}")]
-    Timestamp { timestamp: u64, previous: u64 },
-    #[error("the clock cannot show {0}")]
-    Clock(u64),
-    #[error("{name} {given} would {wrong}")]
-    Finality { name: &'static str, given: u64, wrong: &'static str },
-    #[error("at most {max} {what} are allowed")]
-    TooMany { what: &'static str, max: u64 },
-    #[error("refused: {0}")]
-    Refused(String),
-    #[error(transparent)]
-    Failed(ProductionError),
-}
-
-impl ControlError {
-    /// Converts the error to one of a tick, which has no caller to report to.
-    pub(crate) fn into_production(self) -> ProductionError {
-        match self {
-            Self::Failed(error) => error,
-            error => ProductionError::Halted(error.to_string()),
-        }
-    }
-}
-
-impl From<BuildError> for ControlError {
-    fn from(error: BuildError) -> Self {
-        Self::Refused(error.to_string())
-    }
-}
-
-impl From<ChainError> for ControlError {
-    fn from(error: ChainError) -> Self {
-        match error {
-            ChainError::NotOnChain { number } => Self::NoSuchBlock(number),
-            error => Self::Refused(error.to_string()),
-        }
-    }
-}
-
-impl From<StateError> for ControlError {
-    fn from(error: StateError) -> Self {
-        Self::Refused(error.to_string())
-    }
-}
-
-impl From<ProductionError> for ControlError {
-    fn from(error: ProductionError) -> Self {
-        match error {
-            // The append was rejected before anything was written.
-            ProductionError::Journal(error @ JournalError::TooLarge { .. }) => {
-                Self::Refused(error.to_string())
-            }
-            error => Self::Failed(error),
-        }
-    }
-}
 
 /// Access to the sequencer of a node; empty before the journal is replayed and after a stop.
 #[derive(Default)]

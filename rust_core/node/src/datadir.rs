@@ -13,7 +13,7 @@ use foreseal_journal::{DirLock, Disk, RealDisk};
 use foreseal_primitives::{ChainSpec, parse_genesis};
 use foreseal_store::{Options, Store, StoreError, Upgrading};
 
-use crate::{DamagedFile, DirIdentity, NodeError, StoreSettings, checked_file, start::genesis_hash};
+use crate::{DamagedFile, DirIdentity, NodeError, StoreSettings, checked_file, genesis::genesis_hash};
 use foreseal_chain::STEP_WINDOW;
 
 const GENESIS: &str = "genesis.json";

@@ -16,12 +16,13 @@ mod pace;
 mod peers;
 mod request_reader;
 mod server;
+mod source;
 
 pub use by_hand::Serves;
-pub(crate) use connection::{BEAT, SILENCE};
 pub(crate) use frames::FrameLog;
 pub use frames::RingLimits;
 pub(crate) use pace::Pace;
 pub use peers::FollowerStatus;
 pub(crate) use peers::Peers;
-pub(crate) use server::{FeedServer, Source};
+pub(crate) use server::FeedServer;
+pub(crate) use source::Source;

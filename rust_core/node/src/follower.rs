@@ -16,7 +16,9 @@ mod following;
 mod outbox;
 mod pending_requests;
 mod replica;
+mod replica_state;
 mod sequencer_status;
+mod thread;
 
 pub use by_hand::Follows;
 pub(crate) use following::Following;

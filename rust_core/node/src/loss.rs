@@ -1,103 +1,19 @@
 //! Detection of journal loss: the journal ends although another record of this node proves that more existed.
 
 use std::{
-    fmt,
     path::{Path, PathBuf},
     sync::Arc,
 };
 
-use alloy_primitives::B256;
 use foreseal_journal::{
-    Append, Disk, EndMark, Identity, JournalError, JournalReader, OfflineJournal, RealDisk, Repair, Report,
-    Tip,
+    Disk, EndMark, Identity, JournalError, JournalReader, OfflineJournal, RealDisk, Repair, Report,
 };
 use foreseal_store::Store;
-use serde::Serialize;
 
 use crate::{
-    NodeError, StartError, StoreSettings, contradiction, offline::open_store_to_read, start::sealed_by,
+    ChainLoss, NodeError, StartError, StoreSettings, contradiction, offline::open_store_to_read,
+    sealed_chain::common, sealed_chain::sealed_until,
 };
-
-/// A sealed block, and the journal position at which the chain ended with it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct SealedPosition {
-    pub number: u64,
-    pub hash: B256,
-    pub sequence: u64,
-    /// Number of records of that append, up to and including the one that seals the block.
-    pub records: usize,
-}
-
-/// Returns the sealed blocks of the chain that results from these appends, oldest first, as far back as the
-/// appends reach; `None` if they name no block.
-pub(crate) fn sealed_chain<E>(
-    genesis: B256,
-    appends: impl Iterator<Item = Result<Append, E>>,
-) -> Result<Option<Vec<SealedPosition>>, E> {
-    let mut chain: Vec<SealedPosition> = Vec::new();
-    for append in appends {
-        let Append { sequence, records } = append?;
-        if sequence == 0 {
-            chain.push(SealedPosition { number: 0, hash: genesis, sequence: 0, records: 0 });
-        }
-        for (at, record) in records.iter().enumerate() {
-            if let Some((number, hash)) = sealed_by(record) {
-                chain.truncate(chain.partition_point(|before| before.number < number));
-                chain.push(SealedPosition { number, hash, sequence, records: at + 1 });
-            }
-        }
-    }
-    Ok((!chain.is_empty()).then_some(chain))
-}
-
-/// Returns the sealed blocks of the chain that results from the first `next` appends of a journal, like
-/// [`sealed_chain`].
-pub(crate) fn sealed_until(
-    past: &JournalReader,
-    next: u64,
-    genesis: B256,
-) -> Result<Option<Vec<SealedPosition>>, JournalError> {
-    let appends = past.until(next).wholes(0)?;
-    let appends = appends.map(|append| {
-        let append = append?;
-        // Records that cannot be decoded name no block.
-        let records = append.decode().map(|append| append.records).unwrap_or_default();
-        Ok::<_, JournalError>(Append { sequence: append.sequence, records })
-    });
-    sealed_chain(genesis, appends)
-}
-
-/// Returns the newest of these blocks that the store has too.
-pub(crate) fn common(store: &Store, sealed: &[SealedPosition]) -> Result<Option<SealedPosition>, NodeError> {
-    let reader = store.reader()?;
-    for place in sealed.iter().rev() {
-        if reader.block_hash(place.number)? == Some(place.hash) {
-            return Ok(Some(*place));
-        }
-    }
-    Ok(None)
-}
-
-/// Loss of the journal, as far as the store and the recorded end of the journal prove it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct ChainLoss {
-    /// Sequence number after the newest append that the journal still has.
-    pub next: u64,
-    /// Number of lost appends.
-    pub appends: u64,
-    /// First and last number of the sealed blocks that only the store still has.
-    pub blocks: Option<(u64, u64)>,
-    /// Number of steps in these blocks; `transactions` counts their transactions.
-    pub steps: u64,
-    pub transactions: u64,
-    /// Newest block and step in the recorded end of the journal.
-    pub tip: Option<Tip>,
-    /// Number of the block to which the chain would be unwound.
-    pub back_to: Option<u64>,
-    /// `true` if the rest of the journal and the store have no block in common, so that no start could use
-    /// both.
-    pub nothing_shared: bool,
-}
 
 impl ChainLoss {
     /// Compares the store and the recorded end with the first `next` appends of the journal. Returns `None`
@@ -142,30 +58,6 @@ impl ChainLoss {
             self.blocks = Some((back_to + 1, head.number));
         }
         Ok(())
-    }
-}
-
-impl fmt::Display for ChainLoss {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { next, appends, blocks, steps, transactions, tip, back_to, nothing_shared: _ } = self;
-        let last = next.saturating_add(*appends).saturating_sub(1);
-        write!(f, "{appends} appends ({next} to {last})")?;
-        if let Some((first, end)) = blocks {
-            let count = end - first + 1;
-            write!(
-                f,
-                ", {count} sealed blocks ({first} to {end}) with {steps} steps and {transactions} transactions"
-            )?;
-        }
-        if let Some(tip @ Tip { step: Some(_), .. }) = tip {
-            write!(f, ", the block in progress with {} transactions{tip}", tip.transactions)?;
-        } else if let Some(tip) = tip {
-            write!(f, "{tip}")?;
-        }
-        match back_to {
-            Some(back_to) => write!(f, "; the store would go back to block {back_to}"),
-            None => Ok(()),
-        }
     }
 }
 

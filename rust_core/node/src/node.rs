@@ -8,30 +8,19 @@ use std::{
     time::Duration,
 };
 
-use foreseal_journal::Disk;
 use foreseal_pool::Pool;
 use foreseal_primitives::ChainSpec;
 use foreseal_store::Store;
 use parking_lot::Mutex;
 
 use crate::{
-    CatchingUp, Changes, ControlError, FollowerStatus, NodeError, NodeMetrics, Phase, Producer, Randomness,
-    RingLimits, Role, Sequencer, Settings, Status, StepSigner, StoreFailed, Watcher, control::Control,
-    datadir::DataDir, datadir::FollowerDataDir, feed_server::FeedServer, feed_server::Source,
-    follower::Following, follower::ReplicaConfig, scrubber::ScrubOwner, scrubber::Scrubber, shared::Shared,
-    signer::admit_signer, start::try_first_block, writer::Writer,
+    CatchingUp, Changes, ControlError, FollowerStatus, NodeEnvironment, NodeError, NodeMetrics, Phase,
+    Producer, QueryHandler, RingLimits, Role, Sequencer, Settings, Status, StepSigner, StoreFailed, Watcher,
+    control::Control, datadir::DataDir, datadir::FollowerDataDir, feed_server::FeedServer,
+    feed_server::Source, follower::Following, follower::ReplicaConfig, scrubber::ScrubOwner,
+    scrubber::Scrubber, shared::Shared, signer::admit_signer, start::try_first_block, writer::Writer,
 };
-use foreseal_chain::{ArchiveCaches, CacheSizes, Clock, ClockReading, Feed, View};
-
-/// Environment of a node: clocks, randomness and disk.
-pub struct NodeEnvironment {
-    pub clock: Arc<dyn Clock>,
-    pub randomness: Randomness,
-    /// Source of the key that signs steps, used if no key exists yet. Its output must be secret and
-    /// unpredictable.
-    pub secret: Randomness,
-    pub disk: Arc<dyn Disk>,
-}
+use foreseal_chain::{ArchiveCaches, CacheSizes, ClockReading, Feed, View};
 
 /// A node. Reads are served from [`Node::view`]; writes happen on a thread of their own.
 pub struct Node {
@@ -422,6 +411,21 @@ impl Node {
     /// Returns the time since the last tick.
     pub fn age(&self) -> Duration {
         self.shared.age()
+    }
+
+    /// Registers `handler` as the handler for the queries of this node's followers.
+    pub fn answer_with(&self, handler: Arc<dyn QueryHandler>) {
+        self.shared.desk.register(handler);
+    }
+
+    /// Sends a query to the sequencer and waits for the answer, at most for `most` of real time. Returns
+    /// `None` if no answer arrives, or if this node is no follower. On return, this node shows at least the
+    /// view that the sequencer showed when it answered.
+    pub fn ask(&self, question: Vec<u8>, most: Duration) -> Option<Vec<u8>> {
+        match &self.part {
+            NodeRole::Writer(_) => None,
+            NodeRole::Follower(following) => following.ask(question, most),
+        }
     }
 }
 

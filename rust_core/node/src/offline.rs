@@ -8,7 +8,7 @@ use foreseal_store::{Copying, Options, SCHEMA, Store, Upgrading};
 use crate::{
     NodeError, StoreSettings,
     datadir::{DataDir, stored_spec},
-    start::genesis_hash,
+    genesis::genesis_hash,
 };
 
 /// Opens the store of a data directory for reading. Writes nothing but the reader lock file and takes no

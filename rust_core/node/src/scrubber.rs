@@ -17,10 +17,8 @@ use std::{
 };
 
 use foreseal_store::{ScrubPosition, Store, StoreError};
-use parking_lot::Mutex;
-use serde::{Deserialize, Serialize};
 
-use crate::{Phase, shared::Shared};
+use crate::{Phase, ScrubSettings, shared::Shared, status::ScrubProgress};
 
 /// Size of a portion, which is read in one read transaction, in bytes.
 const PORTION_SIZE: u64 = 256 << 10;
@@ -31,43 +29,6 @@ const ERROR_INTERVAL: Duration = Duration::from_secs(30);
 /// Lowest scheduling priority of a thread.
 #[cfg(target_os = "linux")]
 const NICE: i32 = 19;
-
-/// Rate of the scrub.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ScrubSettings {
-    /// Read rate in bytes per second; 0 disables the scrub.
-    pub rate: u64,
-    /// Time between the end of a pass and the start of the next.
-    pub pause: Duration,
-}
-
-impl Default for ScrubSettings {
-    fn default() -> Self {
-        Self { rate: 8 << 20, pause: Duration::from_hours(24) }
-    }
-}
-
-/// Progress of the scrub.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-pub struct ScrubStatus {
-    /// Bytes read in the current pass; 0 between passes.
-    pub bytes: u64,
-    /// Bytes read in all passes.
-    pub total: u64,
-    /// Number of complete passes.
-    pub passes: u64,
-    /// Number of damaged pages found.
-    pub damaged: u64,
-    /// Number of pages without a checksum in the newest complete pass. An upgraded store has no such page.
-    pub unchecked: u64,
-    /// Number of portions that could not be read and were retried.
-    pub errors: u64,
-    /// Unix time in seconds of the end of the last complete pass.
-    pub last: Option<u64>,
-}
-
-/// Shared progress of the scrub, for status and metrics.
-pub(crate) type Progress = Arc<Mutex<ScrubStatus>>;
 
 /// Role of the process that scrubs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,7 +51,7 @@ pub(crate) struct Scrubber {
     damaged: BTreeSet<u64>,
     /// Number of pages without a checksum in this pass.
     unchecked: u64,
-    progress: Progress,
+    progress: ScrubProgress,
 }
 
 impl Scrubber {

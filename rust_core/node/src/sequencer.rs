@@ -17,36 +17,13 @@ use foreseal_evm::Rejected;
 use foreseal_journal::{Journal, JournalError, RawAppend, Record};
 use foreseal_pool::{DropReason, PoolSnapshot};
 use foreseal_primitives::{Flashblock, mutant};
-use foreseal_state::StateError;
 
 use crate::{
-    BlockSlot, ControlError, InspectionPoint, Mining, Phase, Settings, StepPart, StepSigner, StoreFailed,
-    control::snapshots::Snapshots, draft::Draft, shared::Shared, stamp::Stamp, start::Started,
-    store_writer::StoreWriter, writer_metrics::Stopwatch,
+    BlockSlot, ControlError, InspectionPoint, Mining, Phase, ProductionError, Randomness, Settings, StepPart,
+    StepSigner, StoreFailed, draft::Draft, shared::Shared, snapshots::Snapshots, stamp::Stamp,
+    start::Started, store_writer::StoreWriter, writer_metrics::Stopwatch,
 };
-use foreseal_chain::{Chain, ChainError, ClockReading, Recorded, View};
-
-/// Reasons why production ended.
-#[derive(Debug, thiserror::Error)]
-pub enum ProductionError {
-    #[error("the journal could not be written, so nothing more is promised: {0}")]
-    Journal(#[from] JournalError),
-    #[error(transparent)]
-    Chain(#[from] ChainError),
-    #[error(transparent)]
-    Build(#[from] BuildError),
-    #[error(transparent)]
-    State(#[from] StateError),
-    /// The store failed. No data is lost: the journal has what the store lacks.
-    #[error(transparent)]
-    Store(#[from] StoreFailed),
-    /// Production is halted: an earlier change failed midway, or the node has recorded a failure.
-    #[error("{0}")]
-    Halted(String),
-}
-
-/// Source of random 32-byte values, such as `mixHash`.
-pub type Randomness = Box<dyn FnMut() -> B256 + Send>;
+use foreseal_chain::{Chain, ClockReading, Recorded, View};
 
 /// Inputs of blocks and steps other than transactions.
 pub(crate) struct BlockInputs {

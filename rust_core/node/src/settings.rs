@@ -7,7 +7,7 @@ use alloy_primitives::{Address, B256, Bytes};
 use foreseal_builder::Opening;
 use serde::{Deserialize, Serialize};
 
-use crate::{ScrubSettings, write_queue::most_blocks};
+use crate::write_queue::most_blocks;
 use foreseal_chain::{BlockWindow, CacheSizes, Chain, FinalityDepth, STEP_WINDOW};
 
 /// Maximum length of a header's extra data, in bytes.
@@ -107,6 +107,21 @@ pub struct Development {
 impl Default for Development {
     fn default() -> Self {
         Self { automine: false, snapshots: 10_000, mined: 100_000 }
+    }
+}
+
+/// Rate of the scrub.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ScrubSettings {
+    /// Read rate in bytes per second; 0 disables the scrub.
+    pub rate: u64,
+    /// Time between the end of a pass and the start of the next.
+    pub pause: Duration,
+}
+
+impl Default for ScrubSettings {
+    fn default() -> Self {
+        Self { rate: 8 << 20, pause: Duration::from_hours(24) }
     }
 }
 

@@ -12,59 +12,13 @@ use foreseal_pool::Pool;
 use foreseal_primitives::mutant;
 use foreseal_store::{DamageReport, Store};
 use parking_lot::{Condvar, Mutex};
-use serde::{Deserialize, Serialize};
 
 use crate::{
-    Changes, InspectionPoint, ScrubStatus, StoreStatus, Watcher, WriterMetrics, feed_server::FrameLog,
-    liveness::Activity, request_handler::RequestHandler, scrubber, store_writer::StoreGauge,
-    store_writer::StoreObservers,
+    Changes, InspectionPoint, Phase, PoolStart, ScrubStatus, StoreStatus, Watcher, WriterMetrics,
+    activity::Activity, feed_server::FrameLog, request_handler::RequestHandler, status::ScrubProgress,
+    store_writer::StoreGauge, store_writer::StoreObservers,
 };
 use foreseal_chain::{Clock, Feed, View};
-
-/// Phase of a node.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-pub enum Phase {
-    /// Replaying the journal; `records` counts the records replayed so far.
-    Replaying { records: u64 },
-    /// Producing blocks.
-    Producing,
-    /// Serving reads without producing blocks.
-    Serving,
-    /// Serving the views that the sequencer publishes.
-    Following,
-    /// The sequencer is unreachable for this reason; reads are still served.
-    Disconnected(String),
-    /// Production stopped for this reason; reads are still served.
-    Failed(String),
-    /// Stopped cleanly.
-    Stopped,
-}
-
-impl Phase {
-    /// Returns the name of the phase in JSON.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Self::Replaying { .. } => "replaying",
-            Self::Producing => "producing",
-            Self::Serving => "serving",
-            Self::Following => "following",
-            Self::Disconnected(_) => "disconnected",
-            Self::Failed(_) => "failed",
-            Self::Stopped => "stopped",
-        }
-    }
-}
-
-/// Origin of the pool's content at start.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-pub enum PoolStart {
-    /// The data directory is new.
-    New,
-    /// This number of transactions was restored from a clean stop.
-    Restored(usize),
-    /// The last run did not stop cleanly: transactions that were only in the pool are lost.
-    LostInCrash,
-}
 
 pub(crate) struct Shared {
     pub(crate) feed: Feed,
@@ -79,7 +33,7 @@ pub(crate) struct Shared {
     gauge: OnceLock<StoreGauge>,
     /// Store that this process reads.
     store: OnceLock<Store>,
-    scrub: scrubber::Progress,
+    scrub: ScrubProgress,
     /// `true` while this process scrubs its store.
     scrubs: AtomicBool,
     watcher: OnceLock<Arc<dyn Watcher>>,
@@ -111,7 +65,7 @@ impl Shared {
             frames: OnceLock::new(),
             gauge: OnceLock::new(),
             store: OnceLock::new(),
-            scrub: scrubber::Progress::default(),
+            scrub: ScrubProgress::default(),
             scrubs: AtomicBool::new(false),
             watcher: OnceLock::new(),
             figures: Arc::default(),
@@ -248,7 +202,7 @@ impl Shared {
     }
 
     /// Returns the progress that the scrub updates.
-    pub(crate) fn scrub_progress(&self) -> &scrubber::Progress {
+    pub(crate) fn scrub_progress(&self) -> &ScrubProgress {
         &self.scrub
     }
 

@@ -11,68 +11,24 @@
 
 use std::sync::Arc;
 
-use alloy_consensus::Header;
-use alloy_primitives::B256;
-use alloy_rlp::Decodable;
 use foreseal_builder::Opening;
-use foreseal_journal::{Disk, Identity, Journal, JournalPosition, JournalReader, Options, Record, Recovery};
+use foreseal_journal::{Disk, Identity, Journal, JournalReader, Options, Record, Recovery};
 use foreseal_primitives::{ChainSpec, mutant};
-use foreseal_state::State;
 use foreseal_store::{Head, Store};
 
 use crate::{
-    BlockSlot, NodeError, Settings, contradiction, datadir::DataDir, loss::ChainLoss, loss::SealedPosition,
-    loss::common, loss::explain, loss::sealed_chain, store_job::StoreMeta, store_writer::StoreObservers,
+    BlockSlot, NodeError, Settings, StartError, chain_loss::ChainLoss, contradiction, datadir::DataDir,
+    loss::explain, sealed_chain::SealedPosition, sealed_chain::common, sealed_chain::sealed_by,
+    sealed_chain::sealed_chain, store_job::StoreMeta, store_writer::StoreObservers,
     store_writer::StoreWriter,
 };
 use foreseal_chain::{ArchiveCaches, Chain, ClockReading, Resumed, UnreplayedJournal, replay};
-
-/// Reasons why store and journal do not form one chain.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum StartError {
-    #[error(
-        "the store is empty, and the journal begins after block 1: bring back the store, or begin with an empty data directory"
-    )]
-    StoreGone,
-    #[error(
-        "the store ends with block {head}, and the journal has lost what follows: it begins with append {first}, not {sequence}"
-    )]
-    Gap { head: u64, sequence: u64, first: u64 },
-    #[error("the journal is empty, but the store holds {head} blocks: bring back the journal")]
-    JournalGone { head: u64 },
-    #[error(
-        "block {number} with hash {hash}, where the store ends, is not in append {sequence} of the journal"
-    )]
-    OtherJournal { number: u64, hash: B256, sequence: u64 },
-    #[error(
-        "store and journal have no block in common, and the store ends with block {head}: they are not of one node"
-    )]
-    NothingShared { head: u64 },
-    /// Another record proves that the journal had further appends.
-    #[error(
-        "the journal has lost at {place} what was visible: {loss}; only `foreseal journal repair` continues without it"
-    )]
-    Lost { place: JournalPosition, loss: Box<ChainLoss> },
-    /// A follower received an append that the journal does not have.
-    #[error(
-        "a follower has seen append {sequence}, and the journal, which ends before append {next}, does not have it: \
-         bring back the journal, or run `foreseal journal repair`, which shows what is lost"
-    )]
-    Contradicted { sequence: u64, next: u64 },
-    #[error("the store's note does not decode")]
-    Note,
-}
 
 /// A fully replayed chain, with its journal and the link to its store.
 pub(crate) struct Started {
     pub chain: Chain,
     pub journal: Journal,
     pub link: StoreWriter,
-}
-
-/// Returns the hash of the genesis block.
-pub(crate) fn genesis_hash(spec: &ChainSpec) -> B256 {
-    spec.genesis_header(State::from_genesis(spec.genesis()).root()).hash_slow()
 }
 
 /// Opens block 1 of a new chain in memory, with the code that opens every block, to check that the genesis is
@@ -251,23 +207,4 @@ fn go_back(
     note.marks.retain(|mark| mark.number <= number);
     store.unwind(number, sequence, &note.encode())?;
     Ok(ReplayStart { sequence, records })
-}
-
-/// Returns number and hash of the newest sealed block after this record; `None` if the record does not
-/// determine it.
-pub(crate) fn sealed_by(record: &Record) -> Option<(u64, B256)> {
-    match record {
-        Record::Seal { number, hash } | Record::Unwind { number, hash } => Some((*number, *hash)),
-        Record::Import { block } => {
-            let mut bytes = block.as_ref();
-            alloy_rlp::Header::decode(&mut bytes).ok()?;
-            let header = Header::decode(&mut bytes).ok()?;
-            Some((header.number, header.hash_slow()))
-        }
-        Record::Open { .. }
-        | Record::Step(_)
-        | Record::Override { .. }
-        | Record::Clock { .. }
-        | Record::Finality { .. } => None,
-    }
 }

@@ -21,7 +21,9 @@ mod request;
 mod response;
 
 pub use error::WireError;
-pub use frame::{GREATEST_DOWN, GREATEST_UP, read_frame, take_number, write_numbered};
+pub use frame::{
+    GREATEST_DOWN, GREATEST_UP, HEARTBEAT_INTERVAL, MAX_SILENCE, read_frame, take_number, write_numbered,
+};
 pub use outcome::Outcome;
 pub use request::{Cursor, Hello, Request};
 pub use response::{Ending, Heartbeat, Response, SequencerReport, Welcome};

@@ -13,11 +13,10 @@ use foreseal_store::Store;
 use parking_lot::Mutex;
 
 use crate::{
-    NodeError, Phase, PoolStart, Producer, Role, Settings, StepSigner,
+    NodeEnvironment, NodeError, Phase, PoolStart, Producer, Role, Settings, StepSigner,
     control::Control,
     datadir::{DataDir, SavedPool},
     feed_server::{FeedServer, FrameLog, Pace, Peers, RingLimits, Source},
-    node::NodeEnvironment,
     sequencer::{BlockInputs, Sequencer},
     shared::Shared,
     start::start,

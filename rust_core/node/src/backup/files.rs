@@ -8,14 +8,29 @@ use std::{
 };
 
 use alloy_primitives::B256;
+use serde::{Deserialize, Serialize};
 
-use super::{BackupError, ManifestFile};
+use super::BackupError;
 use crate::{Checksum, Mismatch, NodeError};
 
 /// Bytes read at a time.
 const CHUNK_SIZE: usize = 1 << 20;
 /// Maximum size in bytes of a file in which the offset of a flipped bit is searched.
 const LOCATED: u64 = 64 << 20;
+
+/// A file of the backup.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ManifestFile {
+    /// Path relative to the folder of the backup.
+    pub path: String,
+    pub bytes: u64,
+    /// BLAKE3 hash of the file.
+    pub blake3: B256,
+    /// CRC-32C of the file, which locates a single flipped bit; absent in format 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub crc32c: Option<u32>,
+}
 
 pub(super) fn io_error(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> BackupError {
     let path = path.to_owned();

@@ -17,7 +17,7 @@ use super::{
     files::{Written, io_error, is_free, make_folder, sync_folder, write_file},
     manifest::{FORMAT, ManifestBlock},
 };
-use crate::{DirIdentity, NodeError, datadir::stored_spec, start::genesis_hash};
+use crate::{DirIdentity, NodeError, datadir::stored_spec, genesis::genesis_hash};
 
 /// Maximum attempts to copy store and journal if the node removes journal segments in between.
 const ATTEMPTS: u32 = 3;

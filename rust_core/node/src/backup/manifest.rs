@@ -5,7 +5,10 @@ use std::{fs, io, path::Path};
 use alloy_primitives::B256;
 use serde::{Deserialize, Serialize};
 
-use super::{BackupError, MANIFEST, files::write_file};
+use super::{
+    BackupError, MANIFEST,
+    files::{ManifestFile, write_file},
+};
 use crate::checked_file::{self, Content};
 
 /// Newest backup format that this version reads, and the one that it writes.
@@ -41,20 +44,6 @@ pub struct Manifest {
 pub struct ManifestBlock {
     pub number: u64,
     pub hash: B256,
-}
-
-/// A file of the backup.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ManifestFile {
-    /// Path relative to the folder of the backup.
-    pub path: String,
-    pub bytes: u64,
-    /// BLAKE3 hash of the file.
-    pub blake3: B256,
-    /// CRC-32C of the file, which locates a single flipped bit; absent in format 1.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub crc32c: Option<u32>,
 }
 
 impl Manifest {

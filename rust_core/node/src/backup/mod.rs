@@ -16,8 +16,9 @@ mod manifest;
 mod restore;
 
 pub use errors::BackupError;
+pub use files::ManifestFile;
 pub use make::{Source, back_up};
-pub use manifest::{Manifest, ManifestFile};
+pub use manifest::Manifest;
 pub use restore::restore;
 
 use std::ops::ControlFlow;

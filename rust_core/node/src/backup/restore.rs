@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     datadir::{DataDir, stored_spec},
-    start::genesis_hash,
+    genesis::genesis_hash,
 };
 
 /// Folder in the new data directory in which all files are prepared.

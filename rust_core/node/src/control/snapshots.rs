@@ -1,33 +1,8 @@
 //! Snapshots of a development chain (`evm_snapshot`, `evm_revert`).
 
-use std::{collections::BTreeMap, time::Duration};
-
-use alloy_primitives::B256;
-use foreseal_pool::PoolSnapshot;
 use foreseal_state::BlockHashes;
-use imbl::Vector;
 
-use crate::{BlockSlot, ControlError, sequencer::Sequencer};
-use foreseal_chain::{Finality, Recorded};
-
-/// Snapshots by number. Numbers are never reused.
-#[derive(Default)]
-pub(crate) struct Snapshots {
-    next: u64,
-    kept: BTreeMap<u64, Snapshot>,
-}
-
-/// A step of the chain, and the state outside the chain at that moment.
-struct Snapshot {
-    latest: (u64, B256),
-    /// Steps of the block being built.
-    steps: Vector<Recorded>,
-    finality: Finality,
-    /// Time by the chain's clock.
-    time: Duration,
-    pool: PoolSnapshot,
-    fixed: Option<u64>,
-}
+use crate::{BlockSlot, ControlError, sequencer::Sequencer, snapshots::Snapshot};
 
 impl Sequencer {
     /// Takes a snapshot of the step, the pool and the time. Returns its number.
@@ -97,13 +72,5 @@ impl Sequencer {
         let now = self.chain.open_block().map(|open| (open.index(), open.hash()));
         let then = snapshot.steps.last().map(|last| (last.step.index, last.step.hash));
         self.chain.latest().block.hash == snapshot.latest.1 && now == then
-    }
-}
-
-impl Snapshots {
-    /// Removes and returns the snapshot with this number and all later ones; empty if the number does not
-    /// exist.
-    fn take(&mut self, number: u64) -> BTreeMap<u64, Snapshot> {
-        if self.kept.contains_key(&number) { self.kept.split_off(&number) } else { BTreeMap::new() }
     }
 }

@@ -7,9 +7,10 @@ use std::{
 
 use super::{
     Source,
-    connection::{Attached, FollowerSession, greet},
+    connection::{FollowerSession, greet},
     peers::Peer,
     request_reader::RequestReader,
+    source::Attached,
 };
 
 type FrameWriter = BufWriter<Box<dyn Write>>;

@@ -16,20 +16,15 @@ use super::{
     frames::{FrameRead, LogStatus},
     peers::Peer,
     request_reader::{RequestReader, listen},
+    source::Attached,
 };
 use crate::{
     Phase, contradiction,
     wire::{
-        Cursor, Ending, GREATEST_UP, Heartbeat, Hello, Request, Response, SequencerReport, WireError,
-        read_frame, write_numbered,
+        Cursor, Ending, GREATEST_UP, HEARTBEAT_INTERVAL, Heartbeat, Hello, MAX_SILENCE, Request, Response,
+        SequencerReport, WireError, read_frame, write_numbered,
     },
 };
-
-/// Idle timeout of both sides, for reads as well as for writes. Measured by the machine's clock, even if the
-/// chain runs on another.
-pub(crate) const SILENCE: Duration = Duration::from_secs(10);
-/// Maximum interval between two messages.
-pub(crate) const BEAT: Duration = Duration::from_secs(1);
 
 /// Reason for which a follower is no longer served.
 #[derive(Debug, thiserror::Error)]
@@ -48,8 +43,8 @@ pub(super) enum DisconnectReason {
 
 /// Serves a follower until it disconnects.
 pub(super) fn serve(source: &Arc<Source>, stream: &UnixStream) -> Result<(), DisconnectReason> {
-    stream.set_read_timeout(Some(SILENCE))?;
-    stream.set_write_timeout(Some(SILENCE))?;
+    stream.set_read_timeout(Some(MAX_SILENCE))?;
+    stream.set_write_timeout(Some(MAX_SILENCE))?;
     let mut out = BufWriter::new(stream);
     let (hello, peer) = greet(source, &mut &*stream, &mut out)?;
     let attached = Attached::to(source, peer);
@@ -95,41 +90,6 @@ fn hear_greeting(source: &Source, input: &mut impl Read) -> Result<(Hello, Arc<P
         report: parking_lot::Mutex::default(),
     };
     Ok((hello, Arc::new(peer)))
-}
-
-/// Registration of a connected follower; dropping it unregisters the follower.
-pub(super) struct Attached {
-    pub source: Arc<Source>,
-    pub peer: Arc<Peer>,
-}
-
-impl Attached {
-    pub fn to(source: &Arc<Source>, peer: Arc<Peer>) -> Self {
-        source.log.attach();
-        {
-            let mut listeners = source.listeners.lock();
-            *listeners += 1;
-            if *listeners == 1 {
-                source.shared.pool.listen(Some(source.log.clone()));
-            }
-        }
-        source.peers.add(peer.clone());
-        Self { source: source.clone(), peer }
-    }
-}
-
-impl Drop for Attached {
-    fn drop(&mut self) {
-        {
-            let mut listeners = self.source.listeners.lock();
-            *listeners -= 1;
-            if *listeners == 0 {
-                self.source.shared.pool.listen(None);
-            }
-        }
-        self.source.log.detach();
-        self.source.peers.remove(&self.peer);
-    }
 }
 
 /// Phase of a connection.
@@ -324,7 +284,7 @@ impl<W: Write> FollowerSession<W> {
             FrameRead::Closed => return Err(DisconnectReason::Told(Ending::Stopping)),
         }
         let ticked = standing.ticks != before.ticks;
-        if ticked || self.source.pace.since(self.pulsed) >= BEAT {
+        if ticked || self.source.pace.since(self.pulsed) >= HEARTBEAT_INTERVAL {
             self.pulse(ticked)?;
         }
         self.say()?;
@@ -345,13 +305,13 @@ impl<W: Write> FollowerSession<W> {
     }
 
     /// Sends the sequencer's status if it has changed: at once after a change of phase, otherwise at most
-    /// once per [`BEAT`].
+    /// once per [`HEARTBEAT_INTERVAL`].
     fn say(&mut self) -> Result<(), DisconnectReason> {
         let shared = &self.source.shared;
         let phase: Phase = shared.phase();
         if let Some((said, when)) = &self.said
             && said.phase == phase
-            && self.source.pace.since(*when) < BEAT
+            && self.source.pace.since(*when) < HEARTBEAT_INTERVAL
         {
             return Ok(());
         }

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::connection::BEAT;
+use crate::wire::HEARTBEAT_INTERVAL;
 use foreseal_chain::{Clock, SystemClock};
 
 /// Number of appends within which a follower gets the pool; events that happen meanwhile fit into the ring.
@@ -20,7 +20,7 @@ pub(crate) struct Pace {
 
 impl Default for Pace {
     fn default() -> Self {
-        Self { clock: Arc::new(SystemClock::default()), wait: BEAT, near: NEAR }
+        Self { clock: Arc::new(SystemClock::default()), wait: HEARTBEAT_INTERVAL, near: NEAR }
     }
 }
 

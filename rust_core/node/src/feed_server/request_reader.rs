@@ -11,7 +11,7 @@ use std::{
 
 use foreseal_primitives::mutant;
 
-use super::{Source, answers::Answers, connection::Attached, peers::Peer};
+use super::{Source, answers::Answers, peers::Peer, source::Attached};
 use crate::wire::{GREATEST_UP, Outcome, Request, Response, read_frame};
 
 /// Receiving side of a connection, shared with the sending thread.

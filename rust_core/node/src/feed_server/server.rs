@@ -3,7 +3,6 @@
 use std::{
     fs, io,
     net::Shutdown,
-    ops::Range,
     os::{
         fd::OwnedFd,
         unix::{
@@ -20,12 +19,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use alloy_primitives::Address;
-use foreseal_journal::{Identity, JournalReader};
 use parking_lot::Mutex;
 
-use super::{FollowerStatus, FrameLog, Pace, connection::serve, peers::Peers};
-use crate::{NodeError, shared::Shared, wire::Welcome};
+use super::{FollowerStatus, Source, connection::serve};
+use crate::NodeError;
 
 /// Grace period at shutdown for connections that are still being served.
 const FAREWELL: Duration = Duration::from_secs(2);
@@ -33,24 +30,6 @@ const FAREWELL: Duration = Duration::from_secs(2);
 const LOOK: Duration = Duration::from_millis(5);
 /// Delay after a connection could not be accepted, for example because file descriptors ran out.
 const PAUSE: Duration = Duration::from_millis(100);
-
-/// State that all connections share.
-pub(crate) struct Source {
-    pub identity: Identity,
-    pub past: JournalReader,
-    pub log: Arc<FrameLog>,
-    pub shared: Arc<Shared>,
-    pub welcome: Welcome,
-    pub signer: Option<Address>,
-    pub pace: Pace,
-    pub peers: Peers,
-    /// Number of connections that listen to the pool, locked while it changes.
-    pub listeners: Mutex<usize>,
-    /// The data directory.
-    pub datadir: PathBuf,
-    /// Sequence numbers of appends that a repair has discarded: followers may have seen them.
-    pub given_up: Range<u64>,
-}
 
 /// The listening socket, and a thread for each follower.
 pub(crate) struct FeedServer {
@@ -175,12 +154,13 @@ mod tests {
     use std::io::Write;
 
     use alloy_primitives::B256;
-    use foreseal_journal::RealDisk;
+    use foreseal_journal::{Identity, JournalReader, RealDisk};
     use foreseal_pool::{Pool, PoolConfig};
 
     use super::*;
     use crate::{
-        Production, feed_server::RingLimits, wire::Cursor, wire::GREATEST_DOWN, wire::Hello, wire::Request,
+        Production, feed_server::FrameLog, feed_server::Pace, feed_server::Peers, feed_server::RingLimits,
+        shared::Shared, wire::Cursor, wire::GREATEST_DOWN, wire::Hello, wire::Request, wire::Welcome,
         wire::read_frame,
     };
     use foreseal_chain::{FinalityDepth, SystemClock};

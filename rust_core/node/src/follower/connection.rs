@@ -20,15 +20,14 @@ use foreseal_primitives::{
 
 use super::{
     Following,
-    following::ReplicaState,
     replica::{ApplyError, Replica, Seed},
+    replica_state::ReplicaState,
 };
 use crate::{
     NodeError, Phase,
-    feed_server::SILENCE,
     wire::{
-        Ending, GREATEST_DOWN, Heartbeat, Hello, Request, Response, Welcome, WireError, read_frame,
-        take_number,
+        Ending, GREATEST_DOWN, Heartbeat, Hello, MAX_SILENCE, Request, Response, Welcome, WireError,
+        read_frame, take_number,
     },
 };
 
@@ -149,8 +148,8 @@ impl Session {
         &mut self,
         mut stream: &'s UnixStream,
     ) -> Result<BufReader<&'s UnixStream>, ConnectionError> {
-        stream.set_read_timeout(Some(SILENCE))?;
-        stream.set_write_timeout(Some(SILENCE))?;
+        stream.set_read_timeout(Some(MAX_SILENCE))?;
+        stream.set_write_timeout(Some(MAX_SILENCE))?;
         stream.write_all(&self.hello()?)?;
         let mut input = BufReader::with_capacity(1 << 16, stream);
         self.hear(&mut input)?;
@@ -312,7 +311,7 @@ fn next(input: &mut impl Read) -> Result<(u8, Vec<u8>), ConnectionError> {
         WireError::Io(error)
             if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) =>
         {
-            WireError::Silent { seconds: SILENCE.as_secs() }
+            WireError::Silent { seconds: MAX_SILENCE.as_secs() }
         }
         error => error,
     };

@@ -20,7 +20,7 @@ use parking_lot::{Condvar, Mutex};
 use super::sequencer_status::SequencerStatus;
 use crate::{
     SubmitError,
-    feed_server::BEAT,
+    wire::HEARTBEAT_INTERVAL,
     wire::{Outcome, Request},
 };
 
@@ -188,14 +188,14 @@ impl Outbox {
         self.answers.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// Sends queued messages, and a heartbeat at least once per [`BEAT`], until `over` is set or the
+    /// Sends queued messages, and a heartbeat at least once per [`HEARTBEAT_INTERVAL`], until `over` is set or the
     /// connection breaks.
     pub fn send(&self, mut stream: &UnixStream, known: &SequencerStatus, over: &AtomicBool) {
         while !over.load(Ordering::Acquire) {
             {
                 let mut waiting = self.waiting.lock();
                 if waiting.is_idle() && !over.load(Ordering::Acquire) {
-                    self.added.wait_for(&mut waiting, BEAT);
+                    self.added.wait_for(&mut waiting, HEARTBEAT_INTERVAL);
                 }
             }
             if stream.write_all(&self.take(known)).is_err() {

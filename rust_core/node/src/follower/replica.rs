@@ -8,7 +8,8 @@ use foreseal_primitives::ChainSpec;
 use foreseal_store::{Progress, Store};
 
 use crate::{
-    errors::NodeError, start::StartError, start::sealed_by, store_job::StoreMeta, wire::Cursor, wire::Welcome,
+    errors::NodeError, sealed_chain::sealed_by, start_error::StartError, store_job::StoreMeta, wire::Cursor,
+    wire::Welcome,
 };
 use foreseal_chain::{
     ArchiveCaches, BlockWindow, Chain, NewestStoredBlock, ReplayError, Resumed, StoreUpdate, StoredHistory,

@@ -5,8 +5,11 @@ use std::{path::PathBuf, sync::Arc};
 use foreseal_journal::{Identity, JournalReader, RealDisk, Report, check, recorded_end};
 use foreseal_store::Store;
 
-use super::StoreRepairError;
-use crate::loss::{ChainLoss, SealedPosition, sealed_until};
+use super::errors::StoreRepairError;
+use crate::{
+    ChainLoss,
+    sealed_chain::{SealedPosition, sealed_until},
+};
 
 const HELP: &str = "see `foreseal journal check`, then `foreseal journal repair`";
 

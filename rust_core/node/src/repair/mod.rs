@@ -6,30 +6,29 @@
 //!
 //! The damaged store is retained as `store.damaged`. If the replay fails, the damaged store is moved back.
 
+mod errors;
 mod journal;
+mod plan;
 mod rebuild;
 mod source;
 
-pub use rebuild::FetchPlan;
+pub use errors::StoreRepairError;
+pub use plan::{FetchPlan, ProgressCallback, RepairMethod, RepairPlan, Repairing};
 pub use source::{BlockSource, SourceChain, SourceError};
 
-use std::{
-    fs, io,
-    ops::ControlFlow,
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::{fs, io, path::Path, sync::Arc};
 
 use alloy_primitives::B256;
-use foreseal_journal::{Identity, JournalError, OfflineError, RealDisk, journal_folder};
+use foreseal_journal::{Identity, RealDisk, journal_folder};
 use foreseal_primitives::ChainSpec;
-use foreseal_store::{Fault, MetaFault, Options, Store, StoreError, Verifying};
+use foreseal_store::{Fault, MetaFault, Options, Store, StoreError};
 
 use crate::{
-    BackupError, Copied, Manifest, NodeError, Settings, StoreSettings,
+    Manifest, NodeError, Settings, StoreSettings,
     backup::restore,
     datadir::{DataDir, stored_spec},
-    start::{genesis_hash, start},
+    genesis::genesis_hash,
+    start::start,
     store_swap::StoreFolders,
     store_writer::StoreObservers,
 };
@@ -42,90 +41,6 @@ const RESTORED: &str = "store.restored";
 
 const UNKNOWN_PROGRESS: &str = "the newest block of the damaged store cannot be read: if the journal has lost its end, only a \
                                 follower or a client with signed steps can prove it";
-
-/// Error of a store repair.
-#[derive(Debug, thiserror::Error)]
-pub enum StoreRepairError {
-    #[error(transparent)]
-    Node(#[from] NodeError),
-    #[error(transparent)]
-    Backup(#[from] BackupError),
-    #[error(transparent)]
-    Journal(#[from] OfflineError),
-    #[error("{} is left of an earlier repair: remove it first", .0.display())]
-    Unfinished(PathBuf),
-    #[error("the store cannot be repaired: {0}")]
-    Impossible(String),
-    #[error(transparent)]
-    Source(#[from] SourceError),
-}
-
-impl From<JournalError> for StoreRepairError {
-    fn from(error: JournalError) -> Self {
-        Self::Node(error.into())
-    }
-}
-
-impl From<StoreError> for StoreRepairError {
-    fn from(error: StoreError) -> Self {
-        Self::Node(error.into())
-    }
-}
-
-/// Method of a repair.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum RepairMethod {
-    /// The store is not damaged.
-    Nothing,
-    /// The undamaged tables are copied, and the others are derived from them.
-    Rewrite,
-    /// One of the two meta pages is damaged: in a copy of the store the undamaged one replaces it, and the
-    /// journal is replayed from there.
-    MetaPage,
-    /// The store of the backup replaces the damaged one, and the journal is replayed from there.
-    Backup,
-    /// The whole journal is replayed.
-    Replay,
-    /// Blocks of another node are executed, and the journal is replayed from there.
-    Fetch(FetchPlan),
-    /// None of the given sources has the lost data.
-    Impossible(String),
-}
-
-/// Damage of a store, and the method to repair it.
-#[derive(Clone, Debug)]
-pub struct RepairPlan {
-    pub faults: Vec<Fault>,
-    /// Total number of faults.
-    pub fault_count: u64,
-    pub method: RepairMethod,
-    /// Limit of what the damaged store can prove.
-    pub warning: Option<&'static str>,
-}
-
-/// Progress of a repair.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Repairing {
-    Verifying(Verifying),
-    /// Entries or blocks rewritten.
-    Rewriting {
-        done: u64,
-        of: u64,
-    },
-    Restoring(Copied),
-    /// Blocks fetched from another node.
-    Fetching {
-        done: u64,
-        of: u64,
-    },
-    /// Journal records replayed so far.
-    Replaying {
-        records: u64,
-    },
-}
-
-/// Callback that receives the progress of a repair and may cancel it.
-pub type ProgressCallback<'a> = &'a mut dyn FnMut(Repairing) -> ControlFlow<()>;
 
 /// Sources of lost blocks, in addition to the journal.
 #[derive(Default)]

@@ -6,30 +6,17 @@ use foreseal_primitives::ChainSpec;
 use foreseal_store::{Store, StoreError};
 
 use super::{
-    ProgressCallback, RepairMethod, Repairing, StoreRepairError,
+    errors::StoreRepairError,
+    plan::{FetchPlan, ProgressCallback, RepairMethod, Repairing},
     source::{Fetcher, SourceError},
 };
 use crate::{
     BlockSource, Manifest, NodeError, Settings,
     datadir::DataDir,
-    loss::SealedPosition,
+    sealed_chain::SealedPosition,
     start::{note, open_chain},
     store_writer::{StoreObservers, StoreWriter},
 };
-
-/// Blocks that a repair fetches from another node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FetchPlan {
-    /// Number of the last block of the backup, if the backup is used too.
-    pub backup: Option<u64>,
-    /// First and last block to fetch. The journal seals the last one and continues after it.
-    pub first: u64,
-    pub last: u64,
-    /// Number of the newest block that the journal seals.
-    pub journal_head: u64,
-    /// Number of the newest block of the other node.
-    pub source_head: u64,
-}
 
 /// Chooses the blocks to fetch. `sealed` are the blocks that the journal seals, the oldest first.
 pub(super) fn plan(

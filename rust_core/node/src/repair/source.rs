@@ -5,7 +5,7 @@ use alloy_primitives::B256;
 use alloy_rlp::Decodable;
 use foreseal_store::Store;
 
-use crate::loss::SealedPosition;
+use crate::sealed_chain::SealedPosition;
 use foreseal_chain::ChainError;
 
 /// Chain of another node.

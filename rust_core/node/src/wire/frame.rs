@@ -1,11 +1,20 @@
 //! Encoding of frames.
 
-use std::io::{self, Read, Write};
+use std::{
+    io::{self, Read, Write},
+    time::Duration,
+};
 
 use foreseal_primitives::mutant;
 
 use super::WireError;
 
+/// Idle timeout of both sides, for reads as well as for writes. Measured by the machine's clock, even if the
+/// chain runs on another.
+pub const MAX_SILENCE: Duration = Duration::from_secs(10);
+
+/// Maximum interval between two messages.
+pub const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(1);
 /// Maximum size of a frame to a follower: the largest append of a journal and its header fields.
 pub const GREATEST_DOWN: usize = (1 << 30) + (1 << 10);
 /// Maximum size of a frame to the sequencer.
