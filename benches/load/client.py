@@ -25,7 +25,7 @@ def wait_until_it_answers(port: int) -> None:
     try:
         while True:
             try:
-                node.ask("eth_blockNumber")
+                node.call("eth_blockNumber")
             except ErrorResponse as error:
                 if not error.starting:
                     raise

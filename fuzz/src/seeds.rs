@@ -411,7 +411,7 @@ fn frames(chain: &TestChain, inputs: &mut Inputs) {
         Request::Alive { next: 9 },
         Request::Report(Bytes::from_static(b"foreseal_x 1\n")),
         Request::Submit { number: 1, runnable: true, submission: chain.sent[0].clone() },
-        Request::Ask { number: 2, question: Bytes::from_static(&[0xc1, 0x80]) },
+        Request::Query { number: 2, question: Bytes::from_static(&[0xc1, 0x80]) },
     ];
     let mut records = Vec::new();
     Record::Seal { number: 9, hash: B256::repeat_byte(9) }.encode(&mut records);
@@ -438,7 +438,7 @@ fn frames(chain: &TestChain, inputs: &mut Inputs) {
             signer: Some(Address::repeat_byte(3)),
             store: Some(store),
         }),
-        Response::Told { number: 2, answer: Bytes::from_static(&[0xc0]) },
+        Response::Reply { number: 2, answer: Bytes::from_static(&[0xc0]) },
         Response::Answer { number: 1, outcome: Outcome::Refused(PoolError::AlreadyKnown) },
         Response::Answer { number: 3, outcome: Outcome::Stopped("full".to_owned()) },
         Response::End(Ending::Refused("another chain".to_owned())),

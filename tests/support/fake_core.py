@@ -8,7 +8,7 @@ import orjson
 
 from foreseal._core import ParsedBody, parse_body
 from foreseal.errors import RpcError
-from foreseal.rpc.core import Notice, StepPosition
+from foreseal.rpc.core import Notification, StepPosition
 from foreseal.rpc.counts import BOUNDS
 
 KINDS = {"newHeads", "logs", "newPendingTransactions"}
@@ -58,7 +58,7 @@ class FakeEntrance:
     def take(self) -> list[tuple[str, int, float]]:
         return []
 
-    def take_failed(self) -> list[tuple[str, int, int]]:
+    def drain_failed_calls(self) -> list[tuple[str, int, int]]:
         return []
 
 
@@ -84,7 +84,7 @@ class FakeNode:
         self.cancelled: list[int] = []
         """Tickets of cancelled calls."""
         self._done: list[tuple[int, bytes | RpcError]] = []
-        self._notices: list[Notice] = []
+        self._notices: list[Notification] = []
         self._channel = self._sequence = 0
         self._event = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
 
@@ -200,7 +200,7 @@ class FakeNode:
     def event_fd(self) -> int:
         return self._event
 
-    def drain(self) -> tuple[list[tuple[int, bytes | RpcError]], list[Notice]]:
+    def drain(self) -> tuple[list[tuple[int, bytes | RpcError]], list[Notification]]:
         os.eventfd_read(self._event)
         done, self._done = self._done, []
         notices, self._notices = self._notices, []

@@ -48,8 +48,8 @@ class Mining:
         while True:
             try:
                 # The node makes no block on its own from here on.
-                node.ask("evm_setAutomine", False)
-                node.ask("evm_setIntervalMining", 0)
+                node.call("evm_setAutomine", False)
+                node.call("evm_setIntervalMining", 0)
             except ErrorResponse as error:
                 if error.starting and time.monotonic() < deadline:
                     time.sleep(_LOOK)
@@ -68,7 +68,7 @@ class Mining:
         """
         if self.told:
             submit(self.node, transactions)
-            self.node.ask("evm_mine")
+            self.node.call("evm_mine")
         else:
             # Transactions with later nonces wait in the pool. The first nonce comes last and makes all of them
             # executable.
@@ -83,11 +83,11 @@ class Filling:
     def __init__(self, node: Node, shape: Shape) -> None:
         """Create the token and send ether and tokens to every sender. Raise BenchError on failure."""
         self.node, self.shape = node, shape
-        chain_id = int(node.ask("eth_chainId"), 16)
+        chain_id = int(node.call("eth_chainId"), 16)
         self.contents = Contents(chain_id, shape, funded(node, chain_id))
         self._mining = Mining(node)
         for transactions in self.contents.first():
-            for piece in _pieces(transactions):
+            for piece in _chunks(transactions):
                 self._mining.put(piece)
         _has_code(node, self.contents)
 
@@ -110,25 +110,25 @@ def funded(node: Node, chain_id: int) -> Account:
     """Return the first account of the mnemonic, which pays for everything; the node's own account funds it."""
     payer = account(0)
     address = "0x" + payer.address.hex()
-    if int(node.ask("eth_getBalance", address, "latest"), 16) < _ENOUGH:
+    if int(node.call("eth_getBalance", address, "latest"), 16) < _ENOUGH:
         try:
-            (rich, *_) = node.ask("eth_accounts")
+            (rich, *_) = node.call("eth_accounts")
             given = {"from": rich, "to": address, "value": hex(2 * _ENOUGH)}
-            included(node, [Signed("", node.ask("eth_sendTransaction", given))])
+            included(node, [Signed("", node.call("eth_sendTransaction", given))])
         except (BenchError, ValueError) as error:
             raise BenchError(
                 f"{node.name}: {address} has too little ether on chain {chain_id}, and the node has no account that "
                 f"gives it some ({error}): it is the first account of the words that development nodes use"
             ) from None
     # The first block also includes the transactions that an earlier run left in the pool.
-    payer.nonce = int(node.ask("eth_getTransactionCount", address, "pending"), 16)
+    payer.nonce = int(node.call("eth_getTransactionCount", address, "pending"), 16)
     return payer
 
 
 def submit(node: Node, transactions: Sequence[Signed]) -> None:
     """Send the transactions in order. Raise BenchError on failure."""
-    for piece in _pieces(transactions):
-        hashes = node.ask_all([("eth_sendRawTransaction", [one.raw]) for one in piece])
+    for piece in _chunks(transactions):
+        hashes = node.call_batch([("eth_sendRawTransaction", [one.raw]) for one in piece])
         if hashes != [one.hash for one in piece]:
             raise BenchError(f"{node.name}: eth_sendRawTransaction answered another hash than the transaction has")
 
@@ -138,9 +138,9 @@ def included(node: Node, transactions: Sequence[Signed], patience: float = _INCL
     receipts: dict[str, dict[str, Any]] = {}
     deadline = time.monotonic() + patience
     while missing := [one for one in transactions if one.hash not in receipts]:
-        for piece in _pieces(missing):
+        for piece in _chunks(missing):
             try:
-                found = node.ask_all([("eth_getTransactionReceipt", [one.hash]) for one in piece])
+                found = node.call_batch([("eth_getTransactionReceipt", [one.hash]) for one in piece])
             except ErrorResponse as error:
                 if not error.starting:
                     raise
@@ -160,7 +160,7 @@ def _together(node: Node, transactions: Sequence[Signed]) -> int:
     """Return the number of the one block that has exactly these transactions."""
     receipts = included(node, transactions)
     numbers = {int(receipt["blockNumber"], 16) for receipt in receipts}
-    block = node.ask("eth_getBlockByNumber", hex(max(numbers)), False)
+    block = node.call("eth_getBlockByNumber", hex(max(numbers)), False)
     if len(numbers) > 1 or block["transactions"] != [one.hash for one in transactions]:
         raise BenchError(
             f"{node.name}: {len(transactions)} transfers that were sent together are in {len(numbers)} blocks, or with "
@@ -170,10 +170,10 @@ def _together(node: Node, transactions: Sequence[Signed]) -> int:
 
 
 def _has_code(node: Node, contents: Contents) -> None:
-    if node.ask("eth_getCode", "0x" + contents.token.hex(), "latest") == "0x":
+    if node.call("eth_getCode", "0x" + contents.token.hex(), "latest") == "0x":
         raise BenchError(f"{node.name}: the token is not where the rules of creation put it")
 
 
-def _pieces(items: Sequence[Signed]) -> Iterator[Sequence[Signed]]:
+def _chunks(items: Sequence[Signed]) -> Iterator[Sequence[Signed]]:
     for start in range(0, len(items), _PIECE):
         yield items[start : start + _PIECE]

@@ -158,8 +158,8 @@ def cells_reported(cells: Sequence[Cell], peer: str | None) -> list[dict[str, An
 def _answers(row: Row, filled: Filled) -> list[Any]:
     calls = row.calls(filled)
     if row.batch:
-        return [row.shown(answer) for answer in filled.node.ask_all(calls)]
-    return [row.shown(filled.node.ask(method, *params)) for method, params in calls]
+        return [row.shown(answer) for answer in filled.node.call_batch(calls)]
+    return [row.shown(filled.node.call(method, *params)) for method, params in calls]
 
 
 def _must_agree(row: Row, answers: dict[str, list[Any]]) -> None:

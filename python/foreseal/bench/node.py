@@ -66,11 +66,11 @@ class Node:
             self._processes = listening_on(self.port)
         return self._processes
 
-    def ask(self, method: str, *params: Any) -> Any:
+    def call(self, method: str, *params: Any) -> Any:
         """Return the result of a call. Raise Refused on an error object, BenchError without a response."""
         return self._result(method, self._post(body(method, *params)))
 
-    def ask_all(self, calls: Sequence[tuple[str, Sequence[Any]]]) -> list[Any]:
+    def call_batch(self, calls: Sequence[tuple[str, Sequence[Any]]]) -> list[Any]:
         """Return the results of a batch, in its order."""
         answers = self._post(batch_body(calls))
         if not isinstance(answers, list) or len(answers) != len(calls):

@@ -69,7 +69,7 @@ class Started:
         self.node = node = before or Node(self.name, f"http://127.0.0.1:{port}")
         while True:
             with suppress(BenchError):
-                node.ask("eth_blockNumber")
+                node.call("eth_blockNumber")
                 break
             if self._process.poll() is not None or time.perf_counter() - began > START:
                 text = (folder / "output").read_text(errors="replace")[-_KEPT_OUTPUT:]

@@ -94,7 +94,7 @@ class Bench:
             if started := by_name.get(each.node.name):
                 started.stop()
                 started.start(each.node)
-                if Mining(each.node).told and int(each.node.ask("eth_blockNumber"), 16) < each.head:
+                if Mining(each.node).told and int(each.node.call("eth_blockNumber"), 16) < each.head:
                     raise BenchError(f"{each.node.name}: after a restart its chain is another one")
                 again.append(each)
         return again
@@ -107,11 +107,11 @@ class Bench:
         started = next((each for each in self.started if each.name == filled.node.name), None)
         return {
             "name": filled.node.name,
-            "version": filled.node.ask("web3_clientVersion"),
+            "version": filled.node.call("web3_clientVersion"),
             "start_ms": round(started.start_ms) if started else None,
             "filled_resident_mb": resident,
             "resident_mb": resident_mb(filled),
-            "blocks": int(filled.node.ask("eth_blockNumber"), 16),
+            "blocks": int(filled.node.call("eth_blockNumber"), 16),
         }
 
 

@@ -61,17 +61,17 @@ def resident_mb(filled: Filled) -> float | None:
 def _grow(node: Node, height: int, show: Show) -> None:
     """Append empty blocks up to a height."""
     method = _method(node)
-    first = head = int(node.ask("eth_blockNumber"), 16)
+    first = head = int(node.call("eth_blockNumber"), 16)
     while head < height:
-        node.ask(method, hex(min(_AT_ONCE, height - head)))
-        head = int(node.ask("eth_blockNumber"), 16)
+        node.call(method, hex(min(_AT_ONCE, height - head)))
+        head = int(node.call("eth_blockNumber"), 16)
         show(f"empty blocks, {node.name}", head - first, height - first)
 
 
 def _method(node: Node) -> str:
     for method in ("anvil_mine", "hardhat_mine"):
         try:
-            node.ask(method, "0x1")
+            node.call(method, "0x1")
         except ErrorResponse as error:
             if not error.unknown_method:
                 raise

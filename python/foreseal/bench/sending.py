@@ -26,7 +26,7 @@ BLOCK_EVERY = 0.2
 def producing(node: Node, every: float = BLOCK_EVERY) -> Iterator[None]:
     """Make blocks at this interval until the context ends, on a node that makes blocks on command."""
     try:
-        node.ask("evm_mine")
+        node.call("evm_mine")
     except ErrorResponse as error:
         if not error.unknown_method:
             raise
@@ -40,7 +40,7 @@ def producing(node: Node, every: float = BLOCK_EVERY) -> Iterator[None]:
         due = time.monotonic()
         try:
             while not ended.wait(max(0.0, due - time.monotonic())):
-                miner.ask("evm_mine")
+                miner.call("evm_mine")
                 due = max(due + every, time.monotonic())
         except BenchError as error:
             failures.append(error)

@@ -30,11 +30,11 @@ def visibility(filled: Filled, samples: int, show: Show) -> dict[str, Any]:
             for number in range(samples):
                 (signed,) = sender.sign(filled.contents.chain_id, [native(owner(number))])
                 began = time.perf_counter()
-                node.ask("eth_sendRawTransaction", signed.raw)
-                _until(lambda: int(reader.ask("eth_getTransactionCount", address, "pending"), 16) >= sender.nonce)
+                node.call("eth_sendRawTransaction", signed.raw)
+                _until(lambda: int(reader.call("eth_getTransactionCount", address, "pending"), 16) >= sender.nonce)
                 counted.append(time.perf_counter() - began)
                 digest = signed.hash
-                _until(lambda digest=digest: reader.ask("eth_getTransactionReceipt", digest) is not None)  # type: ignore[misc]
+                _until(lambda digest=digest: reader.call("eth_getTransactionReceipt", digest) is not None)  # type: ignore[misc]
                 received.append(time.perf_counter() - began)
                 show(f"visible, {node.name}", number + 1, samples)
     finally:

@@ -58,10 +58,10 @@ def check_command(file: Path) -> None:
     """
     found = read_configuration(file)
     problems: list[str] = []
-    account = _look(file, "payee", found.payee, problems, account=True)
-    _look(file, "facilitator", found.facilitator, problems, account=True)
+    account = _check_secret(file, "payee", found.payee, problems, account=True)
+    _check_secret(file, "facilitator", found.facilitator, problems, account=True)
     for number, hook in enumerate(found.webhooks):
-        _look(file, f"webhooks[{number}]", hook, problems)
+        _check_secret(file, f"webhooks[{number}]", hook, problems)
     if problems:
         raise refused(problems)
     click.echo(f"{file}: all good{f', the payee is {account}' if account else ''}")
@@ -73,7 +73,7 @@ def template_command() -> None:
     click.echo(template(), nl=False)
 
 
-def _look(file: Path, name: str, section: Any, problems: list[str], *, account: bool = False) -> str | None:
+def _check_secret(file: Path, name: str, section: Any, problems: list[str], *, account: bool = False) -> str | None:
     """Check that the secret of a section exists; return the address if it is an account."""
     if section is None:
         return None

@@ -155,7 +155,7 @@ def send_raw_transaction(raw: Hex) -> Request[str]:
     already known on the next attempt, the call succeeds.
     """
     hash = transaction_hash(raw)
-    return Request("eth_sendRawTransaction", (data(raw),), text, after_loss=_taken_before(hash))
+    return Request("eth_sendRawTransaction", (data(raw),), text, after_loss=_submitted_before(hash))
 
 
 def send_raw_transaction_sync(raw: Hex, timeout: float | None = None) -> Request[Receipt]:
@@ -182,7 +182,7 @@ def transaction_hash(raw: Hex) -> str:
     return "0x" + keccak(given).hex()
 
 
-def _taken_before(hash: str) -> Callable[[RpcError], Request[str | None] | None]:
+def _submitted_before(hash: str) -> Callable[[RpcError], Request[str | None] | None]:
     """Return a check whether a submission failed because an earlier attempt succeeded but its response was lost."""
     looking = Request("eth_getTransactionByHash", (hash,), lambda found: None if found is None else hash)
     return lambda error: looking if error.message in _HAD_BEFORE else None

@@ -26,9 +26,9 @@ class EventIterator:
         self._feed = feed
 
     @property
-    def place(self) -> Cursor | None:
+    def cursor(self) -> Cursor | None:
         """Cursor of the last event, to resume from. None before the first event if no cursor was given."""
-        return self._feed.place
+        return self._feed.cursor
 
     @property
     def connections(self) -> int:
@@ -72,7 +72,7 @@ class AsyncEventIterator:
     def __init__(self, feed: Feed) -> None:
         self._feed = feed
 
-    place = EventIterator.place
+    cursor = EventIterator.cursor
     connections = EventIterator.connections
     lags = EventIterator.lags
 

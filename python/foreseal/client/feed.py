@@ -36,7 +36,7 @@ class Feed:
 
     def __init__(self, session: Session, cursor: Cursor | None = None, *, follow: bool = True) -> None:
         """`cursor` is the step after which the feed begins; None: the newest step. Without `follow` it ends there."""
-        self.place = None if cursor is None else checked_cursor(cursor)
+        self.cursor = None if cursor is None else checked_cursor(cursor)
         """Cursor of the last event, to resume from."""
         self.connections = 0
         """Connections so far; over HTTP, how often the node became reachable again."""
@@ -49,7 +49,7 @@ class Feed:
         self._dial = session.transport.dial if follow else None
         self._subscription: Subscription | None = None
         self._arrived: deque[Any] = deque()
-        self._places: dict[str, Cursor] = {}
+        self._cursors: dict[str, Cursor] = {}
         self._failures = 0
         self._lost_since: float | None = None
         self._reached = False
@@ -65,7 +65,7 @@ class Feed:
         try:
             while True:
                 if self._arrived:
-                    event = yield from self._guarded(self._take)
+                    event = yield from self._guarded(self._next_event)
                     if event is not None:
                         return event
                 elif self._at_end:
@@ -104,7 +104,7 @@ class Feed:
     def connect(self) -> Flow[None]:
         """Fix the start of the feed, and connect if it follows over a connection. Raises like `next`."""
         try:
-            while (self.place is None) if self._dial is None else (self._subscription is None):
+            while (self.cursor is None) if self._dial is None else (self._subscription is None):
                 yield from self._guarded(self._begin if self._dial is None else self._connect)
         except _DeadlinePassed:
             raise _late() from None
@@ -134,9 +134,9 @@ class Feed:
         self._heard()
         if message is None:
             # The node dropped some steps. Read them, and all later steps, from the cursor.
-            assert self.place is not None, "it began"
+            assert self.cursor is not None, "it began"
             self.lags += 1
-            yield from self._subscription.resubscribe(self.place)
+            yield from self._subscription.resubscribe(self.cursor)
         elif "heartbeat" in message:
             self._check_heartbeat(message["heartbeat"])
         else:
@@ -170,10 +170,10 @@ class Feed:
 
     def _begin(self) -> Flow[Cursor]:
         """Fix the start of the feed, so that it misses nothing from here on, even before it connects."""
-        if self.place is None:
+        if self.cursor is None:
             page = yield from self._session.once(flashblocks_request(None, 1, _raw_page))
-            self.place = _place(page.get("cursor"))
-        return self.place
+            self.cursor = _read_cursor(page.get("cursor"))
+        return self.cursor
 
     def _found(self) -> None:
         self.connections += 1
@@ -208,12 +208,12 @@ class Feed:
 
     def _check_heartbeat(self, value: Any) -> None:
         """Compare a heartbeat with the last step yielded: if the newest step differs, the node dropped some."""
-        place = _place(value)
-        assert self.place is not None, "it began"
-        if place.hash != self.place.hash:
-            raise FeedBroken(f"the node is at {_named(place)}, but the last step that came is {_named(self.place)}")
+        cursor = _read_cursor(value)
+        assert self.cursor is not None, "it began"
+        if cursor.hash != self.cursor.hash:
+            raise FeedBroken(f"the node is at {_named(cursor)}, but the last step that came is {_named(self.cursor)}")
 
-    def _take(self) -> Flow[Event]:
+    def _next_event(self) -> Flow[Event]:
         event = yield from self._accept(self._arrived[0])
         self._arrived.popleft()
         return event
@@ -221,45 +221,45 @@ class Feed:
     def _accept(self, message: Any) -> Flow[Event]:
         """Return the event of a message if it follows the last one."""
         flashblock = Flashblock.read(message)
-        before = self.place
+        before = self.cursor
         assert before is not None, "it began"
         event: Event
         if flashblock.removed:
             if flashblock.hash != before.hash:
-                raise FeedBroken(f"{_named(flashblock.place)} is undone, but the newest step is {_named(before)}")
-            event = StepRemoved(flashblock, (yield from self._place_before(flashblock)))
+                raise FeedBroken(f"{_named(flashblock.cursor)} is undone, but the newest step is {_named(before)}")
+            event = StepRemoved(flashblock, (yield from self._cursor_before(flashblock)))
         else:
             if flashblock.parent != before.hash:
-                raise FeedBroken(f"{_named(flashblock.place)} follows {flashblock.parent}, not {_named(before)}")
-            event = StepAdded(flashblock, flashblock.place)
+                raise FeedBroken(f"{_named(flashblock.cursor)} follows {flashblock.parent}, not {_named(before)}")
+            event = StepAdded(flashblock, flashblock.cursor)
         self._remember(before)
-        self.place = event.place
+        self.cursor = event.cursor
         return event
 
-    def _place_before(self, flashblock: Flashblock) -> Flow[Cursor]:
+    def _cursor_before(self, flashblock: Flashblock) -> Flow[Cursor]:
         """Return the cursor that remains after a step is removed."""
         if flashblock.index > 0:
             return Cursor(flashblock.number, flashblock.index - 1, flashblock.parent)
-        known = self._places.get(flashblock.parent)
+        known = self._cursors.get(flashblock.parent)
         if known is not None:
             return known
         # The feed never saw the index of the last step of the block before; the node returns it with this removal.
-        page = yield from self._session.execute(flashblocks_request(flashblock.place, 1, FlashblockPage.read))
+        page = yield from self._session.execute(flashblocks_request(flashblock.cursor, 1, FlashblockPage.read))
         if page.cursor.hash != flashblock.parent:
             raise ConnectionLost("the chain changed again meanwhile")
         return page.cursor
 
-    def _remember(self, place: Cursor) -> None:
-        self._places[place.hash] = place
-        if len(self._places) > _REMEMBERED:
-            del self._places[next(iter(self._places))]
+    def _remember(self, cursor: Cursor) -> None:
+        self._cursors[cursor.hash] = cursor
+        if len(self._cursors) > _REMEMBERED:
+            del self._cursors[next(iter(self._cursors))]
 
 
 class _DeadlinePassed(Exception):
     """The feed's deadline passed."""
 
 
-def _place(value: Any) -> Cursor:
+def _read_cursor(value: Any) -> Cursor:
     try:
         return Cursor.read(value)
     except ValueError as error:
@@ -279,12 +279,12 @@ def _raw_page(value: Any) -> Any:
 
 def _gone(error: RpcError) -> CursorGone:
     try:
-        told = orjson.loads(error.data or b"null")
-        oldest = Cursor.read(told.get("oldest", told))
+        data = orjson.loads(error.data or b"null")
+        oldest = Cursor.read(data.get("oldest", data))
     except (ValueError, AttributeError):
         oldest = None
     return CursorGone(error.message, oldest)
 
 
-def _named(place: Cursor) -> str:
-    return f"step {place.block}.{place.index} ({place.hash})"
+def _named(cursor: Cursor) -> str:
+    return f"step {cursor.block}.{cursor.index} ({cursor.hash})"

@@ -29,7 +29,7 @@ class Flashblock(Shape):
     """True if this message reports the step as reorged."""
 
     @property
-    def place(self) -> Cursor:
+    def cursor(self) -> Cursor:
         """Block number, index and hash of the step."""
         return Cursor(self.number, self.index, self.hash)
 
@@ -51,7 +51,7 @@ class StepAdded:
     """A step was pre-confirmed, or a block was imported as one step."""
 
     flashblock: Flashblock
-    place: Cursor
+    cursor: Cursor
     """Cursor to save once this event is processed."""
 
     @property
@@ -65,7 +65,7 @@ class StepRemoved:
     """A step was reorged: the step and its contents are no longer on the chain."""
 
     flashblock: Flashblock
-    place: Cursor
+    cursor: Cursor
     """Cursor of the step before, to save once this event is processed."""
 
     @property

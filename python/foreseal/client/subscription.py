@@ -22,9 +22,9 @@ class Subscription:
         self._session = session
         self._ident = ""
 
-    def subscribe(self, place: Cursor, timeout: float) -> Flow[None]:
-        """Subscribe to steps after the cursor `place`; wait for the response. Raise `RpcError` or `ClientError`."""
-        request = Request("eth_subscribe", ("foreseal_feed", place.to_json()), text)
+    def subscribe(self, cursor: Cursor, timeout: float) -> Flow[None]:
+        """Subscribe to steps after `cursor`; wait for the response. Raise `RpcError` or `ClientError`."""
+        request = Request("eth_subscribe", ("foreseal_feed", cursor.to_json()), text)
         ident, envelope = self._session.envelope(request.method, request.params)
         yield from perform(self.link.send, orjson.dumps(envelope))
         clock = self._session.options.clock
@@ -39,12 +39,12 @@ class Subscription:
             if clock() >= end:
                 raise TimedOut("no answer to eth_subscribe came in time")
 
-    def resubscribe(self, place: Cursor) -> Flow[None]:
-        """End the subscription and start another one after `place`."""
+    def resubscribe(self, cursor: Cursor) -> Flow[None]:
+        """End the subscription and start another one after `cursor`."""
         self.active = False
         _, envelope = self._session.envelope("eth_unsubscribe", (self._ident,))
         yield from perform(self.link.send, orjson.dumps(envelope))
-        yield from self.subscribe(place, self._session.options.timeout)
+        yield from self.subscribe(cursor, self._session.options.timeout)
 
     def message(self, timeout: float) -> Flow[dict[str, Any] | None]:
         """Return the next step or heartbeat; None if the node reports that it dropped steps."""

@@ -7,16 +7,16 @@ _SCHEMES = ("http", "https", "ws", "wss")
 
 def scheme(url: str) -> str:
     """Return the scheme of a URL in lower case. Raise ValueError if it is not the URL of a node."""
-    return _parts(url).scheme
+    return _split(url).scheme
 
 
 def origin(url: str) -> str:
     """Return scheme, host and port of a URL; the rest may be secret. Raises ValueError like `scheme`."""
-    parts = _parts(url)
+    parts = _split(url)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
 
 
-def _parts(url: str) -> SplitResult:
+def _split(url: str) -> SplitResult:
     try:
         parts = urlsplit(url)
         _ = parts.port

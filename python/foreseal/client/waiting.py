@@ -36,7 +36,7 @@ def _wait(session: Session, feed: Feed | None, name: str, end: float, sealed: bo
         # Connect before the first check, so that no event is missed between the two.
         yield from feed.connect()
     while True:
-        receipt = yield from _look(session, name, sealed)
+        receipt = yield from _check_receipt(session, name, sealed)
         if receipt is not None:
             return receipt
         if feed is None:
@@ -48,7 +48,7 @@ def _wait(session: Session, feed: Feed | None, name: str, end: float, sealed: bo
             yield from _news(feed, name, sealed)
 
 
-def _look(session: Session, name: str, sealed: bool) -> Flow[Receipt | None]:
+def _check_receipt(session: Session, name: str, sealed: bool) -> Flow[Receipt | None]:
     receipt = yield from session.execute(get_receipt(name))
     if receipt is None or not sealed:
         return receipt

@@ -58,11 +58,11 @@ class Entrance(Protocol):
     def exclude(self, method: str) -> None:
         """Exclude `method`, which Python owns, from the fast path from now on."""
 
-    def take(self) -> list[tuple[str, int, float]]:
-        """Return the quick calls since the last `take`: method, number, seconds of them together."""
+    def drain_calls(self) -> list[tuple[str, int, float]]:
+        """Return the quick calls since the last `drain_calls`: method, number, seconds of them together."""
 
-    def take_failed(self) -> list[tuple[str, int, int]]:
-        """Return the failed calls since the last `take_failed`: method, error code, number."""
+    def drain_failed_calls(self) -> list[tuple[str, int, int]]:
+        """Return the failed calls since the last `drain_failed_calls`: method, error code, number."""
 
 
 class Core(Reader, Protocol):

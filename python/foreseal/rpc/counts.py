@@ -66,7 +66,7 @@ class Counts:
     def timings(self) -> defaultdict[str, Timing]:
         """Calls by method. The empty name holds unknown methods and calls rejected before the method was checked."""
         for entrance in self._elsewhere:
-            for method, calls, seconds in entrance.take():
+            for method, calls, seconds in entrance.drain_calls():
                 timing = self._timings[method]
                 timing.quick += calls
                 timing.seconds += seconds
@@ -76,7 +76,7 @@ class Counts:
     def failed(self) -> Counter[tuple[str, int]]:
         """Failed calls by method and error code."""
         for entrance in self._elsewhere:
-            for method, code, calls in entrance.take_failed():
+            for method, code, calls in entrance.drain_failed_calls():
                 self._failed[method, code] += calls
         return self._failed
 

@@ -99,10 +99,10 @@ class Dispatcher:
     def session(self, link: Link, limiter: RateLimiter | None = None) -> Session:
         """Return the session of a new connection of the caller with this meter."""
 
-        def ask(method: str, params: bytes) -> Outcome | asyncio.Future[Outcome]:
+        def call(method: str, params: bytes) -> Outcome | asyncio.Future[Outcome]:
             return _charged(method, limiter) or self.calls.run(self._core, method, params, None, limiter)
 
-        return Session(self.calls.completions.hub, ask, link, self._limits, limiter)
+        return Session(self.calls.completions.hub, call, link, self._limits, limiter)
 
     def respond(
         self, data: bytes, start: int = 0, head: bytes | None = None, limiter: RateLimiter | None = None
@@ -361,7 +361,7 @@ class Dispatcher:
             size = len(outcome)
             if limiter is not None and size > _LARGE_BODY:
                 limiter.use(size * _BYTE_TIME)
-            if allowance.take(size) if allowance else size <= self._largest:
+            if allowance.consume(size) if allowance else size <= self._largest:
                 self.counts.add(method, perf_counter() - begun, size, self._tier, key)
                 return b"" if ident is None else success(ident, outcome)
             outcome = self._too_large()

@@ -68,7 +68,7 @@ class Allowance:
     def __init__(self, most: int) -> None:
         self.left = most
 
-    def take(self, size: int) -> bool:
+    def consume(self, size: int) -> bool:
         """Use `size` bytes; if fewer are left, return False and leave none."""
         fits = size <= self.left
         self.left = self.left - size if fits else 0

@@ -49,7 +49,7 @@ class Budget:
         """True if a limit is reached."""
         return self.bytes >= self._most_bytes or self.frames >= self._most_frames
 
-    def take(self, size: int, frames: int) -> None:
+    def add(self, size: int, frames: int) -> None:
         """Count `size` bytes in `frames` frames, even above the limits."""
         self.bytes += size
         self.frames += frames
@@ -59,10 +59,10 @@ class Budget:
         most_bytes, most_frames = self._most_bytes, self._most_frames
         if self.frames and (self.bytes + size > most_bytes or self.frames + frames > most_frames):
             return False
-        self.take(size, frames)
+        self.add(size, frames)
         return True
 
-    def give(self, size: int, frames: int) -> None:
+    def release(self, size: int, frames: int) -> None:
         """Stop counting bytes and frames that were sent or dropped."""
         self.bytes -= size
         self.frames -= frames
@@ -106,15 +106,15 @@ class Outbox:
 
     def answer(self, text: str) -> None:
         """Queue an answer. The caller must stop while `answers` is full."""
-        self.answers.take(len(text), 1)
+        self.answers.add(len(text), 1)
         self._put((self.answers, "", (text,)))
 
     def notify(self, prefix: str, messages: Sequence[str]) -> None:
         """Queue notifications that were already counted in `notifications`."""
         self._put((self.notifications, prefix, messages))
 
-    async def take(self) -> Item:
-        """Return the oldest item; wait for one. The consumer calls `give` on its budget for sent messages."""
+    async def get(self) -> Item:
+        """Return the oldest item; wait for one. The consumer calls `release` on its budget for sent messages."""
         while not self._items:
             self._taker = asyncio.get_running_loop().create_future()
             await self._taker

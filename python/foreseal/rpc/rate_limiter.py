@@ -15,37 +15,37 @@ Clock = Callable[[], int]
 class Buckets(Protocol):
     """Token buckets of all callers: `foreseal._core.Buckets`, or a test double."""
 
-    def place(self, name: bytes) -> int:
+    def key(self, name: bytes) -> int:
         """Return the key of a caller's bucket."""
 
-    def take(self, place: int, now: int, interval: int, burst: int, cost: int) -> int:
+    def consume(self, key: int, now: int, interval: int, burst: int, cost: int) -> int:
         """Take tokens. Return 0, or the us until they are available."""
 
-    def wait(self, place: int, now: int, interval: int, burst: int, cost: int) -> int:
-        """Return the same as `take` without taking tokens."""
+    def wait(self, key: int, now: int, interval: int, burst: int, cost: int) -> int:
+        """Return the same as `consume` without taking tokens."""
 
 
 class Bucket:
     """Token bucket of one caller: a call costs one token, or its entry in `COSTS`."""
 
-    __slots__ = ("_burst", "_clock", "_interval", "_place", "_rate", "_table")
+    __slots__ = ("_burst", "_clock", "_interval", "_rate", "_key", "_table")
 
     def __init__(self, table: Buckets, name: bytes, rate: Rate, burst: int, clock: Clock) -> None:
         self._table = table
-        self._place = table.place(name)
+        self._key = table.key(name)
         self._rate = rate
         self._interval = rate.interval
         self._burst = burst
         self._clock = clock
 
-    def take(self, method: str) -> RejectedCall | None:
+    def consume(self, method: str) -> RejectedCall | None:
         """Take the cost of a call, or return the rejection. An unknown method costs one token."""
         cost = COSTS.get(method, 1)
-        return self._answer(self._table.take(self._place, self._clock(), self._interval, self._burst, cost))
+        return self._answer(self._table.consume(self._key, self._clock(), self._interval, self._burst, cost))
 
     def nothing_left(self) -> RejectedCall | None:
         """Return the rejection of any call if the bucket has no token."""
-        return self._answer(self._table.wait(self._place, self._clock(), self._interval, self._burst, 1))
+        return self._answer(self._table.wait(self._key, self._clock(), self._interval, self._burst, 1))
 
     def _answer(self, wait: int) -> RejectedCall | None:
         return too_fast(f"{self._rate}, {self._burst} at once", self._rate.calls, wait) if wait else None
@@ -128,7 +128,7 @@ class RateLimiter:
         exhausted = self._exhausted()
         if exhausted is not None or self._bucket is None:
             return exhausted
-        return self._counted(self._bucket.take(method), "rate")
+        return self._counted(self._bucket.consume(method), "rate")
 
     def nothing_left(self) -> RejectedCall | None:
         """Return the rejection of any call if none is allowed now."""

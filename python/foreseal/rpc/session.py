@@ -124,7 +124,7 @@ class Session:
         try:
             await replay.run()
         except RpcError as error:
-            self._link.give_up(f"the feed cannot be read on: {error.message}")
+            self._link.abort(f"the feed cannot be read on: {error.message}")
         finally:
             self._reading.pop(subscription.ident, None)
 

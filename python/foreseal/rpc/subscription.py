@@ -46,7 +46,7 @@ class Listener(Protocol):
     def notify_now(self, prefix: bytes, messages: Messages) -> bool:
         """Send notifications directly if the queue is empty and the client accepts them; True if they were sent."""
 
-    def give_up(self, reason: str) -> None:
+    def abort(self, reason: str) -> None:
         """Close the connection: the client is too slow, or cannot be notified of lost messages."""
 
 
@@ -64,7 +64,7 @@ class Subscription:
         self._start = 0
         self._outbox = listener.outbox
         self._notify_now = listener.notify_now
-        self._give_up = listener.give_up
+        self._give_up = listener.abort
         self._prefix = _HEAD % ("eth_subscription", ident)
         self._encoded = self._prefix.encode()
         # Notifications counted in the queue's limits, to be queued after the answer.
@@ -126,7 +126,7 @@ class Subscription:
         """End it and drop its held notifications."""
         self.state = State.CLOSED
         for messages in self._held:
-            self._outbox.notifications.give(messages.size, len(messages.texts))
+            self._outbox.notifications.release(messages.size, len(messages.texts))
         self._held.clear()
 
     def _lag(self) -> None:
@@ -140,7 +140,7 @@ class Subscription:
             return
         missed = f'{{"after":{cursor_json(self.place)},"to":{cursor_json(self._missed_to)}}}'
         self.place, self._missed_to, self.state = self._missed_to, None, State.LIVE
-        self._outbox.notifications.take(len(missed), 1)
+        self._outbox.notifications.add(len(missed), 1)
         self._outbox.notify(_HEAD % ("foreseal_lagged", self.ident), (missed,))
 
 

@@ -56,7 +56,7 @@ def _node(settings: bytes) -> Any:
     return Node(settings)
 
 
-def _place_of(admin: tuple[str, int] | Path | None) -> socket.socket | Path | None:
+def _bind_admin(admin: tuple[str, int] | Path | None) -> socket.socket | Path | None:
     """Prepare the address of the admin listener, and return its socket or path. Raises `AddressError`."""
     if not isinstance(admin, Path):
         return listen(*admin) if admin else None
@@ -135,7 +135,7 @@ class App:
             self._heartbeats.start()
         settings = self._settings or from_environment(os.environ)
         # Before any resource is opened.
-        admin = _place_of(settings.admin)
+        admin = _bind_admin(settings.admin)
         with admin if isinstance(admin, socket.socket) else contextlib.nullcontext():
             await self._startup(settings, admin)
 

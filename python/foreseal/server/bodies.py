@@ -20,7 +20,7 @@ class Bodies:
         # The round in which the reading began.
         self._reading: dict[asyncio.Task[object], int] = {}
         self._late: set[asyncio.Task[object]] = set()
-        self._timer = loop.call_later(self._interval, self._look)
+        self._timer = loop.call_later(self._interval, self._check_idle)
 
     def begin(self) -> asyncio.Task[object]:
         """Start the time limit for the body of the running task's request."""
@@ -45,11 +45,11 @@ class Bodies:
         """Stop the timer."""
         self._timer.cancel()
 
-    def _look(self) -> None:
+    def _check_idle(self) -> None:
         late = [task for task, began in self._reading.items() if began < self._round]
         for task in late:
             del self._reading[task]
             self._late.add(task)
             task.cancel()
         self._round += 1
-        self._timer = self._loop.call_later(self._interval, self._look)
+        self._timer = self._loop.call_later(self._interval, self._check_idle)

@@ -158,7 +158,7 @@ class Callers:
         """Check the key file periodically, and call `changed` after each check: keys also expire."""
         # Scheduled first, so that a failed check is not the last one.
         self._timer = loop.call_later(LOOK, self.watch, loop, changed)
-        self._keys.look()
+        self._keys.reload_if_changed()
         changed()
 
     def stop(self) -> None:
@@ -188,7 +188,7 @@ class Callers:
         if failures is None:
             failures = Bucket(self._buckets, b"f" + address.encode(), rate, burst, self._clock)
             self._failures.add(address, failures)
-        return failures.take("")
+        return failures.consume("")
 
     def _with_key(self, text: str) -> Caller:
         key = self._keys.find(text)

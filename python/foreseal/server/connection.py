@@ -43,7 +43,7 @@ class Connection:
         self.close_time = CLOSE_TIME
         """Time limit for the close frame in seconds."""
         self.slow = False
-        """True if it was closed by `give_up`."""
+        """True if it was closed by `abort`."""
         self.quiet = 0
         """Number of `Connections` checks since the last traffic in either direction."""
         self._websocket = websocket
@@ -77,12 +77,12 @@ class Connection:
         try:
             self.spawn(self._write())
             self._reader = self.spawn(self._read())
-            self._websocket.take = self.take
+            self._websocket.start = self.start
             if self.caller.is_plain:
                 self._websocket.converse = self.converse
             ending = await self._ending
         finally:
-            self._websocket.take = self._websocket.converse = None
+            self._websocket.start = self._websocket.converse = None
             self._session.close()
             # Cancelling also drops their pending messages in the server, which would delay the close frame.
             tasks = tuple(self._tasks)
@@ -98,12 +98,12 @@ class Connection:
         """Close it now; queued messages are dropped."""
         self._end((code, reason))
 
-    def give_up(self, reason: str) -> None:
+    def abort(self, reason: str) -> None:
         """Close it because its client does not read its messages, or cannot receive all of them."""
         self.slow = self.slow or not self._ending.done()
         self._end((TRY_AGAIN_LATER, reason))
 
-    def take(self, body: bytes) -> bool:
+    def start(self, body: bytes) -> bool:
         """Start a request at once if nothing blocks it; False leaves it to the reader."""
         held = self._holding is not None and not self._holding.left
         if held or self._delay or self._is_full() or self._ending.done() or len(body) > self._largest:
@@ -147,13 +147,13 @@ class Connection:
         task.add_done_callback(self._done)
         return task
 
-    def look(self, most: int) -> None:
+    def check_idle(self, most: int) -> None:
         """Close it if there was no traffic for more than `most` checks."""
         self.quiet += 1
         if self.quiet <= most or self._calls:
             return
         if self.outbox.answers.frames or self.outbox.notifications.frames:
-            self.give_up("the client reads nothing")
+            self.abort("the client reads nothing")
         elif not len(self._session):
             self._end((NORMAL, "nothing was said, and there is no subscription"))
 
@@ -198,7 +198,7 @@ class Connection:
         exchange = Exchange(self._session)
         reply = self.caller.tier.dispatcher.answer(body, exchange, self.caller.limiter)
         if isinstance(reply, tuple):
-            self._say(exchange, reply)
+            self._send_reply(exchange, reply)
             return
         # A single call has started already; a batch starts when it is awaited.
         answer = self._answer if exchange.left else self._answer_batch
@@ -217,7 +217,7 @@ class Connection:
     def _hold(self) -> None:
         """Count the bytes held for the client, except the answer being written: the socket counts that."""
         if not self._websocket.hold(self._body_bytes + self.outbox.answers.bytes - self._written):
-            self.give_up("the client reads too slowly: too many bytes of its requests and answers are in flight")
+            self.abort("the client reads too slowly: too many bytes of its requests and answers are in flight")
 
     def _is_full(self) -> bool:
         return len(self._calls) >= self._most_calls or self.outbox.answers.full
@@ -237,7 +237,7 @@ class Connection:
 
     async def _answer(self, exchange: Exchange, reply: Coroutine[Any, Any, Reply]) -> None:
         try:
-            self._say(exchange, await reply)
+            self._send_reply(exchange, await reply)
         finally:
             exchange.leave()
 
@@ -248,7 +248,7 @@ class Connection:
         finally:
             reply.close()
 
-    def _say(self, exchange: Exchange, reply: Reply) -> None:
+    def _send_reply(self, exchange: Exchange, reply: Reply) -> None:
         # The HTTP status is not sent on a WebSocket: the body has the error.
         _, answer, seconds = reply
         if seconds:
@@ -266,7 +266,7 @@ class Connection:
     async def _write(self) -> None:
         outbox, write = self.outbox, self._write_each if self._ahead == 1 else self._write_ahead
         while True:
-            await write(*await outbox.take())
+            await write(*await outbox.get())
 
     async def _write_each(self, budget: Budget, prefix: str, messages: Sequence[str]) -> None:
         for message in messages:
@@ -284,10 +284,10 @@ class Connection:
 
     async def _write_ahead(self, budget: Budget, prefix: str, messages: Sequence[str]) -> None:
         for start in range(0, len(messages), self._ahead):
-            await self._write_part(budget, prefix, messages[start : start + self._ahead])
+            await self._write_chunk(budget, prefix, messages[start : start + self._ahead])
             await asyncio.sleep(0)
 
-    async def _write_part(self, budget: Budget, prefix: str, messages: Sequence[str]) -> None:
+    async def _write_chunk(self, budget: Budget, prefix: str, messages: Sequence[str]) -> None:
         texts = [f"{prefix}{message}{END}" for message in messages] if prefix else messages
         await self._websocket.send_ahead(texts, lambda number: self._sent(budget, prefix, messages[number]))
 
@@ -295,7 +295,7 @@ class Connection:
         self.quiet = 0
         if prefix:
             self.outbox.traffic.notified += 1
-        budget.give(len(message), 1)
+        budget.release(len(message), 1)
 
     async def _finish(self) -> None:
         if self._reader is not None:

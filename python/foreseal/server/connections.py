@@ -46,7 +46,7 @@ class Connections:
         idle = limits.idle / 1000
         self._interval = min(_LOOK_INTERVAL, idle / _LOOKS)
         self._looks = round(idle / self._interval)
-        self._timer = loop.call_later(self._interval, self._look)
+        self._timer = loop.call_later(self._interval, self._check_idle)
 
     def __len__(self) -> int:
         return len(self._open)
@@ -167,7 +167,7 @@ class Connections:
         if closed:
             await asyncio.wait(closed, timeout=seconds)
 
-    def _look(self) -> None:
+    def _check_idle(self) -> None:
         for connection in tuple(self._open):
-            connection.look(self._looks)
-        self._timer = self._loop.call_later(self._interval, self._look)
+            connection.check_idle(self._looks)
+        self._timer = self._loop.call_later(self._interval, self._check_idle)

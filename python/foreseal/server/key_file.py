@@ -26,7 +26,7 @@ def changing(folder: Path) -> Iterator[dict[str, Key]]:
             # Not the folder itself: a running node holds the lock on that.
             lock = os.open(path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, _PRIVATE)
             held.callback(os.close, lock)
-            _give_to_owner(lock, folder)
+            _chown_to_owner(lock, folder)
             fcntl.flock(lock, fcntl.LOCK_EX)
         found = keys.read(path)
         yield found
@@ -50,7 +50,7 @@ def _replace(path: Path, content: bytes) -> None:
     new.unlink(missing_ok=True)
     fd = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _PRIVATE)
     try:
-        _give_to_owner(fd, path.parent)
+        _chown_to_owner(fd, path.parent)
         with open(fd, "wb", closefd=False) as file:
             file.write(content)
         os.fsync(fd)
@@ -62,7 +62,7 @@ def _replace(path: Path, content: bytes) -> None:
         os.close(fd)
 
 
-def _give_to_owner(fd: int, folder: Path) -> None:
+def _chown_to_owner(fd: int, folder: Path) -> None:
     """Change a file created by root to the owner of the data directory, whose node has to read it."""
     owner = folder.stat()
     if os.geteuid() == 0 and owner.st_uid != 0:

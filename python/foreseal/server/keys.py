@@ -174,7 +174,7 @@ class Keys:
         """Return True if a key that was found before is still valid and unchanged."""
         return self._keys.get(key.id) == key and key.state(self._clock()) == "active"
 
-    def look(self) -> None:
+    def reload_if_changed(self) -> None:
         """Read the file again if it changed. A damaged file changes nothing and is logged once.
 
         Reading is retried at each check: the unreadable change may revoke a key.

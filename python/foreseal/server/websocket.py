@@ -30,7 +30,7 @@ _POLICY_VIOLATION = 1008
 _LONGEST_REASON = 123
 
 
-Take = Callable[[bytes], bool]
+StartRequest = Callable[[bytes], bool]
 """Accepts a message while no other one is being processed; False leaves it to `receive`."""
 
 Converse = Callable[[bytes], tuple[bytes, int] | None]
@@ -56,7 +56,7 @@ class Socket(Protocol):
     """A WebSocket of any transport. One task may await `receive` while another awaits `send`."""
 
     client: Side
-    take: "Take | None"
+    start: "StartRequest | None"
     """Receives messages as they arrive, in place of `receive`, if the transport has them without waiting."""
     converse: "Converse | None"
     """Answers frames as they arrive, in place of `receive` and `send`, if the transport has them without waiting."""
@@ -98,7 +98,7 @@ class WebSocket:
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self.client = Side.CONNECTING
         self.server = Side.CONNECTING
-        self.take: Take | None = None
+        self.start: StartRequest | None = None
         self.converse: Converse | None = None
         self._scope = scope
         self._receive = receive

@@ -106,9 +106,9 @@ class Child:
             return
         *lines, self._told = (self._told + data).split(b"\n")
         for line in lines:
-            self._take(orjson.loads(line))
+            self._handle_message(orjson.loads(line))
 
-    def _take(self, said: dict[str, object]) -> None:
+    def _handle_message(self, said: dict[str, object]) -> None:
         match said:
             case {"opened": str() | None as url}:
                 self.opened.set_result(url)

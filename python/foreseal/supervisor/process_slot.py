@@ -52,7 +52,7 @@ class ProcessSlot:
         self._wanted: asyncio.Future[None] | None = None
         self._asked = asyncio.Event()
 
-    async def keep(self) -> None:
+    async def supervise(self) -> None:
         """Start a process and restart it whenever it dies, until cancelled. Raises errors that a retry cannot fix."""
         while True:
             child = self._child = await self._begin_at_last()

@@ -167,7 +167,7 @@ class Supervisor:
         return FAILED if code else 0
 
     def _start_slot(self, slot: ProcessSlot) -> None:
-        task = asyncio.ensure_future(slot.keep())
+        task = asyncio.ensure_future(slot.supervise())
         self._keeping.add(task)
         task.add_done_callback(self._on_slot_end)
 

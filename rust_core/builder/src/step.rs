@@ -15,7 +15,7 @@ use foreseal_state::BlockHashes;
 use crate::{BuildError, OpenBlock, body::blob_gas};
 
 /// Intrinsic gas of the cheapest transaction.
-const LEAST_GAS: u64 = 21_000;
+const MIN_GAS: u64 = 21_000;
 /// Bytes reserved for the header when the block size is checked (EIP-7934). A header is under 1 KiB.
 const HEADER_ROOM: usize = 2048;
 
@@ -198,7 +198,7 @@ impl OpenBlock {
         let mut turn = StepInProgress::on(self, hashes);
         let (mut times, mut laps) = (StepTimes::default(), Stopwatch::begin(clock));
         let mut turns = 0_usize;
-        while turn.room.gas >= LEAST_GAS && keep_going() {
+        while turn.room.gas >= MIN_GAS && keep_going() {
             if turns.is_multiple_of(LOOK_AHEAD) {
                 let upcoming = best.upcoming(LOOK_AHEAD);
                 turn.executor.prefetch(upcoming.flat_map(|pooled| accounts_of(pooled.transaction())))?;

@@ -43,7 +43,7 @@ impl Archive {
     }
 
     /// Returns the block if it is cached; the history is not read.
-    pub fn at_hand(&self, number: u64) -> Option<Arc<ExecutedBlock>> {
+    pub fn cached_block(&self, number: u64) -> Option<Arc<ExecutedBlock>> {
         self.caches.blocks.get(&number)
     }
 

@@ -2,7 +2,7 @@
 
 mod archive;
 mod archive_caches;
-mod at_hand;
+mod cached_block;
 mod chain;
 mod chain_file;
 mod clock;

@@ -42,7 +42,7 @@ impl LogJsonCache {
     }
 
     /// Caches a log.
-    pub fn keep(&self, ordinal: u64, note: CachedLog) {
+    pub fn insert(&self, ordinal: u64, note: CachedLog) {
         let CachedLog { log, shown } = &note;
         let bytes = size_of::<CachedLog>() + 32 * log.topics().len() + log.data.data.len() + shown.len();
         self.0.insert(ordinal, Arc::new(note), bytes as u64);

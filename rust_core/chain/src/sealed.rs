@@ -113,9 +113,9 @@ impl SealedBlocks {
     }
 
     /// Returns the block if it is in memory or cached; the history is not read.
-    pub fn at_hand(&self, number: u64) -> Option<Arc<ExecutedBlock>> {
+    pub fn cached_block(&self, number: u64) -> Option<Arc<ExecutedBlock>> {
         match self.older(number) {
-            Some(archive) => archive.at_hand(number),
+            Some(archive) => archive.cached_block(number),
             None => self.in_memory(number).cloned(),
         }
     }

@@ -80,7 +80,7 @@ impl History for StoredHistory {
         if let Some(number) = self.reader.number_of(hash)? {
             return Ok(Some(Position { number, index: 0 }));
         }
-        Ok(self.reader.step_place(hash)?.map(position))
+        Ok(self.reader.step_position(hash)?.map(position))
     }
 
     fn search_logs(
@@ -94,7 +94,7 @@ impl History for StoredHistory {
     }
 
     fn transaction(&self, hash: &B256) -> Result<Option<Position>, StateError> {
-        Ok(self.reader.place_of(hash)?.map(position))
+        Ok(self.reader.transaction_position(hash)?.map(position))
     }
 }
 

@@ -89,7 +89,7 @@ impl View {
 
     /// Returns the cursor of the newest step. On a node that does not produce, an idle pending block is not a
     /// step.
-    pub fn place(&self) -> StepCursor {
+    pub fn cursor(&self) -> StepCursor {
         let newest = if self.pending.steps.is_empty() { self.latest() } else { &self.pending };
         Steps::of(newest).last()
     }

@@ -51,7 +51,7 @@ pub fn create_access_list(
         request.access_list = touched.access_list();
         let count = touched.count();
         let mut simulation = Simulation::with_inspector(environment, &request, touched)?;
-        simulation.keep(limits.deadline);
+        simulation.set_deadline(limits.deadline);
         let outcome = simulation.inspect(gas)?.into();
         touched = std::mem::take(simulation.inspector());
         if touched.count() == count {

@@ -145,13 +145,13 @@ impl<'a> Cache<'a> {
     }
 
     /// Sets the deadline after which revm's reads of the state fail.
-    pub fn keep(&mut self, deadline: Deadline) {
+    pub fn set_deadline(&mut self, deadline: Deadline) {
         self.deadline = Some(deadline);
     }
 
     /// Checks the deadline; called before each read from the reader.
-    fn look(&self) -> Result<(), Interruption> {
-        self.deadline.map_or(Ok(()), Deadline::look)
+    fn check_deadline(&self) -> Result<(), Interruption> {
+        self.deadline.map_or(Ok(()), Deadline::interrupted)
     }
 
     fn entry(&mut self, address: Address) -> Result<&mut Entry<'a>, StateError> {
@@ -283,18 +283,18 @@ impl<'a> Cache<'a> {
             if entry.info.is_some() {
                 entry.wipe();
             }
-            entry.keep(account, &mut self.codes);
+            entry.load(account, &mut self.codes);
         } else if account.is_empty() {
             entry.destroy();
         } else {
-            entry.keep(account, &mut self.codes);
+            entry.load(account, &mut self.codes);
         }
         self.list(address);
     }
 }
 
 impl Entry<'_> {
-    fn keep(&mut self, account: EvmAccount, codes: &mut B256Map<Bytecode>) {
+    fn load(&mut self, account: EvmAccount, codes: &mut B256Map<Bytecode>) {
         for (key, slot) in account.storage {
             if slot.is_changed() {
                 self.write(key, slot.present_value);
@@ -316,7 +316,7 @@ impl Database for Cache<'_> {
 
     fn basic(&mut self, address: Address) -> Result<Option<AccountInfo>, Interruption> {
         if self.deadline.is_some() && !self.entries.contains_key(&address) {
-            self.look()?;
+            self.check_deadline()?;
         }
         let pretended = self.pretended == Some(address);
         let mut info = self.entry(address)?.info.clone();
@@ -333,7 +333,7 @@ impl Database for Cache<'_> {
         if let Some(code) = self.codes.get(&hash) {
             return Ok(code.clone());
         }
-        self.look()?;
+        self.check_deadline()?;
         let code = self.reader.code(&hash)?;
         self.codes.insert(hash, code.clone());
         Ok(code)
@@ -345,7 +345,7 @@ impl Database for Cache<'_> {
         if let Some(slot) = entry.slots.get(&slot) {
             return Ok(slot.value);
         }
-        deadline.map_or(Ok(()), Deadline::look)?;
+        deadline.map_or(Ok(()), Deadline::interrupted)?;
         if entry.detached || entry.info.is_none() {
             return Ok(U256::ZERO);
         }
@@ -359,7 +359,7 @@ impl Database for Cache<'_> {
     }
 
     fn block_hash(&mut self, number: u64) -> Result<B256, Interruption> {
-        self.look()?;
+        self.check_deadline()?;
         Ok(self.hashes.block_hash(number)?.unwrap_or_default())
     }
 }

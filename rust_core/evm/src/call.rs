@@ -93,7 +93,7 @@ pub fn call(
     limits: CallLimits,
 ) -> Result<CallOutcome, ExecutionError> {
     let mut simulation = Simulation::new(environment, request)?;
-    simulation.keep(limits.deadline);
+    simulation.set_deadline(limits.deadline);
     Ok(simulation.run(limits.gas_of(request))?.into())
 }
 
@@ -166,8 +166,8 @@ impl<'a, I> Simulation<'a, I> {
     }
 
     /// Makes later runs stop once the deadline has passed.
-    pub fn keep(&mut self, deadline: Deadline) {
-        self.machine.keep(deadline);
+    pub fn set_deadline(&mut self, deadline: Deadline) {
+        self.machine.set_deadline(deadline);
     }
 
     /// Runs with a gas limit and discards the changes.

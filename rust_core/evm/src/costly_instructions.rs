@@ -22,8 +22,8 @@ type InstructionInput<'a, 'c> = InstructionContext<'a, MachineContext<'c>, EthIn
 type Run = for<'a, 'c> fn(InstructionInput<'a, 'c>) -> InstructionExecResult;
 
 /// Checks the deadline; ends the execution if it has passed.
-fn look(host: &mut MachineContext<'_>) -> InstructionExecResult {
-    host.chain.look().map_err(|error| {
+fn check_deadline(host: &mut MachineContext<'_>) -> InstructionExecResult {
+    host.chain.check_deadline().map_err(|error| {
         host.error = Err(error);
         InstructionResult::FatalExternalError
     })
@@ -38,7 +38,7 @@ fn check_costly(context: &mut InstructionInput<'_, '_>, depth: usize) -> Instruc
     let length = context.interpreter.stack.peek(depth).map_or(0, |length| length.saturating_to::<u64>());
     let work = u32::try_from(length / BYTES).unwrap_or(INTERVAL).min(INTERVAL) + COSTLY;
     let host = &mut *context.host;
-    if host.chain.add(work) || host.chain.is_strict() { look(host) } else { Ok(()) }
+    if host.chain.add(work) || host.chain.is_strict() { check_deadline(host) } else { Ok(()) }
 }
 
 /// Defines instructions whose time grows with an operand, each behind a deadline check, with the stack
@@ -73,5 +73,5 @@ looked! {
 
 /// `JUMPDEST` under a deadline.
 pub(crate) fn jumpdest(InstructionContext { host, .. }: InstructionInput<'_, '_>) -> InstructionExecResult {
-    if host.chain.add(1) { look(host) } else { Ok(()) }
+    if host.chain.add(1) { check_deadline(host) } else { Ok(()) }
 }

@@ -44,7 +44,7 @@ impl Deadline {
 
     /// Fails if the deadline has passed or the scheduler has cancelled the job. May pause the thread to let
     /// other jobs run.
-    pub(crate) fn look(self) -> Result<(), Interruption> {
+    pub(crate) fn interrupted(self) -> Result<(), Interruption> {
         if self.has_passed() {
             return Err(self.over());
         }
@@ -53,7 +53,7 @@ impl Deadline {
 
     /// Fails if the deadline has passed or the scheduler has cancelled the job.
     pub fn check(self) -> Result<(), ExecutionError> {
-        self.look().map_err(ExecutionError::from)
+        self.interrupted().map_err(ExecutionError::from)
     }
 
     /// Returns the error of an execution that exceeds the deadline.

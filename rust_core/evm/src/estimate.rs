@@ -48,7 +48,7 @@ pub fn estimate(
     limits: CallLimits,
 ) -> Result<u64, EstimateError> {
     let mut simulation = Simulation::new(environment, request)?;
-    simulation.keep(limits.deadline);
+    simulation.set_deadline(limits.deadline);
     let limit = allowance(&mut simulation, environment.header.gas_limit, request)?;
     let too_little = if limits.gas < limit {
         EstimateError::GasCap { cap: limits.gas }

@@ -45,7 +45,7 @@ type MachineHandler<'a, I> = MainnetHandler<Machine<'a, I>, MachineError, Frame>
 pub(crate) type MachineError = EVMError<Interruption>;
 
 /// Maximum capacity, in accounts, that is reused for the next transaction.
-const KEPT_ROOM: usize = 128;
+const RETAINED_CAPACITY: usize = 128;
 
 /// A revm `Evm` over a [`Cache`], with an inspector for inspected executions.
 pub(crate) struct Machine<'a, I = ()>(Inner<'a, I>);
@@ -75,7 +75,7 @@ impl<'a, I> Machine<'a, I> {
     }
 
     /// Ends every later execution with [`Interruption::TimeLimit`] once the deadline has passed.
-    pub fn keep(&mut self, deadline: Deadline) {
+    pub fn set_deadline(&mut self, deadline: Deadline) {
         self.0.ctx.chain = DeadlineCheck::new(deadline);
         let gas = self.0.instruction.gas_table()[usize::from(JUMPDEST)];
         self.0.instruction.insert_instruction(JUMPDEST, Instruction::new(jumpdest), gas);
@@ -85,7 +85,7 @@ impl<'a, I> Machine<'a, I> {
         }
         if deadline.is_strict() {
             self.0.ctx.cfg.memory_limit = STRICT_MEMORY;
-            self.cache().keep(deadline);
+            self.cache().set_deadline(deadline);
         }
     }
 
@@ -159,7 +159,7 @@ impl<'a, I> Machine<'a, I> {
         }
         changes.clear();
         // The next transaction reuses the allocation, unless it is so large that clearing it would cost more.
-        if changes.capacity() <= KEPT_ROOM {
+        if changes.capacity() <= RETAINED_CAPACITY {
             journal.inner.state = changes;
         }
         result
@@ -231,7 +231,7 @@ impl<'a, I> EvmTr for Machine<'a, I> {
         input: FrameInit,
     ) -> Result<FrameInitResult<'_, Frame>, ContextError<Interruption>> {
         let watch = &self.0.ctx.chain;
-        watch.look()?;
+        watch.check_deadline()?;
         watch.refuse(|| match &input.frame_input {
             FrameInput::Call(inputs) => self.0.precompiles.is_long(inputs),
             FrameInput::Create(_) | FrameInput::Empty => false,

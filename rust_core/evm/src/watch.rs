@@ -24,8 +24,8 @@ impl DeadlineCheck {
     }
 
     /// Fails if the deadline has passed.
-    pub fn look(&self) -> Result<(), ContextError<Interruption>> {
-        self.deadline.map_or(Ok(()), Deadline::look).map_err(ContextError::Db)
+    pub fn check_deadline(&self) -> Result<(), ContextError<Interruption>> {
+        self.deadline.map_or(Ok(()), Deadline::interrupted).map_err(ContextError::Db)
     }
 
     /// Adds work; returns `true` if a check is due.

@@ -12,7 +12,7 @@ use crate::{
     head::{Head, imported},
     layout::{Chain, FIRST_SEGMENT, SECTOR},
     record::decode_records,
-    recovery::{Compared, end_place},
+    recovery::{Compared, end_position},
     segment_scanner::{SegmentScanner, Tail},
 };
 
@@ -124,7 +124,7 @@ pub(crate) fn examine(dir: &Path, disk: Arc<dyn Disk>) -> Result<Examined, Journ
     report.first_sequence = walk.entered().first().map_or(0, |&(_, first)| first);
     let mut place = JournalPosition { segment: FIRST_SEGMENT, offset: SECTOR };
     if let Some(end) = walk.end() {
-        place = end_place(&end);
+        place = end_position(&end);
         match (end.tail, end.segment) {
             (Tail::Torn { bytes }, Some(_)) => report.torn_tail = Some(TornTail { place, bytes }),
             (Tail::HalfMade { segment }, _) => report.half_made_segment = Some(segment),

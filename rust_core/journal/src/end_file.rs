@@ -183,21 +183,21 @@ impl EndFile {
     /// Makes the caller the writer of the journal in `dir`, durably, with the next epoch.
     ///
     /// The mark records that the journal is in `state` and ends at `chain`. A repair discards the appends
-    /// before number `given_up`.
-    pub fn take_over(
+    /// before number `discarded`.
+    pub fn adopt(
         disk: &dyn Disk,
         dir: &Path,
         before: Option<EndMark>,
         (state, chain, tip): (EndState, Chain, Tip),
         writer: [u8; 16],
-        given_up: u64,
+        discarded: u64,
     ) -> Result<Self, JournalError> {
         let (repaired_at, repaired_end) = match (state, before) {
             (EndState::Repaired, before) => {
                 // A repeated repair discards as many appends as before.
                 let again = before.filter(|mark| mark.accepts_end(chain.sequence));
                 let recorded = before.map_or(0, |mark| mark.next);
-                let end = again.map_or(0, |mark| mark.repaired_end).max(recorded).max(given_up);
+                let end = again.map_or(0, |mark| mark.repaired_end).max(recorded).max(discarded);
                 (Some(chain.sequence), end)
             }
             (_, Some(mark)) => (mark.repaired_at, mark.repaired_end),
@@ -309,13 +309,13 @@ impl EndFile {
     }
 
     /// Checks that the file is still at its path.
-    pub fn check_place(&self) -> Result<(), JournalError> {
-        check_place(&*self.file, &self.path)
+    pub fn check_location(&self) -> Result<(), JournalError> {
+        check_location(&*self.file, &self.path)
     }
 }
 
 /// Checks that `file` is the file at `path`.
-pub(crate) fn check_place(file: &dyn DiskFile, path: &Path) -> Result<(), JournalError> {
+pub(crate) fn check_location(file: &dyn DiskFile, path: &Path) -> Result<(), JournalError> {
     match file.is_at(path) {
         Ok(true) => Ok(()),
         Ok(false) => Err(JournalError::Moved { path: path.to_owned() }),
@@ -366,7 +366,7 @@ mod tests {
         let disk = SimulatedDisk::default();
         let dir = Path::new("data/journal");
         let state = (EndState::Open, mark().chain(), Tip::default());
-        let made = EndFile::take_over(&disk, dir, None, state, [1; 16], 0).unwrap().mark;
+        let made = EndFile::adopt(&disk, dir, None, state, [1; 16], 0).unwrap().mark;
         assert_eq!((made.epoch, made.next), (1, 12));
         let path = end_path(dir);
         let whole = disk.content(&path).unwrap();

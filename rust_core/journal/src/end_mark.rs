@@ -75,7 +75,7 @@ impl EndMark {
     }
 
     /// Returns the sequence numbers of the appends that the newest repair discarded.
-    pub fn given_up(&self) -> Range<u64> {
+    pub fn discarded(&self) -> Range<u64> {
         self.repaired_at.map_or(0..0, |from| from..self.repaired_end)
     }
 

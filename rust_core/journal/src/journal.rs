@@ -8,7 +8,7 @@ use crate::{
     EndState, JournalError, JournalPosition, JournalReader, Options, RawAppend, Record, Replay,
     disk::{Disk, DiskFile},
     encode_records,
-    end_file::{EndFile, check_place},
+    end_file::{EndFile, check_location},
     layout::{
         APPEND_HEADER, AppendHeader, Chain, FORMAT, GREATEST_APPEND, SECTOR, SegmentHeader, padded,
         segment_name,
@@ -96,7 +96,7 @@ impl Journal {
         if let Some(cause) = &self.failure {
             return Err(JournalError::Poisoned { cause: cause.clone() });
         }
-        let checked = self.check_writer().and_then(|()| self.check_places());
+        let checked = self.check_writer().and_then(|()| self.check_locations());
         let closed = checked.and_then(|()| self.end.set_state(EndState::Closed));
         if let Err(error) = &closed {
             self.failure = Some(error.to_string());
@@ -110,8 +110,8 @@ impl Journal {
     }
 
     /// Returns the sequence numbers of the appends that the newest repair discarded.
-    pub fn given_up(&self) -> Range<u64> {
-        self.end.mark.given_up()
+    pub fn discarded(&self) -> Range<u64> {
+        self.end.mark.discarded()
     }
 
     /// Checks that no other process has opened the journal since.
@@ -120,12 +120,12 @@ impl Journal {
     }
 
     /// Checks that the open files are still at their paths.
-    fn check_places(&self) -> Result<(), JournalError> {
+    fn check_locations(&self) -> Result<(), JournalError> {
         if mutant!("skip-epoch") {
             return Ok(());
         }
-        self.end.check_place()?;
-        check_place(&*self.file, &self.path)
+        self.end.check_location()?;
+        check_location(&*self.file, &self.path)
     }
 
     /// Checks that the file still contains the bytes that were written to it.
@@ -146,7 +146,7 @@ impl Journal {
         let sequence = self.write(length, count)?;
         // Checked again: an acknowledged append becomes visible to readers.
         self.check_writer()?;
-        self.check_places()?;
+        self.check_locations()?;
         self.end.advance(self.chain, records)?;
         Ok(sequence)
     }
@@ -221,7 +221,7 @@ impl Journal {
         let mut removed = 0;
         while self.segments.len() > 1 && self.segments[1].1 <= sequence {
             self.check_writer()?;
-            self.check_places()?;
+            self.check_locations()?;
             let path = self.dir.join(segment_name(self.segments[0].0));
             self.disk.remove(&path).map_err(JournalError::io("remove", path))?;
             self.segments.remove(0);

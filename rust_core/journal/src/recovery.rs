@@ -94,7 +94,7 @@ fn recover(dir: &Path, disk: Arc<dyn Disk>, options: Options) -> Result<(Journal
     let end = walk.end().expect("the walk has ended");
     let chain = walk.chain().unwrap_or(Chain { sequence: 0, previous: options.identity.genesis });
     if !mutant!("ignore-marker") {
-        compared.check(chain, end_place(&end), dir)?;
+        compared.check(chain, end_position(&end), dir)?;
     }
     if let Some(FoundEnd { mark, damaged }) = recorded {
         recovery.loss_accepted = mark.accepts_end(chain.sequence);
@@ -116,7 +116,7 @@ fn recover(dir: &Path, disk: Arc<dyn Disk>, options: Options) -> Result<(Journal
     recovery.segments = segments.len() as u64;
     let writer = writer_id(&options, recorded.map(|found| found.mark));
     let state = (EndState::Open, chain, compared.tip);
-    let end_file = EndFile::take_over(&*disk, dir, recorded.map(|found| found.mark), state, writer, 0)?;
+    let end_file = EndFile::adopt(&*disk, dir, recorded.map(|found| found.mark), state, writer, 0)?;
     let journal = Journal {
         end: end_file,
         path: dir.join(segment_name(header.number)),
@@ -138,7 +138,7 @@ fn recover(dir: &Path, disk: Arc<dyn Disk>, options: Options) -> Result<(Journal
 }
 
 /// Returns the position of the next append.
-pub(crate) fn end_place(end: &End) -> JournalPosition {
+pub(crate) fn end_position(end: &End) -> JournalPosition {
     let segment = end.segment.map_or(FIRST_SEGMENT, |header| header.number);
     JournalPosition { segment, offset: end.offset }
 }

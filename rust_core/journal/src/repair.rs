@@ -149,7 +149,7 @@ impl Repair {
 
     /// Discards every append before number `next`, because a record other than the journal's own proves that
     /// they existed.
-    pub fn give_up_until(&mut self, next: u64) {
+    pub fn discard_until(&mut self, next: u64) {
         self.until = self.until.max(next);
     }
 
@@ -189,8 +189,7 @@ impl Repair {
         };
         // No process writes with this number.
         let writer = [0; 16];
-        EndFile::take_over(&**disk, dir, before, (EndState::Repaired, chain, tip), writer, self.until)
-            .map(drop)
+        EndFile::adopt(&**disk, dir, before, (EndState::Repaired, chain, tip), writer, self.until).map(drop)
     }
 
     /// Removes segments, each durably before the next, so that no gap appears.

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 /// Maximum size of a head in bytes, and maximum number of header fields.
 const LONGEST_HEAD: usize = 64 << 10;
-const MOST_LINES: usize = 100;
+const MAX_HEADER_LINES: usize = 100;
 /// Maximum size in bytes of a chunk-size line, and of the trailer section.
 const LONGEST_LINE: usize = 1 << 10;
 const LONGEST_TRAILER: usize = 8 << 10;
@@ -155,7 +155,7 @@ fn parse_head(data: &[u8]) -> Result<Option<Head>, BadAnswer> {
     let mut start = 0;
     loop {
         let bytes = &data[start..];
-        let mut lines = [httparse::EMPTY_HEADER; MOST_LINES];
+        let mut lines = [httparse::EMPTY_HEADER; MAX_HEADER_LINES];
         let mut response = httparse::Response::new(&mut lines);
         let length = match response.parse(bytes).map_err(BadAnswer::Head)? {
             httparse::Status::Complete(length) => length,

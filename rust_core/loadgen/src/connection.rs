@@ -118,7 +118,7 @@ impl Connection {
     pub fn receive(&mut self, waits: bool, closed: bool) -> Outcome {
         loop {
             // The bytes read with the previous message may contain this one.
-            match self.look(waits, false) {
+            match self.read_response(waits, false) {
                 Outcome::Waiting => {}
                 outcome => return outcome,
             }
@@ -134,7 +134,7 @@ impl Connection {
                 Ok(0) => return self.ended(waits),
                 Ok(read) => {
                     self.filled += read;
-                    let outcome = self.look(waits, false);
+                    let outcome = self.read_response(waits, false);
                     // A short read means that the socket is drained; new bytes cause a new event (epoll(7)).
                     if (read < space && !closed) || !matches!(outcome, Outcome::Waiting) {
                         return outcome;
@@ -187,15 +187,15 @@ impl Connection {
         }
     }
 
-    fn look(&mut self, waits: bool, ended: bool) -> Outcome {
+    fn read_response(&mut self, waits: bool, ended: bool) -> Outcome {
         if matches!(self.reader, Reader::Http(_)) {
-            self.look_http(waits, ended)
+            self.read_http(waits, ended)
         } else {
-            self.look_messages()
+            self.read_messages()
         }
     }
 
-    fn look_http(&mut self, waits: bool, ended: bool) -> Outcome {
+    fn read_http(&mut self, waits: bool, ended: bool) -> Outcome {
         let Reader::Http(reader) = &mut self.reader else { return Outcome::Waiting };
         if !waits && self.filled > 0 {
             return self.wrong(0, "bytes that nobody asked for".to_owned());
@@ -224,7 +224,7 @@ impl Connection {
     }
 
     /// Returns the outcome of the first data message; later messages remain buffered for the next call.
-    fn look_messages(&mut self) -> Outcome {
+    fn read_messages(&mut self) -> Outcome {
         let Reader::WebSocket(reader) = &mut self.reader else { return Outcome::Waiting };
         let mut at = 0;
         let mut outcome = Outcome::Waiting;
@@ -260,7 +260,7 @@ impl Connection {
         if self.filled == 0 {
             return Outcome::Ended;
         }
-        match self.look(waits, true) {
+        match self.read_response(waits, true) {
             Outcome::Waiting => self.wrong(0, crate::BadAnswer::Cut.to_string()),
             outcome => outcome,
         }

@@ -16,7 +16,7 @@ pub use answer::{Answer, AnswerReader, BadAnswer};
 pub use message::{BadMessage, Message, MessageReader};
 pub use plan::{Pace, Plan, Transport};
 pub use responder::Responder;
-pub use run::{KeepGoing, LoadError, run};
+pub use run::{LoadError, ProgressCheck, run};
 pub use run_metrics::{FailedResponse, Latency, RunMetrics};
 pub use signing::{Order, Signed, Signer, SigningError};
 pub use subscribers::{Arrivals, Subscribers};

@@ -15,9 +15,9 @@ use crate::connection::{Connection, OpenError, Outcome};
 use crate::{FailedResponse, Pace, Plan, RunMetrics};
 
 /// Callback that receives the number of results about ten times a second. Returning `false` ends the run.
-pub type KeepGoing<'a> = &'a mut dyn FnMut(u64) -> bool;
+pub type ProgressCheck<'a> = &'a mut dyn FnMut(u64) -> bool;
 
-const LOOK: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 const TIMER: Token = Token(usize::MAX);
 /// Maximum time that the loop blocks to reopen a connection.
 const REOPENING: Duration = Duration::from_secs(1);
@@ -40,7 +40,7 @@ pub enum LoadError {
 /// # Errors
 ///
 /// Returns an error if the plan is invalid, a connection cannot be opened, or polling fails.
-pub fn run(plan: &Plan, keep_going: KeepGoing<'_>) -> Result<RunMetrics, LoadError> {
+pub fn run(plan: &Plan, keep_going: ProgressCheck<'_>) -> Result<RunMetrics, LoadError> {
     if plan.bodies.is_empty() {
         return Err(LoadError::Plan("bodies: there are none"));
     }
@@ -125,23 +125,23 @@ impl<'a> Run<'a> {
         })
     }
 
-    fn drive(&mut self, keep_going: KeepGoing<'_>) -> io::Result<()> {
+    fn drive(&mut self, keep_going: ProgressCheck<'_>) -> io::Result<()> {
         let mut events = Events::with_capacity(1024);
-        let given_up = if self.plan.pace == Pace::Once { self.end } else { self.end + self.plan.patience };
+        let discarded = if self.plan.pace == Pace::Once { self.end } else { self.end + self.plan.patience };
         let mut looked = Instant::now();
         self.dispatch(Instant::now());
         loop {
             let now = Instant::now();
-            if now.duration_since(looked) >= LOOK {
+            if now.duration_since(looked) >= POLL_INTERVAL {
                 looked = now;
                 if !keep_going(self.figures.answered) {
                     return Ok(());
                 }
             }
-            if self.is_done(now) || now >= given_up {
+            if self.is_done(now) || now >= discarded {
                 return Ok(());
             }
-            let timeout = LOOK.min(given_up - now);
+            let timeout = POLL_INTERVAL.min(discarded - now);
             match self.poll.poll(&mut events, Some(timeout)) {
                 Ok(()) => {}
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,

@@ -7,7 +7,7 @@ use serde::Serialize;
 const LONGEST: u64 = 3_600_000_000_000;
 const DIGITS: u8 = 3;
 /// Number of bytes of a wrong response that are stored.
-const KEPT: usize = 1000;
+const MAX_FAILURES: usize = 1000;
 
 /// Histogram of request latencies in nanoseconds.
 #[derive(Clone, Debug)]
@@ -59,9 +59,9 @@ pub struct FailedResponse {
 }
 
 impl FailedResponse {
-    /// Creates a `FailedResponse` that stores the first `KEPT` bytes of `answer`.
+    /// Creates a `FailedResponse` that stores the first `MAX_FAILURES` bytes of `answer`.
     pub fn new(body: usize, status: u16, why: String, answer: &[u8]) -> Self {
-        let kept = String::from_utf8_lossy(&answer[..answer.len().min(KEPT)]).into_owned();
+        let kept = String::from_utf8_lossy(&answer[..answer.len().min(MAX_FAILURES)]).into_owned();
         Self { body, status, why, answer: kept }
     }
 }
@@ -130,6 +130,6 @@ mod tests {
         figures.wrong(FailedResponse::new(3, 500, "one".to_owned(), &[b'x'; 5000]));
         figures.wrong(FailedResponse::new(4, 500, "two".to_owned(), b""));
         let first = figures.first_wrong.unwrap();
-        assert_eq!((figures.errors, first.body, first.answer.len()), (2, 3, KEPT));
+        assert_eq!((figures.errors, first.body, first.answer.len()), (2, 3, MAX_FAILURES));
     }
 }

@@ -7,10 +7,10 @@ use mio::{Events, Interest, Poll, Token};
 use serde::Serialize;
 
 use crate::connection::{Connection, Outcome};
-use crate::run::{KeepGoing, LoadError};
+use crate::run::{LoadError, ProgressCheck};
 use crate::{Plan, Transport};
 
-const LOOK: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Counts of received notifications.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -72,7 +72,7 @@ impl Subscribers {
             if Instant::now() >= deadline {
                 return Err(LoadError::Subscription(format!("{left} of {} have no answer", waiting.len())));
             }
-            poll(&mut self.poll, &mut events, LOOK)?;
+            poll(&mut self.poll, &mut events, POLL_INTERVAL)?;
             for event in &events {
                 let number = event.token().0;
                 let Some(Some(member)) = self.members.get_mut(number) else { continue };
@@ -106,7 +106,7 @@ impl Subscribers {
         &mut self,
         each: u64,
         length: Duration,
-        keep_going: KeepGoing<'_>,
+        keep_going: ProgressCheck<'_>,
     ) -> Result<Arrivals, LoadError> {
         let (start, mut arrivals) = (Instant::now(), Arrivals::default());
         let (mut last, mut looked) = (start, start);
@@ -140,13 +140,13 @@ impl Subscribers {
             if left == 0 || now - start >= length {
                 break;
             }
-            if now - looked >= LOOK {
+            if now - looked >= POLL_INTERVAL {
                 looked = now;
                 if !keep_going(self.counts.iter().sum()) {
                     break;
                 }
             }
-            poll(&mut self.poll, &mut events, LOOK)?;
+            poll(&mut self.poll, &mut events, POLL_INTERVAL)?;
             ready.extend(events.iter().map(|event| event.token().0));
         }
         arrivals.notifications = self.counts.iter().sum();

@@ -9,18 +9,18 @@
 //! disconnected. It reconnects with its cursor and receives the missing appends from the journal.
 
 mod answers;
-mod by_hand;
 mod connection;
 mod frames;
+mod manual;
 mod pace;
 mod peers;
 mod request_reader;
 mod server;
 mod source;
 
-pub use by_hand::Serves;
 pub(crate) use frames::FrameLog;
 pub use frames::RingLimits;
+pub use manual::ManualServer;
 pub(crate) use pace::Pace;
 pub use peers::FollowerStatus;
 pub(crate) use peers::Peers;

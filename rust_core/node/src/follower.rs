@@ -10,9 +10,9 @@
 //! it is up to date. After a lost connection it resumes from its cursor. Meanwhile it serves its last view,
 //! whose age shows in the status. A follower whose cursor is no longer valid starts again from the store.
 
-mod by_hand;
 mod connection;
 mod following;
+mod manual;
 mod outbox;
 mod pending_requests;
 mod replica;
@@ -20,7 +20,7 @@ mod replica_state;
 mod sequencer_status;
 mod thread;
 
-pub use by_hand::Follows;
 pub(crate) use following::Following;
+pub use manual::ManualFollower;
 pub use outbox::SubmissionHandle;
 pub(crate) use replica::ReplicaConfig;

@@ -2,7 +2,6 @@
 
 mod activity;
 mod backup;
-mod by_hand;
 mod chain_loss;
 mod changes;
 mod checked_file;
@@ -20,6 +19,7 @@ mod import_export;
 mod journal_checkpoints;
 mod liveness;
 mod loss;
+mod manual;
 mod mining;
 mod node;
 mod offline;
@@ -59,8 +59,8 @@ pub use changes::Changes;
 pub use checked_file::{Checksum, DamagedFile, Mismatch};
 pub use environment::{NodeEnvironment, Randomness};
 pub use errors::NodeError;
-pub use feed_server::{FollowerStatus, RingLimits, Serves};
-pub use follower::{Follows, SubmissionHandle};
+pub use feed_server::{FollowerStatus, ManualServer, RingLimits};
+pub use follower::{ManualFollower, SubmissionHandle};
 pub use identity::{DirIdentity, SignerSince};
 pub use import_export::{export_chain, import_chain};
 pub use liveness::Liveness;

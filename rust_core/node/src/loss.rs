@@ -113,7 +113,7 @@ impl JournalRepair {
             repair = Some(journal.plan_acceptance()?);
         }
         if let (Some(repair), Some(chain)) = (&mut repair, &chain) {
-            repair.give_up_until(chain.next.saturating_add(chain.appends));
+            repair.discard_until(chain.next.saturating_add(chain.appends));
         }
         Ok(Self { datadir: datadir.to_owned(), journal, repair, report, chain })
     }
@@ -193,8 +193,8 @@ fn add_contradiction(
         None
     });
     let next = report.first_sequence.saturating_add(report.appends);
-    let given_up = journal.recorded_end().ok().flatten().map_or(0..0, |end| end.given_up());
-    let Some(sequence) = recorded.filter(|seen| *seen >= next && !given_up.contains(seen)) else { return };
+    let discarded = journal.recorded_end().ok().flatten().map_or(0..0, |end| end.discarded());
+    let Some(sequence) = recorded.filter(|seen| *seen >= next && !discarded.contains(seen)) else { return };
     let loss = chain.get_or_insert_with(|| ChainLoss { next, ..ChainLoss::default() });
     loss.appends = loss.appends.max(sequence.saturating_add(1).saturating_sub(loss.next));
 }

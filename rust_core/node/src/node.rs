@@ -187,7 +187,7 @@ impl Node {
     /// Replays like [`Self::start_stepped`], for a simulation: `watcher` is notified of every [`InspectionPoint`], and
     /// no thread is started for the store. The store is written when the caller calls [`Self::write_store`],
     /// or when the chain cannot proceed without it. A follower still starts its thread;
-    /// [`Self::start_by_hand`] starts none.
+    /// [`Self::start_manual`] starts none.
     pub fn start_watched(&self, watcher: Arc<dyn Watcher>) -> Result<Option<Producer>, NodeError> {
         self.shared.set_watcher(watcher);
         self.start_stepped()
@@ -196,10 +196,10 @@ impl Node {
     pub(crate) fn begin(
         &self,
         writing: &WriterState,
-        by_hand: Option<RingLimits>,
+        manual: Option<RingLimits>,
     ) -> Result<Option<Producer>, NodeError> {
         match writing.surroundings.lock().take() {
-            Some(surroundings) => self.writer(writing, by_hand).begin(surroundings),
+            Some(surroundings) => self.writer(writing, manual).begin(surroundings),
             None => Ok(None),
         }
     }
@@ -260,7 +260,7 @@ impl Node {
         writing.control.close();
     }
 
-    fn writer(&self, writing: &WriterState, by_hand: Option<RingLimits>) -> Writer {
+    fn writer(&self, writing: &WriterState, manual: Option<RingLimits>) -> Writer {
         Writer {
             spec: self.spec.clone(),
             settings: self.settings.clone(),
@@ -270,7 +270,7 @@ impl Node {
             store: self.store.clone(),
             signer: writing.signer.clone(),
             server: writing.server.clone(),
-            by_hand,
+            manual,
             source: writing.source.clone(),
         }
     }
@@ -421,10 +421,10 @@ impl Node {
     /// Sends a query to the sequencer and waits for the answer, at most for `most` of real time. Returns
     /// `None` if no answer arrives, or if this node is no follower. On return, this node shows at least the
     /// view that the sequencer showed when it answered.
-    pub fn ask(&self, question: Vec<u8>, most: Duration) -> Option<Vec<u8>> {
+    pub fn query(&self, question: Vec<u8>, most: Duration) -> Option<Vec<u8>> {
         match &self.part {
             NodeRole::Writer(_) => None,
-            NodeRole::Follower(following) => following.ask(question, most),
+            NodeRole::Follower(following) => following.query(question, most),
         }
     }
 }

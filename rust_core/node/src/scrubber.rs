@@ -79,7 +79,7 @@ impl Scrubber {
 
     /// Reads one portion. Returns the time until the next one.
     fn step(&mut self) -> Duration {
-        if self.gives_way() {
+        if self.must_yield() {
             return RETRY_INTERVAL;
         }
         self.lock = self.lock.take().or_else(|| self.acquire());
@@ -146,7 +146,7 @@ impl Scrubber {
     }
 
     /// Returns `true` while the node starts, the store is behind, or steps are late.
-    fn gives_way(&self) -> bool {
+    fn must_yield(&self) -> bool {
         if self.owner == ScrubOwner::Follower {
             return matches!(self.shared.phase(), Phase::Replaying { .. });
         }

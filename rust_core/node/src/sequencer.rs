@@ -232,7 +232,7 @@ impl Sequencer {
             None => Ok(()),
         };
         self.show(view);
-        self.tell_fees();
+        self.publish_fees();
         self.trim();
         Ok(returned?)
     }
@@ -244,7 +244,7 @@ impl Sequencer {
         self.shared.pool.reset(pool);
         let view = self.view()?;
         self.publish(view);
-        self.tell_fees();
+        self.publish_fees();
         self.trim();
         Ok(())
     }
@@ -286,7 +286,7 @@ impl Sequencer {
     }
 
     /// Notifies the pool of the fees of the block being built.
-    fn tell_fees(&self) {
+    fn publish_fees(&self) {
         if let Some(open) = self.chain.open_block() {
             let (base_fee, blob_base_fee) = self.chain.spec().fees_of(open.header());
             self.shared.pool.on_fees(base_fee, blob_base_fee);

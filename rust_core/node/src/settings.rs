@@ -7,13 +7,13 @@ use alloy_primitives::{Address, B256, Bytes};
 use foreseal_builder::Opening;
 use serde::{Deserialize, Serialize};
 
-use crate::write_queue::most_blocks;
+use crate::write_queue::max_blocks;
 use foreseal_chain::{BlockWindow, CacheSizes, Chain, FinalityDepth, STEP_WINDOW};
 
 /// Maximum length of a header's extra data, in bytes.
 const MAX_EXTRA_DATA: usize = 32;
 /// Minimum time between steps.
-const LEAST_STEP: Duration = Duration::from_millis(10);
+const MIN_STEP: Duration = Duration::from_millis(10);
 
 /// Settings for block production.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -83,7 +83,7 @@ impl Production {
         if self.block_time == 0 {
             return Err(SettingsError::BlockTime);
         }
-        if self.step < LEAST_STEP || self.step > Duration::from_secs(self.block_time) {
+        if self.step < MIN_STEP || self.step > Duration::from_secs(self.block_time) {
             return Err(SettingsError::Step { block_time: self.block_time });
         }
         if self.extra_data.len() > MAX_EXTRA_DATA {
@@ -170,7 +170,7 @@ impl StoreSettings {
         // States are read at the oldest block in memory, and the store's trie nodes reach back from its own
         // newest block. The store may write its whole backlog before memory drops a block, so the proof
         // window must cover both.
-        let behind = self.recent.blocks.saturating_add(most_blocks(self.backlog));
+        let behind = self.recent.blocks.saturating_add(max_blocks(self.backlog));
         let least = u64::try_from(behind).unwrap_or(u64::MAX);
         if self.proofs < least {
             return Err(SettingsError::Behind { proofs: self.proofs, least });

@@ -115,7 +115,7 @@ impl Shared {
 
     /// Records that the last tick of the sequencer was `age` ago. `ticked` is `true` if that tick is a new
     /// one.
-    pub(crate) fn hear_tick(&self, age: Duration, ticked: bool) {
+    pub(crate) fn record_sequencer_tick(&self, age: Duration, ticked: bool) {
         let now = micros(self.clock.now().monotonic);
         self.ticked.store(now.saturating_sub(micros(age)), Ordering::Release);
         if ticked {
@@ -171,7 +171,7 @@ impl Shared {
     }
 
     /// Returns the observers of store writes: the watcher, if any, and the commit metrics.
-    pub(crate) fn beside_store(&self) -> StoreObservers {
+    pub(crate) fn store_observers(&self) -> StoreObservers {
         let meter = Some((self.clock.clone(), self.figures.clone()));
         StoreObservers { watcher: self.watcher().cloned(), meter }
     }

@@ -141,7 +141,7 @@ struct ReplayStart {
 fn check_contradiction(datadir: &DataDir, journal: &Journal) -> Result<(), NodeError> {
     let next = journal.next_sequence();
     match contradiction::read(datadir.path())? {
-        Some(sequence) if sequence >= next && !journal.given_up().contains(&sequence) => {
+        Some(sequence) if sequence >= next && !journal.discarded().contains(&sequence) => {
             Err(StartError::Contradicted { sequence, next }.into())
         }
         _ => Ok(()),

@@ -29,7 +29,7 @@ pub(crate) struct StoreWriter {
     backlog: Arc<WriteQueue<StoreJob>>,
     confirmed: Arc<NewestStoredBlock>,
     marks: JournalCheckpoints,
-    hand: Hand,
+    hand: JobExecutor,
 }
 
 /// Observers of store writes.
@@ -43,7 +43,7 @@ pub(crate) struct StoreObservers {
 
 /// Executor of the store's jobs.
 #[derive(Debug)]
-enum Hand {
+enum JobExecutor {
     /// Thread that writes the store; `None` once it is joined.
     Thread(Option<JoinHandle<()>>),
     /// Worker that the owner of the link runs, on request or when the queue is full.
@@ -64,11 +64,11 @@ impl StoreWriter {
         let worker =
             Worker { store: store.clone(), backlog: backlog.clone(), confirmed: confirmed.clone(), beside };
         let hand = if worker.beside.watcher.is_some() {
-            Hand::Owner(worker)
+            JobExecutor::Owner(worker)
         } else {
             let started = std::thread::Builder::new().name("foreseal-store".to_owned());
-            let started = started.spawn(move || while worker.turn() {});
-            Hand::Thread(Some(started.map_err(|error| StoreError::Lmdb(error.to_string()))?))
+            let started = started.spawn(move || while worker.run_once() {});
+            JobExecutor::Thread(Some(started.map_err(|error| StoreError::Lmdb(error.to_string()))?))
         };
         let marks = JournalCheckpoints::new(note.marks.clone(), settings.retention);
         Ok(Self { store, backlog, confirmed, marks, hand })
@@ -84,7 +84,7 @@ impl StoreWriter {
     /// the chain must read from the next generation then.
     pub fn follow(&mut self, chain: &mut Chain, sequence: u64) -> Result<(), StoreFailed> {
         let mut unwound = false;
-        for update in chain.take_store_updates() {
+        for update in chain.drain_store_updates() {
             match update {
                 StoreUpdate::Sealed { block, changed, beside } => {
                     self.marks.add(block.number(), sequence);
@@ -114,8 +114,8 @@ impl StoreWriter {
     /// Writes one batch if the owner runs the worker. Returns `true` if there was work.
     pub fn write(&self) -> bool {
         match &self.hand {
-            Hand::Owner(worker) => self.backlog.has_jobs() && worker.turn(),
-            Hand::Thread(_) => false,
+            JobExecutor::Owner(worker) => self.backlog.has_jobs() && worker.run_once(),
+            JobExecutor::Thread(_) => false,
         }
     }
 
@@ -164,7 +164,7 @@ impl StoreWriter {
 impl Drop for StoreWriter {
     fn drop(&mut self) {
         self.backlog.abandon();
-        if let Hand::Thread(thread) = &mut self.hand
+        if let JobExecutor::Thread(thread) = &mut self.hand
             && let Some(thread) = thread.take()
         {
             // The thread catches its own panics, so joining cannot fail.
@@ -216,7 +216,7 @@ impl std::fmt::Debug for Worker {
 
 impl Worker {
     /// Waits for jobs and writes one batch. Returns `false` once the queue is closed or a write has failed.
-    fn turn(&self) -> bool {
+    fn run_once(&self) -> bool {
         let jobs = self.backlog.take(BATCH_BLOCKS, BATCH_TRANSACTIONS);
         if jobs.is_empty() {
             return false;

@@ -22,7 +22,7 @@ mod response;
 
 pub use error::WireError;
 pub use frame::{
-    GREATEST_DOWN, GREATEST_UP, HEARTBEAT_INTERVAL, MAX_SILENCE, read_frame, take_number, write_numbered,
+    GREATEST_DOWN, GREATEST_UP, HEARTBEAT_INTERVAL, MAX_SILENCE, read_frame, strip_number, write_numbered,
 };
 pub use outcome::Outcome;
 pub use request::{Cursor, Hello, Request};

@@ -11,7 +11,7 @@ const BLOCK_WEIGHT: usize = 500;
 const MAX_WEIGHT_FACTOR: usize = 4;
 
 /// Returns the maximum number of blocks in a queue with this limit.
-pub(crate) const fn most_blocks(limit: usize) -> usize {
+pub(crate) const fn max_blocks(limit: usize) -> usize {
     limit.saturating_mul(MAX_WEIGHT_FACTOR) / BLOCK_WEIGHT + 1
 }
 

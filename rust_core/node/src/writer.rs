@@ -24,7 +24,7 @@ use crate::{
 };
 
 /// Maximum lag, in appends, at which a follower receives the pool in a simulation, whose chains are short.
-const NEAR_BY_HAND: u64 = 2;
+const MANUAL_NEAR: u64 = 2;
 
 /// State of the writing thread.
 pub(crate) struct Writer {
@@ -39,7 +39,7 @@ pub(crate) struct Writer {
     /// Server that feeds followers, once the journal is replayed.
     pub(crate) server: Arc<Mutex<Option<FeedServer>>>,
     /// Size of the ring from which a simulation serves followers without sockets.
-    pub(crate) by_hand: Option<RingLimits>,
+    pub(crate) manual: Option<RingLimits>,
     /// Source from which followers are served.
     pub(crate) source: Arc<OnceLock<Arc<Source>>>,
 }
@@ -58,10 +58,10 @@ impl Writer {
     /// are to be produced.
     pub(crate) fn begin(&self, surroundings: NodeEnvironment) -> Result<Option<Producer>, NodeError> {
         let mut report = |records| self.shared.set_phase(Phase::Replaying { records });
-        let files = (self.store.clone(), surroundings.disk, self.shared.beside_store());
+        let files = (self.store.clone(), surroundings.disk, self.shared.store_observers());
         let started = start(&self.datadir, self.spec.clone(), &self.settings, files, &mut report)?;
         self.shared.set_gauge(started.link.gauge());
-        let (past, given_up) = (started.journal.past(), started.journal.given_up());
+        let (past, discarded) = (started.journal.past(), started.journal.discarded());
         if let Some(room) = self.room() {
             let log = FrameLog::new(started.journal.next_sequence(), room);
             self.shared.set_frames(Arc::new(log));
@@ -73,7 +73,7 @@ impl Writer {
         let produces = self.settings.produce;
         self.shared.set_phase(if produces { Phase::Producing } else { Phase::Serving });
         self.control.open(sequencer.clone());
-        self.serve_followers(past, given_up)?;
+        self.serve_followers(past, discarded)?;
         Ok(produces.then(|| Producer::new(sequencer)))
     }
 
@@ -86,13 +86,13 @@ impl Writer {
 
     /// Returns the capacity of the ring of frames, if followers are to be served.
     fn room(&self) -> Option<RingLimits> {
-        self.by_hand.or_else(|| self.feed().map(|_| RingLimits::default()))
+        self.manual.or_else(|| self.feed().map(|_| RingLimits::default()))
     }
 
     /// Serves followers, if configured. `past` reads the journal.
-    fn serve_followers(&self, past: JournalReader, given_up: Range<u64>) -> Result<(), NodeError> {
+    fn serve_followers(&self, past: JournalReader, discarded: Range<u64>) -> Result<(), NodeError> {
         let Some(log) = self.shared.frames() else { return Ok(()) };
-        let by_hand = |_| Pace::by_hand(self.shared.clock.clone(), NEAR_BY_HAND);
+        let manual = |_| Pace::manual(self.shared.clock.clone(), MANUAL_NEAR);
         let Settings { produce, ref production, finality, .. } = self.settings;
         let source = Source {
             identity: Identity { chain_id: self.spec.chain_id(), genesis: self.store.options().genesis },
@@ -101,11 +101,11 @@ impl Writer {
             shared: self.shared.clone(),
             welcome: Welcome { produces: produce, production: production.clone(), depth: finality },
             signer: self.signer.as_ref().map(|signer| signer.address()),
-            pace: self.by_hand.map(by_hand).unwrap_or_default(),
+            pace: self.manual.map(manual).unwrap_or_default(),
             peers: Peers::default(),
             listeners: Mutex::default(),
             datadir: self.datadir.path().to_owned(),
-            given_up,
+            discarded,
         };
         let source = self.source.get_or_init(|| Arc::new(source));
         let mut server = self.server.lock();

@@ -129,7 +129,7 @@ impl Client {
             assert_eq!(reached, self.place);
             count += read;
             if read == 0 {
-                assert_eq!(reached, view.place());
+                assert_eq!(reached, view.cursor());
                 return Ok(count);
             }
         }
@@ -153,7 +153,7 @@ struct Seen {
 impl Seen {
     fn note(&mut self, view: &View) {
         let list = shown(view);
-        assert_eq!(place(list.last().unwrap()), view.place());
+        assert_eq!(place(list.last().unwrap()), view.cursor());
         for end in 1..=list.len() {
             let Item::Step(place, _) = list[end - 1] else { continue };
             let way = self.ways.entry(place).or_insert_with(|| {
@@ -216,7 +216,7 @@ proptest! {
                 }
             }
             let view = run.bench().view();
-            prop_assert_eq!(live.place, view.place());
+            prop_assert_eq!(live.place, view.cursor());
         }
         seen.check(&run.bench().view());
     }

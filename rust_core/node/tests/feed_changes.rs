@@ -32,7 +32,7 @@ fn told(view: &View, after: StepCursor, page: usize) -> (String, StepCursor) {
 
 fn whole(view: &View, after: StepCursor) -> String {
     let (told, reached) = told(view, after, usize::MAX);
-    assert_eq!(reached, view.place());
+    assert_eq!(reached, view.cursor());
     told
 }
 
@@ -58,7 +58,7 @@ fn blocks_are_told_step_by_step_from_genesis_on() {
     write(&bench, 3);
     let view = bench.view();
     assert_eq!(whole(&view, first(&view)), "=0 +1.0 +1.1 +1.2 =1 +2.0 +2.1");
-    assert_eq!(whole(&view, view.place()), "");
+    assert_eq!(whole(&view, view.cursor()), "");
     let (told, reached) = told(&view, first(&view), 1);
     assert_eq!((told.as_str(), reached.number, reached.index), ("=0 +1.0", 1, 0), "the step comes along");
 }
@@ -76,15 +76,15 @@ fn a_block_that_is_built_again_is_told_where_it_differs() {
     let base_fee = before.pending().block.header.base_fee_per_gas.unwrap();
     bench.node.control(|writer| writer.set_base_fee(base_fee)).unwrap();
     assert!(!Arc::ptr_eq(&before, &bench.view()));
-    assert_eq!(whole(&bench.view(), before.place()), "");
+    assert_eq!(whole(&bench.view(), before.cursor()), "");
     bench.node.control(|writer| writer.set_base_fee(base_fee + 1)).unwrap();
-    assert_eq!(whole(&bench.view(), before.place()), "-1.3 -1.2 -1.1 -1.0 +1.0 +1.1 +1.2 +1.3");
+    assert_eq!(whole(&bench.view(), before.cursor()), "-1.3 -1.2 -1.1 -1.0 +1.0 +1.1 +1.2 +1.3");
     let timestamp = bench.view().pending().block.header.timestamp + 9;
     let before = bench.view();
     bench.node.control(|writer| writer.set_next_timestamp(timestamp)).unwrap();
-    assert_eq!(whole(&bench.view(), before.place()), "-1.3 -1.2 -1.1 -1.0 +1.0 +1.1 +1.2 +1.3");
+    assert_eq!(whole(&bench.view(), before.cursor()), "-1.3 -1.2 -1.1 -1.0 +1.0 +1.1 +1.2 +1.3");
     assert!(bench.node.control(|writer| writer.revert(snapshot)).unwrap());
-    assert_eq!(whole(&bench.view(), before.place()), "-1.3 -1.2 -1.1 -1.0 +1.0 +1.1");
+    assert_eq!(whole(&bench.view(), before.cursor()), "-1.3 -1.2 -1.1 -1.0 +1.0 +1.1");
 }
 
 #[test]
@@ -98,11 +98,11 @@ fn a_snapshot_takes_back_what_came_after_it() {
     let before = bench.view();
     assert!(bench.node.control(|writer| writer.revert(ended)).unwrap());
     // The block is rebuilt with the hash that it had when it was sealed.
-    assert_eq!(whole(&bench.view(), before.place()), "-2.1 -2.0 ~1");
+    assert_eq!(whole(&bench.view(), before.cursor()), "-2.1 -2.0 ~1");
     let middle = bench.view();
     assert!(bench.node.control(|writer| writer.revert(opened)).unwrap());
-    assert_eq!(whole(&bench.view(), before.place()), "-2.1 -2.0 ~1 -1.1");
-    assert_eq!(whole(&bench.view(), middle.place()), "-1.1");
+    assert_eq!(whole(&bench.view(), before.cursor()), "-2.1 -2.0 ~1 -1.1");
+    assert_eq!(whole(&bench.view(), middle.cursor()), "-1.1");
 }
 
 /// A block that stays sealed is neither unsealed nor sealed again in the feed, unless the reader breaks at
@@ -121,9 +121,9 @@ fn another_way_begins_behind_the_block_that_both_share() {
         (1..=2).map(|number| before.sealed(number).unwrap().unwrap().block.hash).collect();
     bench.node.control(|writer| writer.reorg(&[vec![]])).unwrap();
     // The transaction returned to the pool and is included in a step at once.
-    assert_eq!(whole(&bench.view(), before.place()), "-3.1 -3.0 ~2 -2.0 +2.0 =2 +3.0 +3.1");
+    assert_eq!(whole(&bench.view(), before.cursor()), "-3.1 -3.0 ~2 -2.0 +2.0 =2 +3.0 +3.1");
     assert_eq!(bench.view().sealed(1).unwrap().unwrap().block.hash, sealed[0]);
-    let (told, reached) = told(&bench.view(), before.place(), 4);
+    let (told, reached) = told(&bench.view(), before.cursor(), 4);
     assert_eq!((told.as_str(), reached.hash), ("-3.1 -3.0 ~2 -2.0 ~1", sealed[0]));
     assert_eq!(whole(&bench.view(), reached), "=1 +2.0 =2 +3.0 +3.1");
 }
@@ -147,7 +147,7 @@ fn imported_blocks_are_one_step_and_a_block_that_could_come_is_none() {
     let node = open_node(settings).unwrap();
     node.start_stepped().unwrap();
     let view = node.view().unwrap();
-    assert_eq!((view.place().number, view.place().hash), (3, view.latest().block.hash));
+    assert_eq!((view.cursor().number, view.cursor().hash), (3, view.latest().block.hash));
     assert_eq!(whole(&view, first(&view)), "=0 +1.0 =1 +2.0 =2 +3.0");
     let mut counts = Vec::new();
     changes(&view, first(&view), &mut |change, _| {
@@ -178,7 +178,7 @@ fn an_import_undoes_the_block_that_was_opened() {
         other.view().sealed(number).unwrap().unwrap().block.encode(&mut bytes);
     }
     let settings = settings(datadir.path(), &wallets);
-    let opened = Bench::open(settings.clone(), Arc::default(), Arc::new(RealDisk)).unwrap().view().place();
+    let opened = Bench::open(settings.clone(), Arc::default(), Arc::new(RealDisk)).unwrap().view().cursor();
     assert_eq!((opened.number, opened.index), (1, 0));
     let file = elsewhere.path().join("chain.rlp");
     std::fs::write(&file, bytes).unwrap();
@@ -194,7 +194,7 @@ fn old_blocks_are_told_step_by_step() {
     let (_datadir, _wallets, bench) = start();
     write(&bench, 1);
     write(&bench, 2);
-    let early = bench.view().place();
+    let early = bench.view().cursor();
     mine(&bench);
     bench.node.control(|writer| writer.mine(1_100, None)).unwrap();
     bench.node.drain().unwrap();
@@ -222,7 +222,7 @@ fn blocks_that_lost_their_steps_in_memory_are_taken_back_step_by_step() {
     let bench = Bench::open(settings, Arc::default(), Arc::new(RealDisk)).unwrap();
     write(&bench, 1);
     write(&bench, 2);
-    let early = bench.view().place();
+    let early = bench.view().cursor();
     bench.node.control(|writer| writer.mine(1_100, None)).unwrap();
     bench.node.drain().unwrap();
     assert!(bench.view().sealed(1).unwrap().unwrap().steps.is_empty());
@@ -238,9 +238,9 @@ fn a_cursor_leads_back_over_a_restart() {
     write(&bench, 1);
     mine(&bench);
     write(&bench, 2);
-    let before = bench.view().place();
+    let before = bench.view().cursor();
     bench.node.control(|writer| writer.unwind(1)).unwrap();
-    let unwound = bench.view().place();
+    let unwound = bench.view().cursor();
     for _ in 0..3 {
         mine(&bench);
     }

@@ -112,7 +112,7 @@ fn a_view_without_a_tick_is_an_entry_too() {
 #[test]
 fn a_taker_far_behind_gets_fewer_views_and_no_fewer_changes() {
     let (_datadir, _wallets, mut bench) = start();
-    let base = views(&take(&bench))[0].place();
+    let base = views(&take(&bench))[0].cursor();
     for round in 0..20 {
         let snapshot = bench.node.control(Sequencer::snapshot).unwrap();
         for wei in 1..50 {
@@ -133,7 +133,7 @@ fn a_taker_far_behind_gets_fewer_views_and_no_fewer_changes() {
 #[test]
 fn beyond_the_bound_what_was_undone_meanwhile_goes_unseen() {
     let (_datadir, _wallets, bench) = start();
-    let base = views(&take(&bench))[0].place();
+    let base = views(&take(&bench))[0].cursor();
     let snapshot = || bench.node.control(Sequencer::snapshot).unwrap();
     let mut last = snapshot();
     for wei in 1..400 {
@@ -191,8 +191,8 @@ fn the_newest_view_and_the_entries_after_it_are_of_one_moment() {
     for (sequence, view) in looks {
         let at = entries.partition_point(|entry| entry.sequence <= sequence);
         assert!(views(&entries[..at]).last().is_some_and(|last| Arc::ptr_eq(last, &view)));
-        let (removed, added, place) = follow(&views(&entries[at..]), view.place());
+        let (removed, added, place) = follow(&views(&entries[at..]), view.cursor());
         assert_eq!((removed, added), (0, entries.len() - at));
-        assert_eq!(place, bench.view().place());
+        assert_eq!(place, bench.view().cursor());
     }
 }

@@ -85,7 +85,7 @@ fn of_a_submission_whose_answer_is_lost_nothing_is_known() {
     assert!(matches!(cursor, Cursor::After { .. }), "{cursor:?}");
     assert!(!submission.is_empty());
     wait_for("it notices", away);
-    assert_eq!(follower.view().unwrap().place(), view.place(), "reads go on");
+    assert_eq!(follower.view().unwrap().cursor(), view.cursor(), "reads go on");
     // The socket file that was left behind has no listener.
     assert!(socket(datadir.path()).exists());
     let mut sequencer = open();
@@ -114,24 +114,24 @@ impl Write for Sent {
 fn an_answer_stands_behind_what_the_submission_did_to_the_pool() {
     let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(1));
     let node = support::open_node(support::settings(datadir.path(), &wallets)).unwrap();
-    let _producer = node.start_by_hand(Arc::<Armed>::default(), RingLimits::default()).unwrap();
+    let _producer = node.start_manual(Arc::<Armed>::default(), RingLimits::default()).unwrap();
     let genesis = node.view().unwrap().sealed(0).unwrap().unwrap().block.hash;
     let identity = Identity { chain_id: node.spec().chain_id(), genesis };
     let hello = Hello { identity, name: String::new(), cursor: Cursor::From { sequence: 0 } };
     let sent = Sent::default();
     let mut serves =
-        node.serve_by_hand(&mut Request::Hello(hello).encode().as_slice(), Box::new(sent.clone())).unwrap();
+        node.serve_manual(&mut Request::Hello(hello).encode().as_slice(), Box::new(sent.clone())).unwrap();
     while !serves.is_live() {
-        serves.turn().unwrap();
+        serves.run_once().unwrap();
     }
-    serves.turn().unwrap();
+    serves.run_once().unwrap();
     sent.0.lock().unwrap().clear();
     let raw = wallets[0].transfer(0, wallets[0].address, 1, Fees::default());
     let submission = wire::to_vec(&node.decode(&raw).unwrap());
     let submit = Request::Submit { number: 7, runnable: false, submission: submission.into() };
-    assert!(serves.hear(&mut submit.encode().as_slice()));
-    serves.turn().unwrap();
-    serves.turn().unwrap();
+    assert!(serves.receive(&mut submit.encode().as_slice()));
+    serves.run_once().unwrap();
+    serves.run_once().unwrap();
     let sent = sent.0.lock().unwrap().clone();
     let mut sent = sent.as_slice();
     let mut told = Vec::new();
@@ -166,9 +166,9 @@ fn a_panic_in_an_answer_ends_that_connection_and_no_more() {
     sequencer.node.answer_with(Arc::new(Stumbling));
     let follower = follow_here(&settings, clock);
     caught_up(&sequencer.node, &follower);
-    assert_eq!(follower.ask(b"who".to_vec(), LONG), Some(b"who".to_vec()));
-    assert_eq!(follower.ask(Vec::new(), LONG), None);
-    wait_for("it is heard again", || follower.ask(b"now".to_vec(), LONG) == Some(b"now".to_vec()));
+    assert_eq!(follower.query(b"who".to_vec(), LONG), Some(b"who".to_vec()));
+    assert_eq!(follower.query(Vec::new(), LONG), None);
+    wait_for("it is heard again", || follower.query(b"now".to_vec(), LONG) == Some(b"now".to_vec()));
     caught_up(&sequencer.node, &follower);
 }
 
@@ -202,7 +202,7 @@ fn a_follower_that_panics_says_so_and_reads_go_on() {
     let failed = |node: &Node| matches!(node.status().phase, Phase::Failed(_));
     wait_for("it says so", || failed(&follower));
     assert!(matches!(follower.submit(&raw), Err(SubmitError::Stopped(_))));
-    assert_eq!(follower.view().unwrap().place(), view.place());
+    assert_eq!(follower.view().unwrap().cursor(), view.cursor());
     wait_for("the sequencer lets go of it", || sequencer.node.followers().is_empty());
 }
 
@@ -242,7 +242,7 @@ fn imported_blocks_are_followed() {
     let sequencer = Bench::open(settings("own"), clock.clone(), disk.clone()).unwrap();
     let follower = follow_here(&settings("own"), clock.clone());
     let before = caught_up(&sequencer.node, &follower);
-    let (seen, shown) = (before.place(), fingerprint(&before));
+    let (seen, shown) = (before.cursor(), fingerprint(&before));
     drop(sequencer);
     let imported = import_chain(&settings("own"), disk.clone(), &file, &mut |_| true).unwrap();
     assert_eq!((imported.blocks, imported.hash), (exported.blocks, exported.hash));
@@ -258,7 +258,7 @@ fn imported_blocks_are_followed() {
         told.push(change);
         std::ops::ControlFlow::Continue(())
     });
-    assert_eq!(end.unwrap(), view.place(), "who was there goes on from there");
+    assert_eq!(end.unwrap(), view.cursor(), "who was there goes on from there");
     assert!(told.len() as u64 > imported.blocks);
     sequencer.node.submit(&workload.next_transaction()).unwrap();
     sequencer.tick();

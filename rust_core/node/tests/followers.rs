@@ -171,7 +171,7 @@ fn one_whose_cursor_is_gone_begins_again_with_the_store() {
     sequencer.node.submit(&workload.next_transaction()).unwrap();
     sequencer.tick();
     let before = caught_up(&sequencer.node, &follower);
-    let seen = (before.place(), fingerprint(&before));
+    let seen = (before.cursor(), fingerprint(&before));
     drop(sequencer);
     let mut alone = open(Role::Sequencer { feed: None });
     alone.node.control(|writer| writer.mine(80, None)).unwrap();
@@ -189,7 +189,7 @@ fn one_whose_cursor_is_gone_begins_again_with_the_store() {
         steps += u64::from(matches!(change, Change::Step(_)));
         ControlFlow::Continue(())
     };
-    assert_eq!(changes(&view, seen.0, count).unwrap(), view.place(), "who was there goes on from there");
+    assert_eq!(changes(&view, seen.0, count).unwrap(), view.cursor(), "who was there goes on from there");
     assert!(steps > 80);
     sequencer.node.submit(&workload.next_transaction()).unwrap();
     sequencer.tick();

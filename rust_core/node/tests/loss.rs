@@ -103,7 +103,7 @@ fn a_journal_that_another_writer_opened_is_not_written() {
     let clock = Arc::<SteppedClock>::default();
     let mut bench = Bench::open(settings(datadir, &wallets), clock.clone(), Arc::new(RealDisk)).unwrap();
     busy(&mut bench, &wallets, 1);
-    let before = bench.view().place();
+    let before = bench.view().cursor();
     // Simulates a second writer that the lock did not keep out.
     let genesis = bench.node.store().options().genesis;
     let identity = Identity { chain_id: bench.node.spec().chain_id(), genesis };
@@ -112,7 +112,7 @@ fn a_journal_that_another_writer_opened_is_not_written() {
     bench.node.submit(&wallets[0].transfer(1, wallets[1].address, 1, Fees::default())).unwrap();
     let error = bench.try_tick().unwrap_err();
     assert!(matches!(error, ProductionError::Journal(JournalError::Fenced { .. })), "{error}");
-    assert_eq!(bench.view().place(), before, "nothing is shown");
+    assert_eq!(bench.view().cursor(), before, "nothing is shown");
     let health = bench.node.status().healthy(bench.node.tick_limit()).unwrap_err();
     assert!(health.contains("fenced by another writer with epoch 2"), "{health}");
     assert!(bench.try_tick().is_err());

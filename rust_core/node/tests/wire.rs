@@ -11,7 +11,7 @@ use foreseal_node::{
     Phase, PoolStart, Production, ScrubStatus, StoreStatus, SubmitError, wire::Cursor, wire::Ending,
     wire::GREATEST_DOWN, wire::GREATEST_UP, wire::Heartbeat, wire::Hello, wire::Outcome, wire::Request,
     wire::Response, wire::SequencerReport, wire::Welcome, wire::WireError, wire::read_frame,
-    wire::take_number, wire::write_numbered,
+    wire::strip_number, wire::write_numbered,
 };
 use foreseal_pool::{Added, Admission, PoolError, Waiting};
 use foreseal_store::DamageReport;
@@ -48,7 +48,7 @@ fn ups() -> Vec<Request> {
         Request::Submit { number: 4, runnable: true, submission: Bytes::from_static(b"transaction") },
         Request::Damaged(damage(Some(7))),
         Request::Damaged(damage(None)),
-        Request::Ask { number: 5, question: Bytes::from_static(b"{}") },
+        Request::Query { number: 5, question: Bytes::from_static(b"{}") },
     ]
 }
 
@@ -82,7 +82,7 @@ fn downs() -> Vec<Response> {
         Response::Append(whole),
         Response::Pool(Bytes::from_static(b"event")),
         Response::Heartbeat(pulse),
-        Response::Told { number: 5, answer: Bytes::from_static(b"null") },
+        Response::Reply { number: 5, answer: Bytes::from_static(b"null") },
     ]
     .into_iter()
     .chain(outcomes.map(answer))
@@ -137,14 +137,14 @@ fn a_frame_out_of_its_turn_is_named() {
         write_numbered(&mut stream, &frame, 7).unwrap();
         let (kind, body) = read_frame(&mut stream.as_slice(), GREATEST_DOWN).unwrap().unwrap();
         for due in [6, 8, 0] {
-            let error = take_number(&mut body.clone(), due).unwrap_err();
+            let error = strip_number(&mut body.clone(), due).unwrap_err();
             assert_eq!(error.to_string(), format!("frame 7 came where {due} was due"));
         }
         let mut numbered = body;
-        take_number(&mut numbered, 7).unwrap();
+        strip_number(&mut numbered, 7).unwrap();
         assert_eq!(Some((kind, numbered)), read_frame(&mut frame.as_slice(), GREATEST_DOWN).unwrap());
     }
-    assert!(matches!(take_number(&mut vec![0; 3], 0), Err(WireError::Empty)));
+    assert!(matches!(strip_number(&mut vec![0; 3], 0), Err(WireError::Empty)));
 }
 
 #[test]

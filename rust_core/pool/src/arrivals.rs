@@ -73,7 +73,7 @@ impl Arrivals {
     }
 
     /// Starts or stops retaining complete transactions for [`Self::whole_since`].
-    pub fn keep(&mut self, wanted: bool) {
+    pub fn set_wanted(&mut self, wanted: bool) {
         match (wanted, &self.whole) {
             (true, None) => self.whole = Some(RecentTransactions::default()),
             (true, Some(_)) => {}
@@ -163,9 +163,9 @@ mod tests {
         let mut arrivals = few();
         arrivals.push(&all[0]);
         assert_eq!(arrivals.whole_since(0), arrived(&[], 1, 1), "nobody wanted them");
-        arrivals.keep(true);
+        arrivals.set_wanted(true);
         arrivals.push(&all[1]);
-        arrivals.keep(true);
+        arrivals.set_wanted(true);
         arrivals.push(&all[2]);
         assert_eq!(arrivals.whole_since(1), arrived(&all[1..3], 3, 0));
         assert_eq!(arrivals.whole_since(2), arrived(&all[2..3], 3, 0));
@@ -184,7 +184,7 @@ mod tests {
             "the oldest are forgotten, and counted"
         );
         arrivals.push(&all[9]);
-        arrivals.keep(false);
+        arrivals.set_wanted(false);
         arrivals.push(&all[10]);
         assert_eq!(arrivals.whole_since(9), arrived(&[], 11, 2));
     }
@@ -195,7 +195,7 @@ mod tests {
         let size = all[0].encoded().len();
         let mut arrivals =
             Arrivals::new(&PoolConfig { max_arrival_bytes: 2 * size, ..PoolConfig::default() });
-        arrivals.keep(true);
+        arrivals.set_wanted(true);
         for transaction in &all {
             arrivals.push(transaction);
         }

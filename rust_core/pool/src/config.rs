@@ -18,7 +18,7 @@ pub struct PoolConfig {
     /// Maximum number of recent arrivals whose hash is retained.
     pub max_arrivals: usize,
     /// Maximum size of the complete recent arrivals (bytes). They are retained only on request
-    /// ([`Pool::keep_arrivals`](crate::Pool::keep_arrivals)).
+    /// ([`Pool::set_arrivals_wanted`](crate::Pool::set_arrivals_wanted)).
     pub max_arrival_bytes: usize,
 }
 

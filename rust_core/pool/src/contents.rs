@@ -81,11 +81,11 @@ impl Contents {
         submission: Submission,
         account: &Account,
     ) -> Option<Arc<PooledTransaction>> {
-        self.place(Arc::new(PooledTransaction::new(submission, self.arrivals)), account)
+        self.insert_numbered(Arc::new(PooledTransaction::new(submission, self.arrivals)), account)
     }
 
     /// Adds a transaction that already has its arrival number.
-    pub(crate) fn place(
+    pub(crate) fn insert_numbered(
         &mut self,
         transaction: Arc<PooledTransaction>,
         account: &Account,

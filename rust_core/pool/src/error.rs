@@ -148,12 +148,12 @@ fn underpriced(offered: &Fees, pooled: &Fees) -> Vec<(&'static str, U256)> {
     let mut fields = numbers([
         ("maxFeePerGas", U256::from(offered.max_fee)),
         ("maxPriorityFeePerGas", U256::from(offered.tip)),
-        ("wantMaxFeePerGas", Fees::least_replacement(pooled.max_fee)),
-        ("wantMaxPriorityFeePerGas", Fees::least_replacement(pooled.tip)),
+        ("wantMaxFeePerGas", Fees::min_replacement_fee(pooled.max_fee)),
+        ("wantMaxPriorityFeePerGas", Fees::min_replacement_fee(pooled.tip)),
     ]);
     if let Some(blob_fee) = pooled.blob_fee {
         fields.push(("maxFeePerBlobGas", U256::from(offered.blob_fee.unwrap_or(0))));
-        fields.push(("wantMaxFeePerBlobGas", Fees::least_replacement(blob_fee)));
+        fields.push(("wantMaxFeePerBlobGas", Fees::min_replacement_fee(blob_fee)));
     }
     fields
 }

@@ -57,7 +57,7 @@ impl Fees {
     }
 
     /// Returns the minimum fee that may replace `pooled`.
-    pub fn least_replacement(pooled: u128) -> U256 {
+    pub fn min_replacement_fee(pooled: u128) -> U256 {
         (U256::from(pooled) * U256::from(11)).div_ceil(U256::from(10)).max(U256::from(1))
     }
 }

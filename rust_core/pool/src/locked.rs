@@ -57,7 +57,7 @@ impl<'a> Locked<'a> {
         mut new: Contents,
         happening: impl FnOnce(Box<PoolContents>) -> PoolEventKind,
     ) -> Contents {
-        self.tell();
+        self.send_events();
         let Guarded { contents, sink } = &mut *self.0;
         std::mem::swap(&mut new.arrived, &mut contents.arrived);
         std::mem::swap(&mut new.changes, &mut contents.changes);
@@ -69,7 +69,7 @@ impl<'a> Locked<'a> {
         before
     }
 
-    fn tell(&mut self) {
+    fn send_events(&mut self) {
         let Guarded { contents, sink: Some(sink) } = &mut *self.0 else { return };
         if let Some(changes) = contents.changes.as_mut().filter(|changes| !changes.is_empty()) {
             sink.event(&PoolEvent(PoolEventKind::Changes(std::mem::take(changes))));
@@ -93,6 +93,6 @@ impl DerefMut for Locked<'_> {
 
 impl Drop for Locked<'_> {
     fn drop(&mut self) {
-        self.tell();
+        self.send_events();
     }
 }

@@ -111,12 +111,12 @@ pub(crate) struct Ranked {
 
 impl Ranked {
     pub(crate) fn insert(&mut self, transaction: Arc<PooledTransaction>) {
-        let (map, key) = self.place(&transaction);
+        let (map, key) = self.entry(&transaction);
         map.insert(key, transaction);
     }
 
     pub(crate) fn remove(&mut self, transaction: &PooledTransaction) {
-        let (map, key) = self.place(transaction);
+        let (map, key) = self.entry(transaction);
         map.remove(&key);
     }
 
@@ -147,7 +147,7 @@ impl Ranked {
     }
 
     /// Returns the map for a transaction under the current base fee, and its key there.
-    fn place(&mut self, transaction: &PooledTransaction) -> (&mut OrdMap<Key, Arc<PooledTransaction>>, Key) {
+    fn entry(&mut self, transaction: &PooledTransaction) -> (&mut OrdMap<Key, Arc<PooledTransaction>>, Key) {
         let (fees, arrival) = (transaction.fees(), transaction.arrival());
         if slack(transaction) >= self.base_fee {
             (&mut self.by_tip, (Reverse(fees.tip), arrival))

@@ -226,8 +226,8 @@ impl Pool {
     }
 
     /// Starts or stops retaining the transactions that enter, for [`Self::whole_arrivals`].
-    pub fn keep_arrivals(&self, wanted: bool) {
-        self.lock().arrived.keep(wanted);
+    pub fn set_arrivals_wanted(&self, wanted: bool) {
+        self.lock().arrived.set_wanted(wanted);
     }
 
     /// Returns complete transactions where [`Self::arrivals`] returns hashes, and drops those before `from`.

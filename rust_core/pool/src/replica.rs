@@ -39,7 +39,7 @@ impl Pool {
         let mut contents = self.lock();
         for transaction in transactions {
             let account = accounts.get(&transaction.sender()).copied().unwrap_or_default();
-            contents.take_in(transaction.clone(), &account);
+            contents.accept(transaction.clone(), &account);
         }
     }
 
@@ -101,7 +101,7 @@ impl Contents {
         let accounts = whole.accounts();
         for transaction in whole.transactions {
             let account = accounts.get(&transaction.sender()).copied().unwrap_or_default();
-            contents.take_in(transaction, &account);
+            contents.accept(transaction, &account);
         }
         for Departure { hash, fate } in whole.departed {
             contents.depart(hash, fate);
@@ -113,7 +113,7 @@ impl Contents {
     fn apply(&mut self, change: Change) {
         match change {
             Change::Insert { transaction, nonce, balance } => {
-                self.take_in(transaction, &Account { nonce, balance, ..Account::default() });
+                self.accept(transaction, &Account { nonce, balance, ..Account::default() });
             }
             Change::Remove { hash } => {
                 self.remove(&hash);
@@ -127,9 +127,9 @@ impl Contents {
     }
 
     /// Inserts a transaction unless it is already present: like admission, it inserts nothing twice.
-    fn take_in(&mut self, transaction: Arc<PooledTransaction>, account: &Account) {
+    fn accept(&mut self, transaction: Arc<PooledTransaction>, account: &Account) {
         if !self.by_hash.contains_key(&transaction.hash()) {
-            self.place(transaction, account);
+            self.insert_numbered(transaction, account);
         }
     }
 

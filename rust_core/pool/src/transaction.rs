@@ -28,7 +28,7 @@ pub struct Submission {
 impl Submission {
     pub(crate) fn new(transaction: Arc<Transaction>, sidecar: Option<Sidecar>, size: usize) -> Self {
         let fees = Fees::of(transaction.envelope());
-        let cost = most_cost(&transaction, &fees);
+        let cost = max_cost(&transaction, &fees);
         let (sender, nonce) = (transaction.sender(), transaction.envelope().nonce());
         Self { transaction, sidecar: sidecar.map(Arc::new), size, sender, nonce, fees, cost }
     }
@@ -128,7 +128,7 @@ impl std::ops::Deref for PooledTransaction {
 /// Returns the maximum cost (wei): gas at the maximum fee, value, and blob gas at the maximum blob fee.
 ///
 /// The sum saturates: no balance covers that.
-fn most_cost(transaction: &Transaction, fees: &Fees) -> U256 {
+fn max_cost(transaction: &Transaction, fees: &Fees) -> U256 {
     let envelope = transaction.envelope();
     let gas = U256::from(envelope.gas_limit()) * U256::from(fees.max_fee);
     let blobs = U256::from(envelope.blob_gas_used().unwrap_or(0)) * U256::from(fees.blob_fee.unwrap_or(0));

@@ -27,7 +27,7 @@ fn run<'py>(
         let mut before = None;
         let manifest = work(&mut |Copied { part, done, of }| {
             let begins = before.replace(part) != Some(part);
-            progress.tell(begins || done >= of, (name(part), done, of))
+            progress.report(begins || done >= of, (name(part), done, of))
         })?;
         Ok(serde_json::to_vec(&manifest)?)
     })?;

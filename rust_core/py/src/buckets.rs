@@ -35,11 +35,11 @@ impl PyBuckets {
     }
 
     /// Returns the bucket key of the caller with this name: a keyed hash.
-    fn place(&self, name: &[u8]) -> u64 {
-        self.table.place(name)
+    fn key(&self, name: &[u8]) -> u64 {
+        self.table.key(name)
     }
 
-    /// Takes `cost` tokens from the bucket at `place`, which holds at most `burst` tokens and gains one every
+    /// Takes `cost` tokens from the bucket at `key`, which holds at most `burst` tokens and gains one every
     /// `interval` us.
     ///
     /// Returns 0 if the tokens were available. Otherwise it takes none and returns the us until they are. A
@@ -48,13 +48,13 @@ impl PyBuckets {
     ///
     /// Raises ValueError if interval or burst is 0, or an empty bucket would take more than two years to
     /// fill.
-    fn take(&self, place: u64, now: u64, interval: u64, burst: u64, cost: u64) -> PyResult<u64> {
-        Ok(self.table.take(place, now, &quota(interval, burst)?, cost))
+    fn consume(&self, key: u64, now: u64, interval: u64, burst: u64, cost: u64) -> PyResult<u64> {
+        Ok(self.table.consume(key, now, &quota(interval, burst)?, cost))
     }
 
-    /// Returns the same as `take` without taking tokens.
-    fn wait(&self, place: u64, now: u64, interval: u64, burst: u64, cost: u64) -> PyResult<u64> {
-        Ok(self.table.wait(place, now, &quota(interval, burst)?, cost))
+    /// Returns the same as `consume` without taking tokens.
+    fn wait(&self, key: u64, now: u64, interval: u64, burst: u64, cost: u64) -> PyResult<u64> {
+        Ok(self.table.wait(key, now, &quota(interval, burst)?, cost))
     }
 }
 

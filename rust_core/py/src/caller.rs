@@ -67,7 +67,7 @@ impl PyCaller {
         cpu_burst: u64,
     ) -> PyResult<Self> {
         let table = buckets.table.clone();
-        let id = table.place(name);
+        let id = table.key(name);
         let budget = if cpu_rate == 0 {
             None
         } else {
@@ -76,7 +76,7 @@ impl PyCaller {
                     "no budget has {cpu_rate} ms a second and {cpu_burst} ms at once"
                 ))
             })?;
-            let bucket = table.place(&[b"cpu ", name].concat());
+            let bucket = table.key(&[b"cpu ", name].concat());
             Some(Arc::new(CpuBudget { table, bucket, quota }))
         };
         let priority = if dedicated { Priority::Dedicated } else { Priority::Public };

@@ -58,7 +58,8 @@ fn run(
     let summary = watched(py, progress, |progress| {
         let settings = PySettings::parse(settings)?;
         log::install(&settings.log).map_err(SettingsError::from)?;
-        let mut report = |now: Progress| progress.tell(false, (now.block, now.done, now.bytes)).is_continue();
+        let mut report =
+            |now: Progress| progress.report(false, (now.block, now.done, now.bytes)).is_continue();
         work(&settings.node()?, &mut report).map_err(CoreError::from)
     })?;
     Ok((summary.blocks, summary.known, summary.head, summary.hash.to_string()))

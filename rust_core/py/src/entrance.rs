@@ -199,16 +199,16 @@ impl PyEntrance {
         self.fast_path.exclude(method);
     }
 
-    /// Returns the quick calls since the last `take`, as (method, calls, seconds of them together). The
+    /// Returns the quick calls since the last `drain_calls`, as (method, calls, seconds of them together). The
     /// method is empty for calls of unknown methods.
-    fn take(&self) -> Vec<(&'static str, u64, f64)> {
-        let counted = self.fast_path.take().into_iter();
+    fn drain_calls(&self) -> Vec<(&'static str, u64, f64)> {
+        let counted = self.fast_path.drain_calls().into_iter();
         counted.map(|counted| (counted.method, counted.calls, counted.time.as_secs_f64())).collect()
     }
 
-    /// Returns the failed calls since the last `take_failed`, quick or not, as (method, code, calls).
-    fn take_failed(&self) -> Vec<(&'static str, i64, u64)> {
-        let failed = self.fast_path.take_failed().into_iter();
+    /// Returns the failed calls since the last `drain_failed_calls`, quick or not, as (method, code, calls).
+    fn drain_failed_calls(&self) -> Vec<(&'static str, i64, u64)> {
+        let failed = self.fast_path.drain_failed_calls().into_iter();
         failed.map(|failed| (failed.method, failed.code, failed.calls)).collect()
     }
 }

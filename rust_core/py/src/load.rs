@@ -117,7 +117,7 @@ impl PyLoad {
             patience: time("patience", plan.patience)?,
         };
         let figures = watching(py, progress, |progress| {
-            let figures = run(&plan, &mut |done| progress.tell(true, (done,)).is_continue());
+            let figures = run(&plan, &mut |done| progress.report(true, (done,)).is_continue());
             figures.map_err(GeneratorError::from)
         })?;
         json(py, &PyRunMetrics::from(&figures))
@@ -172,7 +172,7 @@ impl PySubscribers {
     ) -> PyResult<Bound<'py, PyBytes>> {
         let length = time("seconds", seconds)?;
         let arrivals = watching(py, progress, |progress| {
-            let mut keep_going = |done: u64| progress.tell(true, (done,)).is_continue();
+            let mut keep_going = |done: u64| progress.report(true, (done,)).is_continue();
             self.subscribers.lock().listen(each, length, &mut keep_going).map_err(GeneratorError::from)
         })?;
         json(py, &arrivals)

@@ -35,7 +35,7 @@ pub const DEFAULT_MAX_FREE: u64 = 16 << 20;
 /// By default it returns freed memory, and every answer of a few hundred kilobytes pays for its pages again,
 /// which costs more than filling them. The limit matters because worker threads allocate transactions that
 /// other threads free.
-pub fn keep() {
+pub fn retain_freed_memory() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     // SAFETY: the call takes numbers only. A setting that fails keeps its old value.
     unsafe {

@@ -314,7 +314,7 @@ impl PyView {
 fn open(settings: &[u8]) -> Result<Core, CoreError> {
     let settings = PySettings::parse(settings)?;
     log::install(&settings.log).map_err(SettingsError::from)?;
-    memory::keep();
+    memory::retain_freed_memory();
     memory::start_trimming(settings.max_free_memory)?;
     let surroundings = NodeEnvironment {
         clock: settings.clock(),

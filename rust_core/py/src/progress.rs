@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use crate::errors::CoreError;
 
 /// Interval between two calls into Python, which report progress and handle signals.
-const LOOK_EVERY: Duration = Duration::from_millis(100);
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 
 /// A Python callable that receives the progress of the work. An exception from it, or Ctrl-C, ends the work.
 pub struct Progress {
@@ -20,11 +20,11 @@ pub struct Progress {
 
 impl Progress {
     /// Calls the callable the first time, then about ten times a second, and always if `at_once`.
-    pub fn tell<A>(&mut self, at_once: bool, arguments: A) -> ControlFlow<()>
+    pub fn report<A>(&mut self, at_once: bool, arguments: A) -> ControlFlow<()>
     where
         A: for<'py> PyCallArgs<'py>,
     {
-        if !at_once && self.looked.is_some_and(|looked| looked.elapsed() < LOOK_EVERY) {
+        if !at_once && self.looked.is_some_and(|looked| looked.elapsed() < PROGRESS_INTERVAL) {
             return ControlFlow::Continue(());
         }
         self.looked = Some(Instant::now());

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use foreseal_chain::{Clock, SystemClock};
 use foreseal_node::{StoreSettings, open_store_to_read, store_schema, upgrade_store};
 use foreseal_store::{
-    Fault, Head, Origin, Part, SCHEMA, Stats, Store, TableStats, Upgrading, Verified, Verifying,
+    Fault, Head, Origin, SCHEMA, Stats, Store, StorePart, TableStats, Upgrading, Verified, Verifying,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -157,14 +157,14 @@ impl From<Verified> for PyVerified {
     }
 }
 
-pub fn name(part: Part) -> &'static str {
+pub fn name(part: StorePart) -> &'static str {
     match part {
-        Part::Pages => "pages",
-        Part::Blocks => "blocks",
-        Part::Versions => "versions",
-        Part::StateRoot => "state root",
-        Part::Nodes => "trie nodes",
-        Part::Logs => "log index",
+        StorePart::Pages => "pages",
+        StorePart::Blocks => "blocks",
+        StorePart::Versions => "versions",
+        StorePart::StateRoot => "state root",
+        StorePart::Nodes => "trie nodes",
+        StorePart::Logs => "log index",
     }
 }
 
@@ -189,7 +189,7 @@ pub fn db_verify<'py>(
         let store = open(&dir, map_size)?;
         let mut before = None;
         let verified = store.verify(&mut |Verifying { part, done, of }| {
-            progress.tell(before.replace(part) != Some(part), (name(part), done, of))
+            progress.report(before.replace(part) != Some(part), (name(part), done, of))
         });
         let verified = PyVerified::from(verified.map_err(foreseal_node::NodeError::from)?);
         Ok(serde_json::to_vec(&verified)?)
@@ -222,7 +222,7 @@ pub fn db_upgrade(
     map_size: Option<usize>,
 ) -> PyResult<u32> {
     watched(py, progress, |progress| {
-        let mut tell = |now: Upgrading| progress.tell(true, (now.to, now.done, now.of));
+        let mut tell = |now: Upgrading| progress.report(true, (now.to, now.done, now.of));
         Ok(upgrade_store(&dir, &settings(map_size), &mut tell)?)
     })
 }

@@ -138,7 +138,7 @@ pub fn db_repair<'py>(
                 Repairing::Fetching { done, of } => ("blocks", done, of),
                 Repairing::Replaying { records } => ("journal", records, records),
             };
-            progress.tell(before.replace(part) != Some(part), (part, done, of))
+            progress.report(before.replace(part) != Some(part), (part, done, of))
         };
         let plan = repair.plan(&mut watch)?;
         let repaired = confirm && plan.fault_count > 0;

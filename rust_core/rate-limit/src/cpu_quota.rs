@@ -1,6 +1,6 @@
 //! Processor-time quota of a caller.
 
-use crate::MOST_SPAN;
+use crate::MAX_SPAN;
 
 /// Maximum rate, in milliseconds of processor time per second.
 pub const MAX_CPU_RATE: u64 = 1_000_000;
@@ -20,13 +20,13 @@ impl CpuQuota {
     /// milliseconds.
     ///
     /// Returns `None` if either is 0, if `rate` exceeds [`MAX_CPU_RATE`], or if an empty bucket would take
-    /// longer than [`MOST_SPAN`](crate::MOST_SPAN) to fill.
+    /// longer than [`MAX_SPAN`](crate::MAX_SPAN) to fill.
     pub fn new(rate: u64, burst: u64) -> Option<Self> {
         if !(1..=MAX_CPU_RATE).contains(&rate) {
             return None;
         }
         let span = burst.checked_mul(1_000_000)?.checked_div(rate)?;
-        (1..=MOST_SPAN).contains(&span).then_some(Self { rate, span })
+        (1..=MAX_SPAN).contains(&span).then_some(Self { rate, span })
     }
 
     /// Returns the time in us that an empty bucket takes to fill.

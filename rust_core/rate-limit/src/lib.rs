@@ -7,5 +7,5 @@ mod table;
 
 pub use cpu_quota::{CpuQuota, MAX_CPU_RATE};
 pub use memory::{HEAD, LINE, SECRET, TableError};
-pub use quota::{MOST_SPAN, Quota};
+pub use quota::{MAX_SPAN, Quota};
 pub use table::Table;

@@ -2,7 +2,7 @@
 
 /// Longest time, in us, that an empty bucket may take to fill: about two years. Added to the clock, it still
 /// fits the time field of a slot.
-pub const MOST_SPAN: u64 = 1 << 46;
+pub const MAX_SPAN: u64 = 1 << 46;
 
 /// Quota of one token every `interval` us, with at most `burst` tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,9 +13,9 @@ pub struct Quota {
 
 impl Quota {
     /// Creates a quota. Returns `None` if either argument is 0, or if an empty bucket would take longer than
-    /// [`MOST_SPAN`] to fill.
+    /// [`MAX_SPAN`] to fill.
     pub fn new(interval: u64, burst: u64) -> Option<Self> {
-        let span = interval.checked_mul(burst).filter(|span| (1..=MOST_SPAN).contains(span))?;
+        let span = interval.checked_mul(burst).filter(|span| (1..=MAX_SPAN).contains(span))?;
         Some(Self { interval, span })
     }
 

@@ -44,25 +44,25 @@ impl Table {
 
     /// Returns the bucket position of the caller with this name: a keyed hash that selects the line and the
     /// tag.
-    pub fn place(&self, name: &[u8]) -> u64 {
+    pub fn key(&self, name: &[u8]) -> u64 {
         let hash = blake3::keyed_hash(&self.secret, name);
         hash.as_bytes().first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes))
     }
 
-    /// Takes `cost` tokens from the bucket at `place`.
+    /// Takes `cost` tokens from the bucket with this key.
     ///
     /// Returns 0 if the bucket held them. Otherwise takes nothing and returns the time in us until it will.
     /// `now` is the time in us on a monotonic clock shared by all users of the table.
-    pub fn take(&self, place: u64, now: u64, quota: &Quota, cost: u64) -> u64 {
+    pub fn consume(&self, key: u64, now: u64, quota: &Quota, cost: u64) -> u64 {
         let now = now.min(LAST);
         loop {
-            let (slot, seen, full_at) = self.find(place, now);
+            let (slot, seen, full_at) = self.find(key, now);
             let next = full_at.max(now).saturating_add(quota.worth(cost));
             let wait = next.saturating_sub(now).saturating_sub(quota.span());
             if wait > 0 {
                 return wait;
             }
-            let word = (next.min(LAST) << TAG_BITS) | (place & TAG);
+            let word = (next.min(LAST) << TAG_BITS) | (key & TAG);
             // Relaxed ordering suffices: no other memory depends on this word.
             if slot.compare_exchange_weak(seen, word, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
                 return 0;
@@ -70,45 +70,45 @@ impl Table {
         }
     }
 
-    /// Returns the time in us until `cost` tokens are available; takes none. See [`Self::take`].
-    pub fn wait(&self, place: u64, now: u64, quota: &Quota, cost: u64) -> u64 {
+    /// Returns the time in us until `cost` tokens are available; takes none. See [`Self::consume`].
+    pub fn wait(&self, key: u64, now: u64, quota: &Quota, cost: u64) -> u64 {
         let now = now.min(LAST);
-        let (_, _, full_at) = self.find(place, now);
+        let (_, _, full_at) = self.find(key, now);
         let next = full_at.max(now).saturating_add(quota.worth(cost));
         next.saturating_sub(now).saturating_sub(quota.span())
     }
 
-    /// Charges `used` us of processor time to the bucket at `place`, which may go into debt.
+    /// Charges `used` us of processor time to the bucket with this key, which may go into debt.
     ///
     /// Returns 0 while the bucket has time left, otherwise the time in us until it does. `used` may be 0 to
     /// query the bucket.
-    pub fn charge(&self, place: u64, now: u64, quota: &CpuQuota, used: u64) -> u64 {
+    pub fn charge(&self, key: u64, now: u64, quota: &CpuQuota, used: u64) -> u64 {
         let now = now.min(LAST);
         loop {
-            let (slot, seen, full_at) = self.find(place, now);
+            let (slot, seen, full_at) = self.find(key, now);
             let next = full_at.max(now).saturating_add(quota.worth(used));
             let next = next.min(now.saturating_add(quota.limit())).max(full_at);
             let wait = next.saturating_sub(now).saturating_sub(quota.span());
             if used == 0 {
                 return wait;
             }
-            let word = (next.min(LAST) << TAG_BITS) | (place & TAG);
+            let word = (next.min(LAST) << TAG_BITS) | (key & TAG);
             if slot.compare_exchange_weak(seen, word, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
                 return wait;
             }
         }
     }
 
-    /// Returns the slot for `place`, the word read from it, and the time at which the bucket is full again.
+    /// Returns the slot of the bucket with this key, the word read from it, and the time at which the bucket is full again.
     ///
     /// The time is 0 if the slot is free or belonged to another caller: the bucket then starts full.
-    fn find(&self, place: u64, now: u64) -> (&AtomicU64, u64, u64) {
-        let line = usize::try_from((place >> TAG_BITS) % self.lines).map_or(0, |line| line * LINE);
+    fn find(&self, key: u64, now: u64) -> (&AtomicU64, u64, u64) {
+        let line = usize::try_from((key >> TAG_BITS) % self.lines).map_or(0, |line| line * LINE);
         let slots = &self.memory.slots()[line..line + LINE];
         let mut fullest = (&slots[0], u64::MAX);
         for slot in slots {
             let word = slot.load(Ordering::Relaxed);
-            if word & TAG == place & TAG && word >> TAG_BITS > now {
+            if word & TAG == key & TAG && word >> TAG_BITS > now {
                 return (slot, word, word >> TAG_BITS);
             }
             if word < fullest.1 {

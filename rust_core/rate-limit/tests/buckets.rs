@@ -4,7 +4,7 @@
 
 use std::{collections::HashMap, fs::File, io::Write, sync::Barrier, thread};
 
-use foreseal_rate_limit::{CpuQuota, HEAD, LINE, MOST_SPAN, Quota, SECRET, Table, TableError};
+use foreseal_rate_limit::{CpuQuota, HEAD, LINE, MAX_SPAN, Quota, SECRET, Table, TableError};
 use proptest::prelude::*;
 
 const KEY: [u8; SECRET] = [7; SECRET];
@@ -17,7 +17,7 @@ struct Counted {
 }
 
 impl Counted {
-    fn take(&mut self, now: u64, interval: u64, burst: u64, cost: u64) -> u64 {
+    fn consume(&mut self, now: u64, interval: u64, burst: u64, cost: u64) -> u64 {
         let whole = interval * burst;
         self.parts = whole.min(self.parts + (now - self.last));
         self.last = now;
@@ -47,11 +47,11 @@ proptest! {
         let mut now = 1_000;
         for (passed, caller, cost) in steps {
             now += passed;
-            let place = table.place(&[u8::try_from(caller).unwrap()]);
+            let key = table.key(&[u8::try_from(caller).unwrap()]);
             let slow = counted.entry(caller).or_insert(Counted { parts: interval * burst, last: now });
-            let expected = slow.take(now, interval, burst, cost);
-            prop_assert_eq!(table.wait(place, now, &quota(interval, burst), cost), expected);
-            prop_assert_eq!(table.take(place, now, &quota(interval, burst), cost), expected);
+            let expected = slow.consume(now, interval, burst, cost);
+            prop_assert_eq!(table.wait(key, now, &quota(interval, burst), cost), expected);
+            prop_assert_eq!(table.consume(key, now, &quota(interval, burst), cost), expected);
         }
     }
 
@@ -65,12 +65,12 @@ proptest! {
         let mut now = 0;
         for (passed, caller, cost) in steps {
             now += passed;
-            let place = table.place(&caller.to_be_bytes());
+            let key = table.key(&caller.to_be_bytes());
             // Callers with the same line and tag share a bucket.
-            let shared = ((place >> 16) % 4) << 16 | (place & 0xffff);
+            let shared = ((key >> 16) % 4) << 16 | (key & 0xffff);
             let slow = counted.entry(shared).or_insert(Counted { parts: 10_000, last: now });
-            let given = table.take(place, now, &quota(1_000, 10), cost) == 0;
-            if slow.take(now, 1_000, 10, cost) == 0 {
+            let given = table.consume(key, now, &quota(1_000, 10), cost) == 0;
+            if slow.consume(now, 1_000, 10, cost) == 0 {
                 prop_assert!(given);
             } else if given {
                 // Another caller had evicted the slot, so the bucket starts full again.
@@ -83,43 +83,43 @@ proptest! {
 #[test]
 fn a_wait_that_is_kept_is_enough() {
     let table = Table::private(LINE, KEY).unwrap();
-    let (place, quota) = (table.place(b"caller"), quota(333, 3));
+    let (key, quota) = (table.key(b"caller"), quota(333, 3));
     let mut now = 5;
     for _ in 0..3 {
-        assert_eq!(table.take(place, now, &quota, 1), 0);
+        assert_eq!(table.consume(key, now, &quota, 1), 0);
     }
     for cost in [1, 2, 3, 1] {
-        let wait = table.take(place, now, &quota, cost);
+        let wait = table.consume(key, now, &quota, cost);
         assert!(wait > 0);
-        assert_eq!(table.take(place, now + wait - 1, &quota, cost), 1);
+        assert_eq!(table.consume(key, now + wait - 1, &quota, cost), 1);
         now += wait;
-        assert_eq!(table.take(place, now, &quota, cost), 0);
+        assert_eq!(table.consume(key, now, &quota, cost), 0);
     }
 }
 
 #[test]
 fn what_costs_more_than_the_burst_takes_all_of_it() {
     let table = Table::private(LINE, KEY).unwrap();
-    let (place, quota) = (table.place(b"caller"), quota(1_000, 5));
-    assert_eq!(table.take(place, 0, &quota, 1_000_000), 0);
-    assert_eq!(table.take(place, 0, &quota, 1), 1_000);
-    assert_eq!(table.take(place, 0, &quota, u64::MAX), 5_000);
+    let (key, quota) = (table.key(b"caller"), quota(1_000, 5));
+    assert_eq!(table.consume(key, 0, &quota, 1_000_000), 0);
+    assert_eq!(table.consume(key, 0, &quota, 1), 1_000);
+    assert_eq!(table.consume(key, 0, &quota, u64::MAX), 5_000);
 }
 
 #[test]
 fn the_fullest_bucket_goes_when_all_are_in_use() {
     let table = Table::private(LINE, KEY).unwrap();
     let quota = quota(1_000, 100);
-    let places: Vec<u64> = (0..9u8).map(|name| table.place(&[name])).collect();
-    for (cost, place) in (10..).zip(&places[..8]) {
-        assert_eq!(table.take(*place, 0, &quota, cost), 0);
+    let keys: Vec<u64> = (0..9u8).map(|name| table.key(&[name])).collect();
+    for (cost, key) in (10..).zip(&keys[..8]) {
+        assert_eq!(table.consume(*key, 0, &quota, cost), 0);
     }
-    assert_eq!(table.take(places[8], 0, &quota, 100), 0);
+    assert_eq!(table.consume(keys[8], 0, &quota, 100), 0);
     // The first caller had used least, so its bucket is evicted and starts full again; the others are
     // unchanged.
-    assert_eq!(table.wait(places[0], 0, &quota, 100), 0);
-    for (cost, place) in (11..).zip(&places[1..8]) {
-        assert_eq!(table.wait(*place, 0, &quota, 100), 1_000 * cost);
+    assert_eq!(table.wait(keys[0], 0, &quota, 100), 0);
+    for (cost, key) in (11..).zip(&keys[1..8]) {
+        assert_eq!(table.wait(*key, 0, &quota, 100), 1_000 * cost);
     }
 }
 
@@ -137,8 +137,8 @@ fn threads_together_get_no_more_than_the_bucket_has() {
                     start.wait();
                     let mut taken = 0;
                     for turn in 0..2 * BURST {
-                        let place = table.place(&(turn % CALLERS).to_be_bytes());
-                        taken += u64::from(table.take(place, 1, &quota, 1) == 0);
+                        let key = table.key(&(turn % CALLERS).to_be_bytes());
+                        taken += u64::from(table.consume(key, 1, &quota, 1) == 0);
                     }
                     taken
                 })
@@ -161,19 +161,19 @@ fn all_who_map_the_memory_share_its_buckets() {
     let file = shared_memory(64, &KEY);
     let (one, other) = (Table::shared(&file, 64).unwrap(), Table::shared(&file, 64).unwrap());
     let quota = quota(1_000, 2);
-    assert_eq!(one.place(b"caller"), other.place(b"caller"));
-    let place = one.place(b"caller");
-    assert_eq!(one.take(place, 0, &quota, 1), 0);
-    assert_eq!(other.take(place, 0, &quota, 1), 0);
-    assert_eq!(one.take(place, 0, &quota, 1), 1_000);
+    assert_eq!(one.key(b"caller"), other.key(b"caller"));
+    let key = one.key(b"caller");
+    assert_eq!(one.consume(key, 0, &quota, 1), 0);
+    assert_eq!(other.consume(key, 0, &quota, 1), 0);
+    assert_eq!(one.consume(key, 0, &quota, 1), 1_000);
 }
 
 #[test]
 fn a_secret_of_its_own_makes_places_of_its_own() {
     let table = Table::private(LINE, KEY).unwrap();
     let other = Table::private(LINE, [8; SECRET]).unwrap();
-    assert_ne!(table.place(b"caller"), other.place(b"caller"));
-    assert_ne!(table.place(b"caller"), table.place(b"callers"));
+    assert_ne!(table.key(b"caller"), other.key(b"caller"));
+    assert_ne!(table.key(b"caller"), table.key(b"callers"));
 }
 
 #[test]
@@ -189,31 +189,31 @@ fn wrong_memory_is_refused() {
 
 #[test]
 fn a_quota_needs_an_interval_and_a_burst_that_fit_a_slot() {
-    for (interval, burst) in [(0, 1), (1, 0), (MOST_SPAN, 2), (u64::MAX, 2)] {
+    for (interval, burst) in [(0, 1), (1, 0), (MAX_SPAN, 2), (u64::MAX, 2)] {
         assert_eq!(Quota::new(interval, burst), None);
     }
-    assert_eq!(Quota::new(MOST_SPAN, 1).unwrap().span(), MOST_SPAN);
+    assert_eq!(Quota::new(MAX_SPAN, 1).unwrap().span(), MAX_SPAN);
 }
 
 #[test]
 fn processor_time_beyond_the_burst_is_a_debt_that_is_paid_at_the_rate() {
     let table = Table::private(64, [7; 32]).unwrap();
-    let (place, quota) = (table.place(b"caller"), CpuQuota::new(100, 500).unwrap());
-    assert_eq!(table.charge(place, 1_000, &quota, 400_000), 0);
-    assert_eq!(table.charge(place, 1_000, &quota, 0), 0);
+    let (key, quota) = (table.key(b"caller"), CpuQuota::new(100, 500).unwrap());
+    assert_eq!(table.charge(key, 1_000, &quota, 400_000), 0);
+    assert_eq!(table.charge(key, 1_000, &quota, 0), 0);
     // The debt of 300 ms is repaid at 100 ms per second.
-    assert_eq!(table.charge(place, 1_000, &quota, 400_000), 3_000_000);
-    assert_eq!(table.charge(place, 2_001_000, &quota, 0), 1_000_000);
-    assert_eq!(table.charge(place, 3_001_000, &quota, 0), 0);
-    assert_eq!(table.charge(table.place(b"other"), 1_000, &quota, 0), 0);
+    assert_eq!(table.charge(key, 1_000, &quota, 400_000), 3_000_000);
+    assert_eq!(table.charge(key, 2_001_000, &quota, 0), 1_000_000);
+    assert_eq!(table.charge(key, 3_001_000, &quota, 0), 0);
+    assert_eq!(table.charge(table.key(b"other"), 1_000, &quota, 0), 0);
 }
 
 #[test]
 fn a_debt_of_processor_time_has_a_bound() {
     let table = Table::private(64, [7; 32]).unwrap();
-    let (place, quota) = (table.place(b"caller"), CpuQuota::new(1, 1_000).unwrap());
-    assert_eq!(table.charge(place, 5, &quota, u64::MAX), 30_000_000);
-    assert_eq!(table.charge(place, 5, &quota, 7), 30_000_000);
+    let (key, quota) = (table.key(b"caller"), CpuQuota::new(1, 1_000).unwrap());
+    assert_eq!(table.charge(key, 5, &quota, u64::MAX), 30_000_000);
+    assert_eq!(table.charge(key, 5, &quota, 7), 30_000_000);
 }
 
 #[test]

@@ -51,7 +51,7 @@ impl<'a> Context<'a> {
             return Ok(view.resolve(id)?);
         }
         let found =
-            view.at_hand(id)?.filter(|found| found.block.transactions.len() <= MAX_ATTEMPT_TRANSACTIONS);
+            view.cached_block(id)?.filter(|found| found.block.transactions.len() <= MAX_ATTEMPT_TRANSACTIONS);
         found.ok_or(Error::Long)
     }
 

@@ -132,7 +132,7 @@ impl CallJson {
     }
 }
 
-/// Number and time of quick calls since the last [`FastPath::take`].
+/// Number and time of quick calls since the last [`FastPath::drain_calls`].
 #[derive(Debug, Default)]
 struct CallCounter {
     calls: AtomicU64,
@@ -238,13 +238,13 @@ impl FastPath {
     }
 
     /// Returns the quick calls since the last `take`.
-    pub fn take(&self) -> Vec<CountedCalls> {
+    pub fn drain_calls(&self) -> Vec<CountedCalls> {
         let rows = self.rows.values().map(|row| row.tally.take(row.method.name));
         rows.chain([self.unknown.take(UNKNOWN)]).filter(|counted| counted.calls > 0).collect()
     }
 
-    /// Returns the failed calls since the last `take_failed`.
-    pub fn take_failed(&self) -> Vec<FailedCalls> {
+    /// Returns the failed calls since the last `drain_failed_calls`.
+    pub fn drain_failed_calls(&self) -> Vec<FailedCalls> {
         let failed = std::mem::take(&mut *self.failed.lock());
         failed.into_iter().map(|((method, code), calls)| FailedCalls { method, code, calls }).collect()
     }

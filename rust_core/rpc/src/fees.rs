@@ -29,7 +29,7 @@ pub const METHODS: &[Method] = &[
 
 /// Suggested tip (wei per gas) while blocks have room. Transactions are ordered by tip, so any tip suffices
 /// then.
-const LEAST_TIP: u128 = 1_000_000;
+const MIN_TIP: u128 = 1_000_000;
 /// Maximum tip (wei per gas) that is suggested, independent of what others pay.
 const GREATEST_TIP: u128 = 500_000_000_000;
 /// Maximum number of blocks in one fee history.
@@ -58,16 +58,16 @@ fn max_priority_fee_per_gas(context: &Context<'_>, _: &mut Params<'_>) -> Result
     Ok(quantity(suggested_tip(context.view()?)))
 }
 
-/// Returns the suggested tip: [`LEAST_TIP`] while there is room, else a tenth above the median of the nearly
+/// Returns the suggested tip: [`MIN_TIP`] while there is room, else a tenth above the median of the nearly
 /// full block.
 pub fn suggested_tip(view: &View) -> u128 {
     let full = [view.pending(), view.latest()].into_iter().map(|found| &found.block).find(|block| {
         let header = &block.header;
         u128::from(header.gas_used) * 10 >= u128::from(header.gas_limit) * 9 && !block.transactions.is_empty()
     });
-    let Some(block) = full else { return LEAST_TIP };
+    let Some(block) = full else { return MIN_TIP };
     let median = tips(block, &[50.0]).first().copied().unwrap_or(0);
-    median.saturating_add(median / 10).clamp(LEAST_TIP, GREATEST_TIP)
+    median.saturating_add(median / 10).clamp(MIN_TIP, GREATEST_TIP)
 }
 
 fn fee_history(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {

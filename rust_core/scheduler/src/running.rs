@@ -131,7 +131,7 @@ impl Running {
     }
 
     /// Returns the processor time since the job was started or resumed, and resets it.
-    pub fn take_used(&mut self) -> Duration {
+    pub fn drain_used(&mut self) -> Duration {
         std::mem::take(&mut self.used)
     }
 }

@@ -126,15 +126,15 @@ impl Scheduler {
         if state.stopped {
             return Err(SubmitError::Stopping);
         }
-        let expired = state.take_expired(Instant::now());
+        let expired = state.remove_expired(Instant::now());
         let capacity = queue.config.capacity;
         while state.waiting + count > capacity {
             let own = state.queues[caller.priority.index()].len_of(caller.id) + count;
-            let Some(other) = state.turn_away(caller.priority, own) else {
+            let Some(other) = state.evict_waiting(caller.priority, own) else {
                 state.counters.overloaded += 1;
                 drop(state);
                 self.shared.end_expired(expired);
-                turn_away_all(turned_away, capacity);
+                reject_all(turned_away, capacity);
                 return Err(SubmitError::Full { capacity });
             };
             turned_away.push(other);
@@ -154,7 +154,7 @@ impl Scheduler {
         for waiting in &turned_away {
             self.shared.jobs.lock().remove(&waiting.job.ticket);
         }
-        turn_away_all(turned_away, capacity);
+        reject_all(turned_away, capacity);
         Ok(())
     }
 
@@ -203,7 +203,7 @@ impl Drop for Scheduler {
     }
 }
 
-fn turn_away_all(jobs: Vec<WaitingJob>, capacity: usize) {
+fn reject_all(jobs: Vec<WaitingJob>, capacity: usize) {
     for waiting in jobs {
         (waiting.job.work)(Err(Stopped::Overloaded { capacity }));
     }
@@ -225,7 +225,7 @@ impl LaneState {
 
     /// Removes the jobs whose time limit was exceeded before they began, at most once per
     /// [`EXPIRY_INTERVAL`]. Otherwise their callers would get the error only when the jobs are dispatched.
-    fn take_expired(&mut self, now: Instant) -> Vec<WaitingJob> {
+    fn remove_expired(&mut self, now: Instant) -> Vec<WaitingJob> {
         if self.waiting == 0
             || self.expired.is_some_and(|last| now.saturating_duration_since(last) < EXPIRY_INTERVAL)
         {
@@ -246,7 +246,7 @@ impl LaneState {
 
     /// Evicts the newest job of the caller with the most jobs, if it has more than `own`. A public caller
     /// displaces only public callers; a dedicated caller displaces public callers first, then dedicated ones.
-    fn turn_away(&mut self, submitter: Priority, own: usize) -> Option<WaitingJob> {
+    fn evict_waiting(&mut self, submitter: Priority, own: usize) -> Option<WaitingJob> {
         let candidates: &[Priority] = match submitter {
             Priority::Public => &[Priority::Public],
             Priority::Dedicated => &[Priority::Public, Priority::Dedicated],
@@ -432,7 +432,7 @@ impl Shared {
             priority,
             caller: id,
             estimate: running.estimate,
-            used: running.take_used(),
+            used: running.drain_used(),
             holds_thread,
             stopped,
         }
@@ -447,7 +447,7 @@ impl Pauser for Shared {
         if only_for_fresh && state.queues[at].first_fresh().is_none() {
             return Ok(false);
         }
-        let used = running.take_used();
+        let used = running.drain_used();
         state.counters.cpu_time += used;
         state.queues[at].settle(caller, running.estimate, microseconds(used));
         running.estimate = 0;

@@ -21,10 +21,10 @@ const LARGE_STORAGE: usize = 256;
 const GROUP: usize = 64;
 
 /// Number of keys that one thread hashes at a time.
-const HASH_PIECE: usize = 512;
+const HASH_CHUNK_SIZE: usize = 512;
 
 /// Number of accounts that one thread looks up at a time.
-const READ_PIECE: usize = 256;
+const READ_CHUNK_SIZE: usize = 256;
 
 /// A storage trie and the changes that lead to the next one.
 type StorageWork = (Trie<SlotValue>, Vec<Change<SlotValue>>);
@@ -67,7 +67,7 @@ impl State {
         });
         let accounts = self.accounts.load(wants, &source).map_err(|error| source.error(error))?;
         let leaves: Vec<Option<&AccountLeaf>> = keys
-            .par_chunks(READ_PIECE)
+            .par_chunks(READ_CHUNK_SIZE)
             .flat_map_iter(|keys| accounts.get_many(keys).into_iter().map(Lookup::value))
             .collect();
         let storages = NextStorages { state: self, accounts: &diff.accounts, keys: &keys }.run(&leaves)?;
@@ -125,7 +125,7 @@ fn address_keys(accounts: &[ChangedAccount]) -> Vec<B256> {
 
 fn hash_all(inputs: &[&[u8]]) -> Vec<B256> {
     let mut hashes = vec![B256::ZERO; inputs.len()];
-    let pieces = inputs.par_chunks(HASH_PIECE).zip(hashes.par_chunks_mut(HASH_PIECE));
+    let pieces = inputs.par_chunks(HASH_CHUNK_SIZE).zip(hashes.par_chunks_mut(HASH_CHUNK_SIZE));
     pieces.for_each(|(inputs, hashes)| keccak_batch(inputs, hashes));
     hashes
 }
@@ -142,8 +142,11 @@ impl NextStorages<'_> {
     /// Returns the storage trie of every changed account after the diff, in the order of the diff.
     fn run(&self, leaves: &[Option<&AccountLeaf>]) -> Result<Vec<Trie<SlotValue>>, StateError> {
         let accounts = self.accounts;
-        let mut tries: Vec<Trie<SlotValue>> =
-            accounts.iter().zip(leaves).map(|(changed, leaf)| kept_storage(&changed.diff, *leaf)).collect();
+        let mut tries: Vec<Trie<SlotValue>> = accounts
+            .iter()
+            .zip(leaves)
+            .map(|(changed, leaf)| unchanged_storage(&changed.diff, *leaf))
+            .collect();
         let written =
             |at: &usize| accounts[*at].diff.account.is_some() && !accounts[*at].diff.storage.is_empty();
         let written: Vec<usize> = (0..accounts.len()).filter(written).collect();
@@ -178,7 +181,7 @@ impl NextStorages<'_> {
 
 /// Returns the account's storage before the slot changes of the diff: empty if the diff wipes it or deletes
 /// the account.
-fn kept_storage(diff: &AccountDiff, leaf: Option<&AccountLeaf>) -> Trie<SlotValue> {
+fn unchanged_storage(diff: &AccountDiff, leaf: Option<&AccountLeaf>) -> Trie<SlotValue> {
     if diff.wiped || diff.account.is_none() {
         return Trie::default();
     }

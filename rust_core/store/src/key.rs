@@ -9,7 +9,7 @@ pub(crate) fn number(number: u64) -> [u8; 8] {
     number.to_be_bytes()
 }
 
-pub(crate) fn place(number: u64, index: u32) -> BlockItemKey {
+pub(crate) fn block_item(number: u64, index: u32) -> BlockItemKey {
     let mut key = [0; 12];
     key[..8].copy_from_slice(&number.to_be_bytes());
     key[8..].copy_from_slice(&index.to_be_bytes());
@@ -28,7 +28,7 @@ pub(crate) fn read_number(table: &Table, key: &[u8], bytes: &[u8]) -> Result<u64
 }
 
 /// Reads block number and index from an entry of `table` under `key`.
-pub(crate) fn read_place(table: &Table, key: &[u8], bytes: &[u8]) -> Result<(u64, u32), StoreError> {
+pub(crate) fn decode_position(table: &Table, key: &[u8], bytes: &[u8]) -> Result<(u64, u32), StoreError> {
     match (bytes.first_chunk(), bytes.last_chunk()) {
         (Some(number), Some(index)) if bytes.len() == 12 => {
             Ok((u64::from_be_bytes(*number), u32::from_be_bytes(*index)))

@@ -49,4 +49,4 @@ pub use state::StateCacheSizes;
 pub use stats::{Stats, StoreSize, TableStats};
 pub use store::Store;
 pub use upgrade::Upgrading;
-pub use verify::{Fault, Part, Verified, Verifying};
+pub use verify::{Fault, StorePart, Verified, Verifying};

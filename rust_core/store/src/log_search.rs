@@ -106,7 +106,7 @@ impl Snapshot<'_> {
             Some(ControlFlow::Break(())) => return Ok(ControlFlow::Break(self.position_of(ordinal)?)),
             None => {}
         }
-        let StoredLog { number, transaction, log } = self.known_log(ordinal)?;
+        let StoredLog { number, transaction, log } = self.existing_log(ordinal)?;
         if !filter.matches(&log) {
             return Err(StoreError::LogIndex(format!("it finds log {ordinal}, which does not match")));
         }
@@ -136,7 +136,7 @@ impl Snapshot<'_> {
     }
 
     fn block_of_log(&self, number: u64) -> Result<LogContext, StoreError> {
-        let (block_hash, record) = self.known_record(number)?;
+        let (block_hash, record) = self.existing_record(number)?;
         Ok(LogContext {
             block_number: number,
             block_hash,
@@ -148,19 +148,19 @@ impl Snapshot<'_> {
 
     /// Returns the position before the log with this ordinal.
     fn position_of(&self, ordinal: u64) -> Result<LogPosition, StoreError> {
-        let block = self.known_log(ordinal)?.number;
-        let (_, record) = self.known_record(block)?;
+        let block = self.existing_log(ordinal)?.number;
+        let (_, record) = self.existing_record(block)?;
         Ok(LogPosition { block, index: ordinal.saturating_sub(record.first_log) })
     }
 
-    fn known_log(&self, ordinal: u64) -> Result<StoredLog, StoreError> {
+    fn existing_log(&self, ordinal: u64) -> Result<StoredLog, StoreError> {
         let missing = || self.tables.logs.damaged(&key::number(ordinal), "it is missing");
         self.log(ordinal)?.ok_or_else(missing)
     }
 
     /// Returns the hash of a log's transaction, computed from its bytes without decoding them.
     fn transaction_hash(&self, number: u64, index: u32) -> Result<B256, StoreError> {
-        let (table, key) = (&self.tables.transactions, key::place(number, index));
+        let (table, key) = (&self.tables.transactions, key::block_item(number, index));
         let bytes = table.get(self.txn, &key)?.ok_or_else(|| table.damaged(&key, "it is missing"))?;
         let encoded = bytes.get(20..).ok_or_else(|| table.damaged(&key, "it is too short"))?;
         Ok(keccak256(encoded))

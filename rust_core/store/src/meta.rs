@@ -190,7 +190,7 @@ fn write_origins(meta: &Table, txn: &mut RwTxn<'_>, origins: &[Origin]) -> Resul
 /// Returns the position at which an upgrade step to schema `to` continues; empty at first. A
 /// step that was begun by a program that did not record the schema starts again: an older
 /// program may have written to the store since.
-pub(crate) fn upgrade_place(meta: &Table, txn: &RoTxn<'_>, to: u32) -> Result<Vec<u8>, StoreError> {
+pub(crate) fn upgrade_position(meta: &Table, txn: &RoTxn<'_>, to: u32) -> Result<Vec<u8>, StoreError> {
     let recorded = written_schema(meta, txn)? == to;
     let begun = begun(meta, txn)?.filter(|begun| recorded && begun.to == to);
     Ok(begun.map(|begun| begun.place).unwrap_or_default())

@@ -134,7 +134,7 @@ fn check_length(path: &Path, env: &Env<WithoutTls>) -> Result<(), StoreError> {
 
 /// Checks that the open file is still the one at its path: writes to a
 /// removed file are lost when the process ends.
-pub fn check_place(path: &Path, env: &Env<WithoutTls>) -> Result<(), StoreError> {
+pub fn check_location(path: &Path, env: &Env<WithoutTls>) -> Result<(), StoreError> {
     let data = path.join(DATA_FILE);
     let opened =
         env.try_clone_inner_file()?.metadata().map_err(StoreError::io("read the attributes of", &data))?;

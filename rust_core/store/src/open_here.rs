@@ -48,7 +48,7 @@ impl Store {
             let store = Self { shared };
             // For a reader, a handle that may also write is equally suitable.
             let writable = Options { read_only: false, ..options };
-            let asked = [&options, &writable].into_iter().any(|asked| store.options().ask_the_same(asked));
+            let asked = [&options, &writable].into_iter().any(|asked| store.options().has_same_layout(asked));
             return if store.is_file_of(path) && asked {
                 Ok(store)
             } else {

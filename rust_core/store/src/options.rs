@@ -50,7 +50,7 @@ impl Options {
     }
 
     /// Returns `true` if both request the same, regardless of their times and of the caches' capacities.
-    pub(crate) fn ask_the_same(&self, other: &Self) -> bool {
+    pub(crate) fn has_same_layout(&self, other: &Self) -> bool {
         Self { at: other.at, caches: other.caches, ..*self } == *other
     }
 }

@@ -18,12 +18,12 @@ pub(crate) fn append(
     value: &[u8],
 ) -> Result<(), StoreError> {
     let mut pieces = (0..).zip(value.chunks(CHUNK_SIZE));
-    pieces.try_for_each(|(index, piece)| table.append(txn, &key::place(number, index), piece))
+    pieces.try_for_each(|(index, piece)| table.append(txn, &key::block_item(number, index), piece))
 }
 
 /// Removes the value under a block number.
 pub(crate) fn remove(txn: &mut RwTxn<'_>, table: &Table, number: u64) -> Result<(), StoreError> {
-    table.delete_range(txn, &key::place(number, 0), &key::place(number.saturating_add(1), 0))
+    table.delete_range(txn, &key::block_item(number, 0), &key::block_item(number.saturating_add(1), 0))
 }
 
 impl Snapshot<'_> {
@@ -32,8 +32,8 @@ impl Snapshot<'_> {
         let mut value = Vec::new();
         for (index, piece) in (0..).zip(table.prefix(self.txn, &key::number(number))?) {
             let (key, piece) = piece?;
-            if *key != key::place(number, index) {
-                return Err(table.damaged(&key::place(number, index), "it is missing"));
+            if *key != key::block_item(number, index) {
+                return Err(table.damaged(&key::block_item(number, index), "it is missing"));
             }
             value.extend_from_slice(piece);
         }

@@ -107,8 +107,8 @@ impl Reader {
     }
 
     /// Returns the block number and the index of the transaction with this hash.
-    pub fn place_of(&self, hash: &B256) -> Result<Option<(u64, u32)>, StoreError> {
-        self.get(|snapshot| snapshot.place_of(hash))
+    pub fn transaction_position(&self, hash: &B256) -> Result<Option<(u64, u32)>, StoreError> {
+        self.get(|snapshot| snapshot.transaction_position(hash))
     }
 
     /// Returns the steps of a block by index; empty for genesis and imported blocks.
@@ -125,8 +125,8 @@ impl Reader {
     }
 
     /// Returns the block number and the index of the step with this hash, if its block is in the step window.
-    pub fn step_place(&self, hash: &B256) -> Result<Option<(u64, u32)>, StoreError> {
-        self.get(|snapshot| snapshot.step_place(hash))
+    pub fn step_position(&self, hash: &B256) -> Result<Option<(u64, u32)>, StoreError> {
+        self.get(|snapshot| snapshot.step_position(hash))
     }
 
     /// Returns the log with this ordinal.

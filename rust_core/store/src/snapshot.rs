@@ -25,7 +25,7 @@ impl<'s> Snapshot<'s> {
 
 /// Data that every read needs first. It is the same for all transactions with the same id.
 #[derive(Clone, Copy)]
-pub(crate) struct Known {
+pub(crate) struct TransactionInfo {
     /// Id of the transaction.
     pub id: usize,
     pub progress: Progress,
@@ -33,7 +33,7 @@ pub(crate) struct Known {
     pub incarnations: bool,
 }
 
-impl Known {
+impl TransactionInfo {
     pub fn read(txn: &RoTxn<'_, WithoutTls>, tables: &Tables) -> Result<Self, StoreError> {
         let progress = meta::read(&tables.meta, txn)?;
         Ok(Self { id: txn.id(), progress, incarnations: !tables.incarnations.is_empty(txn)? })

@@ -16,8 +16,8 @@ use crate::{
     block::write::{Indexes, append, forget_steps},
     meta,
     nodes::{NodeWrites, leave_window},
-    open::{check_place, open},
-    snapshot::{Known, Snapshot},
+    open::{check_location, open},
+    snapshot::{Snapshot, TransactionInfo},
     state::{StateCache, StateWrites},
     table::Tables,
 };
@@ -35,7 +35,7 @@ pub(crate) struct Shared {
     path: PathBuf,
     recent: StateCache,
     /// Data of the transaction that was read last.
-    known: Mutex<Option<Known>>,
+    known: Mutex<Option<TransactionInfo>>,
     /// The first damage that a read, a write or the scrub found.
     damage: OnceLock<StoreError>,
 }
@@ -175,7 +175,7 @@ impl Store {
         let attempt = || {
             let txn = self.env().read_txn().map_err(|error| self.limits(error.into()))?;
             let tables = self.tables();
-            let Known { progress, incarnations, .. } = self.known(&txn)?;
+            let TransactionInfo { progress, incarnations, .. } = self.transaction_info(&txn)?;
             work(&Snapshot { incarnations, ..Snapshot::new(&txn, tables) }, &progress)
         };
         attempt().inspect_err(|error| self.note_damage(error))
@@ -183,13 +183,13 @@ impl Store {
 
     /// Returns the cached data of a transaction. Thousands of reads use one
     /// commit, and each would otherwise read it again.
-    fn known(&self, txn: &RoTxn<'_, WithoutTls>) -> Result<Known, StoreError> {
+    fn transaction_info(&self, txn: &RoTxn<'_, WithoutTls>) -> Result<TransactionInfo, StoreError> {
         let id = txn.id();
         let known = (*self.shared.known.lock()).filter(|known| known.id == id);
         if let Some(known) = known {
             return Ok(known);
         }
-        let known = Known::read(txn, self.tables())?;
+        let known = TransactionInfo::read(txn, self.tables())?;
         *self.shared.known.lock() = Some(known);
         Ok(known)
     }
@@ -210,7 +210,7 @@ impl Store {
             meta::write(meta, &mut txn, &progress)?;
             txn.commit()?;
             // The journal may drop records after this confirmation, so the file must still be in place.
-            check_place(&self.shared.path, self.env())
+            check_location(&self.shared.path, self.env())
         };
         if let Some(damage) = self.damage() {
             return Err(damage.clone());

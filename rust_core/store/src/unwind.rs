@@ -44,7 +44,7 @@ impl Store {
                 state::unwind_block(txn, tables, number)?;
                 unwind_block(txn, tables, progress, number)?;
             }
-            let (hash, _) = Snapshot::new(txn, tables).known_record(to)?;
+            let (hash, _) = Snapshot::new(txn, tables).existing_record(to)?;
             progress.head = Some(Head { number: to, hash });
             progress.generation += 1;
             let mut unwinds = meta::unwinds(&tables.meta, txn)?;

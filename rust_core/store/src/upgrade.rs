@@ -83,7 +83,7 @@ fn take(
             return Err(StoreError::Interrupted);
         }
         let mut txn = env.write_txn()?;
-        let place = meta::upgrade_place(meta, &txn, to)?;
+        let place = meta::upgrade_position(meta, &txn, to)?;
         let piece = (step.work)(tables, &mut txn, &place)?;
         match piece {
             RewriteProgress::More { place, done: so_far, of: all } => {
@@ -129,7 +129,7 @@ mod tests {
         Ok(RewriteProgress::Done)
     }
 
-    const WAY: &[Step] = &[
+    const STEPS: &[Step] = &[
         Step { to: 3, work: |_, _, _| unreachable!("it has schema 3 by now") },
         Step { to: 4, work: slow },
         Step { to: 5, work: one },
@@ -144,7 +144,7 @@ mod tests {
             let (env, tables) = open(folder.path(), &options, &mut |_| ControlFlow::Continue(())).unwrap();
             let meta = tables.meta;
             let mut left = pieces;
-            let ended = upgrade(&env, &tables, &options, WAY, &mut |_| {
+            let ended = upgrade(&env, &tables, &options, STEPS, &mut |_| {
                 left = match left.checked_sub(1) {
                     Some(left) => left,
                     None => return ControlFlow::Break(()),
@@ -167,7 +167,7 @@ mod tests {
                 assert_eq!(refused, Err(StoreError::NewerSchema { found: 4, supported: 3 }));
             }
             let mut told = Vec::new();
-            upgrade(&env, &tables, &options, WAY, &mut |upgrading| {
+            upgrade(&env, &tables, &options, STEPS, &mut |upgrading| {
                 told.push(upgrading.to);
                 ControlFlow::Continue(())
             })

@@ -186,7 +186,7 @@ impl<V: Value> Build<V> {
         let BranchValue { value, below: mut rest, .. } = self.next_value(None, at, changes);
         let mut draft = self.draft(None, value);
         for nibble in 0..16 {
-            let (group, tail) = take_group(rest, at, nibble);
+            let (group, tail) = next_group(rest, at, nibble);
             rest = tail;
             let slot = if nibble == prefix[shared] {
                 self.update_tail(branch, &prefix[shared + 1..], at + 1, group)
@@ -225,7 +225,7 @@ impl<V: Value> Build<V> {
         let mut draft = self.draft(Some(branch), value);
         while let Some((first, _)) = rest.first() {
             let nibble = first.nibble(at);
-            let (group, tail) = take_group(rest, at, nibble);
+            let (group, tail) = next_group(rest, at, nibble);
             rest = tail;
             if let Some(slot) = self.update(branch.child(nibble), at + 1, group) {
                 changed = true;
@@ -343,7 +343,7 @@ impl<V: Value> Build<V> {
 }
 
 /// Splits off the changes whose nibble at `at` is `nibble`; no change has a smaller nibble there.
-pub(crate) fn take_group<V>(
+pub(crate) fn next_group<V>(
     changes: &mut [Change<V>],
     at: usize,
     nibble: u8,

@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use crate::{
     Change, Value,
-    build::{BranchValue, Build, ChildSlot, take_group},
+    build::{BranchValue, Build, ChildSlot, next_group},
     node::{Branch, Child},
     walk,
 };
@@ -56,7 +56,7 @@ struct ChangedChildren<V> {
 fn work_below<'t, V>(branch: Option<&'t Branch<V>>, mut changes: &'t mut [Change<V>]) -> Vec<Work<'t, V>> {
     let mut work = Vec::with_capacity(16);
     for nibble in 0..16 {
-        let (group, tail) = take_group(changes, 0, nibble);
+        let (group, tail) = next_group(changes, 0, nibble);
         changes = tail;
         work.push(Work { nibble, old: branch.and_then(|branch| branch.child(nibble)), changes: group });
     }

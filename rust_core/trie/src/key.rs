@@ -135,7 +135,7 @@ impl Ord for Key {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         if let (Repr::Inline { bytes: ours, .. }, Repr::Inline { bytes: theirs, .. }) = (&self.0, &other.0) {
             // The zeros that pad a short key sort first, as the end of a key does.
-            let order = first_word(ours).cmp(&first_word(theirs));
+            let order = first_limb(ours).cmp(&first_limb(theirs));
             if order.is_ne() {
                 return order;
             }
@@ -145,7 +145,7 @@ impl Ord for Key {
 }
 
 #[inline]
-fn first_word(bytes: &[u8; INLINE]) -> u64 {
+fn first_limb(bytes: &[u8; INLINE]) -> u64 {
     bytes.first_chunk().copied().map_or(0, u64::from_be_bytes)
 }
 

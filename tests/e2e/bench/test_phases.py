@@ -36,14 +36,14 @@ def test_the_content_is_where_it_has_to_be(filled: Filled) -> None:
     node = filled.node
     assert len(filled.dense) == SHAPE.dense
     for number in filled.dense:
-        block = node.ask("eth_getBlockByNumber", hex(number), True)
+        block = node.call("eth_getBlockByNumber", hex(number), True)
         assert len(block["transactions"]) == SHAPE.transfers
         assert {one["to"] for one in block["transactions"]} == {"0x" + filled.contents.token.hex()}
     assert filled.dense == (filled.head - 11, filled.head - 1)
     assert filled.heights == tuple(range(filled.head - SHAPE.blocks + 1, filled.head + 1))
     # Blocks 0, 1, 2 and so on have one plain transfer of 1, 2, 3 wei each, except the dense ones.
     sparse = sum(1 + number for number in range(SHAPE.blocks) if not SHAPE.is_dense(number) and number % 100 == 4)
-    assert int(node.ask("eth_getBalance", "0x" + owner(4).hex(), "latest"), 16) == sparse == 5
+    assert int(node.call("eth_getBalance", "0x" + owner(4).hex(), "latest"), 16) == sparse == 5
 
 
 def test_reads_of_two_fronts_agree_and_are_measured_in_turn(filled: Filled, other: Filled) -> None:
@@ -81,7 +81,7 @@ def test_sends_are_included_all_of_them(filled: Filled) -> None:
     assert [each["transactions"] for each in found] == [200] * 3
     assert all(each["transactions_per_second"] > 0 for each in found)
     address = "0x" + senders[3].address.hex()
-    assert int(filled.node.ask("eth_getTransactionCount", address, "pending"), 16) == before[3] + 6
+    assert int(filled.node.call("eth_getTransactionCount", address, "pending"), 16) == before[3] + 6
 
 
 def test_a_submission_is_seen_first_in_the_nonce_and_then_as_a_receipt(filled: Filled) -> None:
@@ -108,14 +108,14 @@ def test_chains_of_several_lengths() -> None:
 
 def test_a_node_that_is_started_again_has_its_chain(started: Started, filled: Filled) -> None:
     node = filled.node
-    before = node.ask("eth_getBlockByNumber", hex(filled.head), False)["hash"]
+    before = node.call("eth_getBlockByNumber", hex(filled.head), False)["hash"]
     port, pid = node.port, node.processes and node.processes.pid
     started.stop()
     started.start(node)
     assert node.port == port
     assert node.processes is not None
     assert node.processes.pid != pid
-    assert node.ask("eth_getBlockByNumber", hex(filled.head), False)["hash"] == before
+    assert node.call("eth_getBlockByNumber", hex(filled.head), False)["hash"] == before
 
 
 def test_the_generator_says_what_it_reaches() -> None:

@@ -58,7 +58,7 @@ def test_every_step_comes_with_what_it_added(node: LiveNode, kind: str) -> None:
     sender = Sender(node.rpc, DEV_ACCOUNTS[0])
     with Client(target(node, kind), QUICK) as client, client.feed() as feed:
         feed.connect()
-        begin = feed.place
+        begin = feed.cursor
         assert begin is not None
         sent = [sender.send(value=number) for number in range(3)]
         events = until(feed, set(sent))
@@ -67,7 +67,7 @@ def test_every_step_comes_with_what_it_added(node: LiveNode, kind: str) -> None:
         assert [each.transaction_hash for step in added for each in step.receipts] == sent
         assert [step.parent for step in added] == [begin.hash, *(step.hash for step in added)][:-1]
         for step in added:
-            assert client.get_block(step.place, full=True) is not None
+            assert client.get_block(step.cursor, full=True) is not None
             assert step.header.hash == step.hash
         # A later reader with that cursor gets the same events, over the other transport as well.
         with Client(node.url) as other:
@@ -79,13 +79,13 @@ def test_every_step_comes_with_what_it_added(node: LiveNode, kind: str) -> None:
 def test_from_the_beginning_every_block_is_told_until_it_is_sealed(node: LiveNode, kind: str) -> None:
     with Client(target(node, kind), QUICK) as client, client.feed(genesis(node.rpc)) as feed:
         sealed = {}
-        last = feed.place
+        last = feed.cursor
         for event in feed:
             assert isinstance(event, StepAdded)
             if event.sealed is not None:
                 assert last is not None
                 sealed[event.sealed] = last.hash
-            last = event.place
+            last = event.cursor
             if len(sealed) > 2:
                 break
         assert list(sealed) == [0, 1, 2]
@@ -140,7 +140,7 @@ def test_a_killed_node_is_waited_for_and_nothing_is_missed(tmp_path: Path, kind:
     port = node.url.rpartition(":")[2]
     try:
         with Client(target(node, kind), QUICK) as client, client.feed(genesis(node.rpc)) as feed:
-            chain = [feed.place.hash if feed.place else ""]
+            chain = [feed.cursor.hash if feed.cursor else ""]
             for _ in range(3):
                 sender = Sender(node.rpc, DEV_ACCOUNTS[0])
                 for event in until(feed, {sender.send()}):
@@ -169,14 +169,14 @@ def test_a_chain_in_this_process_is_read_to_its_end() -> None:
         chain.mine()
         events = list(client.feed(begin, follow=False))
         assert [event.flashblock.index for event in events if event.flashblock.transactions] == [1, 2]
-        assert events[-1].place == client.get_flashblocks().cursor
+        assert events[-1].cursor == client.get_flashblocks().cursor
 
         # Everything after the snapshot is reported as reorged, newest first.
         chain.revert(snapshot)
-        undone = list(client.feed(events[-1].place, follow=False))
+        undone = list(client.feed(events[-1].cursor, follow=False))
         assert all(isinstance(event, StepRemoved) for event in undone)
         assert [event.flashblock.hash for event in undone] == [event.flashblock.hash for event in events[:0:-1]]
-        assert undone[-1].place == events[0].place == client.get_flashblocks().cursor
+        assert undone[-1].cursor == events[0].cursor == client.get_flashblocks().cursor
 
         with pytest.raises(CursorGone) as caught:
             list(client.feed(Cursor(1, 0, "0x" + "ab" * 32), follow=False))
@@ -223,7 +223,7 @@ def test_a_reorganised_chain_is_told_as_it_was_undone(kind: str, tmp_path: Path)
                     chain.append(event)
             assert undone >= 3
             for event in chain:
-                place = client.get_block(event.place)
+                place = client.get_block(event.cursor)
                 assert place is not None
     finally:
         assert node.stop() == 0

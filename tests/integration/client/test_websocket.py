@@ -263,9 +263,9 @@ def test_the_blocking_client_reads_calls_and_feed() -> None:
             added = [there(node.add)["hash"]]
             there(node.listen)
             assert [next(feed).flashblock.removed for _ in range(2)] == [True, False]
-            assert feed.place == Cursor.read(node.chain[-1].place)
+            assert feed.cursor == Cursor.read(node.chain[-1].place)
             assert feed.connections == 2
-        assert client.get_flashblocks().cursor == feed.place
+        assert client.get_flashblocks().cursor == feed.cursor
 
 
 def test_the_blocking_clients_answers_stay_with_their_calls() -> None:

@@ -403,7 +403,7 @@ def test_a_payers_cancellation_that_a_reorganisation_takes_back(shop: Shop) -> N
     shop.orders.void(shop.stored("a"))
     shop.payer_cancels("a")
     shop.chain.mine(3)
-    shop.progress.look("a")
+    shop.progress.reconcile("a")
     assert shop.place("a") == "Canceled / provisional"
     shop.chain.reorganise(3, dropped=True)
     for _ in range(2):

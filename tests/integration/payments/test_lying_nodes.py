@@ -157,7 +157,7 @@ def test_a_cancellation_in_a_lower_block_than_its_order_was_drafted_at_is_found(
     shop.payer_cancels("a")
     shop.orders.void("a")
     shop.chain.mine()
-    shop.progress.look("a")
+    shop.progress.reconcile("a")
     assert shop.place("a") == "Canceled / provisional"
     shop.chain.reorganise(20)
     assert shop.chain.find(shop.chain.blocks[12].landed[0].transaction.hash) is not None
@@ -170,7 +170,7 @@ def test_a_log_without_its_receipt_takes_nothing_back(shop: Shop) -> None:
     shop.payer_cancels("a")
     shop.orders.void("a")
     shop.chain.mine()
-    shop.progress.look("a")
+    shop.progress.reconcile("a")
     answers(shop, "eth_getTransactionReceipt", lambda true, hash: None)
     assert list(shop.progress.resume()) == ["a"]
     assert shop.place("a") == "Canceled / provisional"

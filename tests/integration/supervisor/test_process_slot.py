@@ -71,7 +71,7 @@ def kept(starts: Starts, use: Callable[[ProcessSlot, "asyncio.Task[None]"], Awai
     async def run() -> None:
         asyncio.get_running_loop().set_exception_handler(lambda _, context: unheard.append(context))
         post = ProcessSlot("worker-1", starts)
-        keeping = asyncio.ensure_future(post.keep())
+        keeping = asyncio.ensure_future(post.supervise())
         try:
             await use(post, keeping)
         finally:

@@ -85,7 +85,7 @@ class Reader:
     def reopen(self) -> None:
         """Restart like a process from its saved cursor."""
         self.feed.abandon()
-        saved = self.events[-1].place if self.events else self.feed.place
+        saved = self.events[-1].cursor if self.events else self.feed.cursor
         self.feed = self._open(None if saved is None else Cursor.read(saved.to_json()))
 
     def read(self) -> "Reader":
@@ -103,12 +103,12 @@ class Reader:
         flashblock = event.flashblock
         if isinstance(event, StepRemoved):
             assert self.chain.pop() == flashblock.hash
-            assert event.place.hash == flashblock.parent
+            assert event.cursor.hash == flashblock.parent
         else:
             assert self.chain[-1] == flashblock.parent
             self.chain.append(flashblock.hash)
-            assert event.place == flashblock.place
-        assert event.place.to_json() == self.node.every[event.place.hash].place
+            assert event.cursor == flashblock.cursor
+        assert event.cursor.to_json() == self.node.every[event.cursor.hash].place
         return event
 
     @property
@@ -138,7 +138,7 @@ def test_nothing_from_before_the_beginning_comes_and_nothing_after_it_is_missed(
     run(reader.feed.connect())
     # A step was made before the second attempt, which fixed the start.
     begin = node.chain[2]
-    assert reader.feed.place == Cursor.read(begin.place)
+    assert reader.feed.cursor == Cursor.read(begin.place)
     reader.chain.append(begin["hash"])
     after = node.add()
     assert reader.take().flashblock.hash == after["hash"]
@@ -430,7 +430,7 @@ def test_places_beyond_the_remembered_ones_are_asked_for(monkeypatch: pytest.Mon
     node = ScriptedNode([*[seal, add, add] * 4, undo(12), beat])
     reader = Reader(node, True).read()
     assert len(reader.events) == 24
-    assert reader.feed.place == Cursor.read(node.chain[0].place)
+    assert reader.feed.cursor == Cursor.read(node.chain[0].place)
     # One for the start, and one for each block whose last step was dropped.
     assert node.asked.count("foreseal_getFlashblocks") > 3
 

@@ -71,9 +71,9 @@ def test_a_block_has_its_transactions_in_full_or_by_hash() -> None:
     assert Block.read(header | {"uncles": [], "transactions": []}).transaction_hashes == ()
 
 
-def test_a_flashblock_knows_its_place_and_a_place_survives_being_saved() -> None:
+def test_a_saved_cursor_of_a_flashblock_is_read_back() -> None:
     step = ScriptedNode().add(seal=True)
-    place = Flashblock.read(step).place
+    place = Flashblock.read(step).cursor
     assert place == Cursor(1, 0, step["hash"])
     assert Cursor.read(place.to_json()) == place
     for wrong in (None, {}, {"block": "0x1", "index": "one", "hash": "0x"}):

@@ -402,7 +402,7 @@ def test_connections_of_one_caller_are_bounded(ring: KeyRing, tmp_path: Path) ->
 def look(app: App) -> None:
     """Reload the file of keys, which the application does several times per second."""
     assert app._callers is not None
-    app._callers._keys.look()
+    app._callers._keys.reload_if_changed()
 
 
 def test_a_key_counts_from_the_moment_it_is_in_the_file(ring: KeyRing, tmp_path: Path) -> None:

@@ -189,5 +189,5 @@ def test_a_key_whose_rate_was_changed_has_the_new_one(tiers: dict[str, Tier], tm
     assert refused(2) == [False, True]
     ring.keys[key.id] = replace(key, rate=Rate(0), burst=None)
     ring.save()
-    keys.look()
+    keys.reload_if_changed()
     assert refused(3) == [False] * 3

@@ -30,7 +30,7 @@ def connections(served: Served) -> Connections:
 def pass_time(served: Served) -> None:
     """Make all connections idle for one more check interval."""
     connections(served)._timer.cancel()
-    connections(served)._look()
+    connections(served)._check_idle()
 
 
 async def call(websocket: Any, wire: Wire) -> None:

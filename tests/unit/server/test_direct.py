@@ -18,7 +18,14 @@ from bare_transport import BareTransport, statuses_in
 from foreseal._core import Submitted
 from foreseal.server import App, Settings
 from foreseal.server.listening import listen
-from foreseal.server.native.frames import FrameParser, ProtocolViolation, close_code, close_frame, pieces_of, text_frame
+from foreseal.server.native.frames import (
+    FrameParser,
+    ProtocolViolation,
+    close_code,
+    close_frame,
+    frame_chunks,
+    text_frame,
+)
 from foreseal.server.native.http import Http
 from foreseal.server.native.listener import NativeListener
 
@@ -219,7 +226,7 @@ def test_what_is_against_the_protocol_is_named(given: Callable[[], bytes], code:
 @given(st.lists(st.text(max_size=200) | st.just("y" * 126) | st.just("z" * 65_536), max_size=4), st.text(max_size=130))
 def test_frames_of_texts_behind_a_prefix_are_those_of_the_library(texts: list[str], prefix: str) -> None:
     before = prefix.encode()
-    frames = before.join(pieces_of(texts, len(before), "}}"))
+    frames = before.join(frame_chunks(texts, len(before), "}}"))
     assert frames == b"".join(
         Frame(Opcode.TEXT, f"{prefix}{text}}}}}".encode()).serialize(mask=False) for text in texts
     ), texts

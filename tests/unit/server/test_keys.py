@@ -106,7 +106,7 @@ def test_a_key_is_found_by_its_text_alone_while_it_is_good(tmp_path: Path) -> No
     ring.keys[key.id] = replace(key, revoked=NOW)
     ring.save()
     assert found.holds(key), "nobody has looked"
-    found.look()
+    found.reload_if_changed()
     assert found.find(text) == "the API key is revoked"
     assert not found.holds(key)
 
@@ -126,9 +126,9 @@ def test_a_file_that_cannot_be_read_once_is_read_again(
     with monkeypatch.context() as full:
         full.setattr(Path, "read_bytes", refuse)
         for _ in range(3):
-            found.look()
+            found.reload_if_changed()
     assert isinstance(found.find(text), Key), "the keys stay as they were"
     (told,) = [record for record in caplog.records if record.levelname == "ERROR"]
     assert "Too many open files" in vars(told)["reason"]
-    found.look()
+    found.reload_if_changed()
     assert found.find(text) == "the API key is not known here"

@@ -20,7 +20,7 @@ _USUAL = 50
 
 def by_beginning(tx: Connection, table: Any, query: Any, *conditions: Any) -> tuple[list[Row[Any]], str | None]:
     """Return one page of orders, refunds or payouts, newest first, and the cursor of the next page."""
-    limit, before = limited(query), place(query["cursor"], LARGEST_ID)
+    limit, before = limited(query), parse_cursor(query["cursor"], LARGEST_ID)
     wanted: Select[Any] = (
         select(table, timeline.c.id.label("entry_id"))
         .join(timeline, (timeline.c.subject_id == table.c.id) & (timeline.c.subject == table.name))
@@ -35,14 +35,14 @@ def by_beginning(tx: Connection, table: Any, query: Any, *conditions: Any) -> tu
 
 def by_id(tx: Connection, table: Any, query: Any, *conditions: Any) -> tuple[list[Row[Any]], str | None]:
     """Return one page of numbered rows, newest first, and the cursor of the next page."""
-    limit, before = limited(query), place(query["cursor"], LARGEST_ID)
+    limit, before = limited(query), parse_cursor(query["cursor"], LARGEST_ID)
     wanted = select(table).where(*conditions).order_by(table.c.id.desc()).limit(limit + 1)
     if before is not None:
         wanted = wanted.where(table.c.id < before[0])
     return _cut(list(tx.execute(wanted)), limit, lambda row: str(row.id))
 
 
-def place(cursor: str | None, *most: int) -> tuple[int, ...] | None:
+def parse_cursor(cursor: str | None, *most: int) -> tuple[int, ...] | None:
     """Return the numbers in a cursor, each at most its limit. Raises `ApiError` 400 for an invalid cursor."""
     if cursor is None:
         return None

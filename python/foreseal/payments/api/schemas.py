@@ -22,7 +22,7 @@ TX_STATUSES = tuple(each.value for each in TxStatus if each is not TxStatus.IDLE
 """Statuses of a transaction under way."""
 
 
-def words(enumeration: Any) -> Schema:
+def enum_schema(enumeration: Any) -> Schema:
     """Return the schema of an enumeration's values."""
     return {"type": "string", "enum": [word.value for word in enumeration]}
 
@@ -64,17 +64,20 @@ _TRANSFER = {
     "position": {**WHOLE, "description": "Position of the Transfer among the logs of the transaction."},
     "block_number": WHOLE,
     "sender": ADDRESS,
-    "finality": words(Finality),
+    "finality": enum_schema(Finality),
     **_MONEY,
 }
 _REFINED = {
-    "finality": {**nullable(words(Finality)), "description": "Finality of the effect on the chain; null without one."},
+    "finality": {
+        **nullable(enum_schema(Finality)),
+        "description": "Finality of the effect on the chain; null without one.",
+    },
     "tx_status": {
         **nullable({"type": "string", "enum": list(TX_STATUSES)}),
         "description": "Status of the transaction under way; null if there is none, or if its effect is on the chain.",
     },
 }
-_DISBURSEMENT = {"state": words(DisbursementState), **_REFINED}
+_DISBURSEMENT = {"state": enum_schema(DisbursementState), **_REFINED}
 _STATUS = {"state": TEXT, **_REFINED}
 _PROBLEM = whole(code=TEXT, message={**TEXT, "description": "For people."})
 
@@ -89,7 +92,7 @@ SCHEMAS: dict[str, Schema] = {
     ),
     "Order": whole(
         id=TEXT,
-        state=words(OrderState),
+        state=enum_schema(OrderState),
         **_REFINED,
         chain_id=WHOLE,
         token=ADDRESS,
@@ -108,7 +111,10 @@ SCHEMAS: dict[str, Schema] = {
     ),
     "Payment": whole(**_TRANSFER, block_hash=TEXT),
     "Transaction": whole(
-        purpose=words(Purpose), account_nonce=WHOLE, hashes=many(HASH), result=nullable(words(TxResult))
+        purpose=enum_schema(Purpose),
+        account_nonce=WHOLE,
+        hashes=many(HASH),
+        result=nullable(enum_schema(TxResult)),
     ),
     "OrderDetail": whole(order=ref("Order"), transactions=many(ref("Transaction"))),
     "OrderToSign": whole(order=ref("Order"), typed_data=ref("TypedData")),
@@ -145,7 +151,7 @@ SCHEMAS: dict[str, Schema] = {
     "Timeline": whole(items=many(ref("Event"))),
     "UnmatchedTransfer": whole(
         **_TRANSFER,
-        reason=words(Reason),
+        reason=enum_schema(Reason),
         order_id=nullable(TEXT),
         resolution=nullable(whole(note=TEXT, by=TEXT, time=TIME)),
     ),
@@ -157,7 +163,7 @@ SCHEMAS: dict[str, Schema] = {
         reserved=UNITS,
         faults={**many(_PROBLEM), "description": "Contradictions; empty if the ledger is consistent."},
     ),
-    "Webhook": whole(id=TEXT, url=TEXT, origin=words(Origin), created=TIME, retired=nullable(TIME)),
+    "Webhook": whole(id=TEXT, url=TEXT, origin=enum_schema(Origin), created=TIME, retired=nullable(TIME)),
     "WebhookCreated": whole(
         webhook=ref("Webhook"), secret={**TEXT, "description": "Key of the signatures. It is shown only here."}
     ),
@@ -168,7 +174,7 @@ SCHEMAS: dict[str, Schema] = {
         event_id=TEXT,
         object={"type": "string", "enum": list(OBJECTS.values())},
         object_id=TEXT,
-        state=words(Delivery),
+        state=enum_schema(Delivery),
         attempts=WHOLE,
         next_attempt=nullable(TIME),
         last_error=nullable(TEXT),

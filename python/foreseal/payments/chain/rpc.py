@@ -60,12 +60,12 @@ class RpcNode:
 
     def chain_id(self) -> int:
         """Call eth_chainId."""
-        return _number(self._ask("eth_chainId"))
+        return _number(self._call("eth_chainId"))
 
     def head(self, block: Block) -> Head | None:
         """Call eth_getBlockByNumber."""
         try:
-            found = self._ask("eth_getBlockByNumber", _block(block), False)
+            found = self._call("eth_getBlockByNumber", _block(block), False)
         except RejectedByNode:
             if block in _OPTIONAL:
                 return None
@@ -93,7 +93,7 @@ class RpcNode:
             "toBlock": _block(wanted.last),
         }
         try:
-            found = self._ask("eth_getLogs", given)
+            found = self._call("eth_getLogs", given)
         except RejectedByNode:
             if wanted.first == "pending":
                 return []
@@ -105,7 +105,7 @@ class RpcNode:
 
     def receipt(self, hash: str) -> Receipt | None:
         """Call eth_getTransactionReceipt."""
-        found = self._ask("eth_getTransactionReceipt", hash)
+        found = self._call("eth_getTransactionReceipt", hash)
         with _complete("eth_getTransactionReceipt"):
             if found is None or found.get("blockNumber") is None:
                 return None
@@ -121,29 +121,29 @@ class RpcNode:
 
     def transaction_count(self, address: str, block: Block) -> int:
         """Call eth_getTransactionCount."""
-        return _number(self._ask("eth_getTransactionCount", address, _block(block)))
+        return _number(self._call("eth_getTransactionCount", address, _block(block)))
 
     def code(self, address: str, block: Block) -> bytes:
         """Call eth_getCode."""
-        return bytes(_bytes(self._ask("eth_getCode", address, _block(block))))
+        return bytes(_bytes(self._call("eth_getCode", address, _block(block))))
 
     def call(self, to: str, data: bytes, block: Block, sender: str | None = None) -> bytes:
         """Call eth_call. Raises `Reverted`."""
         made_by = {} if sender is None else {"from": sender}
-        return _bytes(self._ask("eth_call", {"to": to, "data": _hex(data)} | made_by, _block(block)))
+        return _bytes(self._call("eth_call", {"to": to, "data": _hex(data)} | made_by, _block(block)))
 
     def estimate_gas(self, sender: str, to: str, data: bytes, block: Block) -> int:
         """Call eth_estimateGas. Raises `Reverted`."""
-        return _number(self._ask("eth_estimateGas", {"from": sender, "to": to, "data": _hex(data)}, _block(block)))
+        return _number(self._call("eth_estimateGas", {"from": sender, "to": to, "data": _hex(data)}, _block(block)))
 
     def priority_fee(self) -> int:
         """Call eth_maxPriorityFeePerGas."""
-        return _number(self._ask("eth_maxPriorityFeePerGas"))
+        return _number(self._call("eth_maxPriorityFeePerGas"))
 
     def send(self, raw: bytes) -> None:
         """Call eth_sendRawTransaction. Raises `NonceTooLow` and `Underpriced`; `already known` is success."""
         try:
-            self._ask("eth_sendRawTransaction", _hex(raw))
+            self._call("eth_sendRawTransaction", _hex(raw))
         except RejectedByNode as error:
             text = str(error).lower()
             if any(known in text for known in _KNOWN):
@@ -154,7 +154,7 @@ class RpcNode:
                 raise Underpriced(str(error)) from error
             raise
 
-    def _ask(self, method: str, *params: Any) -> Any:
+    def _call(self, method: str, *params: Any) -> Any:
         try:
             return self._client.request(method, *params)
         except (ConnectionLost, TimedOut) as error:

@@ -15,7 +15,7 @@ def address_bytes(address: str) -> bytes:
     return found
 
 
-def word(value: int | str | bytes) -> bytes:
+def encode_word(value: int | str | bytes) -> bytes:
     """Encode a number, a hexadecimal address or up to 32 bytes as a 32-byte word, padded on the left."""
     if isinstance(value, int):
         return value.to_bytes(WORD, "big")
@@ -25,7 +25,7 @@ def word(value: int | str | bytes) -> bytes:
 def mapping_slot(slot: int, *keys: int | str | bytes) -> int:
     """Return the slot of a value in a mapping at `slot`. The keys are in order from the outermost."""
     for key in keys:
-        slot = int.from_bytes(keccak(word(key) + word(slot)), "big")
+        slot = int.from_bytes(keccak(encode_word(key) + encode_word(slot)), "big")
     return slot
 
 
@@ -51,7 +51,7 @@ class Storage:
         Other variables in the slot keep their values. Raises ValueError if the value is too wide.
         """
         variable = self.artifact.variable(label)
-        number = int.from_bytes(word(value), "big")
+        number = int.from_bytes(encode_word(value), "big")
         if number >> 8 * variable.size:
             raise ValueError(f"{label} has {variable.size} bytes, too few for {value!r}")
         mask = ((1 << 8 * variable.size) - 1) << 8 * variable.offset
@@ -65,7 +65,7 @@ class Storage:
             self.slots[slot] = int.from_bytes(encoded.ljust(WORD, b"\0"), "big") | 2 * len(encoded)
             return
         self.slots[slot] = 2 * len(encoded) + 1
-        begin = int.from_bytes(keccak(word(slot)), "big")
+        begin = int.from_bytes(keccak(encode_word(slot)), "big")
         for index in range(0, len(encoded), WORD):
             piece = encoded[index : index + WORD].ljust(WORD, b"\0")
             self.slots[begin + index // WORD] = int.from_bytes(piece, "big")

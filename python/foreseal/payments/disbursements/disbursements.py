@@ -151,7 +151,7 @@ class Disbursements(ABC):
         if intent is not None:
             outcome = self.sender.outcome(intent)
             if outcome.step is TxStatus.FAILED:
-                self._look(row, intent)
+                self._check_logs(row, intent)
             self.ledger.passed(CrashPoint.RECEIPT_READ)
             self._apply(id, outcome)
             if outcome.receipt is None and outcome.step is not TxStatus.FAILED:
@@ -183,7 +183,7 @@ class Disbursements(ABC):
         executor = None if contract == token else contract
         return forbidden(asked, TransferParties(payee, [recipient for recipient, _ in legs], executor), "pending")
 
-    def _look(self, row: Row[Any], intent: int) -> None:
+    def _check_logs(self, row: Row[Any], intent: int) -> None:
         """Raise `Incomplete` if logs show a transaction whose receipt the node withholds.
 
         Nodes may drop receipts, or index them late. Without this check the row would be paid a second time.

@@ -58,7 +58,7 @@ class Cancellations:
             raise NotCancelable(f"orders: {id} was valid until {order.valid_before}, the block has {now}")
         check(node, message, self._merchant.domain, order.payer, signature)
         if Token(node, order.token).authorization_used(order.payer, order.nonce, "pending"):
-            self._progress.look(id)
+            self._progress.reconcile(id)
             raise NotCancelable(f"orders: the authorization of {id} was used or canceled")
         call = self._sender.call(order.token, cancel_call(message, signature))
         with self._ledger.database.transaction() as tx:

@@ -90,7 +90,7 @@ class Captures:
         with self._ledger.database.reading() as tx:
             order = read(tx, orders, id)
         following(ORDER, OrderStatus(order.state, order.step), Trigger.CAPTURE)
-        taken = _taken(order, amount)
+        taken = _capture_amount(order, amount)
         self._check(order, taken)
         try:
             call = self._sender.call(*call_of(order, taken))
@@ -131,7 +131,7 @@ class Captures:
             raise NotCapturable(order.id, Obstacle.LATE, f"until {order.valid_before}, the block has {now}")
         check(node, message(order), domain, order.payer, order.signature)
         if is_used(node, order, "pending"):
-            self._progress.look(order.id)
+            self._progress.reconcile(order.id)
             raise NotCapturable(order.id, Obstacle.USED)
         if token.paused("pending"):
             raise NotCapturable(order.id, Obstacle.PAUSED)
@@ -143,7 +143,7 @@ class Captures:
             raise NotCapturable(order.id, Obstacle.BALANCE, f"{balance} of {amount} units")
 
 
-def _taken(order: Row[Any], amount: int | None) -> int:
+def _capture_amount(order: Row[Any], amount: int | None) -> int:
     """Return the amount to capture. Raises ValueError or TypeError if it does not fit the order."""
     if order.checkout is None:
         if amount not in (None, order.amount):

@@ -82,7 +82,7 @@ class OrderReconciler:
                 if all(open_intent(tx, purpose, id) is None for purpose in _PURPOSES):
                     self._fail(tx, order, "no_transaction")
         elif order.state in _EFFECTED and order.step is not Finality.FINAL:
-            self.look(id)
+            self.reconcile(id)
         with self._ledger.database.reading() as tx:
             return read(tx, orders, id)
 
@@ -113,7 +113,7 @@ class OrderReconciler:
         with self._ledger.database.reading() as tx:
             return read(tx, orders, id)
 
-    def look(self, id: str) -> None:
+    def reconcile(self, id: str) -> None:
         """Determine from logs what happened to an order's authorization, independent of the sender.
 
         Raises the node's errors.
@@ -149,7 +149,7 @@ class OrderReconciler:
         if final is None or final.timestamp < order.valid_before:
             raise NotExpired(f"orders: {id} is valid until {order.valid_before}, which no final block has reached")
         if self._is_used(order, final.number):
-            self.look(id)
+            self.reconcile(id)
             raise NotExpired(f"orders: the authorization of {id} was used or canceled")
         with self._ledger.database.transaction() as tx:
             self._ledger.move(tx, orders, locked(tx, orders, id), Trigger.EXPIRE, block=final.hash)
@@ -179,7 +179,7 @@ class OrderReconciler:
                     close(tx, intent, TxResult.REPLACED)
         else:
             if order.state in _EFFECTED:
-                self.look(order.id)
+                self.reconcile(order.id)
             self.deliver(order.id, intent)
 
     def _landed(self, id: str, intent: int, outcome: Outcome) -> None:
@@ -203,7 +203,7 @@ class OrderReconciler:
             self._ledger.passed(CrashPoint.RECEIPT_APPLIED)
         self._ledger.passed(CrashPoint.RECEIPT_STORED)
         if nothing and (step is Finality.FINAL or order.state in _EFFECTED):
-            self.look(id)
+            self.reconcile(id)
 
     def _captured(self, tx: Connection, order: Row[Any], receipt: Receipt, step: Step) -> bool:
         """Record the transfers of a receipt that used this authorization. Return True if there was one."""

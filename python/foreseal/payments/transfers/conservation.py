@@ -65,7 +65,7 @@ def balance(tx: Connection) -> Balance:
                         f"transfer {row.transaction_hash} pays order {row.order_id}, which is not captured",
                     )
                 )
-            elif (asked(order), order.token, order.payee) != (row.amount, row.token, row.recipient):
+            elif (expected_amount(order), order.token, order.payee) != (row.amount, row.token, row.recipient):
                 faults.append(
                     Fault(
                         "terms_mismatch",
@@ -99,7 +99,7 @@ def balance(tx: Connection) -> Balance:
     return Balance(received, captured, unmatched, sum(paid.values()), sum(promised.values()), tuple(sorted(faults)))
 
 
-def asked(order: Row[Any]) -> int | None:
+def expected_amount(order: Row[Any]) -> int | None:
     """Return the amount that a capture moves. For a permit it is the decided amount, or None before the decision."""
     amount: int | None = order.amount if order.checkout is None else order.actual
     return amount

@@ -237,7 +237,7 @@ class Watcher:
             row = stored.get((log.transaction_hash, log.block_number, log.log_index))
             # The hash of a pending block has no meaning; once the block is sealed, it is read again.
             sealed = log.block_number <= latest
-            if row is None or not _tells_of(log, row) or (sealed and log.block_hash != row.block_hash):
+            if row is None or not _matches(log, row) or (sealed and log.block_hash != row.block_hash):
                 asked[log.transaction_hash] = None
             else:
                 found[log.transaction_hash, row.position] = _noted(row, log)
@@ -325,7 +325,7 @@ def _receipt(hash: str, node: Node) -> object:
     return node.receipt(hash)
 
 
-def _tells_of(log: Log, row: Row[Any]) -> bool:
+def _matches(log: Log, row: Row[Any]) -> bool:
     """Return True if the log matches the row's sender and amount."""
     return (topic_address(log.topics[1]), int.from_bytes(log.data[:32], "big")) == (row.sender, row.amount)
 

@@ -168,9 +168,9 @@ class Worker:
                 if subject in self._busy:
                     continue
                 self._busy.add(subject)
-            self._pool.submit(self._look, subject, sender)
+            self._pool.submit(self._advance_subject, subject, sender)
 
-    def _look(self, subject: tuple[str, str], sender: Sender) -> None:
+    def _advance_subject(self, subject: tuple[str, str], sender: Sender) -> None:
         """Advance one subject. Its errors do not affect the others."""
         kind, id = subject
         place = None

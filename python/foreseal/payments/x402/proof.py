@@ -83,7 +83,7 @@ def spent_by(node: Node, key: PaymentKey) -> Receipt | None:
     return consumption(node, key.contract, key.payer, key.nonce, since)
 
 
-def look(node: Node, key: PaymentKey, deadline: int | None) -> Status:
+def find_status(node: Node, key: PaymentKey, deadline: int | None) -> Status:
     """Return the chain's status of a payment that ends at `deadline`. Raises the node's errors.
 
     Payments out of channels have no nonce on the chain, so they are always open here.

@@ -40,7 +40,7 @@ def _times(name: str, help: str, figures: Callable[[Readings], dict[str, Any]]) 
     return Family(f"foreseal_{name}_seconds", "histogram", help, read)
 
 
-def _step_parts(readings: Readings) -> Iterable[Sample]:
+def _step_phases(readings: Readings) -> Iterable[Sample]:
     for part, found in readings.figures["parts"].items():
         yield from histogram({"part": part}, readings.figures["bounds"], found["counts"], found["seconds"])
 
@@ -132,7 +132,7 @@ _STEP = (
         "foreseal_step_part_seconds",
         "histogram",
         "The same by part: select (from the pool), execute, roots, sync (journal), publish, pool (what left it).",
-        _step_parts,
+        _step_phases,
         ("part",),
     ),
 )

@@ -170,7 +170,7 @@ def text_frame(data: bytes) -> bytes:
     return text_head(len(data)) + data
 
 
-def pieces_of(texts: Sequence[str], prefix: int, end: str) -> list[bytes]:
+def frame_chunks(texts: Sequence[str], prefix: int, end: str) -> list[bytes]:
     """Return pieces of text frames that `prefix.join` completes.
 
     Each text has `end` after it, and before it a prefix of `prefix` bytes.

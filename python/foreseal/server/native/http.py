@@ -420,7 +420,7 @@ class Http(asyncio.Protocol):
 
     def _upgrade(self, head: RequestHead) -> None:
         """Hand the connection over to a WebSocket."""
-        rest = self._intake.take_rest()
+        rest = self._intake.read_rest()
         self._owner.closed(self)
         websocket = NativeWebSocket(self._owner, self._transport, head, rest, self.account, self.sender, self._work)
         self._ending = True

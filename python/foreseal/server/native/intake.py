@@ -45,7 +45,7 @@ class Intake:
         """Drop everything."""
         self._data, self._at, self._searched, self.left = b"", 0, 0, 0
 
-    def take_rest(self) -> bytes:
+    def read_rest(self) -> bytes:
         """Return all remaining bytes."""
         rest = bytes(memoryview(self._data)[self._at :])
         self.clear()

@@ -125,9 +125,9 @@ class NativeListener:
 
     def serve(self, websocket: Socket, path: str, peer: Peer, headers: Headers) -> None:
         """Serve a WebSocket to its end."""
-        self._keep(self._websockets, self._connections.serve(self.handler, websocket, path, peer, headers))
+        self._track(self._websockets, self._connections.serve(self.handler, websocket, path, peer, headers))
 
-    def _keep(self, tasks: set[asyncio.Task[Any]], work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+    def _track(self, tasks: set[asyncio.Task[Any]], work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
         task = self.loop.create_task(work)
         tasks.add(task)
 
@@ -189,7 +189,7 @@ class NativeListener:
         account.handshakes += 1
         options = {} if self._tls is None else {"ssl_handshake_timeout": self.table.limits.head_time}
         work = self.loop.connect_accepted_socket(lambda: Http(self), accepted, ssl=self._tls, **options)
-        self._keep(self._opening, work).add_done_callback(lambda _: self._opened(account))
+        self._track(self._opening, work).add_done_callback(lambda _: self._opened(account))
 
     def _is_welcome(self, account: AddressAccount) -> bool:
         if not account.is_limited:

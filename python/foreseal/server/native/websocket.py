@@ -20,7 +20,7 @@ from foreseal.server.native.frames import (
     ProtocolViolation,
     close_code,
     close_frame,
-    pieces_of,
+    frame_chunks,
     pong_frame,
     text_frame,
 )
@@ -28,7 +28,7 @@ from foreseal.server.native.head import RequestHead
 from foreseal.server.native.request import head_of
 from foreseal.server.native.table import NEVER, UNFINISHED, AddressAccount, WorkBucket
 from foreseal.server.native.transport import Transport
-from foreseal.server.websocket import Converse, Gone, Side, Take, cut
+from foreseal.server.websocket import Converse, Gone, Side, StartRequest, cut
 
 # Messages queued for the handler at which reading stops.
 _AHEAD = 8
@@ -64,7 +64,7 @@ class NativeWebSocket(asyncio.Protocol):
         """
         self.client = Side.CONNECTING
         self.server = Side.CONNECTING
-        self.take: Take | None = None
+        self.start: StartRequest | None = None
         self.converse: Converse | None = None
         self.path = head.path
         self.headers = head.headers
@@ -158,7 +158,7 @@ class NativeWebSocket(asyncio.Protocol):
         """
         try:
             if self.server is not Side.CONNECTING and not self._pause.is_on:
-                self._take_frames(is_new=is_new)
+                self._read_frames(is_new=is_new)
         except ProtocolViolation as violation:
             self._fail(violation)
             return
@@ -167,12 +167,12 @@ class NativeWebSocket(asyncio.Protocol):
             self._wake()
         self._settle()
 
-    def _take_frames(self, *, is_new: bool) -> None:
+    def _read_frames(self, *, is_new: bool) -> None:
         frames, count, end = self._frames, 0, 0.0
         while not self._is_full() and (found := frames.next()) is not None:
             kind, content = found
             if kind is Opcode.TEXT:
-                if not (self._is_awaited() and self.take is not None and self.take(content)):
+                if not (self._is_awaited() and self.start is not None and self.start(content)):
                     self._messages.append(content)
                     self._queued += len(content)
             elif kind is Opcode.PING:
@@ -269,7 +269,7 @@ class NativeWebSocket(asyncio.Protocol):
             return False
         pieces = messages.pieces.get(len(prefix))
         if pieces is None:
-            pieces = messages.pieces[len(prefix)] = pieces_of(messages.texts, len(prefix), END)
+            pieces = messages.pieces[len(prefix)] = frame_chunks(messages.texts, len(prefix), END)
         self._transport.write(prefix.join(pieces))
         return True
 

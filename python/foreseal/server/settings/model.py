@@ -192,7 +192,7 @@ class Settings:
     def __post_init__(self) -> None:
         for setting in TABLE.values():
             try:
-                setting.check(place_in(self, setting.place))
+                setting.check(field_value(self, setting.place))
             except ValueError as error:
                 raise SettingsError(str(error)) from None
         if self.automine and not self.development:
@@ -325,7 +325,7 @@ PARTS: dict[str, type] = {
 """Parts of `Settings` by field name."""
 
 
-def place_in(settings: Settings, place: str) -> Any:
+def field_value(settings: Settings, place: str) -> Any:
     """Return the value of a field; None if its part is absent."""
     value: Any = settings
     for name in place.split("."):

@@ -26,7 +26,7 @@ class Gathered:
         }
         """Values by key, in the order of the table."""
 
-    def given(self, section: str) -> list[SettingValue]:
+    def values_of(self, section: str) -> list[SettingValue]:
         """Return the values of a section that a source has set."""
         return [each for each in self.values.values() if each.key.startswith(section + ".") and not each.by_default]
 
@@ -59,7 +59,7 @@ class Gathered:
         """Return True if the chain is the development genesis. Raises `SettingsError` for settings without effect."""
         if self.command == "run":
             return False
-        shaping, genesis = self.given("dev"), self.values["node.genesis"]
+        shaping, genesis = self.values_of("dev"), self.values["node.genesis"]
         if shaping and genesis.value is not None:
             named = " and ".join(sorted(each.where() for each in shaping))
             raise SettingsError(f"{named} shape the development genesis and cannot go with {genesis.where()}")

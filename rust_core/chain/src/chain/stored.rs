@@ -70,7 +70,7 @@ impl Chain {
     }
 
     /// Returns the store updates since the last call, and clears them.
-    pub fn take_store_updates(&mut self) -> Vec<StoreUpdate> {
+    pub fn drain_store_updates(&mut self) -> Vec<StoreUpdate> {
         std::mem::take(&mut self.updates)
     }
 
@@ -83,19 +83,19 @@ impl Chain {
 
     pub(super) fn send(&mut self, block: Arc<ExecutedBlock>, changed: BlockChanges) {
         if self.sealed.archive().is_some() {
-            let beside = self.beside();
+            let beside = self.meta();
             self.updates.push(StoreUpdate::Sealed { block, changed, beside });
         }
     }
 
     pub(super) fn send_unwound(&mut self, to: u64) {
         if self.sealed.archive().is_some() {
-            let beside = self.beside();
+            let beside = self.meta();
             self.updates.push(StoreUpdate::Unwound { to, beside });
         }
     }
 
-    fn beside(&self) -> ChainMeta {
+    fn meta(&self) -> ChainMeta {
         ChainMeta { finality: self.finality, clock_offset: self.clock_offset }
     }
 

@@ -69,14 +69,14 @@ impl<'b> Steps<'b> {
     }
 
     /// Returns the cursor of step `index`, which must exist.
-    pub fn place(self, index: usize) -> StepCursor {
+    pub fn cursor(self, index: usize) -> StepCursor {
         let hash = self.hash(index).unwrap_or(self.block.hash);
         StepCursor { number: self.block.header.number, index: index as u64, hash }
     }
 
     /// Returns the cursor of the last step.
     pub fn last(self) -> StepCursor {
-        self.place(self.count() - 1)
+        self.cursor(self.count() - 1)
     }
 
     /// Returns `true` if `place` is a step of this block.

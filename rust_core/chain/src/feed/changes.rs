@@ -88,7 +88,7 @@ impl Branch {
         let kept = block(view, number)?.map_or(0, |here| steps.common(Steps::of(&here)));
         let kept = kept.min(gone_blocks.last().map_or(0, |(_, seen)| *seen));
         let common = match kept.checked_sub(1) {
-            Some(last) => steps.place(last),
+            Some(last) => steps.cursor(last),
             None => Steps::of(&*expect_block(view, number.saturating_sub(1))?).last(),
         };
         Ok(Self { gone: gone_blocks, kept, common })
@@ -115,7 +115,7 @@ struct ChangeWalker<'a> {
 }
 
 impl ChangeWalker<'_> {
-    fn tell(&mut self, change: Change, place: StepCursor) {
+    fn emit(&mut self, change: Change, place: StepCursor) {
         self.stopped |= (self.sink)(change, place).is_break();
     }
 
@@ -126,14 +126,14 @@ impl ChangeWalker<'_> {
             let kept = if next.is_none() { branch.kept } else { 0 };
             for index in (kept..*seen).rev() {
                 turn.place = match (index.checked_sub(1), next) {
-                    (Some(before), _) => steps.place(before),
+                    (Some(before), _) => steps.cursor(before),
                     (None, Some((parent, _))) => parent.steps().last(),
                     (None, None) => branch.common,
                 };
-                self.tell(Change::Removed(steps.at(index)), turn.place);
+                self.emit(Change::Removed(steps.at(index)), turn.place);
                 match (index, next) {
                     (0, Some((parent, _))) => {
-                        self.tell(Change::Unsealed(parent.block().clone()), turn.place);
+                        self.emit(Change::Unsealed(parent.block().clone()), turn.place);
                     }
                     (0, None) => turn.sealed = self.leave_sealed(turn.place)?,
                     _ => {}
@@ -149,15 +149,15 @@ impl ChangeWalker<'_> {
     /// Handles the last step of a block that stays sealed. If the sink breaks here, emits `Unsealed`, because
     /// a later call from this cursor emits `Sealed` again.
     fn leave_sealed(&mut self, place: StepCursor) -> Result<bool, FeedError> {
-        if self.stopped && place != self.view.place() {
+        if self.stopped && place != self.view.cursor() {
             let parent = expect_block(self.view, place.number)?;
-            self.tell(Change::Unsealed(parent.block.clone()), place);
+            self.emit(Change::Unsealed(parent.block.clone()), place);
         }
         Ok(!self.stopped)
     }
 
     fn forward(&mut self, from: TurningPoint) -> Result<StepCursor, FeedError> {
-        let (mut place, mut told, end) = (from.place, from.sealed, self.view.place());
+        let (mut place, mut told, end) = (from.place, from.sealed, self.view.cursor());
         if place == end {
             return Ok(place);
         }
@@ -168,15 +168,15 @@ impl ChangeWalker<'_> {
                 next
             } else {
                 if !told {
-                    self.tell(Change::Sealed(here.block.clone()), place);
+                    self.emit(Change::Sealed(here.block.clone()), place);
                 }
                 here = expect_block(self.view, place.number + 1)?;
                 0
             };
             told = false;
             let steps = Steps::of(&here);
-            place = steps.place(index);
-            self.tell(Change::Step(steps.at(index)), place);
+            place = steps.cursor(index);
+            self.emit(Change::Step(steps.at(index)), place);
             if self.stopped {
                 break;
             }

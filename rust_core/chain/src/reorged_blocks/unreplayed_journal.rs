@@ -116,14 +116,14 @@ impl Traces {
                 }
             }
             // An import replaces a block being built that has no transactions.
-            RecordSummary::Import => self.keep(|last| last.sealed),
-            RecordSummary::Unwind { number } => self.keep(|last| last.number <= number),
+            RecordSummary::Import => self.retain_last(|last| last.sealed),
+            RecordSummary::Unwind { number } => self.retain_last(|last| last.number <= number),
             RecordSummary::Other => {}
         }
     }
 
     /// Moves the newest blocks to `undone`, down to the first one for which `stays` returns `true`.
-    fn keep(&mut self, stays: impl Fn(&Trace) -> bool) {
+    fn retain_last(&mut self, stays: impl Fn(&Trace) -> bool) {
         let kept = self.chain.iter().rposition(stays).map_or(0, |last| last + 1);
         for gone in self.chain.drain(kept..) {
             self.bytes += gone.bytes;

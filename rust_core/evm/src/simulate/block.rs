@@ -149,7 +149,7 @@ impl<'a> Simulator<'a> {
         rules.tx_gas_limit_cap = Some(u64::MAX);
         let inspector = Transfers::new(self.options.trace_transfers);
         let mut machine = environment.machine(rules, environment.block(), inspector);
-        machine.keep(self.options.deadline);
+        machine.set_deadline(self.options.deadline);
         let mut made = CallResults::default();
         for call in calls {
             self.call(environment, &mut machine, call, &mut made)?;

@@ -23,7 +23,7 @@ pub fn trace_call<S: StepSink>(
     (most, sink): (usize, &mut S),
 ) -> Result<Trace, ExecutionError> {
     let mut simulation = Simulation::with_inspector(environment, request, Recorder::new(sink))?;
-    simulation.keep(limits.deadline);
+    simulation.set_deadline(limits.deadline);
     let recording = Recording { tracer, most, first_log_index: 0 };
     let run = simulation
         .bounded(limits.gas_of(request), |machine, transaction| machine.trace(transaction, recording));

@@ -85,26 +85,26 @@ impl PrestateRecorder {
             && transaction.kind.is_call()
             && let Some(delegate) = delegate(&stored_code(cache, target)?)
         {
-            self.look_up(delegate);
+            self.lookup(delegate);
         }
         for address in [sender, target, beneficiary] {
-            self.look_up(address);
+            self.lookup(address);
         }
         for authority in transaction.authorization_list().filter_map(AuthorizationTr::authority) {
-            self.look_up(authority);
+            self.lookup(authority);
         }
         Ok(())
     }
 
-    fn look_up(&mut self, address: Address) {
+    fn lookup(&mut self, address: Address) {
         self.accounts.entry(address).or_default();
     }
 
     /// Records the lookups of the executed instruction, unless it could not be paid for.
-    fn keep_staged(&mut self) {
+    fn record_staged(&mut self) {
         let staged = std::mem::take(&mut self.staged);
         for address in staged.accounts.into_iter().flatten() {
-            self.look_up(address);
+            self.lookup(address);
             if staged.created {
                 self.created.insert(address);
             }
@@ -291,7 +291,7 @@ impl<'a> Inspector<MachineContext<'a>> for PrestateRecorder {
             )
         );
         if !unpaid {
-            self.keep_staged();
+            self.record_staged();
         }
     }
 }

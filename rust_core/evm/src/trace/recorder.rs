@@ -116,16 +116,16 @@ impl<S: StepSink> Recorder<S> {
     }
 
     /// Performs the lookups that every prestate contains.
-    fn look_up(
+    fn lookup(
         &mut self,
-        mut look: impl FnMut(&mut PrestateRecorder) -> Result<(), Interruption>,
+        mut run: impl FnMut(&mut PrestateRecorder) -> Result<(), Interruption>,
     ) -> Result<(), Interruption> {
         let mut result = Ok(());
         self.part.each(&mut |part| {
             if let TracerRecorder::Prestate(recorder, _) = part
                 && result.is_ok()
             {
-                result = look(recorder);
+                result = run(recorder);
             }
         });
         result
@@ -192,8 +192,8 @@ impl<S: StepSink> Machine<'_, Recorder<S>> {
         let (fork, beneficiary, gas_limit) = (self.fork(), self.beneficiary(), transaction.gas_limit);
         let (recorder, cache) = self.inspector();
         recorder.begin(tracer, fork, most);
-        let looked = recorder.look_up(|prestate| prestate.begin(&transaction, beneficiary, fork, cache));
-        looked.map_err(EVMError::Database)?;
+        let found = recorder.lookup(|prestate| prestate.begin(&transaction, beneficiary, fork, cache));
+        found.map_err(EVMError::Database)?;
         let (result, changes) = self.inspect(transaction)?;
         let outcome = Outcome { gas_limit, gas_used: result.tx_gas_used(), first_log_index };
         let (recorder, cache) = self.inspector();

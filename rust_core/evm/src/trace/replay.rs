@@ -37,8 +37,8 @@ impl<'a, S: StepSink> Replay<'a, S> {
     }
 
     /// Ends every later execution with [`ExecutionError::TimeLimit`] once the deadline has passed.
-    pub fn keep(&mut self, deadline: Deadline) {
-        self.executor.machine.keep(deadline);
+    pub fn set_deadline(&mut self, deadline: Deadline) {
+        self.executor.machine.set_deadline(deadline);
     }
 
     /// Returns the sink of the steps.

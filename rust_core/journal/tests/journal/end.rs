@@ -159,13 +159,13 @@ fn only_a_repair_continues_after_a_loss() {
     assert_eq!(loss.place, JournalPosition { segment: 5, offset: 3584 });
     repair.apply().unwrap();
     let (mut journal, recovery) = open(&disk, 3).unwrap();
-    assert!(recovery.loss_accepted && journal.given_up() == (7..9));
+    assert!(recovery.loss_accepted && journal.discarded() == (7..9));
     assert!(read(&journal) == plan[..7]);
     journal.append(&records(&plan[0])).unwrap();
     drop(journal);
     let (journal, recovery) = open(&disk, 4).unwrap();
     assert!(!recovery.loss_accepted, "the journal has continued");
-    assert_eq!(journal.given_up(), 7..9);
+    assert_eq!(journal.discarded(), 7..9);
 }
 
 /// The disk loses acknowledged appends a second time.
@@ -188,7 +188,7 @@ fn an_accepted_loss_is_no_longer_accepted_once_an_append_follows() {
     assert!(open(&disk, 4).map(|_| ()).unwrap_err().to_string().contains("has lost"));
     let (_, repair) = plan_repair(dir(), Arc::new(disk.clone())).unwrap();
     repair.unwrap().apply().unwrap();
-    assert_eq!(open(&disk, 5).unwrap().0.given_up().start, 7);
+    assert_eq!(open(&disk, 5).unwrap().0.discarded().start, 7);
 }
 
 #[test]

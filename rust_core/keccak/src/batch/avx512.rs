@@ -35,7 +35,7 @@ pub(super) fn absorb(states: &mut States<8>, blocks: &[&Block; 8]) {
     for (vector, words) in a[8..].iter_mut().zip(words_of::<64>(blocks)) {
         *vector = xor(*vector, words);
     }
-    a[16] = xor(a[16], last_words(blocks));
+    a[16] = xor(a[16], last_limbs(blocks));
     macro_rules! rotate {
         ($word:expr, $by:literal) => {
             _mm512_rol_epi64::<$by>($word)
@@ -63,7 +63,7 @@ fn words_of<const FROM: usize>(blocks: &[&Block; 8]) -> [__m512i; 8] {
 
 #[inline]
 #[target_feature(enable = "avx512f")]
-fn last_words(blocks: &[&Block; 8]) -> __m512i {
+fn last_limbs(blocks: &[&Block; 8]) -> __m512i {
     let word = |lane: usize| {
         let mut bytes = [0; 8];
         bytes.copy_from_slice(&blocks[lane][RATE - 8..]);

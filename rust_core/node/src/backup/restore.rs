@@ -33,7 +33,7 @@ pub fn restore(
     watch: Watching<'_>,
 ) -> Result<Manifest, BackupError> {
     let manifest = Manifest::read(backup)?;
-    expect_known(&manifest)?;
+    check_files(&manifest)?;
     if !is_new(datadir)? {
         return Err(BackupError::NotEmpty(datadir.to_owned()));
     }
@@ -76,7 +76,7 @@ fn is_new(datadir: &Path) -> Result<bool, BackupError> {
 }
 
 /// Rejects a manifest with unknown file names before any file is written.
-fn expect_known(manifest: &Manifest) -> Result<(), BackupError> {
+fn check_files(manifest: &Manifest) -> Result<(), BackupError> {
     let segment = |path: &str| {
         let name = path.strip_prefix("journal/").and_then(|name| name.strip_suffix(".segment"));
         name.is_some_and(|number| number.len() >= 10 && number.bytes().all(|byte| byte.is_ascii_digit()))
@@ -123,9 +123,9 @@ fn write_draft(
             }
         };
         if journal {
-            place_segment(backup, file, draft, &mut told)?;
+            restore_segment(backup, file, draft, &mut told)?;
         } else {
-            place_file(backup, file, draft, &mut told)?;
+            restore_file(backup, file, draft, &mut told)?;
         }
     }
     for folder in [draft.join("store"), draft.join("journal"), draft.to_owned()] {
@@ -136,7 +136,7 @@ fn write_draft(
 
 type ProgressCallback<'a> = &'a mut dyn FnMut(usize) -> Result<(), BackupError>;
 
-fn place_file(
+fn restore_file(
     backup: &Path,
     file: &ManifestFile,
     draft: &Path,
@@ -153,7 +153,7 @@ fn place_file(
 
 /// Writes a segment at its full size. A segment has free space for later appends; the backup holds only its
 /// content.
-fn place_segment(
+fn restore_segment(
     backup: &Path,
     file: &ManifestFile,
     draft: &Path,

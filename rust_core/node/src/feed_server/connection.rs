@@ -36,7 +36,7 @@ pub(super) enum DisconnectReason {
     #[error(transparent)]
     Journal(#[from] JournalError),
     #[error("it was told: {0}")]
-    Told(Ending),
+    Dismissed(Ending),
     #[error("it closed the connection")]
     Closed,
 }
@@ -51,7 +51,7 @@ pub(super) fn serve(source: &Arc<Source>, stream: &UnixStream) -> Result<(), Dis
     let ears = listen(stream.try_clone()?, &attached)?;
     let mut talk = FollowerSession::new(attached, out, ears, hello.cursor);
     loop {
-        talk.turn()?;
+        talk.run_once()?;
     }
 }
 
@@ -61,27 +61,27 @@ pub(super) fn greet(
     input: &mut impl Read,
     out: &mut impl Write,
 ) -> Result<(Hello, Arc<Peer>), DisconnectReason> {
-    let greeted = hear_greeting(source, input);
-    if let Err(DisconnectReason::Told(ending)) = &greeted {
+    let greeted = read_greeting(source, input);
+    if let Err(DisconnectReason::Dismissed(ending)) = &greeted {
         out.write_all(&Response::End(ending.clone()).encode())?;
         out.flush()?;
     }
     greeted
 }
 
-fn hear_greeting(source: &Source, input: &mut impl Read) -> Result<(Hello, Arc<Peer>), DisconnectReason> {
+fn read_greeting(source: &Source, input: &mut impl Read) -> Result<(Hello, Arc<Peer>), DisconnectReason> {
     let Some((kind, body)) = read_frame(input, GREATEST_UP)? else { return Err(DisconnectReason::Closed) };
     let hello = match Request::decode(kind, &body) {
         Ok(Request::Hello(hello)) => hello,
         Ok(_) => return Err(WireError::NoGreeting.into()),
         Err(error @ WireError::Version { .. }) => {
-            return Err(DisconnectReason::Told(Ending::Refused(error.to_string())));
+            return Err(DisconnectReason::Dismissed(Ending::Refused(error.to_string())));
         }
         Err(error) => return Err(error.into()),
     };
     if hello.identity != source.identity {
         let why = format!("it runs {}, the follower {}", source.identity, hello.identity);
-        return Err(DisconnectReason::Told(Ending::Refused(why)));
+        return Err(DisconnectReason::Dismissed(Ending::Refused(why)));
     }
     let peer = Peer {
         name: hello.name.clone(),
@@ -134,9 +134,9 @@ impl<W: Write> FollowerSession<W> {
     }
 
     /// Runs one iteration. Sends the reason if the follower is no longer served.
-    pub fn turn(&mut self) -> Result<(), DisconnectReason> {
+    pub fn run_once(&mut self) -> Result<(), DisconnectReason> {
         let done = self.go();
-        if let Err(DisconnectReason::Told(ending)) = &done {
+        if let Err(DisconnectReason::Dismissed(ending)) = &done {
             self.write(&Response::End(ending.clone()))?;
             self.out.flush()?;
         }
@@ -149,7 +149,7 @@ impl<W: Write> FollowerSession<W> {
                 let from = self.begin(cursor)?;
                 self.write(&Response::Welcome(self.source.welcome.clone()))?;
                 self.number = Some(0);
-                self.say()?;
+                self.send_due()?;
                 self.pulse(false)?;
                 self.stage = Stage::Behind(from);
             }
@@ -185,7 +185,7 @@ impl<W: Write> FollowerSession<W> {
                 Ok(sequence + if mutant!("cursor-off-by-one") { 2 } else { 1 })
             }
             Some(append) if append.sequence == sequence => Err(self.contradicted(sequence, next)),
-            _ => Err(DisconnectReason::Told(Ending::CursorGone)),
+            _ => Err(DisconnectReason::Dismissed(Ending::CursorGone)),
         }
     }
 
@@ -193,7 +193,7 @@ impl<W: Write> FollowerSession<W> {
     /// Production stops, so that it does not contradict what was visible, unless a repair has discarded that
     /// append.
     fn contradicted(&self, sequence: u64, next: u64) -> DisconnectReason {
-        let accepted = self.source.given_up.contains(&sequence);
+        let accepted = self.source.discarded.contains(&sequence);
         if !accepted && !mutant!("ignore-cursor") {
             let reason = format!(
                 "follower {:?} has seen append {sequence}, and the journal, which ends before append {next}, does not have it: \
@@ -207,7 +207,7 @@ impl<W: Write> FollowerSession<W> {
             }
             self.source.shared.set_phase(Phase::Failed(reason));
         }
-        DisconnectReason::Told(Ending::CursorGone)
+        DisconnectReason::Dismissed(Ending::CursorGone)
     }
 
     fn peer_name(&self) -> &str {
@@ -233,13 +233,13 @@ impl<W: Write> FollowerSession<W> {
         for append in self.source.past.until(to).wholes(from)? {
             let append = append?;
             if append.sequence != from {
-                return Err(DisconnectReason::Told(Ending::CursorGone));
+                return Err(DisconnectReason::Dismissed(Ending::CursorGone));
             }
             from += 1;
             self.write(&Response::Append(append))?;
             self.heard()?;
         }
-        if from == to { Ok(from) } else { Err(DisconnectReason::Told(Ending::CursorGone)) }
+        if from == to { Ok(from) } else { Err(DisconnectReason::Dismissed(Ending::CursorGone)) }
     }
 
     /// Sends the rest of the backlog and the whole pool as of one position in the log. From that position on
@@ -272,7 +272,7 @@ impl<W: Write> FollowerSession<W> {
             self.put(&answer)?;
         }
         self.out.flush()?;
-        let (taken, standing) = self.source.log.take(self.at, self.seen, self.source.pace.wait);
+        let (taken, standing) = self.source.log.read(self.at, self.seen, self.source.pace.wait);
         let before = std::mem::replace(&mut self.seen, standing);
         match taken {
             FrameRead::Frames(frames) => {
@@ -280,14 +280,14 @@ impl<W: Write> FollowerSession<W> {
                 self.at += frames.len() as u64;
             }
             FrameRead::Nothing => {}
-            FrameRead::FellBehind => return Err(DisconnectReason::Told(Ending::FellBehind)),
-            FrameRead::Closed => return Err(DisconnectReason::Told(Ending::Stopping)),
+            FrameRead::FellBehind => return Err(DisconnectReason::Dismissed(Ending::FellBehind)),
+            FrameRead::Closed => return Err(DisconnectReason::Dismissed(Ending::Stopping)),
         }
         let ticked = standing.ticks != before.ticks;
         if ticked || self.source.pace.since(self.pulsed) >= HEARTBEAT_INTERVAL {
             self.pulse(ticked)?;
         }
-        self.say()?;
+        self.send_due()?;
         self.heard()
     }
 
@@ -306,7 +306,7 @@ impl<W: Write> FollowerSession<W> {
 
     /// Sends the sequencer's status if it has changed: at once after a change of phase, otherwise at most
     /// once per [`HEARTBEAT_INTERVAL`].
-    fn say(&mut self) -> Result<(), DisconnectReason> {
+    fn send_due(&mut self) -> Result<(), DisconnectReason> {
         let shared = &self.source.shared;
         let phase: Phase = shared.phase();
         if let Some((said, when)) = &self.said

@@ -24,7 +24,7 @@ impl Default for RingLimits {
 }
 
 /// Maximum bytes per read; a larger frame is read alone.
-const TAKEN: usize = 1 << 20;
+const MAX_READ_SIZE: usize = 1 << 20;
 
 /// A log of frames, limited in bytes and count; the oldest are evicted.
 ///
@@ -152,13 +152,13 @@ impl FrameLog {
 
     /// Returns the frames from position `at` on, as many as fit into one write. Blocks for at most `wait`
     /// until there is one, or until there are more ticks or wake-ups than at `seen`.
-    pub fn take(&self, at: u64, seen: LogStatus, wait: Duration) -> (FrameRead, LogStatus) {
+    pub fn read(&self, at: u64, seen: LogStatus, wait: Duration) -> (FrameRead, LogStatus) {
         let mut ring = self.ring.lock();
         let same = ring.ticks == seen.ticks && ring.wakes == seen.wakes;
         if ring.end() <= at && same && !ring.closed {
             self.grown.wait_for(&mut ring, wait);
         }
-        (ring.taken(at), ring.standing())
+        (ring.read_at(at), ring.standing())
     }
 }
 
@@ -196,13 +196,13 @@ impl Ring {
         }
     }
 
-    fn taken(&self, at: u64) -> FrameRead {
+    fn read_at(&self, at: u64) -> FrameRead {
         let Some(skip) = at.checked_sub(self.first) else { return FrameRead::FellBehind };
         let mut bytes = 0;
         let fits = |frame: &&Framed| {
             let first = bytes == 0;
             bytes += frame.bytes.len();
-            first || bytes <= TAKEN
+            first || bytes <= MAX_READ_SIZE
         };
         let skip = usize::try_from(skip).unwrap_or(usize::MAX);
         let found: Vec<_> =
@@ -247,10 +247,10 @@ mod tests {
         let log = of(4);
         let begun = log.standing();
         (5..9).for_each(|sequence| log.append(append(sequence)));
-        assert_eq!(count(&log.take(begun.end, begun, LONG).0), 4);
+        assert_eq!(count(&log.read(begun.end, begun, LONG).0), 4);
         assert_eq!(log.appends(5, 9).unwrap().len(), 4);
         log.append(append(9));
-        assert!(matches!(log.take(begun.end, begun, LONG).0, FrameRead::FellBehind));
+        assert!(matches!(log.read(begun.end, begun, LONG).0, FrameRead::FellBehind));
         assert!(log.appends(5, 10).is_none() && log.appends(6, 10).is_some());
         assert_eq!((log.standing().end, log.standing().next), (begun.end + 5, 10));
     }
@@ -295,13 +295,13 @@ mod tests {
             let seen = log.standing();
             let (woken, hear) = mpsc::channel();
             let other = log.clone();
-            std::thread::spawn(move || woken.send(other.take(seen.end, seen, LONG)).unwrap());
+            std::thread::spawn(move || woken.send(other.read(seen.end, seen, LONG)).unwrap());
             wake(&log);
             hear.recv_timeout(LONG).expect("it is woken");
             // An event between reading the state and waiting does not block.
-            log.take(seen.end, seen, LONG);
+            log.read(seen.end, seen, LONG);
         }
         let seen = log.standing();
-        assert!(matches!(log.take(seen.end, seen, LONG).0, FrameRead::Closed));
+        assert!(matches!(log.read(seen.end, seen, LONG).0, FrameRead::Closed));
     }
 }

@@ -26,7 +26,7 @@ impl Default for Pace {
 
 impl Pace {
     /// Returns the timing for a simulation, which never blocks.
-    pub fn by_hand(clock: Arc<dyn Clock>, near: u64) -> Self {
+    pub fn manual(clock: Arc<dyn Clock>, near: u64) -> Self {
         Self { clock, wait: Duration::ZERO, near }
     }
 

@@ -34,10 +34,10 @@ impl RequestReader {
     }
 
     /// Receives and handles the next frame. Returns `true` if there may be another.
-    pub fn hear(&self, input: &mut impl Read, source: &Source, peer: &Peer) -> bool {
+    pub fn receive(&self, input: &mut impl Read, source: &Source, peer: &Peer) -> bool {
         let Ok(Some((kind, body))) = read_frame(input, GREATEST_UP) else { return false };
         match Request::decode(kind, &body) {
-            Ok(up) => self.take(up, source, peer),
+            Ok(up) => self.handle(up, source, peer),
             Err(error) => {
                 tracing::warn!(%error, name = peer.name, "a follower says what cannot be read");
                 return false;
@@ -52,7 +52,7 @@ impl RequestReader {
         source.log.wake();
     }
 
-    fn take(&self, up: Request, source: &Source, peer: &Peer) {
+    fn handle(&self, up: Request, source: &Source, peer: &Peer) {
         let Source { log, shared, .. } = source;
         match up {
             Request::Alive { next } => peer.next.store(next, Ordering::Release),
@@ -64,12 +64,12 @@ impl RequestReader {
                 self.answers.add(at, Response::Answer { number, outcome }.encode());
                 log.wake();
             }
-            Request::Ask { number, question } => {
+            Request::Query { number, question } => {
                 let now = shared.clock.now().monotonic;
                 let answer = shared.desk.answer(&question, &shared.pool, now).unwrap_or_default();
                 // Everything on which the response depends is in the log by now.
                 self.answers
-                    .add(log.standing().end, Response::Told { number, answer: answer.into() }.encode());
+                    .add(log.standing().end, Response::Reply { number, answer: answer.into() }.encode());
                 log.wake();
             }
             Request::Damaged(report) => shared.confirm_damage(&report, &peer.name),
@@ -98,7 +98,7 @@ pub(super) fn listen(mut stream: UnixStream, attached: &Attached) -> io::Result<
     let hearing = ReaderGuard { ears: ears.clone(), source };
     let run = move || {
         let ReaderGuard { ears, source } = &hearing;
-        while ears.hear(&mut stream, source, &peer) {}
+        while ears.receive(&mut stream, source, &peer) {}
     };
     std::thread::Builder::new().name("foreseal-feed-ear".to_owned()).spawn(run)?;
     Ok(ears)

@@ -27,7 +27,7 @@ use crate::NodeError;
 /// Grace period at shutdown for connections that are still being served.
 const FAREWELL: Duration = Duration::from_secs(2);
 /// Interval at which the shutdown checks those connections.
-const LOOK: Duration = Duration::from_millis(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 /// Delay after a connection could not be accepted, for example because file descriptors ran out.
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -63,7 +63,7 @@ impl FeedServer {
             (server.source.clone(), server.served.clone(), server.stopping.clone());
         let run = move || {
             while !stopping.load(Ordering::Acquire) {
-                let taken = listener.accept().and_then(|(stream, _)| take_in(&source, &served, stream));
+                let taken = listener.accept().and_then(|(stream, _)| accept(&source, &served, stream));
                 // A connection that cannot be served is closed; the follower connects again.
                 if let Err(error) = taken
                     && !stopping.load(Ordering::Acquire)
@@ -98,7 +98,7 @@ impl FeedServer {
         let until = Instant::now() + FAREWELL;
         for Served { stream, thread } in self.served.lock().drain(..) {
             while !thread.is_finished() && Instant::now() < until {
-                std::thread::sleep(LOOK);
+                std::thread::sleep(POLL_INTERVAL);
             }
             let _ = stream.shutdown(Shutdown::Both);
             let _ = thread.join();
@@ -112,7 +112,7 @@ impl Drop for FeedServer {
     }
 }
 
-fn take_in(source: &Arc<Source>, served: &Mutex<Vec<Served>>, stream: UnixStream) -> io::Result<()> {
+fn accept(source: &Arc<Source>, served: &Mutex<Vec<Served>>, stream: UnixStream) -> io::Result<()> {
     let own = stream.try_clone()?;
     let source = source.clone();
     let run = move || {
@@ -180,7 +180,7 @@ mod tests {
             peers: Peers::default(),
             listeners: Mutex::default(),
             datadir: folder.to_owned(),
-            given_up: 0..0,
+            discarded: 0..0,
         }
     }
 

@@ -27,7 +27,7 @@ pub(crate) struct Source {
     /// The data directory.
     pub datadir: PathBuf,
     /// Sequence numbers of appends that a repair has discarded: followers may have seen them.
-    pub given_up: Range<u64>,
+    pub discarded: Range<u64>,
 }
 
 /// Registration of a connected follower; dropping it unregisters the follower.

@@ -27,7 +27,7 @@ use crate::{
     NodeError, Phase,
     wire::{
         Ending, GREATEST_DOWN, Heartbeat, Hello, MAX_SILENCE, Request, Response, Welcome, WireError,
-        read_frame, take_number,
+        read_frame, strip_number,
     },
 };
 
@@ -152,13 +152,13 @@ impl Session {
         stream.set_write_timeout(Some(MAX_SILENCE))?;
         stream.write_all(&self.hello()?)?;
         let mut input = BufReader::with_capacity(1 << 16, stream);
-        self.hear(&mut input)?;
+        self.receive(&mut input)?;
         Ok(input)
     }
 
     fn listen(&mut self, input: &mut impl Read) -> Result<Infallible, ConnectionError> {
         loop {
-            self.hear(input)?;
+            self.receive(input)?;
         }
     }
 
@@ -176,10 +176,10 @@ impl Session {
     }
 
     /// Receives and handles the next frame.
-    pub fn hear(&mut self, input: &mut impl Read) -> Result<(), ConnectionError> {
+    pub fn receive(&mut self, input: &mut impl Read) -> Result<(), ConnectionError> {
         let (kind, mut body) = next(input)?;
         if self.is_greeted() {
-            take_number(&mut body, self.heard)?;
+            strip_number(&mut body, self.heard)?;
             self.heard = self.heard.wrapping_add(1);
         }
         let down = Response::decode(kind, body)?;
@@ -188,7 +188,7 @@ impl Session {
             (Response::Welcome(welcome), None) => self.begin(welcome),
             (Response::End(ending), None) => Err(ConnectionError::Ended(ending)),
             (_, None) => Err(ConnectionError::NoWelcome),
-            (down, Some(_)) => self.take(down),
+            (down, Some(_)) => self.handle(down),
         }
     }
 
@@ -223,7 +223,7 @@ impl Session {
         self.live
     }
 
-    fn take(&mut self, down: Response) -> Result<(), ConnectionError> {
+    fn handle(&mut self, down: Response) -> Result<(), ConnectionError> {
         let following = self.following.clone();
         let Following { shared, known, outbox, .. } = &*following;
         match down {
@@ -251,17 +251,17 @@ impl Session {
                 shared.feed.arrived();
             }
             Response::Heartbeat(Heartbeat { ticked, age, next, latest }) => {
-                known.told(next, latest);
-                shared.hear_tick(age, ticked);
+                known.heartbeat(next, latest);
+                shared.record_sequencer_tick(age, ticked);
             }
             Response::SequencerReport(said) => {
                 let failed = matches!(said.phase, Phase::Failed(_));
-                known.set_said(said);
+                known.set_report(said);
                 if failed {
                     shared.changes.notify();
                 }
             }
-            Response::Told { number, answer } => following.questions.told(number, answer),
+            Response::Reply { number, answer } => following.questions.resolve(number, answer),
             Response::Answer { number, outcome } => {
                 outbox.answered(number, outcome);
                 shared.changes.notify();

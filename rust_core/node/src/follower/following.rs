@@ -70,9 +70,9 @@ impl Following {
     }
 
     /// Sends a request to the sequencer; returns `None` if there is no response within `most`.
-    pub fn ask(&self, question: Vec<u8>, most: Duration) -> Option<Vec<u8>> {
-        let frame = |number| Request::Ask { number, question: question.into() }.encode();
-        self.questions.ask(most, |number| self.outbox.send_frame(frame(number))).map(Into::into)
+    pub fn query(&self, question: Vec<u8>, most: Duration) -> Option<Vec<u8>> {
+        let frame = |number| Request::Query { number, question: question.into() }.encode();
+        self.questions.query(most, |number| self.outbox.send_frame(frame(number))).map(Into::into)
     }
 
     /// Returns the number of answered submissions so far.
@@ -82,7 +82,7 @@ impl Following {
 
     /// Returns the reason for which the sequencer's production stopped, if it did.
     pub fn failure(&self) -> Option<String> {
-        match self.known.said()?.phase {
+        match self.known.report()?.phase {
             Phase::Failed(reason) => Some(reason),
             _ => None,
         }
@@ -103,7 +103,7 @@ impl Following {
 
     /// Returns the status of the node.
     pub fn status(&self) -> Status {
-        let (welcome, said) = (self.known.welcome(), self.known.said());
+        let (welcome, said) = (self.known.welcome(), self.known.report());
         let sequencer = said.as_ref().map(|said| said.phase.clone());
         Status {
             phase: self.shared.phase(),

@@ -15,7 +15,7 @@ const MAX_IN_FLIGHT: usize = 64;
 #[derive(Debug, Default)]
 pub(crate) struct PendingRequests {
     open: Mutex<Open>,
-    told: Condvar,
+    resolve: Condvar,
 }
 
 #[derive(Debug, Default)]
@@ -30,7 +30,7 @@ impl PendingRequests {
     /// Sends a request and blocks until its response arrives. `send` receives the request's number and
     /// returns `true` if there is a connection. Returns `None` after `most`, without a connection, or if too
     /// many requests are pending.
-    pub fn ask(&self, most: Duration, send: impl FnOnce(u64) -> bool) -> Option<Bytes> {
+    pub fn query(&self, most: Duration, send: impl FnOnce(u64) -> bool) -> Option<Bytes> {
         let until = Instant::now() + most;
         let mut open = self.open.lock();
         if open.answers.len() >= MAX_IN_FLIGHT {
@@ -44,7 +44,7 @@ impl PendingRequests {
         open.answers.insert(number, None);
         // A missing entry means that the connection broke.
         while let Some(None) = open.answers.get(&number) {
-            if self.told.wait_until(&mut open, until).timed_out() {
+            if self.resolve.wait_until(&mut open, until).timed_out() {
                 break;
             }
         }
@@ -52,17 +52,17 @@ impl PendingRequests {
     }
 
     /// Completes the request with this number.
-    pub fn told(&self, number: u64, told: Bytes) {
+    pub fn resolve(&self, number: u64, resolve: Bytes) {
         if let Some(answer) = self.open.lock().answers.get_mut(&number) {
-            *answer = Some(told);
+            *answer = Some(resolve);
         }
-        self.told.notify_all();
+        self.resolve.notify_all();
     }
 
     /// Fails all pending requests: the connection broke.
     pub fn close(&self) {
         self.open.lock().answers.clear();
-        self.told.notify_all();
+        self.resolve.notify_all();
     }
 }
 
@@ -77,18 +77,18 @@ mod tests {
     #[test]
     fn a_question_is_answered_or_its_connection_breaks() {
         let questions = PendingRequests::default();
-        assert_eq!(questions.ask(LONG, |_| false), None, "there is no connection");
-        assert_eq!(questions.ask(Duration::ZERO, |_| true), None, "nothing came in time");
+        assert_eq!(questions.query(LONG, |_| false), None, "there is no connection");
+        assert_eq!(questions.query(Duration::ZERO, |_| true), None, "nothing came in time");
         let (sent, numbers) = mpsc::channel();
         std::thread::scope(|scope| {
-            let ask = || scope.spawn(|| questions.ask(LONG, |number| sent.send(number).is_ok()));
-            let first = ask();
-            questions.told(99, Bytes::new());
+            let query = || scope.spawn(|| questions.query(LONG, |number| sent.send(number).is_ok()));
+            let first = query();
+            questions.resolve(99, Bytes::new());
             let number = numbers.recv().unwrap();
-            questions.told(number, Bytes::from_static(b"so"));
+            questions.resolve(number, Bytes::from_static(b"so"));
             assert_eq!(first.join().unwrap(), Some(Bytes::from_static(b"so")));
-            questions.told(number, Bytes::from_static(b"late"));
-            let second = ask();
+            questions.resolve(number, Bytes::from_static(b"late"));
+            let second = query();
             numbers.recv().unwrap();
             questions.close();
             assert_eq!(second.join().unwrap(), None);

@@ -181,7 +181,7 @@ impl Replica {
 
     /// Follows the sequencer's store, in which every unwind of this chain has also been applied.
     fn follow(&mut self) {
-        for update in self.chain.take_store_updates() {
+        for update in self.chain.drain_store_updates() {
             if let StoreUpdate::Unwound { to, .. } = update {
                 self.generation += 1;
                 self.confirmed.set(self.confirmed.get().map(|confirmed| confirmed.min(to)));

@@ -17,7 +17,7 @@ use crate::{
 pub(crate) struct SequencerStatus {
     /// Greeting of the current or last connection.
     welcome: Mutex<Option<Arc<Welcome>>>,
-    said: Mutex<Option<SequencerReport>>,
+    report: Mutex<Option<SequencerReport>>,
     /// Sequence numbers of the append that the sequencer publishes next, and of the one that is applied next.
     told: AtomicU64,
     applied: AtomicU64,
@@ -38,16 +38,16 @@ impl SequencerStatus {
         *self.welcome.lock() = Some(welcome);
     }
 
-    pub fn said(&self) -> Option<SequencerReport> {
-        self.said.lock().clone()
+    pub fn report(&self) -> Option<SequencerReport> {
+        self.report.lock().clone()
     }
 
-    pub fn set_said(&self, said: SequencerReport) {
-        *self.said.lock() = Some(said);
+    pub fn set_report(&self, report: SequencerReport) {
+        *self.report.lock() = Some(report);
     }
 
     /// Records that the sequencer publishes append `next` next, and shows sealed blocks up to `latest`.
-    pub fn told(&self, next: u64, latest: u64) {
+    pub fn heartbeat(&self, next: u64, latest: u64) {
         self.told.store(next, Ordering::Release);
         self.latest.store(latest, Ordering::Release);
     }

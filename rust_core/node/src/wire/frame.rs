@@ -70,7 +70,7 @@ pub fn write_numbered(out: &mut impl Write, frame: &[u8], number: u32) -> io::Re
 }
 
 /// Removes the number from a frame's body, and checks that it is the expected one.
-pub fn take_number(body: &mut Vec<u8>, due: u32) -> Result<(), WireError> {
+pub fn strip_number(body: &mut Vec<u8>, due: u32) -> Result<(), WireError> {
     let (rest, number) = body.split_last_chunk().ok_or(WireError::Empty)?;
     let (found, length) = (u32::from_le_bytes(*number), rest.len());
     if found != due && !mutant!("ignore-frame-numbers") {

@@ -52,7 +52,7 @@ pub enum Request {
     /// Report of damage that it found in the store that both processes read.
     Damaged(DamageReport),
     /// A request that the node forwards without interpreting it. The response carries the same number.
-    Ask {
+    Query {
         number: u64,
         question: Bytes,
     },
@@ -62,7 +62,7 @@ const HELLO: u8 = 1;
 const ALIVE: u8 = 2;
 const REPORT: u8 = 3;
 const SUBMIT: u8 = 4;
-const ASK: u8 = 5;
+const QUERY: u8 = 5;
 const DAMAGED: u8 = 6;
 
 impl Hello {
@@ -91,7 +91,7 @@ impl Request {
             Self::Alive { next } => framed(ALIVE, |out| encode(next, out)),
             Self::Report(metrics) => framed(REPORT, |out| encode(metrics, out)),
             Self::Damaged(report) => framed(DAMAGED, |out| encode(report, out)),
-            Self::Ask { number, question } => framed(ASK, |out| encode(&(number, question), out)),
+            Self::Query { number, question } => framed(QUERY, |out| encode(&(number, question), out)),
             Self::Submit { number, runnable, submission } => {
                 framed(SUBMIT, |out| encode(&(number, runnable, submission), out))
             }
@@ -109,9 +109,9 @@ impl Request {
                 Self::Submit { number, runnable, submission }
             }
             DAMAGED => Self::Damaged(exact(kind, body)?),
-            ASK => {
+            QUERY => {
                 let (number, question) = exact(kind, body)?;
-                Self::Ask { number, question }
+                Self::Query { number, question }
             }
             _ => return Err(WireError::Kind(kind)),
         })

@@ -70,7 +70,7 @@ pub enum Response {
     Heartbeat(Heartbeat),
     SequencerReport(SequencerReport),
     /// Response to the request with this number; empty if the request was not understood.
-    Told {
+    Reply {
         number: u64,
         answer: Bytes,
     },
@@ -85,11 +85,11 @@ pub enum Response {
 const WELCOME: u8 = 1;
 const APPEND: u8 = 2;
 const POOL: u8 = 3;
-const PULSE: u8 = 4;
-const SAID: u8 = 5;
+const HEARTBEAT: u8 = 4;
+const REPORT: u8 = 5;
 const END: u8 = 6;
 const ANSWER: u8 = 7;
-const TOLD: u8 = 8;
+const REPLY: u8 = 8;
 
 /// Upper bound of the size of an append's frame before its records: sequence number, hash, count and length.
 const APPEND_FRONT: usize = 64;
@@ -104,9 +104,9 @@ impl Response {
                 encode(append, out);
             }),
             Self::Pool(event) => framed(POOL, |out| out.extend_from_slice(event)),
-            Self::Heartbeat(pulse) => framed(PULSE, |out| encode(pulse, out)),
-            Self::SequencerReport(said) => framed(SAID, |out| encode(said, out)),
-            Self::Told { number, answer } => framed(TOLD, |out| encode(&(number, answer), out)),
+            Self::Heartbeat(pulse) => framed(HEARTBEAT, |out| encode(pulse, out)),
+            Self::SequencerReport(said) => framed(REPORT, |out| encode(said, out)),
+            Self::Reply { number, answer } => framed(REPLY, |out| encode(&(number, answer), out)),
             Self::Answer { number, outcome } => framed(ANSWER, |out| encode(&(number, outcome), out)),
             Self::End(ending) => framed(END, |out| encode(ending, out)),
         }
@@ -124,11 +124,11 @@ impl Response {
             }
             APPEND => Self::Append(exact(kind, &body)?),
             POOL => Self::Pool(body.into()),
-            PULSE => Self::Heartbeat(exact(kind, &body)?),
-            SAID => Self::SequencerReport(exact(kind, &body)?),
-            TOLD => {
+            HEARTBEAT => Self::Heartbeat(exact(kind, &body)?),
+            REPORT => Self::SequencerReport(exact(kind, &body)?),
+            REPLY => {
                 let (number, answer) = exact(kind, &body)?;
-                Self::Told { number, answer }
+                Self::Reply { number, answer }
             }
             ANSWER => {
                 let (number, outcome) = exact(kind, &body)?;

@@ -61,7 +61,7 @@ pub fn follow_here(settings: &Settings, clock: Arc<dyn Clock>) -> Arc<Node> {
 pub fn caught_up(sequencer: &Node, follower: &Node) -> Arc<View> {
     let wanted = sequencer.view().unwrap();
     // The safe and finalized blocks change without a step.
-    let at = |view: &View| (view.place(), view.safe(), view.finalized());
+    let at = |view: &View| (view.cursor(), view.safe(), view.finalized());
     let there = || {
         let view = follower.view()?;
         let same = at(&view) == at(&wanted) && follower.status().phase == Phase::Following;

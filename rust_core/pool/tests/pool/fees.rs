@@ -52,7 +52,7 @@ proptest! {
 
     #[test]
     fn the_least_replacement_that_is_told_is_the_least(old in fee()) {
-        let told = Fees::least_replacement(old);
+        let told = Fees::min_replacement_fee(old);
         let accepted = |new: U256| new * U256::from(10) >= U256::from(old) * U256::from(11) && new > U256::from(old);
         prop_assert!(accepted(told));
         prop_assert!(!accepted(told - U256::from(1)));

@@ -20,15 +20,15 @@ pub trait FilterClient: Send + Sync {
     ///
     /// When the response arrives, the local node already shows everything that the other process showed when
     /// it responded.
-    fn ask(&self, request: Vec<u8>) -> Option<Vec<u8>>;
+    fn query(&self, request: Vec<u8>) -> Option<Vec<u8>>;
 }
 
 /// Maximum time that a call waits for the sequencer.
 const WAIT: Duration = Duration::from_secs(2);
 
 impl FilterClient for Node {
-    fn ask(&self, request: Vec<u8>) -> Option<Vec<u8>> {
-        Self::ask(self, request, WAIT)
+    fn query(&self, request: Vec<u8>) -> Option<Vec<u8>> {
+        Self::query(self, request, WAIT)
     }
 }
 
@@ -57,7 +57,7 @@ impl FilterBackend {
         let response = match self {
             Self::Local(registry) => registry.handle(request, node.pool(), node.now().monotonic),
             Self::Remote(client) => {
-                let response = client.ask(to_vec(&request)).ok_or(Error::FiltersAway)?;
+                let response = client.query(to_vec(&request)).ok_or(Error::FiltersAway)?;
                 decode(&response).map_err(|_| Error::FiltersAway)?
             }
         };

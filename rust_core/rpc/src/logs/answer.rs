@@ -101,7 +101,7 @@ impl LogSink for Answer {
         let start = self.json.len();
         write_log(&mut self.json, found, false);
         if let Some(notes) = &self.notes {
-            notes.keep(ordinal, CachedLog { log: found.log.clone(), shown: self.json[start..].into() });
+            notes.insert(ordinal, CachedLog { log: found.log.clone(), shown: self.json[start..].into() });
         }
         ControlFlow::Continue(())
     }

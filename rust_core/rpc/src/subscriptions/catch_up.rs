@@ -49,7 +49,7 @@ struct PageRequest {
 
 impl PageRequest {
     fn page(&self, view: &View) -> Result<Vec<u8>, FeedError> {
-        let newest = view.place();
+        let newest = view.cursor();
         let (mut out, mut count) = (Vec::new(), 0);
         let mut object = Object::open(&mut out);
         let list = object.name("flashblocks");

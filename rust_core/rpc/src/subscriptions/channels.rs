@@ -136,7 +136,7 @@ impl Channels {
             // Enabled before the number is read, so that every arrival from it on is delivered and stored.
             node.feed().want_arrivals(true);
             if *full {
-                node.pool().keep_arrivals(true);
+                node.pool().set_arrivals_wanted(true);
             }
         }
         let arrivals = node.pool().next_arrival();
@@ -159,7 +159,7 @@ impl Channels {
         if let Stream::NewPendingTransactions { full } = channel.stream {
             let other = Stream::NewPendingTransactions { full: !full };
             node.feed().want_arrivals(self.by_stream.contains_key(&other));
-            node.pool().keep_arrivals(!full && self.by_stream.contains_key(&other));
+            node.pool().set_arrivals_wanted(!full && self.by_stream.contains_key(&other));
         }
     }
 }
@@ -234,7 +234,7 @@ impl Joining {
         let node = &subscriptions.node;
         let mut channels = subscriptions.channels.lock();
         let (newest, view) = node.feed().newest().ok_or(Error::Starting)?;
-        let place = view.place();
+        let place = view.cursor();
         if self.request.cursor.is_some_and(|cursor| cursor != place) {
             self.begun = Some(SubscriptionStart::Behind);
             return Ok(());

@@ -66,7 +66,7 @@ impl Pump {
     pub fn deliver(&mut self, sink: Sink<'_>) -> bool {
         let Some(entry) = self.entries.pop_front() else { return false };
         let listening = self.subscriptions.listening();
-        let told = catch_unwind(AssertUnwindSafe(|| self.tell(&entry, &listening, sink)));
+        let told = catch_unwind(AssertUnwindSafe(|| self.notify(&entry, &listening, sink)));
         match told {
             // A newer view follows one that is gone; it contains the same changes and more.
             Ok(Ok(()) | Err(DeliveryError::Feed(FeedError::Read(StateError::ViewGone)))) => {}
@@ -82,11 +82,11 @@ impl Pump {
         true
     }
 
-    fn tell(&mut self, entry: &Entry, listening: &Listening, sink: Sink<'_>) -> Result<(), DeliveryError> {
+    fn notify(&mut self, entry: &Entry, listening: &Listening, sink: Sink<'_>) -> Result<(), DeliveryError> {
         match &entry.what {
-            EventKind::View(view) => self.tell_view(entry.sequence, view, listening, sink)?,
-            EventKind::Tick => self.tell_tick(entry.sequence, listening, sink),
-            EventKind::Arrivals => self.tell_arrivals(listening, sink),
+            EventKind::View(view) => self.notify_view(entry.sequence, view, listening, sink)?,
+            EventKind::Tick => self.notify_tick(entry.sequence, listening, sink),
+            EventKind::Arrivals => self.notify_arrivals(listening, sink),
         }
         Ok(())
     }
@@ -95,7 +95,7 @@ impl Pump {
     ///
     /// Views between them may have been skipped, and with them start positions of subscribers. Changes before
     /// such a position have their own sequence number.
-    fn tell_view(
+    fn notify_view(
         &mut self,
         sequence: u64,
         view: &View,
@@ -104,7 +104,7 @@ impl Pump {
     ) -> Result<(), DeliveryError> {
         let after = self.told.map_or(0, |(_, sequence)| sequence);
         let mut joined = self.subscriptions.joined(after, sequence);
-        let first = || joined.values().next().copied().unwrap_or_else(|| view.place());
+        let first = || joined.values().next().copied().unwrap_or_else(|| view.cursor());
         let (mut place, _) = *self.told.get_or_insert_with(|| (first(), after));
         pass(&mut joined, place);
         let spec = view.spec();
@@ -117,7 +117,7 @@ impl Pump {
                 if !(mutant!("swallow-removed-steps") && matches!(change, Change::Removed(_))) {
                     render(&channel.stream, &change, spec, &mut messages);
                 }
-                hand_over(channel, sequence, messages, reached, sink);
+                deliver(channel, sequence, messages, reached, sink);
             }
             place = reached;
             *told = Some((place, after));
@@ -126,14 +126,14 @@ impl Pump {
         });
         ended?;
         if joined.is_empty() {
-            self.told = Some((view.place(), sequence));
+            self.told = Some((view.cursor(), sequence));
             Ok(())
         } else {
             Err(DeliveryError::PassedOver)
         }
     }
 
-    fn tell_tick(&mut self, sequence: u64, listening: &Listening, sink: Sink<'_>) {
+    fn notify_tick(&mut self, sequence: u64, listening: &Listening, sink: Sink<'_>) {
         let Some((place, after)) = self.told else { return };
         // A subscriber that started at a skipped view is ahead; the view after the tick delivers its
         // position.
@@ -143,11 +143,11 @@ impl Pump {
         for channel in listening.values().filter(|channel| channel.stream == Stream::Feed) {
             let mut messages = Messages::default();
             messages.write(|out| write_heartbeat(out, &place));
-            hand_over(channel, sequence, messages, place, sink);
+            deliver(channel, sequence, messages, place, sink);
         }
     }
 
-    fn tell_arrivals(&mut self, listening: &Listening, sink: Sink<'_>) {
+    fn notify_arrivals(&mut self, listening: &Listening, sink: Sink<'_>) {
         self.arrivals.retain(|channel, _| listening.contains_key(channel));
         let Some((place, _)) = self.told else { return };
         for channel in listening.values() {
@@ -179,7 +179,7 @@ impl Pump {
     /// Ends the subscriptions that may have lost messages of `entry`, and continues after it.
     fn lose(&mut self, entry: &Entry, listening: &Listening, sink: Sink<'_>) {
         let place = match (&entry.what, self.told) {
-            (EventKind::View(view), _) => view.place(),
+            (EventKind::View(view), _) => view.cursor(),
             (EventKind::Tick | EventKind::Arrivals, Some((place, _))) => place,
             (EventKind::Tick | EventKind::Arrivals, None) => return,
         };
@@ -227,7 +227,7 @@ fn pass(joined: &mut BTreeMap<u64, StepCursor>, place: StepCursor) {
     }
 }
 
-fn hand_over(channel: &Channel, sequence: u64, messages: Messages, place: StepCursor, sink: Sink<'_>) {
+fn deliver(channel: &Channel, sequence: u64, messages: Messages, place: StepCursor, sink: Sink<'_>) {
     let messages = messages.into_vec();
     if !messages.is_empty() {
         sink(Notification { channel: channel.id, sequence, messages: Some(messages), place });

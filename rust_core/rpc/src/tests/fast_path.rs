@@ -67,12 +67,12 @@ fn an_error_is_answered_and_counted_by_the_run_that_found_it() {
         assert_eq!(answer["error"]["code"], code);
         let name = if code == -32601 { "" } else { method };
         let counted: Vec<(&str, u64)> =
-            path.take().iter().map(|CountedCalls { method, calls, .. }| (*method, *calls)).collect();
+            path.drain_calls().iter().map(|CountedCalls { method, calls, .. }| (*method, *calls)).collect();
         assert_eq!(counted, [(name, 1)]);
-        let failed = path.take_failed();
+        let failed = path.drain_failed_calls();
         assert!(matches!(failed[..], [FailedCalls { method, code: found, calls: 1 }]
             if method == name && found == code));
-        assert_eq!((path.take().len(), path.take_failed().len()), (0, 0));
+        assert_eq!((path.drain_calls().len(), path.drain_failed_calls().len()), (0, 0));
     }
 }
 
@@ -84,7 +84,7 @@ fn errors_in_a_batch_are_entries_of_it() {
     let wanted: Vec<Value> =
         failing().iter().map(|(method, params, _)| expected(&bench, method, params)).collect();
     assert_eq!(eventually(&path, &bench, &Value::Array(calls)), Value::Array(wanted));
-    assert_eq!(path.take_failed().iter().map(|failed| failed.calls).sum::<u64>(), 5);
+    assert_eq!(path.drain_failed_calls().iter().map(|failed| failed.calls).sum::<u64>(), 5);
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn results_share_the_allowance_of_a_batch_and_later_calls_do_not_run() {
     for at in 1..4 {
         assert_eq!(answer[at]["error"]["data"], json!({"limit": "response", "max": 20}));
     }
-    let mut failed = path.take_failed();
+    let mut failed = path.drain_failed_calls();
     failed.sort_by_key(|failed| failed.method);
     let failed: Vec<_> = failed.iter().map(|failed| (failed.method, failed.code, failed.calls)).collect();
     assert_eq!(failed, [("", -32005, 2), ("web3_clientVersion", -32005, 1)]);
@@ -126,5 +126,5 @@ fn methods_that_python_owns_and_malformed_params_take_the_slow_path() {
             "{body}"
         );
     }
-    assert_eq!(path.take_failed(), []);
+    assert_eq!(path.drain_failed_calls(), []);
 }

@@ -93,12 +93,12 @@ fn rewards_are_the_tips_at_whole_percentiles_of_the_gas() {
         bench.tick();
         let header = bench.ask("eth_getBlockByNumber", r#"["pending",false]"#);
         let receipts = bench.ask("eth_getBlockReceipts", r#"["pending"]"#);
-        let by_hand =
+        let manual =
             percentiles_by_hand(receipts.as_array().unwrap(), number(&header["baseFeePerGas"]), &percentiles);
         let params = format!("[\"0x1\",\"pending\",{percentiles:?}]");
         let history = bench.ask("eth_feeHistory", &params);
         let rewards: Vec<u64> = history["reward"][0].as_array().unwrap().iter().map(number).collect();
-        assert_eq!(rewards, by_hand, "{receipts}");
+        assert_eq!(rewards, manual, "{receipts}");
         compared += receipts.as_array().unwrap().len();
         bench.seal();
     }

@@ -63,7 +63,7 @@ fn a_client_that_asks_now_here_and_now_there_misses_nothing_and_gets_nothing_twi
     }
     // The last poll may have reached a follower that was one step behind.
     wait_for("the rest comes", || {
-        let all = followers[0].node().view().unwrap().place() == bench.view().place();
+        let all = followers[0].node().view().unwrap().cursor() == bench.view().cursor();
         given.extend(changes(&followers[0], &logs));
         sealed.extend(changes(&followers[0], &blocks));
         all
@@ -98,8 +98,8 @@ fn many_who_ask_followers_at_once_get_everything_once() {
             }
             bench.seal();
         }
-        let place = bench.view().place();
-        let there = || followers.iter().all(|api| api.node().view().unwrap().place() == place);
+        let place = bench.view().cursor();
+        let there = || followers.iter().all(|api| api.node().view().unwrap().cursor() == place);
         wait_for("they have all of it", there);
     });
 }
@@ -109,8 +109,8 @@ fn a_filter_made_at_the_sequencer_is_read_through_followers_until_that_is_gone()
     let (mut bench, followers) = followed(1);
     let id = ask(&bench.api, "eth_newBlockFilter", &json!([]));
     bench.seal();
-    let place = bench.view().place();
-    wait_for("it has the block", || followers[0].node().view().unwrap().place() == place);
+    let place = bench.view().cursor();
+    wait_for("it has the block", || followers[0].node().view().unwrap().cursor() == place);
     assert_eq!(changes(&followers[0], &id).len(), 1);
     assert_eq!(changes(&bench.api, &id), Vec::<Value>::new());
     bench.api.node().stop();

@@ -45,7 +45,7 @@ impl Pair {
         let sequencer = self.bench.api.node();
         wait_for("the follower is up to date", || {
             node.status().phase == Phase::Following
-                && node.view().is_some_and(|view| view.place() == wanted.place())
+                && node.view().is_some_and(|view| view.cursor() == wanted.cursor())
                 && pooled(node) == pooled(sequencer)
         });
         node.view().unwrap()
@@ -233,7 +233,7 @@ fn without_the_sequencer_nothing_is_taken_in_and_reads_go_on() {
         assert_eq!((error.code, error.message.as_str()), (-32002, message));
     }
     assert_eq!(call(&follower, "eth_blockNumber", "[]").unwrap(), json!("0x0"));
-    assert_eq!(follower.node().view().unwrap().place(), view.place());
+    assert_eq!(follower.node().view().unwrap().cursor(), view.cursor());
     let status = call(&follower, "foreseal_status", "[]").unwrap();
     assert_eq!((&status["role"], &status["phase"]), (&json!("follower"), &json!("disconnected")));
 }

@@ -29,7 +29,7 @@ struct Keeper {
 }
 
 impl FilterClient for Keeper {
-    fn ask(&self, question: Vec<u8>) -> Option<Vec<u8>> {
+    fn query(&self, question: Vec<u8>) -> Option<Vec<u8>> {
         let moves = matches!(decode(&question), Ok(FilterRequest::Advance { .. }));
         if moves && let Some(before) = self.before_move.lock().take() {
             before();

@@ -34,7 +34,7 @@ impl<'a> Rerun<'a> {
     ) -> Result<Self, Error> {
         let writer = TraceWriter::new(context.limits.trace_bytes);
         let mut replay = Replay::new(view.spec(), parent.state(), view, &block.block.header, writer)?;
-        replay.keep(deadline);
+        replay.set_deadline(deadline);
         Ok(Self { block, replay, done: 0, written: 0 })
     }
 

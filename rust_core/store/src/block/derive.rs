@@ -11,14 +11,14 @@ impl Indexes {
         progress: &Progress,
         number: u64,
     ) -> Result<(), StoreError> {
-        let (hash, record) = snapshot.known_record(number)?;
+        let (hash, record) = snapshot.existing_record(number)?;
         self.blocks.push(hash.as_slice(), &key::number(number));
         for (index, hash) in (0..).zip(snapshot.transaction_hashes(number, record.transactions)?) {
-            self.transactions.push(hash.as_slice(), &key::place(number, index));
+            self.transactions.push(hash.as_slice(), &key::block_item(number, index));
         }
         if number >= progress.steps_from {
             for (index, step) in (0..).zip(snapshot.steps(number, record.steps)?) {
-                self.steps.push(step.hash.as_slice(), &key::place(number, index));
+                self.steps.push(step.hash.as_slice(), &key::block_item(number, index));
             }
         }
         for (ordinal, StoredLog { log, .. }) in

@@ -155,7 +155,7 @@ impl Snapshot<'_> {
     }
 
     fn stored_receipt(&self, number: u64, index: u32) -> Result<Option<StoredReceipt>, StoreError> {
-        let (table, key) = (&self.tables.receipts, key::place(number, index));
+        let (table, key) = (&self.tables.receipts, key::block_item(number, index));
         let Some(bytes) = table.get(self.txn, &key)? else { return Ok(None) };
         let damaged = || table.damaged(&key, "the receipt does not decode");
         Ok(Some(StoredReceipt::decode(bytes).ok_or_else(damaged)?))

@@ -63,7 +63,7 @@ impl Snapshot<'_> {
     }
 
     /// Returns the hash and the record of a block that must be stored.
-    pub fn known_record(&self, number: u64) -> Result<(B256, BlockRecord), StoreError> {
+    pub fn existing_record(&self, number: u64) -> Result<(B256, BlockRecord), StoreError> {
         let missing = || self.tables.headers.damaged(&key::number(number), "it is missing");
         self.record(number)?.ok_or_else(missing)
     }

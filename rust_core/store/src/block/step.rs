@@ -76,15 +76,15 @@ impl StoredStep {
 
 impl Snapshot<'_> {
     /// Returns the block number and the index of the step with this hash.
-    pub fn step_place(&self, hash: &B256) -> Result<Option<(u64, u32)>, StoreError> {
+    pub fn step_position(&self, hash: &B256) -> Result<Option<(u64, u32)>, StoreError> {
         let table = &self.tables.step_hashes;
         let found = table.get(self.txn, hash.as_slice())?;
-        found.map(|bytes| key::read_place(table, hash.as_slice(), bytes)).transpose()
+        found.map(|bytes| key::decode_position(table, hash.as_slice(), bytes)).transpose()
     }
 
     /// Returns one step of a block.
     pub fn step(&self, number: u64, index: u32) -> Result<Option<StoredStep>, StoreError> {
-        let (table, key) = (&self.tables.steps, key::place(number, index));
+        let (table, key) = (&self.tables.steps, key::block_item(number, index));
         let Some(bytes) = table.get(self.txn, &key)? else { return Ok(None) };
         let step = StoredStep::decode(bytes).map_err(|_| table.damaged(&key, "the step does not decode"))?;
         Ok(Some(step))

@@ -29,15 +29,15 @@ fn decode(table: &Table, key: &[u8], bytes: &[u8]) -> Result<Arc<Transaction>, S
 
 impl Snapshot<'_> {
     /// Returns the block number and the index of the transaction with this hash.
-    pub fn place_of(&self, hash: &B256) -> Result<Option<(u64, u32)>, StoreError> {
+    pub fn transaction_position(&self, hash: &B256) -> Result<Option<(u64, u32)>, StoreError> {
         let table = &self.tables.transaction_hashes;
         let found = table.get(self.txn, hash.as_slice())?;
-        found.map(|bytes| key::read_place(table, hash.as_slice(), bytes)).transpose()
+        found.map(|bytes| key::decode_position(table, hash.as_slice(), bytes)).transpose()
     }
 
     /// Returns one transaction of a block.
     pub fn transaction(&self, number: u64, index: u32) -> Result<Option<Arc<Transaction>>, StoreError> {
-        let (table, key) = (&self.tables.transactions, key::place(number, index));
+        let (table, key) = (&self.tables.transactions, key::block_item(number, index));
         table.get(self.txn, &key)?.map(|bytes| decode(table, &key, bytes)).transpose()
     }
 
@@ -60,13 +60,15 @@ impl Snapshot<'_> {
             if index == count {
                 return Err(table.damaged(key, "the block has fewer entries than are stored"));
             }
-            if *key != key::place(number, index) {
-                return Err(table.damaged(&key::place(number, index), "it is missing"));
+            if *key != key::block_item(number, index) {
+                return Err(table.damaged(&key::block_item(number, index), "it is missing"));
             }
             entries.push((key, bytes));
         }
         match u32::try_from(entries.len()) {
-            Ok(found) if found < count => Err(table.damaged(&key::place(number, found), "it is missing")),
+            Ok(found) if found < count => {
+                Err(table.damaged(&key::block_item(number, found), "it is missing"))
+            }
             _ => Ok(entries),
         }
     }

@@ -15,7 +15,7 @@ pub(crate) fn unwind_block(
     number: u64,
 ) -> Result<(), StoreError> {
     let snapshot = Snapshot::new(txn, tables);
-    let (hash, record) = snapshot.known_record(number)?;
+    let (hash, record) = snapshot.existing_record(number)?;
     let hashes = snapshot.transaction_hashes(number, record.transactions)?;
     let steps =
         if number < progress.steps_from { Vec::new() } else { snapshot.steps(number, record.steps)? };
@@ -50,9 +50,9 @@ pub(crate) fn remember_steps(
     while progress.steps_from > next.saturating_sub(window) {
         let number = progress.steps_from - 1;
         let snapshot = Snapshot::new(txn, tables);
-        let count = snapshot.known_record(number)?.1.steps;
+        let count = snapshot.existing_record(number)?.1.steps;
         for (index, step) in (0..).zip(snapshot.steps(number, count)?) {
-            tables.step_hashes.put(txn, step.hash.as_slice(), &key::place(number, index))?;
+            tables.step_hashes.put(txn, step.hash.as_slice(), &key::block_item(number, index))?;
         }
         progress.steps_from = number;
     }

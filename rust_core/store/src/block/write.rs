@@ -38,7 +38,7 @@ pub(crate) fn append(
     let SealedBlock { block, steps, journal_sequence, .. } = sealed;
     let number = block.header.number;
     let before = match number.checked_sub(1) {
-        Some(parent) => Snapshot::new(txn, tables).known_record(parent)?.1.total_difficulty,
+        Some(parent) => Snapshot::new(txn, tables).existing_record(parent)?.1.total_difficulty,
         None => U256::ZERO,
     };
     let first_log = progress.logs;
@@ -46,7 +46,7 @@ pub(crate) fn append(
     if let Some(body) = body::encode(block) {
         tables.bodies.append(txn, &key::number(number), &body)?;
     }
-    for (transaction, place) in block.transactions.iter().zip(places(number)) {
+    for (transaction, place) in block.transactions.iter().zip(item_keys(number)) {
         tables.transactions.append(txn, &place, &transaction::encode(transaction))?;
         indexes.transactions.push(transaction.hash().as_slice(), &place);
     }
@@ -67,8 +67,8 @@ pub(crate) fn append(
     Ok(())
 }
 
-fn places(number: u64) -> impl Iterator<Item = key::BlockItemKey> {
-    (0..).map(move |index| key::place(number, index))
+fn item_keys(number: u64) -> impl Iterator<Item = key::BlockItemKey> {
+    (0..).map(move |index| key::block_item(number, index))
 }
 
 fn append_receipts(
@@ -81,7 +81,11 @@ fn append_receipts(
     let number = block.header.number;
     let mut bytes = Vec::new();
     for (index, receipt) in (0..).zip(&block.receipts) {
-        tables.receipts.append(txn, &key::place(number, index), &StoredReceipt::new(receipt).encode())?;
+        tables.receipts.append(
+            txn,
+            &key::block_item(number, index),
+            &StoredReceipt::new(receipt).encode(),
+        )?;
         for log in &receipt.logs {
             bytes.clear();
             log::encode(number, index, log, &mut bytes);
@@ -100,7 +104,7 @@ fn append_steps(
     steps: &[StoredStep],
     indexes: &mut Indexes,
 ) -> Result<(), StoreError> {
-    for (step, place) in steps.iter().zip(places(number)) {
+    for (step, place) in steps.iter().zip(item_keys(number)) {
         tables.steps.append(txn, &place, &step.encode())?;
         indexes.steps.push(step.hash.as_slice(), &place);
     }
@@ -118,7 +122,7 @@ pub(crate) fn forget_steps(
     while progress.steps_from + window < next {
         let number = progress.steps_from;
         let snapshot = Snapshot::new(txn, tables);
-        let count = snapshot.known_record(number)?.1.steps;
+        let count = snapshot.existing_record(number)?.1.steps;
         for step in snapshot.steps(number, count)? {
             tables.step_hashes.delete(txn, step.hash.as_slice())?;
         }

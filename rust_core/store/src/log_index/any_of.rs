@@ -32,13 +32,13 @@ impl<'t> AnyOf<'t> {
     ) -> Result<Self, LogIndexError> {
         let mut any = Self { index, txn, alternatives: Vec::with_capacity(criteria.len()), last };
         for criterion in criteria {
-            let next = any.look_up(&criterion, first, work)?;
+            let next = any.lookup(&criterion, first, work)?;
             any.alternatives.extend(next.map(|next| Alternative { criterion, next: Some(next) }));
         }
         Ok(any)
     }
 
-    fn look_up(
+    fn lookup(
         &self,
         criterion: &Criterion,
         from: u32,
@@ -56,7 +56,7 @@ impl<'t> AnyOf<'t> {
         for place in 0..self.alternatives.len() {
             let Alternative { criterion, next } = &self.alternatives[place];
             let next = match next {
-                Some((number, _)) if *number < target => self.look_up(&criterion.clone(), target, work)?,
+                Some((number, _)) if *number < target => self.lookup(&criterion.clone(), target, work)?,
                 next => *next,
             };
             self.alternatives[place].next = next;

@@ -29,7 +29,7 @@ const PORTION: usize = 10_000;
 /// Returns the node changes that lead from the state as of `head` back to the state as of `to`.
 pub(crate) fn nodes_back(reader: &Reader, to: u64, head: u64) -> Result<StateChanges, StoreError> {
     let (diff, then_root, now_root) = reader.read(|snapshot, _| {
-        let root = |number| Ok::<_, StoreError>(snapshot.known_record(number)?.1.header.state_root);
+        let root = |number| Ok::<_, StoreError>(snapshot.existing_record(number)?.1.header.state_root);
         Ok((diff_back(snapshot, to, head)?, root(to)?, root(head)?))
     })?;
     let failed = |error| match error {
@@ -86,7 +86,7 @@ pub(crate) fn rewind(
     for kind in Kind::ALL {
         let table = kind.table(tables);
         let mut behind = Vec::new();
-        while let Some(last) = keep_newest(txn, table, to, &behind)? {
+        while let Some(last) = retain_newest(txn, table, to, &behind)? {
             behind = place::end(&last);
         }
     }
@@ -111,7 +111,7 @@ pub(crate) fn rewind(
 
 /// Keeps only the newest version of up to [`PORTION`] locations after the key `behind`, as a version of block
 /// `to` if it is newer. Returns the last of these locations; `None` at the end of the table.
-fn keep_newest(
+fn retain_newest(
     txn: &mut RwTxn<'_>,
     table: &Table,
     to: u64,

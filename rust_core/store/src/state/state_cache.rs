@@ -42,7 +42,7 @@ impl StateCache {
         self.codes.get(hash)
     }
 
-    pub fn keep_code(&self, hash: B256, code: Bytecode) {
+    pub fn insert_code(&self, hash: B256, code: Bytecode) {
         let length = code.len() as u64;
         // The jump table has a bit for each byte of code.
         self.codes.insert(hash, code, CODE_OVERHEAD + length + length / 8);
@@ -76,7 +76,7 @@ impl<K: Eq + Hash, V: Clone> Values<K, V> {
     }
 
     /// Caches a value that was read as of block `at`, in a transaction with this progress.
-    pub fn keep(&self, key: K, at: u64, progress: &Progress, Version { value, since }: Version<V>) {
+    pub fn insert(&self, key: K, at: u64, progress: &Progress, Version { value, since }: Version<V>) {
         // A value as of a future block may still change.
         if progress.head.is_some_and(|head| at <= head.number) {
             self.0.insert(key, CachedValue { value, generation: progress.generation, since, until: at }, 0);
@@ -103,7 +103,7 @@ mod tests {
         }
         let since = [7, 4, 0].into_iter().find(|since| *since <= at).expect("0 is the least");
         let value = since * 10 + generation;
-        values.keep(0, at, &progress, Version { value, since });
+        values.insert(0, at, &progress, Version { value, since });
         (value, true)
     }
 
@@ -126,7 +126,7 @@ mod tests {
         let most = sizes.code / CODE_OVERHEAD;
         let hash = |number: u64| B256::left_padding_from(&number.to_be_bytes());
         for number in 0..most + 1_000 {
-            recent.keep_code(hash(number), Bytecode::new_legacy(vec![0].into()));
+            recent.insert_code(hash(number), Bytecode::new_legacy(vec![0].into()));
         }
         assert!(recent.codes.bytes() <= sizes.code);
         let kept = (0..most + 1_000).filter(|number| recent.code(&hash(*number)).is_some()).count() as u64;

@@ -34,7 +34,7 @@ impl Reader {
         }
         let (version, progress) = self.read(|snapshot, progress| Ok((read(snapshot)?, *progress)))?;
         let value = version.value.clone();
-        values.keep(key, at, &progress, version);
+        values.insert(key, at, &progress, version);
         Ok(value)
     }
 }
@@ -61,7 +61,7 @@ impl StateStore for Reader {
         }
         let Some(code) = self.read(|snapshot, _| snapshot.code(hash))? else { return Ok(None) };
         let code = analysed(code);
-        recent.keep_code(*hash, code.clone());
+        recent.insert_code(*hash, code.clone());
         Ok(Some(code))
     }
 

@@ -9,7 +9,7 @@ use foreseal_primitives::{Receipt, Transaction, length_in_block};
 use foreseal_trie::ordered_trie_root;
 use rayon::prelude::*;
 
-use super::{Fault, Part, Verifier, fault, readable, sound};
+use super::{Fault, StorePart, Verifier, fault, readable, sound};
 use crate::{BlockRecord, Progress, StoreError, key, snapshot::Snapshot, table::Table};
 
 /// Number of blocks between two reports.
@@ -41,7 +41,7 @@ impl Verifier<'_> {
                 sums = after;
                 number += 1;
                 if number % REPORTED == 0 || number > self.head {
-                    self.done(Part::Blocks, number, self.head + 1)?;
+                    self.done(StorePart::Blocks, number, self.head + 1)?;
                 }
             }
             // A node may have written blocks meanwhile, but the counts are of one
@@ -64,7 +64,7 @@ struct BlockCheck<'s> {
 
 impl BlockCheck<'_> {
     fn run(&mut self, progress: &Progress, sums: ChainTotals) -> Result<ChainTotals, StoreError> {
-        let record = self.snapshot.known_record(self.number);
+        let record = self.snapshot.existing_record(self.number);
         let Some((hash, record)) = sound(&mut self.faults, record)? else { return Ok(sums) };
         self.header(&hash, &record, &sums);
         self.by_hash(&hash)?;
@@ -101,7 +101,7 @@ impl BlockCheck<'_> {
     /// Same as [`Self::expect`], for an entry of a table keyed by block number and index.
     fn expect_at(&mut self, sound: bool, table: &Table, index: u32, why: &str) {
         if !sound {
-            self.faults.push(fault(table, &key::place(self.number, index), why));
+            self.faults.push(fault(table, &key::block_item(self.number, index), why));
         }
     }
 
@@ -157,7 +157,7 @@ impl BlockCheck<'_> {
         let tables = self.snapshot.tables;
         for ((index, transaction), signed) in (0..).zip(list).zip(signed) {
             self.expect_at(signed, &tables.transactions, index, "the sender did not sign it");
-            let found = self.snapshot.place_of(&transaction.hash());
+            let found = self.snapshot.transaction_position(&transaction.hash());
             if let Some(found) = sound(&mut self.faults, found)?
                 && found != Some((self.number, index))
             {
@@ -220,7 +220,7 @@ impl BlockCheck<'_> {
             let grows = (before..=record.transactions).contains(&step.transactions);
             self.expect_at(grows, &tables.steps, index, "it does not go on from the step before");
             before = step.transactions;
-            let found = self.snapshot.step_place(&step.hash);
+            let found = self.snapshot.step_position(&step.hash);
             let expected = in_window.then_some((self.number, index));
             if let Some(found) = sound(&mut self.faults, found)?
                 && found != expected

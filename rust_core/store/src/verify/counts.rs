@@ -94,7 +94,7 @@ fn is_named_by(
         let Ok(number) = key::read_number(table, hash, value) else { return Ok(false) };
         return Ok(readable(snapshot.block_hash(number))?.is_some_and(|found| found.as_slice() == hash));
     }
-    let Ok((number, index)) = key::read_place(table, hash, value) else { return Ok(false) };
+    let Ok((number, index)) = key::decode_position(table, hash, value) else { return Ok(false) };
     let found = if table.name == tables.transaction_hashes.name {
         readable(snapshot.transaction(number, index))?.map(|transaction| transaction.hash())
     } else {

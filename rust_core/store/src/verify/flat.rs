@@ -13,7 +13,7 @@ use foreseal_primitives::Account;
 use foreseal_state::{HashedAccount, State, StateError};
 use foreseal_trie::EMPTY_ROOT;
 
-use super::{Fault, PORTION, Part, Verifier, fault};
+use super::{Fault, PORTION, StorePart, Verifier, fault};
 use crate::{
     StoreError,
     snapshot::Snapshot,
@@ -74,7 +74,7 @@ impl Verifier<'_> {
                 self.verified.accounts += 1;
             }
         }
-        let known = self.reader.read(|snapshot, _| snapshot.known_record(at));
+        let known = self.reader.read(|snapshot, _| snapshot.existing_record(at));
         let Some((_, record)) = self.sound(known)? else { return Ok(()) };
         let (root, expected) = (builder.root(), record.header.state_root);
         if root != expected {
@@ -109,7 +109,7 @@ impl Verifier<'_> {
             Ok(())
         };
         self.walk(&table, PORTION, each, |verifier, done, of| {
-            verifier.done(Part::StateRoot, pass.number * of + done, pass.of * of)
+            verifier.done(StorePart::StateRoot, pass.number * of + done, pass.of * of)
         })?;
         accounts.sort_unstable_by_key(|found| found.leaf.hash);
         for found in &mut accounts {

@@ -2,7 +2,7 @@
 
 use alloy_primitives::Log;
 
-use super::{Part, Verifier, fault};
+use super::{StorePart, Verifier, fault};
 use crate::{LogIndexError, StoreError};
 
 impl Verifier<'_> {
@@ -36,7 +36,7 @@ impl Verifier<'_> {
                 Err(LogIndexError::Lmdb(error)) => return Err(error.into()),
                 Err(error) => self.fault(fault(&tables.log_index, &[], error.to_string())),
             }
-            self.done(Part::Logs, first.saturating_add(index.portion()).min(of), of)?;
+            self.done(StorePart::Logs, first.saturating_add(index.portion()).min(of), of)?;
             if let Some(entries) = end {
                 if entries != accounted {
                     let why = format!("it has {entries} chunks, the logs account for {accounted}");

@@ -26,7 +26,7 @@ mod versions;
 use std::ops::ControlFlow;
 
 use report::LISTED;
-pub use report::{Fault, Part, Verified, Verifying};
+pub use report::{Fault, StorePart, Verified, Verifying};
 
 use crate::{Reader, Store, StoreError, snapshot::Snapshot, table::Table};
 
@@ -121,7 +121,7 @@ impl Verifier<'_> {
         Ok(())
     }
 
-    fn done(&mut self, part: Part, done: u64, of: u64) -> Result<(), StoreError> {
+    fn done(&mut self, part: StorePart, done: u64, of: u64) -> Result<(), StoreError> {
         match (self.report)(Verifying { part, done, of: of.max(done) }) {
             ControlFlow::Continue(()) => Ok(()),
             ControlFlow::Break(()) => Err(StoreError::Interrupted),

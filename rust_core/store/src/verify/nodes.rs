@@ -9,7 +9,7 @@ use alloy_primitives::{B256, hex};
 use alloy_rlp::Decodable;
 use foreseal_trie::EMPTY_ROOT;
 
-use super::{Fault, PORTION, Part, Verifier, fault, node::Node, readable, sound};
+use super::{Fault, PORTION, StorePart, Verifier, fault, node::Node, readable, sound};
 use crate::{
     StoreError, key,
     nodes::{
@@ -39,7 +39,7 @@ impl Verifier<'_> {
                 self.faults(portion.faults);
                 done += portion.done;
                 self.verified.nodes += portion.done;
-                self.done(Part::Nodes, done, of)?;
+                self.done(StorePart::Nodes, done, of)?;
                 next = portion.next;
             }
         }
@@ -100,7 +100,7 @@ fn root_of(snapshot: &Snapshot<'_>, kind: Kind, place: &[u8], at: u64) -> Result
 fn list_faults(snapshot: &Snapshot<'_>, number: u64, faults: &mut Vec<Fault>) -> Result<(), StoreError> {
     let lists = &snapshot.tables.node_changes;
     let Some(keys) = sound(faults, snapshot.node_keys(number))? else { return Ok(()) };
-    if lists.get(snapshot.txn, &key::place(number, 0))?.is_none() {
+    if lists.get(snapshot.txn, &key::block_item(number, 0))?.is_none() {
         faults.push(fault(lists, &key::number(number), "it is missing"));
         return Ok(());
     }

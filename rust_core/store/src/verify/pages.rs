@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use super::{Fault, LISTED, Part, Verified, Verifying};
+use super::{Fault, LISTED, StorePart, Verified, Verifying};
 use crate::{PageFault, ScrubPosition, Store, StoreError};
 
 /// Number of bytes that are read in one transaction.
@@ -21,7 +21,7 @@ pub(super) fn verify(
         verified.fault_count += scrubbed.faults.len() as u64;
         let room = LISTED - verified.faults.len();
         verified.faults.extend(scrubbed.faults.into_iter().take(room).map(Fault::from));
-        if report(Verifying { part: Part::Pages, done, of: of.max(done) }).is_break() {
+        if report(Verifying { part: StorePart::Pages, done, of: of.max(done) }).is_break() {
             return Err(StoreError::Interrupted);
         }
         unchecked += scrubbed.unchecked;

@@ -15,7 +15,7 @@ pub struct Fault {
 
 /// Part of a verification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum StorePart {
     Pages,
     Blocks,
     Versions,
@@ -27,7 +27,7 @@ pub enum Part {
 /// Progress of a verification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Verifying {
-    pub part: Part,
+    pub part: StorePart,
     /// Number of blocks, entries or logs verified.
     pub done: u64,
     /// Total number; an estimate while a node writes.

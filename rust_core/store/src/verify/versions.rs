@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap, hash_map::Entry};
 use alloy_primitives::{B256, KECCAK256_EMPTY};
 use foreseal_keccak::keccak;
 
-use super::{Fault, PORTION, Part, Verifier, fault, sound};
+use super::{Fault, PORTION, StorePart, Verifier, fault, sound};
 use crate::{
     StoreError, key,
     snapshot::Snapshot,
@@ -71,7 +71,7 @@ impl Verifier<'_> {
                 faults.extend(value_fault(snapshot, table, key, bytes)?);
                 Ok(())
             },
-            |verifier, done, of| verifier.done(Part::Versions, done, of),
+            |verifier, done, of| verifier.done(StorePart::Versions, done, of),
         )?;
         Ok(found)
     }
@@ -161,7 +161,7 @@ fn list_faults(
             faults.push(fault(&tables.codes, hash.as_slice(), "a block wrote it, but it is missing"));
         }
     }
-    if tables.state_changes.get(snapshot.txn, &key::place(number, 0))?.is_none() {
+    if tables.state_changes.get(snapshot.txn, &key::block_item(number, 0))?.is_none() {
         faults.push(fault(&tables.state_changes, &key::number(number), "it is missing"));
     }
     Ok(faults)

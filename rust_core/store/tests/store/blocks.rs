@@ -35,7 +35,7 @@ fn assert_block(reader: &Reader, made: &Made) {
     for ((index, transaction), receipt) in (0..).zip(&expected.transactions).zip(&expected.receipts) {
         assert_eq!(reader.transaction(number, index).unwrap().as_ref(), Some(transaction));
         assert_eq!(reader.receipt(number, index).unwrap().as_ref(), Some(&**receipt));
-        assert_eq!(reader.place_of(&transaction.hash()).unwrap(), Some((number, index)));
+        assert_eq!(reader.transaction_position(&transaction.hash()).unwrap(), Some((number, index)));
     }
     let count = u32::try_from(expected.transactions.len()).unwrap();
     assert_eq!(reader.transaction(number, count).unwrap(), None);
@@ -55,7 +55,7 @@ fn assert_steps(reader: &Reader, made: &Made, in_window: bool) {
     for (index, step) in (0..).zip(steps) {
         assert_eq!(reader.step(number, index).unwrap().as_ref(), Some(step));
         let place = in_window.then_some((number, index));
-        assert_eq!(reader.step_place(&step.hash).unwrap(), place);
+        assert_eq!(reader.step_position(&step.hash).unwrap(), place);
     }
 }
 

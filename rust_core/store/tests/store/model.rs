@@ -77,12 +77,12 @@ impl Model {
         assert_eq!(reader.number_of(&block.hash).unwrap(), Some(number));
         assert_eq!(reader.steps(number).unwrap().unwrap(), made.sealed.steps);
         for (index, transaction) in (0..).zip(&block.transactions) {
-            assert_eq!(reader.place_of(&transaction.hash()).unwrap(), Some((number, index)));
+            assert_eq!(reader.transaction_position(&transaction.hash()).unwrap(), Some((number, index)));
         }
         let found = self.head().number() < number + STEP_WINDOW;
         for (index, step) in (0..).zip(&made.sealed.steps) {
             let place = found.then_some((number, index));
-            assert_eq!(reader.step_place(&step.hash).unwrap(), place);
+            assert_eq!(reader.step_position(&step.hash).unwrap(), place);
         }
     }
 
@@ -185,10 +185,10 @@ impl Model {
         for made in &self.gone {
             assert_eq!(reader.number_of(&made.hash()).unwrap(), None);
             for step in &made.sealed.steps {
-                assert_eq!(reader.step_place(&step.hash).unwrap(), None);
+                assert_eq!(reader.step_position(&step.hash).unwrap(), None);
             }
             for transaction in &made.sealed.block.transactions {
-                assert_eq!(reader.place_of(&transaction.hash()).unwrap(), None);
+                assert_eq!(reader.transaction_position(&transaction.hash()).unwrap(), None);
             }
         }
     }

@@ -73,10 +73,10 @@ fn answers(reader: &Reader, chain: &[Made]) -> Answers {
         answers.add_result(reader.steps(number));
         for (index, transaction) in (0..).zip(&block.transactions) {
             answers.add_result(reader.receipt(number, index));
-            answers.add_result(reader.place_of(&transaction.hash()));
+            answers.add_result(reader.transaction_position(&transaction.hash()));
         }
         // These hashes do not exist: absence is a result as well.
-        answers.add_result(reader.place_of(&block.header.state_root));
+        answers.add_result(reader.transaction_position(&block.header.state_root));
         let state = State::stored(Arc::new(reader.clone()), number, made.state.root());
         for address in (0..42).step_by(3).map(|seed| Address::left_padding_from(&[seed])) {
             answers.add_result(StateStore::account(reader, &address, number));

@@ -7,7 +7,7 @@ use std::{path::Path, sync::Arc};
 use crate::support::{Made, Maker, Size, dump, sealed};
 use alloy_primitives::{Address, U256};
 use foreseal_state::{State, StateStore};
-use foreseal_store::{Options, Part, Store, StoreError, Verified};
+use foreseal_store::{Options, Store, StoreError, StorePart, Verified};
 use rand::{Rng, SeedableRng, rngs::StdRng, seq::IndexedRandom};
 use tempfile::{TempDir, tempdir};
 
@@ -43,10 +43,10 @@ fn read_everything(folder: &Path, options: Options, chain: &[Made]) {
         ));
         for (index, transaction) in (0..).zip(&block.transactions) {
             drop((reader.transaction(number, index), reader.receipt(number, index)));
-            drop(reader.place_of(&transaction.hash()));
+            drop(reader.transaction_position(&transaction.hash()));
         }
         for (index, step) in (0..).zip(&made.sealed.steps) {
-            drop((reader.step(number, index), reader.step_place(&step.hash)));
+            drop((reader.step(number, index), reader.step_position(&step.hash)));
         }
         let state = State::stored(Arc::new(reader.clone()), number, made.state.root());
         for address in (0..40).map(|seed| Address::left_padding_from(&[seed])) {
@@ -84,7 +84,9 @@ fn a_sound_store_is_clean() {
     assert_eq!(verified.accounts, chain[BLOCKS].state.account_count().unwrap() as u64);
     assert!(verified.slots > 0 && verified.nodes > 0);
     parts.dedup();
-    for part in [Part::Blocks, Part::Versions, Part::StateRoot, Part::Nodes, Part::Logs] {
+    for part in
+        [StorePart::Blocks, StorePart::Versions, StorePart::StateRoot, StorePart::Nodes, StorePart::Logs]
+    {
         assert!(parts.contains(&part), "{part:?}");
     }
     let empty = tempdir().unwrap();
@@ -205,7 +207,9 @@ fn strays_are_named() {
 fn a_verification_can_be_broken_off() {
     let (folder, options, _) = filled(1);
     let store = Store::open(folder.path(), options).unwrap();
-    for stop in [Part::Blocks, Part::Versions, Part::StateRoot, Part::Nodes, Part::Logs] {
+    for stop in
+        [StorePart::Blocks, StorePart::Versions, StorePart::StateRoot, StorePart::Nodes, StorePart::Logs]
+    {
         let ended = store.verify(&mut |step| {
             if step.part == stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });

@@ -88,7 +88,7 @@ fn said(run: &mut Run) -> Result<(Vec<u8>, alloy_primitives::B256), String> {
     let raw = run.senders.sign(crate::senders::Order { wallet: 2, nonce: 0, kind: 6, tip: 1 });
     let hash = follower.node.decode(&raw).map_err(|error| error.to_string())?.hash();
     follower.send(&raw, false)?;
-    follower.follows.say(&mut connection.up.clone())?;
+    follower.follows.send_due(&mut connection.up.clone())?;
     let up = connection.up.record();
     run.feed.end(0, 0);
     Ok((up, hash))
@@ -100,11 +100,11 @@ fn cut_up(run: &Run, up: &[u8], hash: alloy_primitives::B256) -> Check {
     let node = run.node()?;
     let (mut input, out) = (Pipe::of(up), Pipe::new(1));
     let whole = frames(up);
-    match node.serve_by_hand(&mut input, Box::new(out)) {
+    match node.serve_manual(&mut input, Box::new(out)) {
         Ok(mut serves) => {
-            serves.turn()?;
-            while serves.hear(&mut input) {}
-            let turned = (0..9).find_map(|_| serves.turn().err());
+            serves.run_once()?;
+            while serves.receive(&mut input) {}
+            let turned = (0..9).find_map(|_| serves.run_once().err());
             if turned.is_none() {
                 return Err("a follower that has gone is served".to_owned());
             }
@@ -147,7 +147,7 @@ fn cut_down(run: &mut Run, down: &[u8], raw: &alloy_primitives::Bytes) -> Check 
     follower.follows.greet()?;
     let (mut input, mut sent) = (Pipe::of(down), false);
     loop {
-        let heard = follower.hear(&mut input, true)?.ok_or("a panic")?;
+        let heard = follower.receive(&mut input, true)?.ok_or("a panic")?;
         follower.look(&published)?;
         answered(follower)?;
         if let Err(why) = heard {

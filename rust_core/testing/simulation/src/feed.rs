@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use foreseal_journal::simulated::SimulatedDisk;
-use foreseal_node::{Node, NodeEnvironment, RingLimits, Role, Serves, Settings};
+use foreseal_node::{ManualServer, Node, NodeEnvironment, RingLimits, Role, Settings};
 use rand::{Rng, rngs::StdRng};
 
 use crate::{
@@ -31,7 +31,7 @@ struct Link {
     slot: usize,
     connection: Connection,
     /// Server of the follower; `None` until its greeting has arrived.
-    serves: Option<Serves>,
+    serves: Option<ManualServer>,
 }
 
 /// Slot for a follower and its readers.
@@ -143,9 +143,9 @@ impl Feed {
         if let (Some(connection), 0) = (&slot.connection, slot.slow) {
             connection.down.arrive(some(random, all, 900));
         }
-        self.hear(at, world, random, all)?;
+        self.receive(at, world, random, all)?;
         if all || random.random_bool(0.5) {
-            self.say(at);
+            self.send_due(at);
         }
         self.answers(at)
     }
@@ -154,7 +154,7 @@ impl Feed {
         let slot = &mut self.slots[at];
         let Some(follower) = &mut slot.follower else { return Ok(()) };
         if world.sequencer.is_none() {
-            follower.follows.find_nobody(std::io::ErrorKind::ConnectionRefused.into());
+            follower.follows.connection_failed(std::io::ErrorKind::ConnectionRefused.into());
             return follower.look(&self.published);
         }
         let hello = match follower.follows.greet() {
@@ -181,7 +181,7 @@ impl Feed {
             if link.slot != at {
                 return true;
             }
-            let ended = link.turn(sequencer, random, all).err();
+            let ended = link.run_once(sequencer, random, all).err();
             if let Some(why) = &ended {
                 self.note(at, &format!("the sequencer leaves it: {why}"));
                 if why.contains("too slow") {
@@ -198,7 +198,7 @@ impl Feed {
     }
 
     /// Runs the receiving thread of a follower, and checks its view after every frame.
-    fn hear(&mut self, at: usize, world: &World<'_>, random: &mut StdRng, all: bool) -> Check {
+    fn receive(&mut self, at: usize, world: &World<'_>, random: &mut StdRng, all: bool) -> Check {
         for _ in 0..HEARD {
             let slot = &mut self.slots[at];
             let (Some(follower), Some(connection)) = (&mut slot.follower, &slot.connection) else { break };
@@ -206,7 +206,7 @@ impl Feed {
                 break;
             }
             let connection = connection.clone();
-            let heard = follower.hear(&mut connection.down.clone(), self.lasting)?;
+            let heard = follower.receive(&mut connection.down.clone(), self.lasting)?;
             self.counts.frames += 1;
             match heard {
                 None => self.end(at, usize::MAX),
@@ -222,13 +222,13 @@ impl Feed {
     }
 
     /// Runs one iteration of the sending thread of a follower.
-    fn say(&mut self, at: usize) {
+    fn send_due(&mut self, at: usize) {
         let slot = &mut self.slots[at];
         let (Some(follower), Some(connection)) = (&mut slot.follower, &slot.connection) else { return };
         if connection.up.is_full() {
             return;
         }
-        if let Err(why) = follower.follows.say(&mut connection.up.clone()) {
+        if let Err(why) = follower.follows.send_due(&mut connection.up.clone()) {
             self.lose(at, &why);
         }
     }
@@ -272,7 +272,7 @@ impl Feed {
             if let Some(serves) = &mut link.serves
                 && random.random_bool(0.5)
             {
-                let _ = crate::quietly(|| serves.turn());
+                let _ = crate::quietly(|| serves.run_once());
             }
             let kept = link.connection.down.under_way();
             let kept = some(random, false, kept);
@@ -322,11 +322,11 @@ pub fn explain(why: &str, mangled: bool, trimmed: bool, lasting: bool) -> Check 
 }
 
 impl Link {
-    fn turn(&mut self, sequencer: &Node, random: &mut StdRng, all: bool) -> Result<(), String> {
+    fn run_once(&mut self, sequencer: &Node, random: &mut StdRng, all: bool) -> Result<(), String> {
         let Connection { down, up } = &self.connection;
         let Some(serves) = &mut self.serves else {
             if up.ready() == Ready::Yes {
-                let greeted = sequencer.serve_by_hand(&mut up.clone(), Box::new(down.clone()));
+                let greeted = sequencer.serve_manual(&mut up.clone(), Box::new(down.clone()));
                 self.serves = Some(greeted?);
             }
             return Ok(());
@@ -336,13 +336,13 @@ impl Link {
             if !open || up.ready() == Ready::Not || !(all || random.random_bool(0.8)) {
                 break;
             }
-            open = serves.hear(&mut up.clone());
+            open = serves.receive(&mut up.clone());
         }
         if down.is_full() {
             // The writer waits, and fails once the wait has timed out.
             return if open && !down.is_timed_out() { Ok(()) } else { Err("it does not take".to_owned()) };
         }
-        if !open || all || random.random_bool(0.8) { serves.turn() } else { Ok(()) }
+        if !open || all || random.random_bool(0.8) { serves.run_once() } else { Ok(()) }
     }
 
     fn hang_up(&self) {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use alloy_primitives::{Address, B256, Bytes};
 use foreseal_chain::View;
-use foreseal_node::{Follows, Node, RingLimits, SubmissionHandle, SubmitError};
+use foreseal_node::{ManualFollower, Node, RingLimits, SubmissionHandle, SubmitError};
 use foreseal_pool::Status;
 use foreseal_state::{StateError, StateReader};
 
@@ -35,7 +35,7 @@ pub enum Answered {
 /// A follower's process.
 pub struct Follower {
     pub node: Arc<Node>,
-    pub follows: Follows,
+    pub follows: ManualFollower,
     pub watch: Arc<Watch>,
     /// The view that was checked last, and the number of appends applied at that time.
     seen: Option<(Arc<View>, Option<u64>)>,
@@ -46,8 +46,8 @@ impl Follower {
     pub fn new(node: Node, watch: Arc<Watch>, ring: RingLimits) -> Result<Self, String> {
         let node = Arc::new(node);
         watch.look_at(&node);
-        node.start_by_hand(watch.clone(), ring).map_err(|error| error.to_string())?;
-        let follows = node.follow_by_hand().ok_or("it is no follower")?;
+        node.start_manual(watch.clone(), ring).map_err(|error| error.to_string())?;
+        let follows = node.follow_manual().ok_or("it is no follower")?;
         Ok(Self { node, follows, watch, seen: None, sent: Vec::new() })
     }
 
@@ -56,11 +56,11 @@ impl Follower {
     ///
     /// # Errors
     /// Returns the property that was violated.
-    pub fn hear(&mut self, input: &mut Pipe, lasting: bool) -> Result<Option<Result<(), String>>, String> {
+    pub fn receive(&mut self, input: &mut Pipe, lasting: bool) -> Result<Option<Result<(), String>>, String> {
         let live = self.follows.is_live();
         let known = if live && lasting { self.known() } else { Vec::new() };
         self.watch.keep(known.clone());
-        let Some(heard) = crate::quietly(|| self.follows.hear(input)) else { return Ok(None) };
+        let Some(heard) = crate::quietly(|| self.follows.receive(input)) else { return Ok(None) };
         self.watch.keep(Vec::new());
         if let Some(missed) = self.watch.missed() {
             return Err(format!("on a follower, {missed}"));

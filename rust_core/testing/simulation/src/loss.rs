@@ -173,8 +173,8 @@ impl Run {
             }
             seen = true;
             let hello = follower.follows.greet()?;
-            let greeted = node.serve_by_hand(&mut &hello[..], Box::new(std::io::sink()));
-            if greeted?.turn().is_ok() {
+            let greeted = node.serve_manual(&mut &hello[..], Box::new(std::io::sink()));
+            if greeted?.run_once().is_ok() {
                 return Err("a follower that has seen more is served".to_owned());
             }
         }

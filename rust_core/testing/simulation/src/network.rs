@@ -222,7 +222,7 @@ impl Run {
         let sequencer = self.node()?;
         let Some(follower) = &self.feed.slots[at].follower else { return Ok(false) };
         let same = follower.follows.next() == sequencer.appends() && follower.follows.is_live();
-        Ok(same && follower.node.view().map(|view| view.place()) == Some(self.view()?.place()))
+        Ok(same && follower.node.view().map(|view| view.cursor()) == Some(self.view()?.cursor()))
     }
 
     fn follow_there(&mut self, at: usize) -> Check {

@@ -48,7 +48,7 @@ impl Run {
             .map_err(|error| format!("a process does not open its data directory: {error}"))?;
         let node = Arc::new(node);
         let started = if followed {
-            node.start_by_hand(watch.clone(), self.feed.ring)
+            node.start_manual(watch.clone(), self.feed.ring)
         } else {
             node.start_watched(watch.clone())
         };

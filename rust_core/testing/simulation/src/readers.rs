@@ -108,7 +108,7 @@ fn step(step: &BlockAtStep) -> ReaderEvent {
 impl Client {
     /// Creates a subscriber that has received everything so far.
     pub fn new(ledger: &Ledger, view: &View) -> Self {
-        Self { list: told(ledger), place: view.place(), changes: 0 }
+        Self { list: told(ledger), place: view.cursor(), changes: 0 }
     }
 
     fn apply(&mut self, change: &Change, after: StepCursor) -> Check {

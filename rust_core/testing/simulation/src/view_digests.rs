@@ -38,7 +38,7 @@ impl ViewDigest {
                 account.map(|account| (account.nonce, account.balance)).hash(&mut hasher);
             }
         }
-        Ok(Self { place: view.place(), answers: hasher.finish() })
+        Ok(Self { place: view.cursor(), answers: hasher.finish() })
     }
 }
 

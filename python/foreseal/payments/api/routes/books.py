@@ -12,7 +12,7 @@ from sqlalchemy.exc import IntegrityError
 
 from foreseal.payments.amounts import tokens
 from foreseal.payments.api.fields import WORD, Field, one_of, short, whole
-from foreseal.payments.api.pages import LARGEST_ID, PAGE, limited, place
+from foreseal.payments.api.pages import LARGEST_ID, PAGE, limited, parse_cursor
 from foreseal.payments.api.route import Call, Lines, Reply, Route
 from foreseal.payments.api.tables import Role, resolutions
 from foreseal.payments.chain.policy import HIGHEST
@@ -72,7 +72,7 @@ def _suspense(call: Call) -> Reply:
         )
         wanted.append(done.exists() if asked["resolved"] == "true" else ~done.exists())
     order = (transfers.c.block_number, transfers.c.log_index)
-    before = place(asked["cursor"], HIGHEST, LARGEST_ID)
+    before = parse_cursor(asked["cursor"], HIGHEST, LARGEST_ID)
     if before is not None:
         wanted.append(tuple_(*order) < before)
     query = _suspended(*wanted).order_by(*(column.desc() for column in order)).limit(limit + 1)

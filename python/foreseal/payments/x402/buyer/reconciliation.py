@@ -23,7 +23,7 @@ from foreseal.payments.x402.buyer.policy import Asset
 from foreseal.payments.x402.buyer.purchases import Outcome, Purchases
 from foreseal.payments.x402.buyer.tables import purchases
 from foreseal.payments.x402.identities import UPTO, PaymentKey
-from foreseal.payments.x402.proof import Fate, Status, look
+from foreseal.payments.x402.proof import Fate, Status, find_status
 
 _LARGEST = 1 << 16
 """Maximum bytes of a seller's status."""
@@ -87,14 +87,14 @@ class Reconciliation:
             return Outcome(Trigger.UNSENT) if abandoned else None
         node = self._nodes.get(row.network)
         if node is not None:
-            status = look(node, payment_key(row), row.valid_before)
+            status = find_status(node, payment_key(row), row.valid_before)
             if status.never:
                 return Outcome(Trigger.UNSPENT, None, status.transaction)
             if status.final:
                 return Outcome(Trigger.SPENT, self._settled(node, row, status), status.transaction)
-        return self._told(row) if row.state is PurchaseState.PRESENTED else None
+        return self._seller_outcome(row) if row.state is PurchaseState.PRESENTED else None
 
-    def _told(self, row: Row[Any]) -> Outcome | None:
+    def _seller_outcome(self, row: Row[Any]) -> Outcome | None:
         """Return the outcome from the seller's status URL."""
         if self._sellers is None or row.status_url is None:
             return None

@@ -38,7 +38,7 @@ class PayingTransport(httpx.BaseTransport):
         request.read()
         wanted = _wanted(request)
         response = self._transport.handle_request(request)
-        header = _asked(response)
+        header = _requested_payment(response)
         if header is None:
             return response
         _drain(response)
@@ -73,7 +73,7 @@ class AsyncPayingTransport(httpx.AsyncBaseTransport):
         await request.aread()
         wanted = _wanted(request)
         response = await self._transport.handle_async_request(request)
-        header = _asked(response)
+        header = _requested_payment(response)
         if header is None:
             return response
         await _adrain(response)
@@ -108,7 +108,7 @@ def _wanted(request: httpx.Request) -> Wanted:
     )
 
 
-def _asked(response: httpx.Response) -> str | None:
+def _requested_payment(response: httpx.Response) -> str | None:
     return response.headers.get(REQUIRED) if response.status_code == PAYMENT_REQUIRED else None
 
 

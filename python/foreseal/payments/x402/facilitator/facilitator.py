@@ -30,7 +30,7 @@ from foreseal.payments.typed_data import address
 from foreseal.payments.x402.facilitator.settlements import AlreadySettling, SettlementRequest, Settlements
 from foreseal.payments.x402.facilitator.signer import NodeSigner
 from foreseal.payments.x402.identities import BATCH, EXACT, PENDING, UPTO, Payment, PaymentKey, digest, granted, settled
-from foreseal.payments.x402.proof import Fate, Status, look, spent_by
+from foreseal.payments.x402.proof import Fate, Status, find_status, spent_by
 
 _log = logging.getLogger(__name__)
 
@@ -181,13 +181,13 @@ class Facilitator:
             raise ValueError(f"payment: is of chain {key.chain_id}, not of {self._network}")
         row = self.settlements.find(key)
         if row is None:
-            return look(self.node, key, deadline)
+            return find_status(self.node, key, deadline)
         if row.state is SettlementState.RELEASED:
             return Status(Fate.SETTLED, final=True, amount=0)
         row = self.settlements.advance(key.name)
         if row.state is SettlementState.SETTLED:
             return Status(Fate.SETTLED, row.step is Finality.FINAL, self.settlements.newest(key), row.amount)
-        return look(self.node, key, row.deadline)
+        return find_status(self.node, key, row.deadline)
 
     def follow(self) -> None:
         """Check once all settlements that are not final, and resend those that are not on the chain."""

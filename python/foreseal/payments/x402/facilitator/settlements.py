@@ -62,11 +62,11 @@ class Patience:
     now: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
 
-    def until(self, look: Callable[[], T | None], what: str) -> T:
-        """Poll `look` until it returns a result other than None. Raises TimeoutError."""
+    def until(self, poll: Callable[[], T | None], what: str) -> T:
+        """Call `poll` until it returns a result other than None. Raises TimeoutError."""
         end = self.now() + self.seconds
         while True:
-            found = look()
+            found = poll()
             if found is not None:
                 return found
             if self.now() >= end:
@@ -117,7 +117,7 @@ class Settlements:
         key = asked.payment.key
 
         def attempt() -> int | None:
-            count = self._turn(key)
+            count = self._lock_count(key)
             if count is None and self.find(key) is None:
                 return None  # another settlement of this payer is in flight
             if self._begun(asked):
@@ -125,7 +125,7 @@ class Settlements:
             call = self.sender.call(target, data)
             try:
                 with self.ledger.database.transaction() as tx:
-                    if count is None or not self._take(tx, key, count):
+                    if count is None or not self._acquire(tx, key, count):
                         return None  # another settlement of this payer was sent since: simulate again
                     stored = self._store(tx, asked, call)
                     self.ledger.passed(PaidPoint.SETTLEMENT_DECIDED)
@@ -157,8 +157,8 @@ class Settlements:
         Raises TimeoutError and the node's errors.
         """
 
-        def look() -> Receipt | None:
-            outcome = self._look(key.name)
+        def find_receipt() -> Receipt | None:
+            outcome = self._record_outcome(key.name)
             if outcome is not None and outcome.receipt is not None:
                 return outcome.receipt
             row = self.find(key)
@@ -167,11 +167,11 @@ class Settlements:
                 self.advance(key.name)
             return None
 
-        return self.patience.until(look, f"receipt of {key.name}")
+        return self.patience.until(find_receipt, f"receipt of {key.name}")
 
     def advance(self, id: str) -> Row[Any]:
         """Record the chain's state of a settlement, and resend its bytes if it has no receipt."""
-        outcome = self._look(id)
+        outcome = self._record_outcome(id)
         with self.ledger.database.reading() as tx:
             intent = open_intent(tx, Purpose.SETTLE, id)
         if (
@@ -204,7 +204,7 @@ class Settlements:
             raise AlreadySettling(f"{asked.payment.key.name} is settled in another way")
         return True
 
-    def _turn(self, key: PaymentKey) -> int | None:
+    def _lock_count(self, key: PaymentKey) -> int | None:
         """Return how often this payer's lock was taken; None while it is held. Insert the payer's row if missing."""
         mine = (turns.c.chain_id == key.chain_id) & (turns.c.payer == key.payer)
         with self.ledger.database.reading() as tx:
@@ -214,7 +214,7 @@ class Settlements:
                 return 0 if ensure(tx, turns, chain_id=key.chain_id, payer=key.payer, taken=0) else None
         return None if row.holder is not None else int(row.taken)
 
-    def _take(self, tx: Connection, key: PaymentKey, count: int) -> bool:
+    def _acquire(self, tx: Connection, key: PaymentKey, count: int) -> bool:
         mine = (turns.c.chain_id == key.chain_id) & (turns.c.payer == key.payer)
         free = mine & turns.c.holder.is_(None) & (turns.c.taken == count)
         return tx.execute(update(turns).where(free).values(holder=key.name, taken=count + 1)).rowcount == 1
@@ -247,7 +247,7 @@ class Settlements:
             "deadline": payment.deadline,
         }
 
-    def _look(self, id: str) -> Outcome | None:
+    def _record_outcome(self, id: str) -> Outcome | None:
         """Record the outcome of a settlement's transaction, and return it; None without a transaction."""
         with self.ledger.database.reading() as tx:
             read(tx, settlements, id)

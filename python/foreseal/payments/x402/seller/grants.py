@@ -85,13 +85,13 @@ class Grants:
     def answer(self, id: str, answer: Answer, charged: int) -> None:
         """Store the handler's response, and take the lease to settle it."""
         with self.ledger.database.transaction() as tx:
-            self._keep(tx, id, answer, charged=charged, lease=self.ledger.clock() + self._lease)
+            self._record_answer(tx, id, answer, charged=charged, lease=self.ledger.clock() + self._lease)
             self.ledger.move(tx, grants, locked(tx, grants, id), Trigger.ANSWER)
 
     def decline(self, id: str, answer: Answer) -> None:
         """Store the handler's error response."""
         with self.ledger.database.transaction() as tx:
-            self._keep(tx, id, answer)
+            self._record_answer(tx, id, answer)
             self.ledger.move(tx, grants, locked(tx, grants, id), Trigger.DECLINE)
 
     def settle(self, id: str, found: SettleResponse) -> Row[Any]:
@@ -163,7 +163,7 @@ class Grants:
             self.ledger.move(tx, grants, row, Trigger.GRANT)
         return True
 
-    def _keep(self, tx: Connection, id: str, answer: Answer, **values: Any) -> None:
+    def _record_answer(self, tx: Connection, id: str, answer: Answer, **values: Any) -> None:
         headers = orjson.dumps(answer.headers).decode()
         kept = update(grants).where(grants.c.id == id)
         changed = tx.execute(kept.values(status=answer.status, headers=headers, body=answer.body, **values))

@@ -115,7 +115,7 @@ class PaidRoutes:
     async def _lifespan(self, scope: Scope, receive: Receive, send: Send) -> None:
         following: asyncio.Task[None] | None = None
 
-        async def told() -> Message:
+        async def receive_and_follow() -> Message:
             nonlocal following
             message = await receive()
             if message["type"] == "lifespan.startup":
@@ -123,7 +123,7 @@ class PaidRoutes:
             return message
 
         try:
-            await self.app(scope, told, send)
+            await self.app(scope, receive_and_follow, send)
         finally:
             if following is not None:
                 following.cancel()

@@ -25,7 +25,7 @@ from foreseal.payments.x402 import channels
 from foreseal.payments.x402.channels import Channels
 from foreseal.payments.x402.facilitator.facilitator import InProcess
 from foreseal.payments.x402.identities import BATCH, PENDING, PaymentKey, granted
-from foreseal.payments.x402.proof import Fate, Status, look
+from foreseal.payments.x402.proof import Fate, Status, find_status
 from foreseal.payments.x402.seller.grants import Grants, stored_payment
 from foreseal.payments.x402.seller.offers import Offers, Shop
 from foreseal.payments.x402.wire import HASH
@@ -144,7 +144,7 @@ class Seller:
             return Status(Fate.UNSETTLED, final=True)
         payload, asked = stored_payment(row)
         if asked.scheme != BATCH:
-            return look(self.node, PaymentKey.parse(row.id), row.deadline)
+            return find_status(self.node, PaymentKey.parse(row.id), row.deadline)
         if payload.payload["type"] == "refund":  # a refund charges nothing, and only the facilitator executes it
             return Status(Fate.OPEN, final=False)
         channel = self.channels.get(payload.payload["voucher"]["channelId"])

@@ -45,7 +45,7 @@ fn an_unwind_takes_back_steps_and_sealed_blocks_the_newest_first() {
         step(&mut bench, &mut streams, &mut workload, 4);
     }
     step(&mut bench, &mut streams, &mut workload, 4);
-    let begun = bench.view().place();
+    let begun = bench.view().cursor();
     let subscribed = everything.each_ref().map(|params| streams.subscribe(params));
     while bench.view().latest().number() < 3 {
         step(&mut bench, &mut streams, &mut workload, 4);

@@ -17,14 +17,14 @@ type FrameWriter = BufWriter<Box<dyn Write>>;
 
 /// The sequencer's side of a connection, which starts no thread and never blocks. Its owner transports the
 /// bytes and schedules each iteration.
-pub struct Serves {
+pub struct ManualServer {
     source: Arc<Source>,
     peer: Arc<Peer>,
     ears: Arc<RequestReader>,
     talk: FollowerSession<FrameWriter>,
 }
 
-impl Serves {
+impl ManualServer {
     /// Reads the greeting, which must be complete in `input`.
     pub(crate) fn greet(
         source: &Arc<Source>,
@@ -40,14 +40,14 @@ impl Serves {
     }
 
     /// Runs one iteration of the sending thread. Returns the reason as `Err` if the connection has ended.
-    pub fn turn(&mut self) -> Result<(), String> {
-        self.talk.turn().map_err(|left| left.to_string())
+    pub fn run_once(&mut self) -> Result<(), String> {
+        self.talk.run_once().map_err(|left| left.to_string())
     }
 
     /// Runs one iteration of the receiving thread: reads a frame, complete in `input`, or the end of the
     /// stream. Returns `true` if there may be another frame.
-    pub fn hear(&mut self, mut input: &mut dyn Read) -> bool {
-        let open = self.ears.hear(&mut input, &self.source, &self.peer);
+    pub fn receive(&mut self, mut input: &mut dyn Read) -> bool {
+        let open = self.ears.receive(&mut input, &self.source, &self.peer);
         if !open {
             self.ears.end(&self.source);
         }

@@ -9,18 +9,18 @@ use crate::{BlockId, ExecutedBlock, ResolveError, View};
 impl View {
     /// Resolves like [`Self::resolve`], from memory alone. Returns `None` if the block is not in memory, or
     /// if `id` names it at a step.
-    pub fn at_hand(&self, id: BlockId) -> Result<Option<Arc<ExecutedBlock>>, ResolveError> {
+    pub fn cached_block(&self, id: BlockId) -> Result<Option<Arc<ExecutedBlock>>, ResolveError> {
         if let Some(number) = self.number_of(id) {
             // Clients that follow the chain poll for its next block, so this case is answered without the
             // history.
             let ahead = number > self.latest().number();
-            return if ahead { Err(ResolveError::NotFound) } else { Ok(self.sealed.at_hand(number)) };
+            return if ahead { Err(ResolveError::NotFound) } else { Ok(self.sealed.cached_block(number)) };
         }
         match id {
             BlockId::Latest | BlockId::Pending => self.resolve(id).map(Some),
             BlockId::Hash { hash, .. } => {
                 let number = self.step_position(&hash)?.ok_or(ResolveError::NotFound)?.number;
-                Ok(self.sealed.at_hand(number).filter(|found| found.block.hash == hash))
+                Ok(self.sealed.cached_block(number).filter(|found| found.block.hash == hash))
             }
             _ => Ok(None),
         }

@@ -5,13 +5,13 @@ use std::{
     sync::Arc,
 };
 
-use crate::{Follows, Node, NodeError, Producer, RingLimits, Serves, Watcher, node::NodeRole};
+use crate::{ManualFollower, ManualServer, Node, NodeError, Producer, RingLimits, Watcher, node::NodeRole};
 
 impl Node {
     /// Starts the node like [`Self::start_watched`], with the caller driving the connections. A sequencer
-    /// serves followers from a ring of this size ([`Self::serve_by_hand`]); a follower is driven with
-    /// [`Self::follow_by_hand`].
-    pub fn start_by_hand(
+    /// serves followers from a ring of this size ([`Self::serve_manual`]); a follower is driven with
+    /// [`Self::follow_manual`].
+    pub fn start_manual(
         &self,
         watcher: Arc<dyn Watcher>,
         ring: RingLimits,
@@ -27,21 +27,21 @@ impl Node {
     ///
     /// # Errors
     /// Returns the reason if the follower is rejected or none are served.
-    pub fn serve_by_hand(&self, input: &mut dyn Read, out: Box<dyn Write>) -> Result<Serves, String> {
+    pub fn serve_manual(&self, input: &mut dyn Read, out: Box<dyn Write>) -> Result<ManualServer, String> {
         match &self.part {
             NodeRole::Writer(writing) => {
                 let source = writing.source.get().ok_or("no followers are served")?;
-                Serves::greet(source, input, out)
+                ManualServer::greet(source, input, out)
             }
             NodeRole::Follower(_) => Err("a follower serves no followers".to_owned()),
         }
     }
 
     /// Returns the driver of a follower; `None` on a sequencer.
-    pub fn follow_by_hand(&self) -> Option<Follows> {
+    pub fn follow_manual(&self) -> Option<ManualFollower> {
         match &self.part {
             NodeRole::Writer(_) => None,
-            NodeRole::Follower(following) => Some(Follows::new(following.clone())),
+            NodeRole::Follower(following) => Some(ManualFollower::new(following.clone())),
         }
     }
 

@@ -12,12 +12,12 @@ use super::{
 
 /// The follower's side of its connections, which starts no thread and never blocks. Its owner transports the
 /// bytes and schedules each iteration. An `Err` contains the reason for which the connection ended.
-pub struct Follows {
+pub struct ManualFollower {
     following: Arc<Following>,
     session: Session,
 }
 
-impl Follows {
+impl ManualFollower {
     pub(crate) fn new(following: Arc<Following>) -> Self {
         Self { session: Session::new(following.clone()), following }
     }
@@ -30,13 +30,13 @@ impl Follows {
 
     /// Runs one iteration of the receiving thread: reads a frame, complete in `input`, or the end of the
     /// stream.
-    pub fn hear(&mut self, mut input: &mut dyn Read) -> Result<(), String> {
-        let heard = self.session.hear(&mut input);
+    pub fn receive(&mut self, mut input: &mut dyn Read) -> Result<(), String> {
+        let heard = self.session.receive(&mut input);
         heard.map_err(|broken| self.lose(&broken))
     }
 
     /// Runs one iteration of the sending thread, which starts after the sequencer's greeting.
-    pub fn say(&mut self, out: &mut dyn Write) -> Result<(), String> {
+    pub fn send_due(&mut self, out: &mut dyn Write) -> Result<(), String> {
         if !self.session.is_greeted() {
             return Ok(());
         }
@@ -45,7 +45,7 @@ impl Follows {
     }
 
     /// Records that connecting failed with this error.
-    pub fn find_nobody(&mut self, error: std::io::Error) {
+    pub fn connection_failed(&mut self, error: std::io::Error) {
         self.lose(&ConnectionError::Io(error));
     }
 
