@@ -55,7 +55,7 @@ class FakeEntrance:
     def exclude(self, method: str) -> None:
         pass
 
-    def take(self) -> list[tuple[str, int, float]]:
+    def drain_calls(self) -> list[tuple[str, int, float]]:
         return []
 
     def drain_failed_calls(self) -> list[tuple[str, int, int]]:

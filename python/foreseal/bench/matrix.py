@@ -68,6 +68,8 @@ class Row:
     batch: int = 0
     """Calls per batch; 0 for single calls."""
     websocket: bool = False
+    error_code: int | None = None
+    """Error code with which every call fails; None if calls succeed."""
 
     def bodies(self, filled: Filled) -> list[bytes]:
         """Return the request bodies, which are sent in rotation."""
@@ -130,6 +132,13 @@ def _calls(filled: Filled) -> list[Call]:
     ]
 
 
+def _reverting(filled: Filled) -> list[Call]:
+    # The content sends tokens to the owners below this number only.
+    sender = _hex(owner(OWNERS))
+    given = {"from": sender, "to": _token(filled)}
+    return [("eth_call", [given | {"data": _hex(token.transfer(each, 1))}, "latest"]) for each in _owners()]
+
+
 def _estimates(filled: Filled) -> list[Call]:
     sender = _hex(filled.contents.senders[0].address)
     given = {"from": sender, "to": _token(filled)}
@@ -180,6 +189,9 @@ ROWS: Sequence[Row] = (
         _logs,
     ),
     Row("call", _calls),
+    Row("call that reverts", _reverting, error_code=3),
+    Row("bad parameters", lambda filled: [("eth_getBalance", ["0x12", "latest"])], error_code=-32602),
+    Row("unknown method", lambda filled: [("eth_unknown", [])], error_code=-32601),
     Row("estimate", _estimates, _nearly),
     Row("batch of 100 storage reads", _storage, batch=100),
     Row("WebSocket request", lambda filled: [("eth_blockNumber", [])], _height, websocket=True),

@@ -8,7 +8,8 @@ from typing import Any
 
 from foreseal.bench.failures import BenchError, ErrorResponse
 from foreseal.bench.filling import Filled, Show
-from foreseal.bench.matrix import Row
+from foreseal.bench.matrix import Call, Row
+from foreseal.bench.node import Node
 from foreseal.bench.run_metrics import Latencies, RunMetrics
 
 _LONGEST_SHOWN = 300
@@ -136,7 +137,14 @@ class Matrix:
         return list(cells.values())
 
     def _run(self, row: Row, filled: Filled, count: int, rate: float | None = None) -> RunMetrics:
-        figures = filled.node.load(row.bodies(filled), count, self._extent.seconds, rate=rate, websocket=row.websocket)
+        figures = filled.node.load(
+            row.bodies(filled),
+            count,
+            self._extent.seconds,
+            rate=rate,
+            websocket=row.websocket,
+            error_code=row.error_code,
+        )
         if not figures.answered:
             raise BenchError(f"{filled.node.name}: {row.name}: not one answer in {self._extent.seconds:g} s")
         return figures
@@ -157,9 +165,22 @@ def cells_reported(cells: Sequence[Cell], peer: str | None) -> list[dict[str, An
 
 def _answers(row: Row, filled: Filled) -> list[Any]:
     calls = row.calls(filled)
+    if row.error_code is not None:
+        return [_error_code(filled.node, row.error_code, call) for call in calls]
     if row.batch:
         return [row.shown(answer) for answer in filled.node.call_batch(calls)]
     return [row.shown(filled.node.call(method, *params)) for method, params in calls]
+
+
+def _error_code(node: Node, expected: int, call: Call) -> int:
+    method, params = call
+    try:
+        result = node.call(method, *params)
+    except ErrorResponse as error:
+        if error.code == expected:
+            return expected
+        raise
+    raise BenchError(f"{node.name}: {method}: {result!r:.300} in place of error {expected}")
 
 
 def _must_agree(row: Row, answers: dict[str, list[Any]]) -> None:

@@ -90,11 +90,16 @@ class Node:
         rate: float | None = None,
         once: bool = False,
         websocket: bool = False,
+        error_code: int | None = None,
         patience: float = 10.0,
         progress: Callable[[int], object] = lambda done: None,
     ) -> RunMetrics:
-        """Run a load. Raise BenchError if a response is wrong, or missing after `patience` seconds."""
+        """Run a load. Raise BenchError if a response is wrong, or missing after `patience` seconds.
+
+        With an `error_code`, a response is right if it is the error with this code.
+        """
         plan = {"connections": connections, "seconds": seconds, "patience": patience, "rate": rate, "once": once}
+        plan["error_code"] = error_code
         host = f"{self.host}:{self.port}"
         before = self.processes.cpu() if self.processes else None
         try:

@@ -28,7 +28,7 @@ class Buckets(Protocol):
 class Bucket:
     """Token bucket of one caller: a call costs one token, or its entry in `COSTS`."""
 
-    __slots__ = ("_burst", "_clock", "_interval", "_rate", "_key", "_table")
+    __slots__ = ("_burst", "_clock", "_interval", "_key", "_rate", "_table")
 
     def __init__(self, table: Buckets, name: bytes, rate: Rate, burst: int, clock: Clock) -> None:
         self._table = table

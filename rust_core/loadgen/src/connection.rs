@@ -7,7 +7,7 @@ use mio::net::TcpStream;
 
 use crate::message::{Message, PONG};
 use crate::target::frame;
-use crate::{AnswerReader, MessageReader, Target, Transport, verdict};
+use crate::{AnswerReader, MessageReader, Plan, Target, Transport, verdict};
 
 const BUFFER: usize = 64 << 10;
 
@@ -50,16 +50,19 @@ pub struct Connection {
     /// Pong frames to write after the request.
     control: Vec<u8>,
     open: bool,
+    /// Error code with which every call must fail; `None` if every response must be a result.
+    error_code: Option<i64>,
 }
 
 impl Connection {
-    /// Connects within `patience`, and upgrades to WebSocket if `transport` requires it.
-    pub fn open(target: &Target, transport: Transport, patience: Duration) -> Result<Self, OpenError> {
+    /// Connects within `patience`, and upgrades to WebSocket if the plan requires it.
+    pub fn open(plan: &Plan, patience: Duration) -> Result<Self, OpenError> {
+        let Plan { target, transport, error_code, .. } = plan;
         let deadline = Instant::now() + patience;
         let mut stream = std::net::TcpStream::connect_timeout(&target.address, patience)?;
         stream.set_nodelay(true)?;
         let (mut reader, mut rest) = (Reader::Http(AnswerReader::default()), Vec::new());
-        if transport == Transport::WebSocket {
+        if *transport == Transport::WebSocket {
             rest = upgraded(&mut stream, target, deadline)?;
             reader = Reader::WebSocket(MessageReader::default());
         }
@@ -69,7 +72,8 @@ impl Connection {
         rest.resize(BUFFER.max(filled), 0);
         let stream = TcpStream::from_std(stream);
         let control = Vec::new();
-        Ok(Self { stream, reader, input: rest, filled, sending: None, control, open: true })
+        let error_code = *error_code;
+        Ok(Self { stream, reader, input: rest, filled, sending: None, control, open: true, error_code })
     }
 
     /// Returns the stream to register with the poll.
@@ -210,7 +214,7 @@ impl Connection {
             Err(bad) => return self.wrong(0, bad.to_string()),
         };
         let body = reader.body(&answer, data);
-        let outcome = match verdict(answer.status, body) {
+        let outcome = match verdict(answer.status, body, self.error_code) {
             None => Outcome::Result(body.len()),
             Some(why) => {
                 let kept = body[..body.len().min(BUFFER)].to_vec();
@@ -234,7 +238,7 @@ impl Connection {
                 Ok(Some((message, end))) => {
                     match message {
                         Message::Data(text) => {
-                            outcome = match verdict(200, text) {
+                            outcome = match verdict(200, text, self.error_code) {
                                 None => Outcome::Result(text.len()),
                                 Some(why) => {
                                     let kept = text[..text.len().min(BUFFER)].to_vec();

@@ -39,6 +39,8 @@ pub struct Plan {
     pub transport: Transport,
     /// JSON bodies of calls, sent in turn.
     pub bodies: Vec<Vec<u8>>,
+    /// Error code with which every call must fail; `None` if every response must be a result.
+    pub error_code: Option<i64>,
     pub connections: usize,
     pub pace: Pace,
     /// Time during which requests are started. With `Pace::Once`, the time limit of the run.

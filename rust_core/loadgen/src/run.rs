@@ -343,7 +343,7 @@ impl<'a> Run<'a> {
 }
 
 fn connect(plan: &Plan, poll: &Poll, number: usize, patience: Duration) -> Result<Connection, OpenError> {
-    let mut connection = Connection::open(&plan.target, plan.transport, patience)?;
+    let mut connection = Connection::open(plan, patience)?;
     poll.registry().register(connection.stream(), Token(number), Interest::READABLE | Interest::WRITABLE)?;
     Ok(connection)
 }

@@ -35,19 +35,20 @@ pub struct Subscribers {
 }
 
 impl Subscribers {
-    /// Opens `plan.connections` connections and sends the plan's first body, `eth_subscribe`, on each.
+    /// Opens `plan.connections` WebSockets and sends the plan's first body, `eth_subscribe`, on each.
     ///
     /// # Errors
     ///
     /// Returns an error if a connection fails or a response is not a result.
     pub fn open(plan: &Plan) -> Result<Self, LoadError> {
         let Some(body) = plan.bodies.first() else { return Err(LoadError::Plan("bodies: there are none")) };
+        let plan = &Plan { transport: Transport::WebSocket, ..plan.clone() };
         let poll = Poll::new()?;
-        let requests = [Transport::WebSocket.bytes(&plan.target, body)];
+        let requests = [plan.transport.bytes(&plan.target, body)];
         let mut members = Vec::new();
         let deadline = Instant::now() + plan.patience;
         for number in 0..plan.connections {
-            let opened = Connection::open(&plan.target, Transport::WebSocket, plan.patience);
+            let opened = Connection::open(plan, plan.patience);
             let mut member =
                 opened.map_err(|error| LoadError::Open { address: plan.target.address, error })?;
             poll.registry().register(

@@ -53,6 +53,7 @@ fn plan(address: SocketAddr, pace: Pace) -> Plan {
         target: Target::new(address, "localhost", "/").unwrap(),
         transport: Transport::Http,
         bodies: vec![b"{}".to_vec()],
+        error_code: None,
         connections: 1,
         pace,
         length: Duration::from_secs(5),

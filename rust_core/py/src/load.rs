@@ -31,6 +31,7 @@ struct PyPlan {
     /// Requests a second; `None` is a closed loop.
     rate: Option<f64>,
     once: bool,
+    error_code: Option<i64>,
 }
 
 #[derive(Serialize)]
@@ -86,9 +87,9 @@ impl PyLoad {
     }
 
     /// Sends `bodies` in rotation according to `plan`, a JSON object: connections, seconds, patience
-    /// (seconds), rate (requests a second, or null for a closed loop) and once (each body one time). Returns
-    /// the results as JSON; times are in nanoseconds except `seconds`. `progress` is called with the number
-    /// of answers about ten times a second.
+    /// (seconds), rate (requests a second, or null for a closed loop), once (each body one time) and error_code
+    /// (with which every call must fail, or null). Returns the results as JSON; times are in nanoseconds
+    /// except `seconds`. `progress` is called with the number of answers about ten times a second.
     ///
     /// Raises OSError if the node cannot be reached, ValueError for an invalid plan, and exceptions from
     /// `progress`, such as Ctrl-C.
@@ -111,6 +112,7 @@ impl PyLoad {
             target: self.target.clone(),
             transport: self.transport,
             bodies: bodies.iter().map(|body| body.to_vec()).collect(),
+            error_code: plan.error_code,
             connections: plan.connections,
             pace,
             length: time("seconds", plan.seconds)?,
@@ -149,6 +151,7 @@ impl PySubscribers {
             target: target(address, host, path)?,
             transport: Transport::WebSocket,
             bodies: vec![body.to_vec()],
+            error_code: None,
             connections: count,
             pace: Pace::Once,
             length: Duration::ZERO,

@@ -77,7 +77,7 @@ def test_a_variable_that_is_not_known_here_is_refused(
 
 def test_variables_of_others_and_empty_ones_are_no_settings() -> None:
     names = "FORESEAL_SHARED FORESEAL_KEY FORESEAL_SEED FORESEALED FORESEAL".split()
-    assert not gather("run", dict.fromkeys(names, "x") | {"FORESEAL_STEP": ""}).given("node")
+    assert not gather("run", dict.fromkeys(names, "x") | {"FORESEAL_STEP": ""}).values_of("node")
 
 
 @pytest.mark.parametrize(
