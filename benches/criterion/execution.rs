@@ -114,7 +114,7 @@ fn ours(spec: &ChainSpec, state: &State, header: &Header, transactions: &[Transa
             used.push(black_box(receipt).gas_used);
         }
     }
-    (used, executor.take_diff())
+    (used, executor.drain_diff())
 }
 
 type Plain = CacheDB<EmptyDB>;

@@ -10,7 +10,7 @@ use std::{
 
 use alloy_primitives::B256;
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
-use foreseal_journal::{Disk, DiskFile, Identity, Journal, Options, RealDisk, Record};
+use foreseal_journal::{Disk, DiskFile, Identity, Journal, JournalOptions, RealDisk, Record};
 
 /// Bytes of a step of about a hundred token transfers.
 const APPEND: usize = 50_000;
@@ -19,7 +19,7 @@ const APPENDS: usize = 1_000;
 
 fn open(dir: &Path) -> Journal {
     let identity = Identity { chain_id: 1, genesis: B256::ZERO };
-    let opened = Journal::open(dir, Arc::new(RealDisk), Options::new(identity, [7; 32]));
+    let opened = Journal::open(dir, Arc::new(RealDisk), JournalOptions::new(identity, [7; 32]));
     opened.expect("a new journal").0
 }
 
@@ -43,14 +43,14 @@ struct Bare {
 impl Bare {
     fn new(folder: &Path) -> Self {
         let path = folder.join("bare");
-        let file = RealDisk.create(&path, Options::SEGMENT_BYTES).expect("created");
+        let file = RealDisk.create(&path, JournalOptions::SEGMENT_BYTES).expect("created");
         Self { path, file, bytes: vec![3; APPEND.next_multiple_of(512)], offset: 0 }
     }
 
     fn write(&mut self) -> io::Result<()> {
-        if self.offset + self.bytes.len() as u64 > Options::SEGMENT_BYTES {
+        if self.offset + self.bytes.len() as u64 > JournalOptions::SEGMENT_BYTES {
             RealDisk.remove(&self.path)?;
-            self.file = RealDisk.create(&self.path, Options::SEGMENT_BYTES)?;
+            self.file = RealDisk.create(&self.path, JournalOptions::SEGMENT_BYTES)?;
             self.file.sync()?;
             self.offset = 0;
         }

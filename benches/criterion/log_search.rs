@@ -7,7 +7,7 @@ use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use foreseal_benches::sized;
 use foreseal_primitives::{FoundLog, LogFilter, LogPosition, LogSink, StateDiff};
 use foreseal_state::StateChanges;
-use foreseal_store::{Options, Reader, SealedBlock, Store};
+use foreseal_store::{Reader, SealedBlock, Store, StoreOptions};
 use foreseal_testkit::{LogChain, numbered_contract, numbered_topic, skewed_log};
 use rand::{SeedableRng, rngs::StdRng};
 use tempfile::{TempDir, tempdir};
@@ -73,7 +73,7 @@ fn stored() -> (Reader, TempDir) {
     let folder = tempdir().expect("a temporary folder can be made");
     let mut blocks = chain();
     let genesis = blocks.next().expect("a chain has a genesis");
-    let options = Options::new(1, genesis.block.hash);
+    let options = StoreOptions::new(1, genesis.block.hash);
     let store = Store::open(folder.path(), options).expect("a store can be made");
     store.write(from_ref(&genesis)).expect("genesis is written");
     let mut rest: Vec<SealedBlock> = Vec::with_capacity(BATCH);

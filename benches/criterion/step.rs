@@ -10,7 +10,7 @@ use alloy_primitives::{Address, B256, U256, keccak256};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use foreseal_benches::sized;
 use foreseal_builder::{OpenBlock, Opening, Parent};
-use foreseal_journal::{Identity, Journal, Options, RealDisk, Record};
+use foreseal_journal::{Identity, Journal, JournalOptions, RealDisk, Record};
 use foreseal_pool::{PendingHead, Pool, PoolConfig, decode_submission};
 use foreseal_primitives::ChainSpec;
 use foreseal_state::{BlockHashes, State, StateError, StateReader};
@@ -103,7 +103,7 @@ fn step(criterion: &mut Criterion) {
     let (open, _) = OpenBlock::open(&spec, parent, &opening, &NoHashes).expect("a block can be opened");
     let folder = tempfile::tempdir().expect("a temporary folder");
     let identity = Identity { chain_id: spec.chain_id(), genesis: hash };
-    let options = Options { identity, segment_bytes: 256 << 20, entropy: [7; 32] };
+    let options = JournalOptions { identity, segment_bytes: 256 << 20, entropy: [7; 32] };
     let (mut journal, _) =
         Journal::open(folder.path(), Arc::new(RealDisk), options).expect("an empty journal opens");
     let mut group = criterion.benchmark_group("step of ERC-20 transfers, a million accounts");

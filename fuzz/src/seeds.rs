@@ -10,7 +10,7 @@ use std::{
 use alloy_primitives::{Address, B256, Bytes, U256, keccak256};
 use alloy_rlp::Encodable;
 use foreseal_chain::FinalityDepth;
-use foreseal_journal::{Identity, Journal, Options, RawAppend, RealDisk, Record, encode_records};
+use foreseal_journal::{Identity, Journal, JournalOptions, RawAppend, RealDisk, Record, encode_records};
 use foreseal_node::{
     Phase, PoolStart, Production, ScrubStatus, StoreStatus, wire::Cursor, wire::Ending, wire::Heartbeat,
     wire::Hello, wire::Outcome, wire::Request, wire::Response, wire::SequencerReport, wire::Welcome,
@@ -99,7 +99,7 @@ fn journal(chain: &TestChain, inputs: &mut Inputs) {
     for file in fs::read_dir(folder).expect("the chain has a journal").flatten() {
         fs::copy(file.path(), copy.path().join(file.file_name())).expect("a segment is copied");
     }
-    let options = Options::new(Identity { chain_id: spec.chain_id(), genesis }, [0; 32]);
+    let options = JournalOptions::new(Identity { chain_id: spec.chain_id(), genesis }, [0; 32]);
     let (journal, _) = Journal::open(copy.path(), Arc::new(RealDisk), options).expect("the journal opens");
     let mut last = None;
     for append in journal.replay().expect("the journal is read") {

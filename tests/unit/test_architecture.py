@@ -8,30 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from architecture.inventory import measure
+from architecture.layers import CRATES
 from foreseal import _core
 from repository import ROOT
 
-# Crates by layer; a crate may depend on lower layers only.
-CRATES = {
-    "cache": 0,
-    "keccak": 0,
-    "loadgen": 0,
-    "rate-limit": 0,
-    "scheduler": 0,
-    "primitives": 1,
-    "trie": 2,
-    "state": 3,
-    "evm": 4,
-    "pool": 4,
-    "store": 4,
-    "journal": 4,
-    "builder": 5,
-    "conformance": 5,
-    "chain": 6,
-    "node": 7,
-    "rpc": 8,
-    "py": 9,
-}
 # Crates that only tests and benchmarks may use.
 TEST_CRATES = {"testkit", "simulation", "benches", "fuzz"}
 

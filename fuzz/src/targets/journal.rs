@@ -8,7 +8,7 @@ use std::{
 use alloy_consensus::Header;
 use alloy_primitives::B256;
 use foreseal_journal::{
-    Identity, Journal, JournalError, Options, Record, check, encode_records, simulated::SimulatedDisk,
+    Identity, Journal, JournalError, JournalOptions, Record, check, encode_records, simulated::SimulatedDisk,
 };
 
 use crate::{Memory, Target};
@@ -28,9 +28,9 @@ const APPENDS: u64 = 6;
 const SEGMENT_BYTES: u64 = 4 << 10;
 const FOLDER: &str = "journal";
 
-fn options() -> Options {
+fn options() -> JournalOptions {
     let identity = Identity { chain_id: 7, genesis: B256::repeat_byte(7) };
-    Options { segment_bytes: SEGMENT_BYTES, ..Options::new(identity, [9; 32]) }
+    JournalOptions { segment_bytes: SEGMENT_BYTES, ..JournalOptions::new(identity, [9; 32]) }
 }
 
 fn records(append: u64) -> Vec<Record> {

@@ -43,7 +43,7 @@ def address(value: str, name: str) -> str:
     return found
 
 
-def word(value: bytes | str, name: str) -> bytes:
+def bytes32(value: bytes | str, name: str) -> bytes:
     """Return 32 bytes from bytes or 0x hex.
 
     Raises ValueError with the argument's name, and TypeError for another type.
@@ -167,7 +167,7 @@ class Authorization(Message):
             object.__setattr__(self, name, address(getattr(self, name), name))
         for name in ("value", "valid_after", "valid_before"):
             checked(getattr(self, name), name)
-        object.__setattr__(self, "nonce", word(self.nonce, "nonce"))
+        object.__setattr__(self, "nonce", bytes32(self.nonce, "nonce"))
 
     def values(self) -> dict[str, Any]:
         return {
@@ -206,7 +206,7 @@ class Cancellation(Message):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "authorizer", address(self.authorizer, "authorizer"))
-        object.__setattr__(self, "nonce", word(self.nonce, "nonce"))
+        object.__setattr__(self, "nonce", bytes32(self.nonce, "nonce"))
 
     def values(self) -> dict[str, Any]:
         return {"authorizer": self.authorizer, "nonce": self.nonce}
@@ -258,4 +258,4 @@ def nonce_of_terms(terms: Mapping[str, str], secret: bytes) -> bytes:
     It is keccak256 of the terms as lines `name=value`, sorted by name, followed by the secret.
     """
     lines = "".join(f"{name}={value}\n" for name, value in sorted(terms.items()))
-    return keccak(lines.encode() + word(secret, "secret"))
+    return keccak(lines.encode() + bytes32(secret, "secret"))

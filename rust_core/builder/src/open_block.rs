@@ -54,7 +54,7 @@ impl OpenBlock {
         let unopened = Self { withdrawals, ..Self::unopened(spec, parent, template) };
         let mut executor = Executor::new(spec, parent.state, hashes, &unopened.template);
         executor.begin_block(parent.hash, unopened.template.parent_beacon_block_root)?;
-        let diff = Arc::new(executor.take_diff());
+        let diff = Arc::new(executor.drain_diff());
         drop(executor);
         unopened.advanced(Vec::new(), Vec::new(), diff, hashes, parent.hash, 0)
     }

@@ -20,7 +20,7 @@ const MIN_GAS: u64 = 21_000;
 const HEADER_ROOM: usize = 2048;
 
 /// Number of upcoming transactions whose accounts are read in one batch.
-const LOOK_AHEAD: usize = 64;
+const LOOKAHEAD: usize = 64;
 
 /// Outcome of one step of the builder.
 #[derive(Debug)]
@@ -89,7 +89,7 @@ impl RemainingBudgets {
             && length_in_block(transaction) <= self.bytes
     }
 
-    fn take(&mut self, transaction: &Transaction, gas_used: u64) {
+    fn subtract(&mut self, transaction: &Transaction, gas_used: u64) {
         self.gas = self.gas.saturating_sub(gas_used);
         self.blob_gas = self.blob_gas.saturating_sub(blob_gas(transaction));
         self.bytes = self.bytes.saturating_sub(length_in_block(transaction));
@@ -134,7 +134,7 @@ impl<'a> StepInProgress<'a> {
         }
         match self.executor.transact(transaction, &mut self.gas) {
             Ok(receipt) => {
-                self.room.take(transaction, receipt.gas_used);
+                self.room.subtract(transaction, receipt.gas_used);
                 self.transactions.push(transaction.clone());
                 self.receipts.push(Arc::new(receipt));
                 Ok(true)
@@ -154,7 +154,7 @@ impl<'a> StepInProgress<'a> {
         mut times: StepTimes,
         laps: &mut Stopwatch<'_>,
     ) -> Result<Stepped, BuildError> {
-        let diff: StateDiff = self.executor.take_diff();
+        let diff: StateDiff = self.executor.drain_diff();
         laps.add_to(&mut times.execute);
         let Self { transactions, receipts, rejected, .. } = self;
         if transactions.is_empty() {
@@ -199,8 +199,8 @@ impl OpenBlock {
         let (mut times, mut laps) = (StepTimes::default(), Stopwatch::begin(clock));
         let mut turns = 0_usize;
         while turn.room.gas >= MIN_GAS && keep_going() {
-            if turns.is_multiple_of(LOOK_AHEAD) {
-                let upcoming = best.upcoming(LOOK_AHEAD);
+            if turns.is_multiple_of(LOOKAHEAD) {
+                let upcoming = best.upcoming(LOOKAHEAD);
                 turn.executor.prefetch(upcoming.flat_map(|pooled| accounts_of(pooled.transaction())))?;
                 laps.add_to(&mut times.execute);
             }

@@ -124,7 +124,7 @@ impl Reexecution<'_> {
         let mut executor = self.executor(parent);
         let (parent_hash, beacon_root) = (step.header.parent_hash, step.header.parent_beacon_block_root);
         executor.begin_block(parent_hash, beacon_root).map_err(|error| self.failed(error))?;
-        let mut state = parent.apply(&executor.take_diff())?;
+        let mut state = parent.apply(&executor.drain_diff())?;
         drop(executor);
         let (mut gas, mut done) = (BlockGas::default(), 0);
         for written in block.written.iter().filter(|written| written.step <= index) {
@@ -135,7 +135,7 @@ impl Reexecution<'_> {
         let mut executor = self.executor(&state);
         let logs = block.block.receipts.iter().take(step.transactions).flat_map(|receipt| &receipt.logs);
         executor.end_block(logs, BlockBody::default()).map_err(|error| self.failed(error))?;
-        let diff = executor.take_diff();
+        let diff = executor.drain_diff();
         drop(executor);
         state.apply(&diff)
     }
@@ -145,7 +145,7 @@ impl Reexecution<'_> {
         for transaction in self.block.block.transactions.iter().take(range.end).skip(range.start) {
             executor.transact(transaction, gas).map_err(|error| self.failed(error))?;
         }
-        state.apply(&executor.take_diff())
+        state.apply(&executor.drain_diff())
     }
 
     fn executor<'s>(&'s self, state: &'s State) -> Executor<'s> {

@@ -86,7 +86,7 @@ fn run(
             .transact(transaction, &mut gas)
             .map_err(|error| BlockError::Transaction { index, error })?;
         if with_roots {
-            let one = executor.take_diff();
+            let one = executor.drain_diff();
             state = state.apply(&one).map_err(ExecutionError::from)?;
             diff = diff.then(&one);
             receipt.status = Eip658Value::PostState(state.root());
@@ -96,7 +96,7 @@ fn run(
     let requests = executor.end_block(receipts.iter().flat_map(|receipt| &receipt.logs), body)?;
     validate_outcome(header, gas, &receipts)?;
     header::validate_requests(requests.map(|requests| requests.requests_hash()), header)?;
-    let last = executor.take_diff();
+    let last = executor.drain_diff();
     let state = state.apply(&last).map_err(ExecutionError::from)?;
     Ok((state, receipts, diff.then(&last)))
 }

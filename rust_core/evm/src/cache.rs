@@ -15,27 +15,27 @@ use revm::{
 
 use crate::{deadline::Deadline, interruption::Interruption};
 
-/// Value of a slot, and its value at the last [`Cache::take_diff`].
+/// Value of a slot, and its value at the last [`Cache::drain_diff`].
 #[derive(Clone, Copy)]
 struct CachedSlot {
     value: U256,
     base: U256,
 }
 
-/// State of an account, and its state at the last [`Cache::take_diff`].
+/// State of an account, and its state at the last [`Cache::drain_diff`].
 #[derive(Default)]
-struct Entry<'a> {
+struct CachedAccount<'a> {
     info: Option<AccountInfo>,
     base: Option<Account>,
     slots: U256Map<CachedSlot>,
     /// The reader's storage of the account, opened at the first read.
     storage: Option<Box<dyn StorageReader + 'a>>,
-    /// Slots written since the last [`Cache::take_diff`], unsorted, with possible duplicates.
+    /// Slots written since the last [`Cache::drain_diff`], unsorted, with possible duplicates.
     written: Vec<U256>,
     /// `true` if the reader's storage of this account is obsolete: the account was destroyed or overwritten
     /// by a creation.
     detached: bool,
-    /// `true` if the storage at the last [`Cache::take_diff`] is deleted.
+    /// `true` if the storage at the last [`Cache::drain_diff`] is deleted.
     wiped: bool,
     /// `true` if the account is in [`Cache::changed`].
     listed: bool,
@@ -45,9 +45,9 @@ struct Entry<'a> {
 pub struct Cache<'a> {
     reader: &'a dyn StateReader,
     hashes: &'a dyn BlockHashes,
-    entries: AddressMap<Entry<'a>>,
+    entries: AddressMap<CachedAccount<'a>>,
     codes: B256Map<Bytecode>,
-    /// Accounts written since the last [`Cache::take_diff`].
+    /// Accounts written since the last [`Cache::drain_diff`].
     changed: Vec<Address>,
     /// Account that is loaded with a false nonce; see [`Cache::pretend_used`].
     pretended: Option<Address>,
@@ -70,7 +70,7 @@ fn info_of(account: Account) -> AccountInfo {
     }
 }
 
-impl Entry<'_> {
+impl CachedAccount<'_> {
     fn loaded(account: Option<Account>) -> Self {
         Self { info: account.map(info_of), base: account, ..Self::default() }
     }
@@ -98,7 +98,7 @@ impl Entry<'_> {
     }
 
     /// Returns the change since the last call, and the code if that is new.
-    fn take(&mut self) -> (Option<AccountDiff>, Option<NewCode>) {
+    fn drain_changes(&mut self) -> (Option<AccountDiff>, Option<NewCode>) {
         self.listed = false;
         let account = self.info.as_ref().map(account_of);
         let base = std::mem::replace(&mut self.base, account);
@@ -154,12 +154,12 @@ impl<'a> Cache<'a> {
         self.deadline.map_or(Ok(()), Deadline::interrupted)
     }
 
-    fn entry(&mut self, address: Address) -> Result<&mut Entry<'a>, StateError> {
+    fn entry(&mut self, address: Address) -> Result<&mut CachedAccount<'a>, StateError> {
         match self.entries.entry(address) {
             alloy_primitives::map::hash_map::Entry::Occupied(entry) => Ok(entry.into_mut()),
             alloy_primitives::map::hash_map::Entry::Vacant(entry) => {
                 let account = self.reader.account(&address)?;
-                Ok(entry.insert(Entry::loaded(account)))
+                Ok(entry.insert(CachedAccount::loaded(account)))
             }
         }
     }
@@ -171,7 +171,7 @@ impl<'a> Cache<'a> {
         unknown.dedup();
         let accounts = self.reader.accounts(&unknown)?;
         for (address, account) in unknown.into_iter().zip(accounts) {
-            self.entries.insert(address, Entry::loaded(account));
+            self.entries.insert(address, CachedAccount::loaded(account));
         }
         Ok(())
     }
@@ -229,7 +229,7 @@ impl<'a> Cache<'a> {
             }
             entry.info = diff.account.map(|account| AccountInfo { code, ..info_of(account) });
             for (slot, value) in &diff.storage {
-                // Load the slot first, so that the next `take_diff` knows its old value.
+                // Load the slot first, so that the next `drain_diff` knows its old value.
                 self.storage(*address, *slot)?;
                 self.entry(*address)?.write(*slot, *value);
             }
@@ -247,13 +247,13 @@ impl<'a> Cache<'a> {
     }
 
     /// Returns everything that changed since the last call, as absolute values, sorted.
-    pub fn take_diff(&mut self) -> StateDiff {
+    pub fn drain_diff(&mut self) -> StateDiff {
         let mut changed = std::mem::take(&mut self.changed);
         changed.sort_unstable();
         let mut diff = StateDiff::default();
         for address in changed {
             let Some(entry) = self.entries.get_mut(&address) else { continue };
-            let (account, code) = entry.take();
+            let (account, code) = entry.drain_changes();
             diff.accounts.extend(account.map(|diff| ChangedAccount { address, diff }));
             diff.codes.extend(code);
         }
@@ -293,7 +293,7 @@ impl<'a> Cache<'a> {
     }
 }
 
-impl Entry<'_> {
+impl CachedAccount<'_> {
     fn load(&mut self, account: EvmAccount, codes: &mut B256Map<Bytecode>) {
         for (key, slot) in account.storage {
             if slot.is_changed() {

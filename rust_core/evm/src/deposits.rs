@@ -37,7 +37,7 @@ fn push(data: &[u8], out: &mut Vec<u8>) -> Option<()> {
         return None;
     }
     for (index, (offset, length)) in FIELDS.into_iter().enumerate() {
-        if word(data, index * 32)? != offset || word(data, offset)? != length {
+        if read_word(data, index * 32)? != offset || read_word(data, offset)? != length {
             return None;
         }
         let start = offset + 32;
@@ -47,7 +47,7 @@ fn push(data: &[u8], out: &mut Vec<u8>) -> Option<()> {
 }
 
 /// Decodes a 32-byte big-endian number; returns `None` if it does not fit a `usize`.
-fn word(data: &[u8], at: usize) -> Option<usize> {
+fn read_word(data: &[u8], at: usize) -> Option<usize> {
     let (high, low) = data.get(at..at + 32)?.split_at(24);
     let low = u64::from_be_bytes(low.try_into().ok()?);
     high.iter().all(|byte| *byte == 0).then_some(low).and_then(|low| usize::try_from(low).ok())

@@ -148,8 +148,8 @@ impl<'a, I> Executor<'a, I> {
     }
 
     /// Returns the changes since the last call: absolute values, sorted, without unchanged ones.
-    pub fn take_diff(&mut self) -> StateDiff {
-        self.cache().take_diff()
+    pub fn drain_diff(&mut self) -> StateDiff {
+        self.cache().drain_diff()
     }
 
     pub(crate) fn cache(&mut self) -> &mut Cache<'a> {

@@ -52,7 +52,7 @@ pub use simulate::{
 };
 pub use system::{BlockBody, EndOfBlock, end_block};
 pub use trace::{
-    AccountPart, CallOptions, Frame, FrameKind, FrameLog, Prestate, PrestateOptions, Replay, Step,
-    StepOptions, StepSink, Trace, TraceLimit, Tracer, trace_call,
+    AccountPart, CallFrame, CallOptions, FrameKind, FrameLog, InstructionStep, Prestate, PrestateOptions,
+    StepOptions, StepSink, Trace, TraceLimit, Tracer, TransactionReplay, trace_call,
 };
 pub use typed::NoRecipient;

@@ -53,7 +53,7 @@ pub fn end_block<'l>(
 ) -> Result<EndOfBlock, ExecutionError> {
     let mut executor = Executor::new(spec, reader, hashes, header);
     let requests = executor.end_block(logs, body)?;
-    Ok(EndOfBlock { requests, diff: executor.take_diff() })
+    Ok(EndOfBlock { requests, diff: executor.drain_diff() })
 }
 
 impl<I> Executor<'_, I> {

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::{
     JournalError,
-    segment_scanner::{Found, SegmentScanner},
+    segment_scanner::{ScannedAppend, SegmentScanner},
 };
 
 /// The appends of a scan with these sequence numbers, in order. It ends after an error.
@@ -22,7 +22,7 @@ impl AppendRange {
     /// Applies `read` to the next append and returns the result.
     pub(crate) fn next<T>(
         &mut self,
-        read: impl FnOnce(&Found<'_>) -> Result<T, JournalError>,
+        read: impl FnOnce(&ScannedAppend<'_>) -> Result<T, JournalError>,
     ) -> Option<Result<T, JournalError>> {
         if self.ended {
             return None;
@@ -38,7 +38,7 @@ impl AppendRange {
 
     fn find<T>(
         &mut self,
-        read: impl FnOnce(&Found<'_>) -> Result<T, JournalError>,
+        read: impl FnOnce(&ScannedAppend<'_>) -> Result<T, JournalError>,
     ) -> Result<Option<(u64, T)>, JournalError> {
         loop {
             let Some(found) = self.walk.next()? else { return Ok(None) };

@@ -9,7 +9,7 @@ use crate::{
     Identity, JournalError, JournalPosition, Record, TornTail,
     disk::Disk,
     end_file::read_end,
-    head::{Head, imported},
+    head::{JournalHead, imported},
     layout::{Chain, FIRST_SEGMENT, SECTOR},
     record::decode_records,
     recovery::{Compared, end_position},
@@ -31,7 +31,7 @@ pub struct Report {
     pub records: u64,
     pub bytes: u64,
     /// The newest block that was sealed, imported or unwound to.
-    pub head: Option<Head>,
+    pub head: Option<JournalHead>,
     /// The newest step of the block in progress.
     pub step: Option<StepHead>,
     /// Unfinished append that a crash left at the end. The next opening cuts it; no acknowledged append is
@@ -40,7 +40,7 @@ pub struct Report {
     /// A segment whose creation did not finish; the next opening removes it.
     pub half_made_segment: Option<u64>,
     /// Damage to data that was synced, at which reading stopped. The node refuses to start.
-    pub fault: Option<Fault>,
+    pub fault: Option<SegmentFault>,
     /// How the recorded end proves that the journal once held more, if it does. The node refuses to start.
     pub missing: Option<String>,
 }
@@ -56,7 +56,7 @@ pub struct StepHead {
 
 /// Damage that only a repair can remove.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Fault {
+pub struct SegmentFault {
     pub place: JournalPosition,
     pub reason: String,
 }
@@ -98,7 +98,7 @@ pub(crate) fn examine(dir: &Path, disk: Arc<dyn Disk>) -> Result<Examined, Journ
         let found = match walk.next() {
             Ok(Some(found)) => found,
             Ok(None) => break None,
-            Err(JournalError::Corrupt { place, reason }) => break Some(Fault { place, reason }),
+            Err(JournalError::Corrupt { place, reason }) => break Some(SegmentFault { place, reason }),
             Err(other) => return Err(other),
         };
         compared.follow(&found);
@@ -114,7 +114,7 @@ pub(crate) fn examine(dir: &Path, disk: Arc<dyn Disk>) -> Result<Examined, Journ
             Err((index, reason)) => {
                 unreadable = Some(found.header.chain);
                 let reason = format!("record {index} of a whole append cannot be read: {reason}");
-                break Some(Fault { place: found.place, reason });
+                break Some(SegmentFault { place: found.place, reason });
             }
         }
     };
@@ -163,7 +163,7 @@ impl Report {
             }
             Record::Open { .. } => self.step = None,
             Record::Seal { number, hash } | Record::Unwind { number, hash } => {
-                (self.head, self.step) = (Some(Head { number: *number, hash: *hash }), None);
+                (self.head, self.step) = (Some(JournalHead { number: *number, hash: *hash }), None);
             }
             Record::Import { block } => (self.head, self.step) = (imported(block).or(self.head), None),
             Record::Clock { .. } | Record::Finality { .. } => {}
@@ -179,7 +179,7 @@ impl fmt::Display for Report {
         let Self { segments, appends, records, bytes, first_sequence, .. } = self;
         write!(f, "{segments} segments, {appends} appends from {first_sequence} on, ")?;
         write!(f, "{records} records, {bytes} bytes")?;
-        if let Some(Head { number, hash }) = &self.head {
+        if let Some(JournalHead { number, hash }) = &self.head {
             write!(f, "\nhead: block {number} {hash}")?;
         }
         if let Some(StepHead { number, index, hash }) = &self.step {
@@ -192,7 +192,7 @@ impl fmt::Display for Report {
             write!(f, "\nsegment {segment} was being created, removed at the next start")?;
         }
         match &self.fault {
-            Some(Fault { place, reason }) => write!(f, "\ncorrupt at {place}: {reason}"),
+            Some(SegmentFault { place, reason }) => write!(f, "\ncorrupt at {place}: {reason}"),
             None => match &self.missing {
                 Some(missing) => write!(f, "\n{missing}"),
                 None => write!(f, "\nsound"),

@@ -5,7 +5,7 @@ use std::{ops::Range, path::PathBuf, sync::Arc};
 use foreseal_primitives::mutant;
 
 use crate::{
-    EndState, JournalError, JournalPosition, JournalReader, Options, RawAppend, Record, Replay,
+    AppendReplay, EndState, JournalError, JournalOptions, JournalPosition, JournalReader, RawAppend, Record,
     disk::{Disk, DiskFile},
     encode_records,
     end_file::{EndFile, check_location},
@@ -25,7 +25,7 @@ const BUFFER: usize = 8 << 20;
 pub struct Journal {
     pub(crate) disk: Arc<dyn Disk>,
     pub(crate) dir: PathBuf,
-    pub(crate) options: Options,
+    pub(crate) options: JournalOptions,
     /// The segments, oldest first, with the sequence number of their first append. The last one is being
     /// written.
     pub(crate) segments: Vec<(u64, u64)>,
@@ -191,17 +191,17 @@ impl Journal {
 
     /// Returns the appends that existed at opening, in order. The iterator is independent of the journal:
     /// appends may continue.
-    pub fn replay(&self) -> Result<Replay, JournalError> {
+    pub fn replay(&self) -> Result<AppendReplay, JournalError> {
         self.replay_from(0)
     }
 
     /// Like [`Self::replay`], but starts at the append with this sequence number, or at the oldest retained
     /// append. Older segments are not read.
-    pub fn replay_from(&self, sequence: u64) -> Result<Replay, JournalError> {
+    pub fn replay_from(&self, sequence: u64) -> Result<AppendReplay, JournalError> {
         let segment = self.segments.iter().rev().find(|(_, first)| *first <= sequence);
         let segment = segment.map_or(0, |(number, _)| *number);
         let walk = SegmentScanner::new(self.disk.clone(), &self.dir, Some(self.options.identity))?;
-        Ok(Replay::new(walk.starting_at(segment), sequence..self.opened_at))
+        Ok(AppendReplay::new(walk.starting_at(segment), sequence..self.opened_at))
     }
 
     /// Returns a reader of the appends that existed at opening.

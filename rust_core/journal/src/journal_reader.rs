@@ -6,7 +6,7 @@ use crate::{
     Append, Disk, Identity, JournalError,
     append_range::AppendRange,
     record::{RecordSummary, outline_records},
-    segment_scanner::{Found, SegmentScanner},
+    segment_scanner::{ScannedAppend, SegmentScanner},
 };
 
 /// Reader of the appends that a journal held at its opening, at any later time. Segments may have been
@@ -67,7 +67,7 @@ impl JournalReader {
     fn each(
         &self,
         last: u64,
-        mut visit: impl FnMut(&Found<'_>) -> Result<(), JournalError>,
+        mut visit: impl FnMut(&ScannedAppend<'_>) -> Result<(), JournalError>,
     ) -> Result<(), JournalError> {
         let walk = SegmentScanner::new(self.disk.clone(), &self.dir, Some(self.identity))?;
         let mut stretch = AppendRange::new(walk, 0..self.end.min(last.saturating_add(1)));

@@ -114,27 +114,27 @@ impl SegmentHeader {
 
     pub(crate) fn decode(sector: &[u8; SECTOR_BYTES]) -> SegmentSector {
         let mut input = FieldReader(sector, 0);
-        let magic = input.take::<8>();
-        let check = u32::from_le_bytes(FieldReader(sector, SEGMENT_CHECK).take());
+        let magic = input.field::<8>();
+        let check = u32::from_le_bytes(FieldReader(sector, SEGMENT_CHECK).field());
         if magic != *SEGMENT_MAGIC || check != crc32c::crc32c(&sector[..SEGMENT_CHECK]) {
             return SegmentSector::Bad;
         }
         // Magic, version and checksum have the same offsets in every format.
-        let format = u32::from_le_bytes(input.take());
+        let format = u32::from_le_bytes(input.field());
         if format > FORMAT {
             return SegmentSector::Newer(format);
         }
-        input.take::<4>();
+        input.field::<4>();
         let header = Self {
             format,
-            number: u64::from_le_bytes(input.take()),
-            size: u64::from_le_bytes(input.take()),
+            number: u64::from_le_bytes(input.field()),
+            size: u64::from_le_bytes(input.field()),
             identity: Identity {
-                chain_id: u64::from_le_bytes(input.take()),
-                genesis: B256::from(input.take()),
+                chain_id: u64::from_le_bytes(input.field()),
+                genesis: B256::from(input.field()),
             },
-            chain: Chain { sequence: u64::from_le_bytes(input.take()), previous: B256::from(input.take()) },
-            salt: input.take(),
+            chain: Chain { sequence: u64::from_le_bytes(input.field()), previous: B256::from(input.field()) },
+            salt: input.field(),
         };
         if header.chain.sequence < GREATEST_NUMBER {
             SegmentSector::Valid(header)
@@ -189,16 +189,16 @@ impl AppendHeader {
         if bytes.len() < APPEND_HEADER || !bytes.starts_with(APPEND_MAGIC) {
             return None;
         }
-        let check = u32::from_le_bytes(FieldReader(bytes, APPEND_CHECK).take());
+        let check = u32::from_le_bytes(FieldReader(bytes, APPEND_CHECK).field());
         if check != header_check(bytes, salt) && !mutant!("skip-checksum") {
             return None;
         }
         let mut input = FieldReader(bytes, APPEND_MAGIC.len());
-        let sequence = u64::from_le_bytes(input.take());
-        let length = u32::from_le_bytes(input.take());
-        let records = u32::from_le_bytes(input.take());
-        let previous = B256::from(input.take());
-        let hash = B256::from(input.take());
+        let sequence = u64::from_le_bytes(input.field());
+        let length = u32::from_le_bytes(input.field());
+        let records = u32::from_le_bytes(input.field());
+        let previous = B256::from(input.field());
+        let hash = B256::from(input.field());
         (sequence < GREATEST_NUMBER).then_some(Self {
             chain: Chain { sequence, previous },
             length,
@@ -237,7 +237,7 @@ impl Fields<'_> {
 struct FieldReader<'a>(&'a [u8], usize);
 
 impl FieldReader<'_> {
-    fn take<const N: usize>(&mut self) -> [u8; N] {
+    fn field<const N: usize>(&mut self) -> [u8; N] {
         let mut field = [0; N];
         field.copy_from_slice(&self.0[self.1..self.1 + N]);
         self.1 += N;

@@ -4,7 +4,7 @@ use crate::Identity;
 
 /// Options for opening a journal.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct JournalOptions {
     /// The chain that the node runs.
     pub identity: Identity,
     /// Number of bytes to preallocate for a segment, rounded up to whole sectors.
@@ -13,7 +13,7 @@ pub struct Options {
     pub entropy: [u8; 32],
 }
 
-impl Options {
+impl JournalOptions {
     /// Default number of bytes to preallocate for a segment.
     pub const SEGMENT_BYTES: u64 = 64 << 20;
 

@@ -133,7 +133,7 @@ fn decode_kind(kind: u8, input: &mut &[u8]) -> alloy_rlp::Result<Option<Record>>
     Ok(Some(match kind {
         OPEN => Record::Open { header: Box::new(Header::decode(input)?) },
         STEP => {
-            let item = take_item(input)?;
+            let item = read_item(input)?;
             Record::Step(Arc::new(Flashblock::decode(item)?))
         }
         SEAL => {
@@ -159,7 +159,7 @@ fn decode_kind(kind: u8, input: &mut &[u8]) -> alloy_rlp::Result<Option<Record>>
 }
 
 /// Splits off the RLP item at the front of `input`, including its header.
-fn take_item<'a>(input: &mut &'a [u8]) -> alloy_rlp::Result<&'a [u8]> {
+fn read_item<'a>(input: &mut &'a [u8]) -> alloy_rlp::Result<&'a [u8]> {
     let mut rest = *input;
     let header = alloy_rlp::Header::decode(&mut rest)?;
     let length = input.len() - rest.len() + header.payload_length;
@@ -207,12 +207,12 @@ pub fn outline_records(mut input: &[u8], count: u32) -> Result<Vec<RecordSummary
 fn outline(input: &mut &[u8]) -> alloy_rlp::Result<RecordSummary> {
     let (&kind, rest) = input.split_first().ok_or(alloy_rlp::Error::InputTooShort)?;
     *input = rest;
-    let item = take_item(input)?;
+    let item = read_item(input)?;
     Ok(match kind {
         STEP => step_outline(item)?,
         OVERRIDE => {
             let mut fields = alloy_rlp::Header::decode_bytes(&mut { item }, true)?;
-            take_item(&mut fields)?;
+            read_item(&mut fields)?;
             step_outline(alloy_rlp::Header::decode_bytes(&mut fields, false)?)?
         }
         SEAL => RecordSummary::Seal,

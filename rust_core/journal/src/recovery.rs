@@ -7,11 +7,11 @@ use foreseal_primitives::mutant;
 use serde::Serialize;
 
 use crate::{
-    EndMark, EndState, Journal, JournalError, JournalPosition, Options, Tip,
+    EndMark, EndState, Journal, JournalError, JournalOptions, JournalPosition, Tip,
     disk::{Disk, DiskFile, read_up_to},
     end_file::{EndFile, FoundEnd, end_path, read_end},
     layout::{Chain, FIRST_SEGMENT, SegmentHeader, segment_name},
-    segment_scanner::{End, Found, SegmentScanner, Tail},
+    segment_scanner::{End, ScannedAppend, SegmentScanner, Tail},
     segment_writer::{create_segment, sync, write_all},
 };
 
@@ -75,12 +75,20 @@ impl Journal {
     /// # Errors
     /// [`JournalError::Corrupt`] when data that was once synced is damaged, [`JournalError::WrongChain`],
     /// [`JournalError::NewerFormat`], and [`JournalError::Io`].
-    pub fn open(dir: &Path, disk: Arc<dyn Disk>, options: Options) -> Result<(Self, Recovery), JournalError> {
+    pub fn open(
+        dir: &Path,
+        disk: Arc<dyn Disk>,
+        options: JournalOptions,
+    ) -> Result<(Self, Recovery), JournalError> {
         recover(dir, disk, options)
     }
 }
 
-fn recover(dir: &Path, disk: Arc<dyn Disk>, options: Options) -> Result<(Journal, Recovery), JournalError> {
+fn recover(
+    dir: &Path,
+    disk: Arc<dyn Disk>,
+    options: JournalOptions,
+) -> Result<(Journal, Recovery), JournalError> {
     disk.create_dir(dir).map_err(JournalError::io("create", dir))?;
     let recorded = read_end(&*disk, dir)?;
     let mut walk = SegmentScanner::new(disk.clone(), dir, Some(options.identity))?;
@@ -144,7 +152,7 @@ pub(crate) fn end_position(end: &End) -> JournalPosition {
 }
 
 /// Returns a random number for a writer, different for each opening.
-pub(crate) fn writer_id(options: &Options, before: Option<EndMark>) -> [u8; 16] {
+pub(crate) fn writer_id(options: &JournalOptions, before: Option<EndMark>) -> [u8; 16] {
     let mut hasher = blake3::Hasher::new_keyed(&options.entropy);
     hasher.update(b"writer").update(&before.map_or(0, |mark| mark.epoch).to_le_bytes());
     let mut id = [0; 16];
@@ -166,7 +174,7 @@ impl Compared {
         Self { mark, found: None, tip: mark.map_or_else(Tip::default, |mark| mark.tip) }
     }
 
-    pub(crate) fn follow(&mut self, found: &Found<'_>) {
+    pub(crate) fn follow(&mut self, found: &ScannedAppend<'_>) {
         let next = found.header.next();
         let Some(mark) = &self.mark else {
             // The first opening by a program that records the end.
@@ -181,7 +189,7 @@ impl Compared {
         }
     }
 
-    fn apply(&mut self, found: &Found<'_>) {
+    fn apply(&mut self, found: &ScannedAppend<'_>) {
         // Records that cannot be decoded are an error of the replay.
         for record in &found.decode().unwrap_or_default() {
             self.tip.apply(record);

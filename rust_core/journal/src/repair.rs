@@ -10,7 +10,7 @@ use std::{
 use serde::Serialize;
 
 use crate::{
-    EndState, Fault, JournalError, JournalPosition, Tip,
+    EndState, JournalError, JournalPosition, SegmentFault, Tip,
     check::{Examined, Report, block_number, examine},
     disk::Disk,
     end_file::{EndFile, read_end, remove_end},
@@ -171,7 +171,7 @@ impl Repair {
     fn accept(&self) -> Result<(), JournalError> {
         let Self { disk, dir, .. } = self;
         let Examined { report, chain, .. } = examine(dir, disk.clone())?;
-        if let Some(Fault { place, reason }) = report.fault {
+        if let Some(SegmentFault { place, reason }) = report.fault {
             return Err(JournalError::Corrupt { place, reason });
         }
         // Without a segment the next opening starts again from the genesis block, whose hash is not available
@@ -326,14 +326,14 @@ mod tests {
     use alloy_primitives::B256;
 
     use super::*;
-    use crate::{Identity, Journal, Options, Record, simulated::SimulatedDisk};
+    use crate::{Identity, Journal, JournalOptions, Record, simulated::SimulatedDisk};
 
     #[test]
     fn records_of_a_later_version_are_named_and_only_a_repair_passes_them() {
         let disk = Arc::new(SimulatedDisk::default());
         let dir = Path::new("journal");
         let identity = Identity { chain_id: 1, genesis: B256::ZERO };
-        let open = || Journal::open(dir, disk.clone(), Options::new(identity, [0; 32])).unwrap().0;
+        let open = || Journal::open(dir, disk.clone(), JournalOptions::new(identity, [0; 32])).unwrap().0;
         let mut journal = open();
         let seal = Record::Seal { number: 1, hash: B256::ZERO };
         journal.append(std::slice::from_ref(&seal)).unwrap();

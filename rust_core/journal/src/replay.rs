@@ -13,16 +13,16 @@ pub struct Append {
 }
 
 /// Iterator over the appends of a journal in order, one in memory at a time. It ends after an error.
-pub struct Replay(AppendRange);
+pub struct AppendReplay(AppendRange);
 
-impl Replay {
+impl AppendReplay {
     /// Creates an iterator over the appends with these sequence numbers.
     pub(crate) fn new(walk: SegmentScanner, range: Range<u64>) -> Self {
         Self(AppendRange::new(walk, range))
     }
 }
 
-impl Iterator for Replay {
+impl Iterator for AppendReplay {
     type Item = Result<Append, JournalError>;
 
     fn next(&mut self) -> Option<Self::Item> {

@@ -49,13 +49,13 @@ pub(crate) struct End {
 }
 
 /// A complete append that continues the one before.
-pub(crate) struct Found<'a> {
+pub(crate) struct ScannedAppend<'a> {
     pub place: JournalPosition,
     pub header: AppendHeader,
     pub records: &'a [u8],
 }
 
-impl Found<'_> {
+impl ScannedAppend<'_> {
     /// Decodes the records.
     pub(crate) fn decode(&self) -> Result<Vec<Record>, JournalError> {
         self.read(decode_records)
@@ -161,7 +161,7 @@ impl SegmentScanner {
     }
 
     /// Returns the next append, or `None` at the end.
-    pub(crate) fn next(&mut self) -> Result<Option<Found<'_>>, JournalError> {
+    pub(crate) fn next(&mut self) -> Result<Option<ScannedAppend<'_>>, JournalError> {
         let header = loop {
             if let Some(header) = self.advance()? {
                 break header;
@@ -177,7 +177,7 @@ impl SegmentScanner {
         let offset = current.last_append.expect("an append was found");
         let place = JournalPosition { segment: current.header.number, offset };
         let records = current.file.read(offset + APPEND_HEADER as u64, u64::from(header.length))?;
-        Ok(records.map(|records| Found { place, header, records }))
+        Ok(records.map(|records| ScannedAppend { place, header, records }))
     }
 
     /// Moves over the next append of the current segment. Returns `None` at the segment's end, and at a torn

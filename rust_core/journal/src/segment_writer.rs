@@ -5,7 +5,7 @@ use std::path::Path;
 use foreseal_primitives::mutant;
 
 use crate::{
-    JournalError, JournalPosition, Options,
+    JournalError, JournalOptions, JournalPosition,
     disk::{Disk, DiskFile},
     layout::{Chain, FORMAT, SECTOR, SegmentHeader, segment_name},
 };
@@ -15,7 +15,7 @@ use crate::{
 pub(crate) fn create_segment(
     disk: &dyn Disk,
     dir: &Path,
-    options: &Options,
+    options: &JournalOptions,
     (number, chain, bytes): (u64, Chain, u64),
 ) -> Result<(Box<dyn DiskFile>, SegmentHeader), JournalError> {
     let size = options.segment_bytes.checked_next_multiple_of(SECTOR).unwrap_or(u64::MAX).max(SECTOR + bytes);

@@ -6,7 +6,7 @@ use alloy_primitives::{B256, Bytes};
 use foreseal_primitives::{BlockBytes, Flashblock};
 use serde::Serialize;
 
-use crate::{Append, JournalError, Record, Replay, disk::Disk, segment_scanner::SegmentScanner};
+use crate::{Append, AppendReplay, JournalError, Record, disk::Disk, segment_scanner::SegmentScanner};
 
 /// Maximum number of consecutive read attempts without progress.
 const ATTEMPTS: u32 = 5;
@@ -129,7 +129,7 @@ fn show_once(
     sink: &mut dyn FnMut(ShownAppend) -> ControlFlow<()>,
 ) -> Result<(), JournalError> {
     let walk = SegmentScanner::new(disk.clone(), dir, None)?;
-    for append in Replay::new(walk, *next..u64::MAX) {
+    for append in AppendReplay::new(walk, *next..u64::MAX) {
         let append = append?;
         *next = append.sequence + 1;
         if sink(ShownAppend::from(&append)).is_break() {

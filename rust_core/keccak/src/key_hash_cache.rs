@@ -11,11 +11,11 @@ const SLOTS: usize = 256;
 /// previous entry. Accounts and slots that many transactions or calls use are hashed once; no input
 /// makes hashing slower than without the cache.
 pub(crate) struct KeyHashCache<const LENGTH: usize> {
-    slots: [Cell<Option<Entry<LENGTH>>>; SLOTS],
+    slots: [Cell<Option<CachedHash<LENGTH>>>; SLOTS],
 }
 
 /// A key and its hash.
-type Entry<const LENGTH: usize> = ([u8; LENGTH], B256);
+type CachedHash<const LENGTH: usize> = ([u8; LENGTH], B256);
 
 impl<const LENGTH: usize> KeyHashCache<LENGTH> {
     pub const fn new() -> Self {

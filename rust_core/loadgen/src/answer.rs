@@ -40,7 +40,7 @@ pub struct Answer {
     /// Length of the response in bytes, including the head.
     pub end: usize,
     /// `true` if the connection may be reused.
-    pub keeps: bool,
+    pub keeps_alive: bool,
     body: Option<Range<usize>>,
 }
 
@@ -56,7 +56,7 @@ struct Head {
     status: u16,
     end: usize,
     framing: Framing,
-    keeps: bool,
+    keeps_alive: bool,
 }
 
 /// Parser of consecutive responses.
@@ -93,8 +93,8 @@ impl AnswerReader {
             None if ended => Err(BadAnswer::Cut),
             None => Ok(None),
             Some((end, body)) => {
-                let keeps = head.keeps && !ended;
-                Ok(Some(Answer { status: head.status, end, keeps, body }))
+                let keeps_alive = head.keeps_alive && !ended;
+                Ok(Some(Answer { status: head.status, end, keeps_alive, body }))
             }
         }
     }
@@ -174,9 +174,9 @@ fn parse_head(data: &[u8]) -> Result<Option<Head>, BadAnswer> {
             continue;
         }
         let framing = framing(status, response.headers)?;
-        let keeps =
-            keeps(response.version == Some(1), response.headers) && !matches!(framing, Framing::ToTheEnd);
-        return Ok(Some(Head { status, end: start, framing, keeps }));
+        let keeps_alive = keeps_alive(response.version == Some(1), response.headers)
+            && !matches!(framing, Framing::ToTheEnd);
+        return Ok(Some(Head { status, end: start, framing, keeps_alive }));
     }
 }
 
@@ -207,7 +207,7 @@ fn framing(status: u16, lines: &[httparse::Header<'_>]) -> Result<Framing, BadAn
 }
 
 /// Returns `true` if the connection persists (RFC 9112, section 9.3).
-fn keeps(newest: bool, lines: &[httparse::Header<'_>]) -> bool {
+fn keeps_alive(newest: bool, lines: &[httparse::Header<'_>]) -> bool {
     let said = |word: &str| {
         lines.iter().filter(|line| line.name.eq_ignore_ascii_case("connection")).any(|line| {
             line.value

@@ -81,7 +81,7 @@ fn a_connection_goes_on_unless_it_is_said_to_end() {
     let keeps = |head: &str| {
         let data = format!("{head}\r\ncontent-length: 0\r\n\r\n");
         let mut reader = AnswerReader::default();
-        reader.read(data.as_bytes(), false).unwrap().unwrap().keeps
+        reader.read(data.as_bytes(), false).unwrap().unwrap().keeps_alive
     };
     assert!(keeps("HTTP/1.1 200 OK"));
     assert!(!keeps("HTTP/1.1 200 OK\r\nConnection: x, Close"));

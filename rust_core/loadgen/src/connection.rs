@@ -223,7 +223,7 @@ impl Connection {
         };
         reader.reset();
         self.filled = 0;
-        self.open &= answer.keeps;
+        self.open &= answer.keeps_alive;
         outcome
     }
 

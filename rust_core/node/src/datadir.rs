@@ -11,7 +11,7 @@ use std::{
 use alloy_genesis::Genesis;
 use foreseal_journal::{DirLock, Disk, RealDisk};
 use foreseal_primitives::{ChainSpec, parse_genesis};
-use foreseal_store::{Options, Store, StoreError, Upgrading};
+use foreseal_store::{Store, StoreError, StoreOptions, Upgrading};
 
 use crate::{DamagedFile, DirIdentity, NodeError, StoreSettings, checked_file, genesis::genesis_hash};
 use foreseal_chain::STEP_WINDOW;
@@ -125,7 +125,7 @@ impl DataDir {
     /// Removes and returns the pool that a clean stop saved, and marks the start of a run. Until
     /// [`Self::save_pool`] is called, further calls report the pool as lost, so a crash never restores an
     /// outdated one.
-    pub fn take_pool(&self) -> Result<SavedPool, NodeError> {
+    pub fn load_pool(&self) -> Result<SavedPool, NodeError> {
         let (path, running) = (self.path.join("pool.bin"), self.path.join("running"));
         let found = checked_file::read(&path, checked_file::unseal)
             .map_err(|error| NodeError::io("read", &path, &error))?;
@@ -183,7 +183,7 @@ impl FollowerDataDir {
             return Err(NodeError::OtherGenesis { datadir: path.to_owned() });
         }
         let spec = ChainSpec::new(stored)?;
-        let options = Options { read_only: true, ..store_options(&spec, settings) };
+        let options = StoreOptions { read_only: true, ..store_options(&spec, settings) };
         let store = Store::open(path.join(STORE), options)?;
         Ok(Self { spec, store, journal: journal(path) })
     }
@@ -193,8 +193,8 @@ fn journal(path: &Path) -> PathBuf {
     path.join("journal")
 }
 
-fn store_options(spec: &ChainSpec, settings: &StoreSettings) -> Options {
-    Options {
+fn store_options(spec: &ChainSpec, settings: &StoreSettings) -> StoreOptions {
+    StoreOptions {
         map_size: settings.map_size,
         // Step states are computed by re-execution on the state before their block, so one more block is
         // needed.
@@ -202,7 +202,7 @@ fn store_options(spec: &ChainSpec, settings: &StoreSettings) -> Options {
         step_window: STEP_WINDOW,
         at: settings.at,
         caches: settings.caches.state,
-        ..Options::new(spec.chain_id(), genesis_hash(spec))
+        ..StoreOptions::new(spec.chain_id(), genesis_hash(spec))
     }
 }
 

@@ -25,4 +25,4 @@ pub(crate) use pace::Pace;
 pub use peers::FollowerStatus;
 pub(crate) use peers::Peers;
 pub(crate) use server::FeedServer;
-pub(crate) use source::Source;
+pub(crate) use source::FeedSource;

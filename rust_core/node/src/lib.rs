@@ -52,7 +52,7 @@ mod writer;
 mod writer_metrics;
 
 pub use backup::{
-    BackupError, Copied, CopiedPart, Manifest, ManifestFile, Source, Watching, back_up, restore,
+    BackupError, BackupSource, Copied, CopiedPart, Manifest, ManifestFile, Watching, back_up, restore,
 };
 pub use chain_loss::ChainLoss;
 pub use changes::Changes;
@@ -85,4 +85,4 @@ pub use step_signer::{KeyError, StepSigner};
 pub use submission::Sent;
 pub use submit_error::SubmitError;
 pub use write_queue::StoreFailed;
-pub use writer_metrics::{BOUNDS, Histogram, NodeMetrics, StepPart, WriterMetrics};
+pub use writer_metrics::{BOUNDS, Histogram, NodeMetrics, StepStage, WriterMetrics};

@@ -17,7 +17,7 @@ use crate::{
     CatchingUp, Changes, ControlError, FollowerStatus, NodeEnvironment, NodeError, NodeMetrics, Phase,
     Producer, QueryHandler, RingLimits, Role, Sequencer, Settings, Status, StepSigner, StoreFailed, Watcher,
     control::Control, datadir::DataDir, datadir::FollowerDataDir, feed_server::FeedServer,
-    feed_server::Source, follower::Following, follower::ReplicaConfig, scrubber::ScrubOwner,
+    feed_server::FeedSource, follower::Following, follower::ReplicaConfig, scrubber::ScrubOwner,
     scrubber::Scrubber, shared::Shared, signer::admit_signer, start::try_first_block, writer::Writer,
 };
 use foreseal_chain::{ArchiveCaches, CacheSizes, ClockReading, Feed, View};
@@ -47,8 +47,8 @@ pub(crate) struct WriterState {
     surroundings: Mutex<Option<NodeEnvironment>>,
     thread: Mutex<Option<JoinHandle<()>>>,
     server: Arc<Mutex<Option<FeedServer>>>,
-    /// Source that feeds followers; set once the journal is replayed, if followers are served.
-    pub(crate) source: Arc<OnceLock<Arc<Source>>>,
+    /// FeedSource that feeds followers; set once the journal is replayed, if followers are served.
+    pub(crate) source: Arc<OnceLock<Arc<FeedSource>>>,
 }
 
 impl Node {

@@ -3,7 +3,7 @@
 
 use std::{ops::ControlFlow, path::Path};
 
-use foreseal_store::{Copying, Options, SCHEMA, Store, Upgrading};
+use foreseal_store::{Copying, SCHEMA, Store, StoreOptions, Upgrading};
 
 use crate::{
     NodeError, StoreSettings,
@@ -19,10 +19,10 @@ use crate::{
 pub fn open_store_to_read(datadir: &Path, settings: &StoreSettings) -> Result<Store, NodeError> {
     settings.check()?;
     let spec = stored_spec(datadir)?.ok_or_else(|| NodeError::NoGenesis { datadir: datadir.to_owned() })?;
-    let options = Options {
+    let options = StoreOptions {
         map_size: settings.map_size,
         read_only: true,
-        ..Options::new(spec.chain_id(), genesis_hash(&spec))
+        ..StoreOptions::new(spec.chain_id(), genesis_hash(&spec))
     };
     Ok(Store::open(datadir.join("store"), options)?)
 }
@@ -30,8 +30,10 @@ pub fn open_store_to_read(datadir: &Path, settings: &StoreSettings) -> Result<St
 /// Returns the schema version of the store of a data directory, whether current or older. Takes no lock.
 pub fn store_schema(datadir: &Path, settings: &StoreSettings) -> Result<u32, NodeError> {
     let spec = stored_spec(datadir)?.ok_or_else(|| NodeError::NoGenesis { datadir: datadir.to_owned() })?;
-    let options =
-        Options { map_size: settings.map_size, ..Options::new(spec.chain_id(), genesis_hash(&spec)) };
+    let options = StoreOptions {
+        map_size: settings.map_size,
+        ..StoreOptions::new(spec.chain_id(), genesis_hash(&spec))
+    };
     Ok(Copying::open(&datadir.join("store"), &options)?.schema()?)
 }
 

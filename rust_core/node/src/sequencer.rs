@@ -19,8 +19,8 @@ use foreseal_pool::{DropReason, PoolSnapshot};
 use foreseal_primitives::{Flashblock, mutant};
 
 use crate::{
-    BlockSlot, ControlError, InspectionPoint, Mining, Phase, ProductionError, Randomness, Settings, StepPart,
-    StepSigner, StoreFailed, draft::Draft, shared::Shared, snapshots::Snapshots, stamp::Stamp,
+    BlockSlot, ControlError, InspectionPoint, Mining, Phase, ProductionError, Randomness, Settings,
+    StepSigner, StepStage, StoreFailed, draft::Draft, shared::Shared, snapshots::Snapshots, stamp::Stamp,
     start::Started, store_writer::StoreWriter, writer_metrics::Stopwatch,
 };
 use foreseal_chain::{Chain, ClockReading, Recorded, View};
@@ -343,9 +343,9 @@ impl Sequencer {
             self.judge(&hash, &reason);
         }
         if stepped.step.is_some() {
-            figures.part(StepPart::Select).add(taken + stepped.times.select);
-            figures.part(StepPart::Execute).add(stepped.times.execute);
-            figures.part(StepPart::Roots).add(stepped.times.roots);
+            figures.stage(StepStage::Select).add(taken + stepped.times.select);
+            figures.stage(StepStage::Execute).add(stepped.times.execute);
+            figures.stage(StepStage::Roots).add(stepped.times.roots);
         }
         Ok(stepped.step)
     }
@@ -367,16 +367,16 @@ impl Sequencer {
         }
         laps.lap();
         self.append(&[Record::Step(step.clone())])?;
-        figures.part(StepPart::Sync).add(laps.lap());
+        figures.stage(StepStage::Sync).add(laps.lap());
         tracing::debug!(hash = %step.hash, transactions = step.transactions.len(), "step is durable");
         if !mutant!("publish-before-append") {
             self.chain.stepped(block, recorded);
             let view = self.view()?;
             self.publish(view);
         }
-        figures.part(StepPart::Publish).add(laps.lap());
+        figures.stage(StepStage::Publish).add(laps.lap());
         self.shared.pool.on_step(&step.transactions, &step.diff);
-        figures.part(StepPart::Pool).add(laps.lap());
+        figures.stage(StepStage::Pool).add(laps.lap());
         figures.step.add(laps.whole());
         figures.stepped(&step);
         Ok(true)

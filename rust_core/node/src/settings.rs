@@ -149,7 +149,7 @@ pub struct StoreSettings {
 impl Default for StoreSettings {
     fn default() -> Self {
         Self {
-            map_size: foreseal_store::Options::MAP_SIZE,
+            map_size: foreseal_store::StoreOptions::MAP_SIZE,
             proofs: STEP_WINDOW,
             recent: BlockWindow::default(),
             backlog: 50_000,
@@ -233,7 +233,7 @@ impl Settings {
             pool: foreseal_pool::PoolConfig::default(),
             sequencer_key: None,
             new_sequencer_key: false,
-            segment_bytes: foreseal_journal::Options::SEGMENT_BYTES,
+            segment_bytes: foreseal_journal::JournalOptions::SEGMENT_BYTES,
             store: StoreSettings::default(),
             development: None,
             role: Role::default(),

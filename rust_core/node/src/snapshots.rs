@@ -29,7 +29,7 @@ pub(crate) struct Snapshot {
 impl Snapshots {
     /// Removes and returns the snapshot with this number and all later ones; empty if the number does not
     /// exist.
-    pub fn take(&mut self, number: u64) -> BTreeMap<u64, Snapshot> {
+    pub fn remove_from(&mut self, number: u64) -> BTreeMap<u64, Snapshot> {
         if self.kept.contains_key(&number) { self.kept.split_off(&number) } else { BTreeMap::new() }
     }
 }

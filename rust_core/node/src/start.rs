@@ -12,9 +12,9 @@
 use std::sync::Arc;
 
 use foreseal_builder::Opening;
-use foreseal_journal::{Disk, Identity, Journal, JournalReader, Options, Record, Recovery};
+use foreseal_journal::{Disk, Identity, Journal, JournalOptions, JournalReader, Record, Recovery};
 use foreseal_primitives::{ChainSpec, mutant};
-use foreseal_store::{Head, Store};
+use foreseal_store::{Store, StoredHead};
 
 use crate::{
     BlockSlot, NodeError, Settings, StartError, chain_loss::ChainLoss, contradiction, datadir::DataDir,
@@ -58,7 +58,7 @@ pub(crate) fn start(
     report: &mut dyn FnMut(u64),
 ) -> Result<Started, NodeError> {
     let identity = Identity { chain_id: spec.chain_id(), genesis: store.options().genesis };
-    let options = Options { identity, segment_bytes: settings.segment_bytes, entropy: rand::random() };
+    let options = JournalOptions { identity, segment_bytes: settings.segment_bytes, entropy: rand::random() };
     let past = JournalReader::new(datadir.journal(), disk.clone(), identity, u64::MAX);
     let opened = Journal::open(&datadir.journal(), disk, options);
     let (mut journal, recovery) = opened.map_err(|error| explain(error, &store, &past))?;
@@ -163,7 +163,7 @@ fn begin(store: &Store, journal: &Journal, recovery: &Recovery) -> Result<Replay
     if first > sequence {
         return Err(StartError::Gap { head: head.number, sequence, first }.into());
     }
-    let Head { number, hash } = head;
+    let StoredHead { number, hash } = head;
     if number == 0 && sequence == 0 {
         return Ok(ReplayStart { sequence, records: 0 });
     }
@@ -185,7 +185,7 @@ fn begin(store: &Store, journal: &Journal, recovery: &Recovery) -> Result<Replay
 fn go_back(
     store: &Store,
     journal: &Journal,
-    head: Head,
+    head: StoredHead,
     recovery: &Recovery,
 ) -> Result<ReplayStart, NodeError> {
     let Some(sealed) = sealed_chain(store.options().genesis, journal.replay()?)? else {

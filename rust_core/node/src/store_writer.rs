@@ -217,7 +217,7 @@ impl std::fmt::Debug for Worker {
 impl Worker {
     /// Waits for jobs and writes one batch. Returns `false` once the queue is closed or a write has failed.
     fn run_once(&self) -> bool {
-        let jobs = self.backlog.take(BATCH_BLOCKS, BATCH_TRANSACTIONS);
+        let jobs = self.backlog.pop_batch(BATCH_BLOCKS, BATCH_TRANSACTIONS);
         if jobs.is_empty() {
             return false;
         }

@@ -94,7 +94,7 @@ impl<J: Job> WriteQueue<J> {
     /// Takes the next blocks to write, or one other job. Takes at least one block, and at most `blocks`
     /// blocks with at most `transactions` transactions together; the first block may exceed that. Blocks
     /// until there is a job; returns nothing once the queue is closed.
-    pub fn take(&self, blocks: usize, transactions: usize) -> Vec<J> {
+    pub fn pop_batch(&self, blocks: usize, transactions: usize) -> Vec<J> {
         let mut inner = self.inner.lock();
         while inner.jobs.is_empty() && !inner.closed {
             self.added.wait(&mut inner);
@@ -207,12 +207,12 @@ mod tests {
             backlog.add(item).unwrap();
         }
         assert_eq!(backlog.weight(), 5_061 + 7 * BLOCK_WEIGHT);
-        assert_eq!(backlog.take(9, 400), [block(10), block(20)]);
-        assert_eq!(backlog.take(9, 400), [Item(None)]);
-        assert_eq!(backlog.take(9, 400), [block(30)]);
-        assert_eq!(backlog.take(9, 400), [block(5_000)], "one is always taken");
-        assert_eq!(backlog.take(2, 400), [block(1), block(0)]);
-        assert_eq!(backlog.take(9, 400), [block(0)]);
+        assert_eq!(backlog.pop_batch(9, 400), [block(10), block(20)]);
+        assert_eq!(backlog.pop_batch(9, 400), [Item(None)]);
+        assert_eq!(backlog.pop_batch(9, 400), [block(30)]);
+        assert_eq!(backlog.pop_batch(9, 400), [block(5_000)], "one is always taken");
+        assert_eq!(backlog.pop_batch(2, 400), [block(1), block(0)]);
+        assert_eq!(backlog.pop_batch(9, 400), [block(0)]);
     }
 
     #[test]
@@ -222,7 +222,7 @@ mod tests {
         assert_eq!(backlog.share(), 1_000);
         backlog.add(block(2_500)).unwrap();
         assert_eq!(backlog.share(), 750);
-        let taken = backlog.take(9, 100_000);
+        let taken = backlog.pop_batch(9, 100_000);
         assert_eq!(backlog.share(), 750);
         backlog.add(block(20_000)).unwrap();
         assert_eq!(backlog.share(), 0);
@@ -245,7 +245,7 @@ mod tests {
             other.add(block(1)).unwrap();
             added.send(()).unwrap();
         });
-        let finish = || backlog.finish(weight(&backlog.take(1, 1)));
+        let finish = || backlog.finish(weight(&backlog.pop_batch(1, 1)));
         finish();
         hear.recv_timeout(Duration::from_secs(30)).expect("there is room");
         finish();
@@ -257,7 +257,7 @@ mod tests {
     fn after_a_failure_everything_is_refused_with_its_reason() {
         let backlog = WriteQueue::new(10_000);
         backlog.add(block(1)).unwrap();
-        backlog.take(1, 1);
+        backlog.pop_batch(1, 1);
         backlog.add(block(1)).unwrap();
         backlog.fail("the disk is full".to_owned());
         backlog.fail("later".to_owned());
@@ -266,7 +266,7 @@ mod tests {
         assert_eq!(backlog.drained(), Err(why.clone()));
         assert_eq!(backlog.check(), Err(why.clone()));
         assert_eq!(why.to_string(), "the store cannot be written: the disk is full");
-        assert_eq!(backlog.take(1, 1), []);
+        assert_eq!(backlog.pop_batch(1, 1), []);
     }
 
     #[test]
@@ -274,6 +274,6 @@ mod tests {
         let backlog = WriteQueue::new(10_000);
         backlog.add(block(1)).unwrap();
         backlog.abandon();
-        assert_eq!(backlog.take(1, 1), []);
+        assert_eq!(backlog.pop_batch(1, 1), []);
     }
 }

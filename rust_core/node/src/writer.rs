@@ -16,7 +16,7 @@ use crate::{
     NodeEnvironment, NodeError, Phase, PoolStart, Producer, Role, Settings, StepSigner,
     control::Control,
     datadir::{DataDir, SavedPool},
-    feed_server::{FeedServer, FrameLog, Pace, Peers, RingLimits, Source},
+    feed_server::{FeedServer, FeedSource, FrameLog, Pace, Peers, RingLimits},
     sequencer::{BlockInputs, Sequencer},
     shared::Shared,
     start::start,
@@ -40,8 +40,8 @@ pub(crate) struct Writer {
     pub(crate) server: Arc<Mutex<Option<FeedServer>>>,
     /// Size of the ring from which a simulation serves followers without sockets.
     pub(crate) manual: Option<RingLimits>,
-    /// Source from which followers are served.
-    pub(crate) source: Arc<OnceLock<Arc<Source>>>,
+    /// FeedSource from which followers are served.
+    pub(crate) source: Arc<OnceLock<Arc<FeedSource>>>,
 }
 
 impl Writer {
@@ -94,7 +94,7 @@ impl Writer {
         let Some(log) = self.shared.frames() else { return Ok(()) };
         let manual = |_| Pace::manual(self.shared.clock.clone(), MANUAL_NEAR);
         let Settings { produce, ref production, finality, .. } = self.settings;
-        let source = Source {
+        let source = FeedSource {
             identity: Identity { chain_id: self.spec.chain_id(), genesis: self.store.options().genesis },
             past,
             log: log.clone(),
@@ -131,7 +131,7 @@ impl Writer {
         let header = &view.pending().block.header;
         let (pool, (base_fee, blob_base_fee)) = (&self.shared.pool, self.spec.fees_of(header));
         pool.on_fees(base_fee, blob_base_fee);
-        let start = match self.datadir.take_pool()? {
+        let start = match self.datadir.load_pool()? {
             SavedPool::None => PoolStart::New,
             SavedPool::Lost => PoolStart::LostInCrash,
             SavedPool::Bytes(bytes) => {

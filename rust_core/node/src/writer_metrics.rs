@@ -71,7 +71,7 @@ impl Histogram {
 
 /// Stages of building a step, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StepPart {
+pub enum StepStage {
     /// Selection of transactions from the pool, in its order.
     Select,
     Execute,
@@ -85,7 +85,7 @@ pub enum StepPart {
     Pool,
 }
 
-impl StepPart {
+impl StepStage {
     /// All stages.
     pub const ALL: [Self; 6] =
         [Self::Select, Self::Execute, Self::Roots, Self::Sync, Self::Publish, Self::Pool];
@@ -106,8 +106,8 @@ impl StepPart {
 /// Metrics of the writer.
 #[derive(Debug, Default)]
 pub struct WriterMetrics {
-    /// Durations by stage, in the order of [`StepPart`].
-    parts: [Histogram; StepPart::ALL.len()],
+    /// Durations by stage, in the order of [`StepStage`].
+    parts: [Histogram; StepStage::ALL.len()],
     /// Durations of whole steps, from the pool query to the end.
     pub step: Histogram,
     /// Durations of journal appends, until they are durable.
@@ -128,7 +128,7 @@ pub struct WriterMetrics {
 
 impl WriterMetrics {
     /// Returns the durations of a stage of the step.
-    pub fn part(&self, part: StepPart) -> &Histogram {
+    pub fn stage(&self, part: StepStage) -> &Histogram {
         &self.parts[part as usize]
     }
 

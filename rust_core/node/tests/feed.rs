@@ -203,7 +203,7 @@ proptest! {
         let mut live = Client::new(shown(&run.bench().view()));
         for act in &acts {
             run.act(act);
-            let entries = run.bench().node.feed().take(Duration::ZERO);
+            let entries = run.bench().node.feed().drain(Duration::ZERO);
             for entry in entries {
                 let EventKind::View(view) = entry.what else { continue };
                 let list = shown(&view);

@@ -12,7 +12,7 @@ use foreseal_testkit::{Kinds, Workload};
 use support::{Bench, balance, start};
 
 fn take(bench: &Bench) -> Vec<Entry> {
-    bench.node.feed().take(Duration::ZERO)
+    bench.node.feed().drain(Duration::ZERO)
 }
 
 /// Returns the kinds of the entries, in order.
@@ -155,12 +155,12 @@ fn a_wait_ends_when_somebody_wakes_it() {
     take(&bench);
     bench.node.feed().wake();
     let hour = Duration::from_hours(1);
-    assert_eq!(kinds(&bench.node.feed().take(hour)), "", "woken before it began to wait");
+    assert_eq!(kinds(&bench.node.feed().drain(hour)), "", "woken before it began to wait");
     std::thread::scope(|scope| {
-        let waiting = scope.spawn(|| bench.node.feed().take(hour));
+        let waiting = scope.spawn(|| bench.node.feed().drain(hour));
         bench.node.feed().wake();
         assert_eq!(kinds(&waiting.join().unwrap()), "");
-        let waiting = scope.spawn(|| bench.node.feed().take(hour));
+        let waiting = scope.spawn(|| bench.node.feed().drain(hour));
         bench.node.control(|writer| writer.mine(1, None)).unwrap();
         assert_eq!(kinds(&waiting.join().unwrap()), "v");
     });
@@ -181,7 +181,7 @@ fn the_newest_view_and_the_entries_after_it_are_of_one_moment() {
         });
         while !writing.is_finished() {
             looks.push(feed.newest().unwrap());
-            entries.extend(feed.take(Duration::ZERO));
+            entries.extend(feed.drain(Duration::ZERO));
             looks.dedup_by(|next, last| next.0 == last.0 && Arc::ptr_eq(&next.1, &last.1));
         }
         writing.join().unwrap();

@@ -6,7 +6,7 @@ mod support;
 
 use std::{sync::atomic::Ordering, time::Duration};
 
-use foreseal_node::{BOUNDS, StepPart};
+use foreseal_node::{BOUNDS, StepStage};
 use foreseal_testkit::{Fees, Wallet};
 use support::Bench;
 
@@ -30,10 +30,10 @@ fn steps_and_blocks_are_counted() {
     let counts =
         [&work.steps, &work.transactions, &work.gas, &work.blocks].map(|n| n.load(Ordering::Relaxed));
     assert_eq!(counts, [1, 3, 63_000, 2]);
-    for part in StepPart::ALL {
+    for part in StepStage::ALL {
         // The clock does not advance while a step is made.
-        assert_eq!(work.part(part).cumulative(), vec![1; BOUNDS.len() + 1], "{}", part.name());
-        assert_eq!(work.part(part).total(), Duration::ZERO);
+        assert_eq!(work.stage(part).cumulative(), vec![1; BOUNDS.len() + 1], "{}", part.name());
+        assert_eq!(work.stage(part).total(), Duration::ZERO);
     }
     assert_eq!(
         work.append.cumulative()[BOUNDS.len()] - opened,

@@ -9,7 +9,7 @@ use std::{ops::ControlFlow, sync::Arc, time::Duration};
 use foreseal_chain::{Change, SteppedClock, changes};
 use foreseal_journal::{
     RealDisk,
-    simulated::{Fault, SimulatedDisk},
+    simulated::{DiskFault, SimulatedDisk},
 };
 use foreseal_node::{Development, Node, NodeError, Phase, Role, Settings, StoreSettings};
 use foreseal_testkit::{Kinds, Wallet, Workload, wait_for};
@@ -210,7 +210,7 @@ fn what_a_follower_showed_is_never_lost() {
         let follower = follow(&settings, clock.clone(), Arc::new(disk.clone()));
         caught_up(&sequencer.node, &follower);
         if let Some(operation) = fails {
-            disk.fail_at(begun + operation, Fault::Crash);
+            disk.fail_at(begun + operation, DiskFault::Crash);
         }
         let mut workload = Workload::new(wallets.clone(), Kinds::Transfers, 5);
         let ticks = (0..14).take_while(|_| {

@@ -12,7 +12,7 @@ use foreseal_chain::{
     BlockId, BlockWindow, CacheSizes, Chain, ExecutedBlock, FinalityDepth, HeaderAndState, History,
     ResolveError, View, replay,
 };
-use foreseal_journal::{Identity, Journal, Options, RealDisk, Record};
+use foreseal_journal::{Identity, Journal, JournalOptions, RealDisk, Record};
 use foreseal_primitives::{ChainSpec, FoundLog, LogFilter, LogPosition, LogSink};
 use foreseal_state::{BlockHashes, StateError, StateReader};
 use foreseal_testkit::{Kinds, Wallet, Workload, test_genesis};
@@ -36,7 +36,7 @@ fn records(datadir: &Path, wallets: &[Wallet], spec: &ChainSpec) -> Vec<Record> 
     let genesis = bench.view().sealed(0).unwrap().unwrap().block.hash;
     drop(bench);
     let identity = Identity { chain_id: spec.chain_id(), genesis };
-    let options = Options { identity, segment_bytes: 1 << 20, entropy: [0; 32] };
+    let options = JournalOptions { identity, segment_bytes: 1 << 20, entropy: [0; 32] };
     let (journal, _) = Journal::open(&datadir.join("journal"), Arc::new(RealDisk), options).unwrap();
     journal.replay().unwrap().flat_map(|append| append.unwrap().records).collect()
 }

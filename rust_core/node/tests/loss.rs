@@ -7,7 +7,7 @@ mod support;
 use std::{fs, path::Path, sync::Arc};
 
 use foreseal_chain::SteppedClock;
-use foreseal_journal::{Identity, Journal, JournalError, Options, RealDisk};
+use foreseal_journal::{Identity, Journal, JournalError, JournalOptions, RealDisk};
 use foreseal_node::{JournalRepair, NodeError, Phase, ProductionError, Settings, StartError, StoreSettings};
 use foreseal_testkit::{Fees, Wallet, wait_for};
 use support::{
@@ -107,7 +107,7 @@ fn a_journal_that_another_writer_opened_is_not_written() {
     // Simulates a second writer that the lock did not keep out.
     let genesis = bench.node.store().options().genesis;
     let identity = Identity { chain_id: bench.node.spec().chain_id(), genesis };
-    let options = Options::new(identity, [9; 32]);
+    let options = JournalOptions::new(identity, [9; 32]);
     let _second = Journal::open(&datadir.join("journal"), Arc::new(RealDisk), options).unwrap();
     bench.node.submit(&wallets[0].transfer(1, wallets[1].address, 1, Fees::default())).unwrap();
     let error = bench.try_tick().unwrap_err();

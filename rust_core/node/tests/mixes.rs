@@ -7,7 +7,7 @@ mod support;
 use std::sync::Arc;
 
 use foreseal_chain::{Chain, replay};
-use foreseal_journal::{Identity, Journal, Options};
+use foreseal_journal::{Identity, Journal, JournalOptions};
 use proptest::prelude::*;
 use support::mix::{Act, Run, act, shown};
 
@@ -17,7 +17,7 @@ fn replayed(run: &mut Run) -> Chain {
     let identity =
         Identity { chain_id: view.spec().chain_id(), genesis: view.sealed(0).unwrap().unwrap().block.hash };
     let mut chain = Chain::new(view.spec().clone(), run.settings.finality);
-    let options = Options { identity, segment_bytes: 1 << 20, entropy: [0; 32] };
+    let options = JournalOptions { identity, segment_bytes: 1 << 20, entropy: [0; 32] };
     let folder = run.settings.datadir.join("journal");
     let (journal, _) = Journal::open(&folder, Arc::new(run.disk.clone()), options).unwrap();
     for append in journal.replay().unwrap() {

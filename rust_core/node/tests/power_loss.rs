@@ -8,7 +8,7 @@ use std::{path::Path, sync::Arc};
 
 use alloy_primitives::B256;
 use foreseal_chain::{BlockId, SteppedClock, View};
-use foreseal_journal::simulated::{Fault, SimulatedDisk};
+use foreseal_journal::simulated::{DiskFault, SimulatedDisk};
 use foreseal_node::{Node, NodeEnvironment, SubmitError};
 use foreseal_testkit::{Kinds, Wallet, Workload};
 use support::{Bench, settings};
@@ -71,7 +71,7 @@ fn assert_kept(seen: &[Seen], view: &View, context: &str) {
     }
 }
 
-fn survives(fault: Fault, seeds: u64) {
+fn survives(fault: DiskFault, seeds: u64) {
     let wallets = Wallet::some(3);
     let ticks = 24;
     let whole = SimulatedDisk::default();
@@ -103,18 +103,18 @@ fn survives(fault: Fault, seeds: u64) {
 /// Invariant 4: nothing pre-confirmed is lost by a power loss.
 #[test]
 fn nothing_shown_is_lost_to_power_loss_at_any_operation() {
-    survives(Fault::Crash, 3);
+    survives(DiskFault::Crash, 3);
 }
 
 #[test]
 fn nothing_shown_is_lost_when_a_write_or_sync_fails() {
-    survives(Fault::Broken, 2);
+    survives(DiskFault::Broken, 2);
 }
 
 #[test]
 fn nothing_shown_is_lost_when_the_disk_is_full() {
-    survives(Fault::Full, 1);
-    survives(Fault::Short, 1);
+    survives(DiskFault::Full, 1);
+    survives(DiskFault::Short, 1);
 }
 
 /// Even the very first append may fail. Sealed blocks are still served, with an idle pending block.
@@ -137,7 +137,7 @@ fn reads_go_on_when_the_first_block_cannot_be_opened() {
     // Opening the journal takes some operations; the first failure after them is the append's.
     let shown = (made.operations()..made.operations() + 12).find_map(|operation| {
         let disk = made.fork();
-        disk.fail_at(operation, Fault::Full);
+        disk.fail_at(operation, DiskFault::Full);
         let node = open(&disk, true);
         node.start_stepped().err().and_then(|_| node.view())
     });

@@ -9,8 +9,8 @@ use std::{path::Path, sync::Arc};
 use alloy_primitives::B256;
 use foreseal_chain::{Chain, FinalityDepth, SteppedClock, View, replay};
 use foreseal_journal::{
-    Disk, Identity, Journal, Options,
-    simulated::{Fault, SimulatedDisk},
+    Disk, Identity, Journal, JournalOptions,
+    simulated::{DiskFault, SimulatedDisk},
 };
 use foreseal_node::{ControlError, Development, Sequencer, Settings};
 use foreseal_primitives::Transaction;
@@ -84,7 +84,7 @@ fn every_state(datadir: &Path, wallets: &[Wallet], disk: &SimulatedDisk) -> Vec<
     let spec = Arc::new(foreseal_primitives::ChainSpec::new(settings.genesis.unwrap()).unwrap());
     let mut chain = Chain::new(spec, FinalityDepth::default());
     let identity = Identity { chain_id: chain.spec().chain_id(), genesis: chain.latest().block.hash };
-    let options = Options { identity, segment_bytes: 1 << 20, entropy: [0; 32] };
+    let options = JournalOptions { identity, segment_bytes: 1 << 20, entropy: [0; 32] };
     let disk: Arc<dyn Disk> = Arc::new(disk.clone());
     let (journal, _) = Journal::open(&datadir.join("journal"), disk, options).unwrap();
     let mut states = Vec::new();
@@ -97,7 +97,7 @@ fn every_state(datadir: &Path, wallets: &[Wallet], disk: &SimulatedDisk) -> Vec<
     states
 }
 
-fn survives(fault: Fault, seeds: u64) {
+fn survives(fault: DiskFault, seeds: u64) {
     let wallets = Wallet::some(2);
     let (whole, datadir) = (SimulatedDisk::default(), tempfile::tempdir().unwrap());
     let last = run(datadir.path(), &wallets, &Arc::default(), &whole).unwrap();
@@ -131,11 +131,11 @@ fn survives(fault: Fault, seeds: u64) {
 /// Invariant 4: nothing pre-confirmed is lost by a power loss.
 #[test]
 fn what_was_shown_is_there_after_power_loss_at_any_operation() {
-    survives(Fault::Crash, 2);
+    survives(DiskFault::Crash, 2);
 }
 
 #[test]
 fn what_was_shown_is_there_when_a_write_or_sync_fails() {
-    survives(Fault::Broken, 1);
-    survives(Fault::Full, 1);
+    survives(DiskFault::Broken, 1);
+    survives(DiskFault::Full, 1);
 }

@@ -15,8 +15,8 @@ use alloy_primitives::{B256, Bytes, TxKind, U256};
 use foreseal_chain::SteppedClock;
 use foreseal_journal::{EndMark, RealDisk, check, recorded_end};
 use foreseal_node::{
-    BlockSource, FetchPlan, NodeError, RepairMethod, RepairSources, Repairing, Settings, Source, SourceChain,
-    StoreRepair, StoreRepairError, StoreSettings, back_up,
+    BackupSource, BlockSource, FetchPlan, NodeError, RepairMethod, RepairSources, Repairing, Settings,
+    SourceChain, StoreRepair, StoreRepairError, StoreSettings, back_up,
 };
 use foreseal_store::StoreError;
 use foreseal_testkit::{Fees, Wallet};
@@ -208,7 +208,7 @@ fn newest_segment(datadir: &Path) -> PathBuf {
 
 fn copy(bench: &Bench, datadir: &Path, target: &Path) {
     let map_size = StoreSettings::default().map_size;
-    let source = Source { datadir, store: Some(bench.node.store()), map_size, with_key: false };
+    let source = BackupSource { datadir, store: Some(bench.node.store()), map_size, with_key: false };
     back_up(&source, target, std::time::Duration::ZERO, &mut |_| ControlFlow::Continue(())).unwrap();
 }
 

@@ -14,7 +14,7 @@ use crate::{
     Waiting,
     arrivals::Arrivals,
     dropped_history::DroppedHistory,
-    event::Change,
+    event::PoolChange,
     eviction_order::{EvictionOrder, same},
     order::Order,
     queue::{QueueEnds, SenderQueue},
@@ -43,7 +43,7 @@ pub(crate) struct Contents {
     pub(crate) arrived: Arrivals,
     pub(crate) figures: PoolMetrics,
     /// Changes since the lock was acquired; `None` without a listener.
-    pub(crate) changes: Option<Vec<Change>>,
+    pub(crate) changes: Option<Vec<PoolChange>>,
 }
 
 impl Contents {
@@ -91,7 +91,7 @@ impl Contents {
         account: &Account,
     ) -> Option<Arc<PooledTransaction>> {
         let (nonce, balance) = (account.nonce, account.balance);
-        self.note(|| Change::Insert { transaction: transaction.clone(), nonce, balance });
+        self.note(|| PoolChange::Insert { transaction: transaction.clone(), nonce, balance });
         self.arrivals = transaction.arrival() + 1;
         self.bytes += transaction.size();
         self.figures.added += 1;
@@ -111,7 +111,7 @@ impl Contents {
     /// Removes a transaction. Later transactions of its sender stay and wait.
     pub(crate) fn remove(&mut self, hash: &B256) -> Option<Arc<PooledTransaction>> {
         let transaction = self.by_hash.get(hash)?.clone();
-        self.note(|| Change::Remove { hash: *hash });
+        self.note(|| PoolChange::Remove { hash: *hash });
         self.edit(transaction.sender(), |queue| queue.remove(transaction.nonce()));
         self.forget(&transaction);
         Some(transaction)
@@ -121,7 +121,7 @@ impl Contents {
     pub(crate) fn set_account(&mut self, sender: Address, account: &Account) -> Vec<Arc<PooledTransaction>> {
         let Some(used_up) = self.edit(sender, |queue| queue.set_account(account)) else { return Vec::new() };
         let (nonce, balance) = (account.nonce, account.balance);
-        self.note(|| Change::Account { sender, nonce, balance });
+        self.note(|| PoolChange::Account { sender, nonce, balance });
         for transaction in &used_up {
             self.forget(transaction);
         }
@@ -132,7 +132,7 @@ impl Contents {
         if (base_fee, blob_base_fee) == (self.heads.base_fee(), self.blob_base_fee) {
             return;
         }
-        self.note(|| Change::Fees { base_fee, blob_base_fee });
+        self.note(|| PoolChange::Fees { base_fee, blob_base_fee });
         self.blob_base_fee = blob_base_fee;
         self.heads.set_base_fee(base_fee);
     }
@@ -158,7 +158,7 @@ impl Contents {
     }
 
     pub(crate) fn depart(&mut self, hash: B256, fate: Status) {
-        self.note(|| Change::Depart { hash, fate: fate.clone() });
+        self.note(|| PoolChange::Depart { hash, fate: fate.clone() });
         if let Status::Dropped(reason) = &fate {
             self.figures.drop(reason);
         }
@@ -198,7 +198,7 @@ impl Contents {
         Some(Waiting::BlobBaseFee { max_fee, blob_base_fee })
     }
 
-    fn note(&mut self, change: impl FnOnce() -> Change) {
+    fn note(&mut self, change: impl FnOnce() -> PoolChange) {
         if let Some(changes) = &mut self.changes {
             changes.extend(Some(change()).filter(|change| !change.is_lost()));
         }

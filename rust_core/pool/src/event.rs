@@ -22,7 +22,7 @@ pub trait PoolSink: Send + Sync {
 
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) enum PoolEventKind {
-    Changes(Vec<Change>),
+    Changes(Vec<PoolChange>),
     /// The whole pool, for a replica that joins late or missed events.
     Complete(Box<PoolContents>),
     /// The whole pool after a reset to an earlier state: no transaction counts as an arrival.
@@ -31,7 +31,7 @@ pub(crate) enum PoolEventKind {
 
 /// One change of the pool's data, as decided by the process that has the state.
 #[derive(Clone, Debug, Deserialize, Serialize)]
-pub(crate) enum Change {
+pub(crate) enum PoolChange {
     /// A transaction enters and replaces the one with the same sender and nonce. The account's nonce and
     /// balance apply if the sender had no queue.
     Insert {
@@ -59,7 +59,7 @@ pub(crate) enum Change {
     },
 }
 
-impl Change {
+impl PoolChange {
     /// Returns `true` if a mutation test withholds this change from the replicas; otherwise always `false`.
     pub(crate) fn is_lost(&self) -> bool {
         match self {
@@ -110,14 +110,14 @@ pub(crate) struct Departure {
 
 /// A transaction with the data that its own encoding lacks.
 #[derive(Deserialize, Serialize)]
-struct Entry {
+struct PoolEntry {
     sender: Address,
     arrival: u64,
     /// EIP-2718 bytes of the pooled form, with the sidecar if the pool has it.
     encoded: Bytes,
 }
 
-impl Entry {
+impl PoolEntry {
     fn of(transaction: &PooledTransaction) -> Self {
         Self { sender: transaction.sender(), arrival: transaction.arrival(), encoded: transaction.encoded() }
     }
@@ -137,19 +137,19 @@ impl Entry {
 }
 
 mod entry {
-    use super::{Arc, Deserialize, Deserializer, Entry, PooledTransaction, Serialize, Serializer};
+    use super::{Arc, Deserialize, Deserializer, PoolEntry, PooledTransaction, Serialize, Serializer};
 
     pub fn serialize<S: Serializer>(
         transaction: &Arc<PooledTransaction>,
         serializer: S,
     ) -> Result<S::Ok, S::Error> {
-        Entry::of(transaction).serialize(serializer)
+        PoolEntry::of(transaction).serialize(serializer)
     }
 
     pub fn deserialize<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Arc<PooledTransaction>, D::Error> {
-        Entry::deserialize(deserializer)?.read().map_err(serde::de::Error::custom)
+        PoolEntry::deserialize(deserializer)?.read().map_err(serde::de::Error::custom)
     }
 }
 
@@ -160,7 +160,7 @@ struct PoolContentsEntries {
     blob_base_fee: u128,
     next: u64,
     senders: Vec<Sender>,
-    transactions: Vec<Entry>,
+    transactions: Vec<PoolEntry>,
     departed: Vec<Departure>,
 }
 
@@ -172,7 +172,7 @@ impl From<PoolContents> for PoolContentsEntries {
             blob_base_fee: whole.blob_base_fee,
             next: whole.next,
             senders: whole.senders,
-            transactions: whole.transactions.iter().map(|transaction| Entry::of(transaction)).collect(),
+            transactions: whole.transactions.iter().map(|transaction| PoolEntry::of(transaction)).collect(),
             departed: whole.departed,
         }
     }
@@ -188,7 +188,7 @@ impl TryFrom<PoolContentsEntries> for PoolContents {
             blob_base_fee: entries.blob_base_fee,
             next: entries.next,
             senders: entries.senders,
-            transactions: entries.transactions.par_iter().map(Entry::read).collect::<Result<_, _>>()?,
+            transactions: entries.transactions.par_iter().map(PoolEntry::read).collect::<Result<_, _>>()?,
             departed: entries.departed,
         })
     }

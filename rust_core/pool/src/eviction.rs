@@ -44,7 +44,7 @@ impl Contents {
         let (running, waiting) = self.tails_by_price();
         let mut plan = Plan { contents: self, running, waiting };
         if let Some(tail) = &own_tail {
-            plan.take(tail);
+            plan.evict(tail);
         }
         let newcomer_rank = self.rank_of_newcomer(newcomer, account);
         while !need.is_met() {
@@ -52,7 +52,7 @@ impl Contents {
             let Some((_, tail)) = cheapest else {
                 return Err(PoolError::PoolFull { limit: self.config.max_transactions });
             };
-            plan.take(&tail);
+            plan.evict(&tail);
             need.count = need.count.saturating_sub(1);
             need.bytes = need.bytes.saturating_sub(tail.size());
             leaving.push((tail, DropReason::Evicted));
@@ -137,7 +137,7 @@ struct Plan<'a> {
 }
 
 impl Plan<'_> {
-    /// Returns the cheapest tail. EvictionOrder that wait come before tails that can run.
+    /// Returns the cheapest tail. Tails that wait come before tails that can run.
     fn cheapest(&self, newcomer: &Submission) -> Option<((bool, Rank), Arc<PooledTransaction>)> {
         // Keep the newcomer's own predecessors: without them it would be behind a gap.
         let may_go = |(_, t): &(Rank, &Arc<PooledTransaction>)| {
@@ -147,7 +147,7 @@ impl Plan<'_> {
         waiting.or_else(|| self.running.worst_first().find(may_go).map(|(rank, t)| ((true, rank), t.clone())))
     }
 
-    fn take(&mut self, tail: &Arc<PooledTransaction>) {
+    fn evict(&mut self, tail: &Arc<PooledTransaction>) {
         // The tail is in one of the two; removal from the other has no effect.
         self.running.remove(tail);
         self.waiting.remove(tail);

@@ -21,7 +21,7 @@ use imbl::OrdMap;
 use crate::{Fees, PooledTransaction};
 
 /// Sort key: highest fee first, then earliest arrival.
-type Key = (Reverse<u128>, u64);
+type OrderKey = (Reverse<u128>, u64);
 
 /// Rank of a transaction under one base fee. The greater rank comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -44,12 +44,12 @@ impl Rank {
     }
 
     /// Returns the rank for a key of `by_tip`.
-    fn of_tip((Reverse(tip), arrival): Key) -> Self {
+    fn of_tip((Reverse(tip), arrival): OrderKey) -> Self {
         Self { payable: true, amount: tip, arrival: Reverse(arrival) }
     }
 
     /// Returns the rank for a key of `by_max_fee`.
-    fn of_max_fee((Reverse(max_fee), arrival): Key, base_fee: u128) -> Self {
+    fn of_max_fee((Reverse(max_fee), arrival): OrderKey, base_fee: u128) -> Self {
         // Any tip that is not paid in full gives the same rank.
         Self::new(&Fees { max_fee, tip: u128::MAX, blob_fee: None }, arrival, base_fee)
     }
@@ -105,8 +105,8 @@ impl Order {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ranked {
     base_fee: u128,
-    by_tip: OrdMap<Key, Arc<PooledTransaction>>,
-    by_max_fee: OrdMap<Key, Arc<PooledTransaction>>,
+    by_tip: OrdMap<OrderKey, Arc<PooledTransaction>>,
+    by_max_fee: OrdMap<OrderKey, Arc<PooledTransaction>>,
 }
 
 impl Ranked {
@@ -147,7 +147,10 @@ impl Ranked {
     }
 
     /// Returns the map for a transaction under the current base fee, and its key there.
-    fn entry(&mut self, transaction: &PooledTransaction) -> (&mut OrdMap<Key, Arc<PooledTransaction>>, Key) {
+    fn entry(
+        &mut self,
+        transaction: &PooledTransaction,
+    ) -> (&mut OrdMap<OrderKey, Arc<PooledTransaction>>, OrderKey) {
         let (fees, arrival) = (transaction.fees(), transaction.arrival());
         if slack(transaction) >= self.base_fee {
             (&mut self.by_tip, (Reverse(fees.tip), arrival))

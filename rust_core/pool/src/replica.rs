@@ -8,7 +8,7 @@ use foreseal_primitives::Account;
 use crate::{
     Pool, PoolConfig, PoolEvent, PoolSink, PooledTransaction,
     contents::Contents,
-    event::{Change, Departure, PoolContents, PoolEventKind, Sender},
+    event::{Departure, PoolChange, PoolContents, PoolEventKind, Sender},
     queue::SenderQueue,
 };
 
@@ -110,19 +110,19 @@ impl Contents {
         contents
     }
 
-    fn apply(&mut self, change: Change) {
+    fn apply(&mut self, change: PoolChange) {
         match change {
-            Change::Insert { transaction, nonce, balance } => {
+            PoolChange::Insert { transaction, nonce, balance } => {
                 self.accept(transaction, &Account { nonce, balance, ..Account::default() });
             }
-            Change::Remove { hash } => {
+            PoolChange::Remove { hash } => {
                 self.remove(&hash);
             }
-            Change::Account { sender, nonce, balance } => {
+            PoolChange::Account { sender, nonce, balance } => {
                 self.set_account(sender, &Account { nonce, balance, ..Account::default() });
             }
-            Change::Fees { base_fee, blob_base_fee } => self.set_fees(base_fee, blob_base_fee),
-            Change::Depart { hash, fate } => self.depart(hash, fate),
+            PoolChange::Fees { base_fee, blob_base_fee } => self.set_fees(base_fee, blob_base_fee),
+            PoolChange::Depart { hash, fate } => self.depart(hash, fate),
         }
     }
 

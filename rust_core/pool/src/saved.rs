@@ -110,16 +110,16 @@ fn entries(saved: &[u8]) -> Result<Vec<&[u8]>, RestoreError> {
         return Err(RestoreError::Checksum);
     }
     let mut rest = &body[HEADER..];
-    let count = take_length(&mut rest).ok_or(RestoreError::Length { entry: 0 })?;
+    let count = read_length(&mut rest).ok_or(RestoreError::Length { entry: 0 })?;
     let mut entries = Vec::new();
     for entry in 0..count {
-        let taken = take_length(&mut rest).and_then(|length| rest.split_off(..length));
+        let taken = read_length(&mut rest).and_then(|length| rest.split_off(..length));
         entries.push(taken.ok_or(RestoreError::Length { entry })?);
     }
     if rest.is_empty() { Ok(entries) } else { Err(RestoreError::Length { entry: count }) }
 }
 
-fn take_length(rest: &mut &[u8]) -> Option<usize> {
+fn read_length(rest: &mut &[u8]) -> Option<usize> {
     let (length, after) = rest.split_first_chunk::<4>()?;
     *rest = after;
     usize::try_from(u32::from_le_bytes(*length)).ok()

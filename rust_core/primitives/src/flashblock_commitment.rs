@@ -36,7 +36,7 @@ pub struct PromiseDomain(B256);
 impl PromiseDomain {
     /// Returns the domain separator of the chain with this id.
     pub fn of(chain_id: u64) -> Self {
-        Self(keccak(&[keccak(DOMAIN), keccak(NAME), keccak(VERSION), word(chain_id)].concat()))
+        Self(keccak(&[keccak(DOMAIN), keccak(NAME), keccak(VERSION), encode_word(chain_id)].concat()))
     }
 }
 
@@ -51,7 +51,8 @@ impl FlashblockCommitment {
     /// Returns the hash that is signed: keccak-256 of 0x19, 0x01, the domain separator and the struct hash.
     pub fn digest(&self, domain: PromiseDomain) -> B256 {
         let Self { number, index, hash, previous, time } = *self;
-        let fields = [*PROMISE_TYPE, word(number), word(index), hash, previous, word(time)];
+        let fields =
+            [*PROMISE_TYPE, encode_word(number), encode_word(index), hash, previous, encode_word(time)];
         let message = keccak(&fields.concat());
         keccak(&[&[0x19, 0x01], domain.0.as_slice(), message.as_slice()].concat())
     }
@@ -69,6 +70,6 @@ impl FlashblockCommitment {
     }
 }
 
-fn word(value: u64) -> B256 {
+fn encode_word(value: u64) -> B256 {
     B256::from(U256::from(value))
 }

@@ -4,7 +4,9 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use foreseal_chain::{Clock, SystemClock};
-use foreseal_node::{BackupError, Copied, CopiedPart, Manifest, Source, StoreSettings, back_up, restore};
+use foreseal_node::{
+    BackupError, BackupSource, Copied, CopiedPart, Manifest, StoreSettings, back_up, restore,
+};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -54,7 +56,7 @@ pub fn run_backup<'py>(
 ) -> PyResult<Bound<'py, PyBytes>> {
     let map_size = map_size.unwrap_or(StoreSettings::default().map_size);
     run(py, progress, move |watch| {
-        let source = Source { datadir: &dir, store: None, map_size, with_key };
+        let source = BackupSource { datadir: &dir, store: None, map_size, with_key };
         let now = SystemClock::default().now().unix;
         back_up(&source, &target, now, watch)
     })

@@ -136,7 +136,7 @@ impl PyEntrance {
         if let Some(read) = self.fast_path.read(body) {
             let (freshness, view) = Freshness::of(self.fast_path.api().node());
             if let Some(response) = self.fast_path.respond(view.as_ref(), &read) {
-                let parts = response.parts();
+                let parts = response.segments();
                 let [first, id, middle, value, last] = parts;
                 let answer = if let Some(head) = head {
                     let lines = freshness.lines(parts.iter().map(|part| part.len()).sum());
@@ -187,7 +187,7 @@ impl PyEntrance {
             && let Some(body) = self.fast_path.read(&text.content)
             && let Some(response) = self.fast_path.respond(view.as_ref(), &body)
         {
-            add_text(&mut frames, &response.parts());
+            add_text(&mut frames, &response.segments());
             slow.extend(slow_calls(response.slow));
             end += text.size;
         }

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use foreseal_cache::CacheMetrics;
-use foreseal_node::{BOUNDS, Histogram, NodeMetrics, StepPart};
+use foreseal_node::{BOUNDS, Histogram, NodeMetrics, StepStage};
 use foreseal_scheduler::LaneStatus;
 use serde_json::{Map, Value, json};
 
@@ -17,7 +17,7 @@ pub fn figures_json(figures: &NodeMetrics, block_json: CacheMetrics, lanes: &[La
     let NodeMetrics { work, pool, store, caches } = figures;
     let caches: Map<String, Value> = caches.iter().chain([&block_json]).map(cache_json).collect();
     let parts: Map<String, Value> =
-        StepPart::ALL.iter().map(|part| (part.name().to_owned(), histogram(work.part(*part)))).collect();
+        StepStage::ALL.iter().map(|part| (part.name().to_owned(), histogram(work.stage(*part)))).collect();
     let dropped: Map<String, Value> =
         pool.dropped().map(|(reason, count)| (reason.to_owned(), count.into())).collect();
     let memory = memory::figures();

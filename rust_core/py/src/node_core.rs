@@ -69,7 +69,7 @@ impl Core {
     ) -> bool {
         let (arrived, limit) = (Instant::now(), self.api.time_limit());
         let shared = Arc::new((submissions, whole));
-        let pieces = (0..shared.0.pieces()).map(|piece| {
+        let slices = (0..shared.0.slices()).map(|piece| {
             let (shared, completions) = (shared.clone(), self.completions.clone());
             let work: Work = Box::new(move |outcome: Result<(), Stopped>| {
                 let (submissions, whole) = &*shared;
@@ -84,7 +84,7 @@ impl Core {
             });
             Job { ticket, caller: caller.clone(), arrived, limit, work }
         });
-        self.scheduler.submit_all(Lane::Submission, pieces).is_ok()
+        self.scheduler.submit_all(Lane::Submission, slices).is_ok()
     }
 
     /// Fails while submissions wait too long for a thread.

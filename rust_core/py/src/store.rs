@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use foreseal_chain::{Clock, SystemClock};
 use foreseal_node::{StoreSettings, open_store_to_read, store_schema, upgrade_store};
 use foreseal_store::{
-    Fault, Head, Origin, SCHEMA, Stats, Store, StorePart, TableStats, Upgrading, Verified, Verifying,
+    Fault, SCHEMA, Stats, Store, StorePart, StoredHead, TableStats, UpgradeOrigin, Upgrading, Verified,
+    Verifying,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -30,8 +31,8 @@ struct PyHead {
     hash: String,
 }
 
-impl From<Head> for PyHead {
-    fn from(head: Head) -> Self {
+impl From<StoredHead> for PyHead {
+    fn from(head: StoredHead) -> Self {
         Self { number: head.number, hash: head.hash.to_string() }
     }
 }
@@ -60,9 +61,9 @@ struct PyOrigin {
     time: u64,
 }
 
-impl From<Origin> for PyOrigin {
-    fn from(origin: Origin) -> Self {
-        let Origin { schema, program, at } = origin;
+impl From<UpgradeOrigin> for PyOrigin {
+    fn from(origin: UpgradeOrigin) -> Self {
+        let UpgradeOrigin { schema, program, at } = origin;
         Self { schema, program, time: at }
     }
 }

@@ -33,7 +33,7 @@ impl Streams {
         let (sink, ended) = (completions.clone(), stopped.clone());
         let run = move || {
             while sink.wait_for_room() && !ended.load(Ordering::Acquire) {
-                if pump.take(IDLE) {
+                if pump.deliver_next(IDLE) {
                     pump.deliver(&mut |notice| sink.offer_notice(notice));
                 }
             }

@@ -55,7 +55,7 @@ impl Memory {
         }
         let memory = Self { map: MmapOptions::new().len(expected).map_raw(file)? };
         let mut secret = [0; SECRET];
-        for (bytes, word) in secret.chunks_exact_mut(SLOT).zip(memory.words()) {
+        for (bytes, word) in secret.chunks_exact_mut(SLOT).zip(memory.cells()) {
             bytes.copy_from_slice(&word.load(Ordering::Relaxed).to_ne_bytes());
         }
         if secret == [0; SECRET] {
@@ -66,10 +66,10 @@ impl Memory {
 
     /// Returns the slots after the header.
     pub fn slots(&self) -> &[AtomicU64] {
-        &self.words()[HEAD / SLOT..]
+        &self.cells()[HEAD / SLOT..]
     }
 
-    fn words(&self) -> &[AtomicU64] {
+    fn cells(&self) -> &[AtomicU64] {
         // SAFETY: the mapping is page-aligned and lives as long as `self`; any bit pattern is a valid u64;
         // after its creation, every process that maps it uses atomic operations only.
         unsafe { std::slice::from_raw_parts(self.map.as_ptr().cast(), self.map.len() / SLOT) }

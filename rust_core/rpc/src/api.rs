@@ -119,7 +119,7 @@ impl Api {
     ) -> Result<Bytes, RpcError> {
         match self.begin(view, method, params)? {
             Reply::Ready(answer) => Ok(answer),
-            Reply::Later(wait) => self.poll(method, &wait)?.ok_or_else(|| wait.give_up().into()),
+            Reply::Later(wait) => self.poll(method, &wait)?.ok_or_else(|| wait.abandon().into()),
         }
     }
 

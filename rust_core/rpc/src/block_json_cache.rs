@@ -36,7 +36,7 @@ impl BlockJsonCache {
     }
 
     /// Returns a part of the block with this hash. Calls `write` if the part is not cached.
-    pub fn part(&self, hash: B256, part: BlockPart, write: impl FnOnce() -> Vec<u8>) -> Bytes {
+    pub fn get_or_write(&self, hash: B256, part: BlockPart, write: impl FnOnce() -> Vec<u8>) -> Bytes {
         let key = (hash, part);
         if let Some(json) = self.0.get(&key) {
             return json;
@@ -59,7 +59,7 @@ mod tests {
         let (rendered, mut written) = (BlockJsonCache::new(BYTES), 0);
         for _ in 0..3 {
             for part in [BlockPart::Hashes, BlockPart::Full, BlockPart::Receipts] {
-                let json = rendered.part(B256::with_last_byte(1), part, || {
+                let json = rendered.get_or_write(B256::with_last_byte(1), part, || {
                     written += 1;
                     format!("{part:?}").into_bytes()
                 });
@@ -67,20 +67,24 @@ mod tests {
             }
         }
         assert_eq!(written, 3);
-        assert_eq!(rendered.part(B256::with_last_byte(2), BlockPart::Full, || b"other".to_vec()), "other");
+        assert_eq!(
+            rendered.get_or_write(B256::with_last_byte(2), BlockPart::Full, || b"other".to_vec()),
+            "other"
+        );
     }
 
     #[test]
     fn it_holds_no_more_than_its_bytes() {
         let rendered = BlockJsonCache::new(BYTES);
         for number in 0..200_u8 {
-            let json = rendered.part(B256::with_last_byte(number), BlockPart::Full, || vec![number; 1 << 20]);
+            let json = rendered
+                .get_or_write(B256::with_last_byte(number), BlockPart::Full, || vec![number; 1 << 20]);
             assert_eq!((json.len(), json[0]), (1 << 20, number));
             assert!(rendered.0.bytes() <= BYTES);
         }
         let large = usize::try_from(BYTES).unwrap() + 1;
         assert_eq!(
-            rendered.part(B256::ZERO, BlockPart::Full, || vec![7; large]).len(),
+            rendered.get_or_write(B256::ZERO, BlockPart::Full, || vec![7; large]).len(),
             large,
             "not kept, but given"
         );

@@ -164,7 +164,7 @@ mod tests {
                 [(Kind::Boolean, "true"), (Kind::Filter, r#"{"topics":[]}"#), (Kind::Cursor, &cursor)]
             {
                 let text = format!(r#"["{}",{given}]"#, row.name);
-                let taken = crate::subscriptions::takes(text.as_bytes());
+                let taken = crate::subscriptions::accepts_params(text.as_bytes());
                 // A filter ignores unknown fields, so it accepts a cursor as well.
                 let fits =
                     row.options == Some(kind) || (row.options, kind) == (Some(Kind::Filter), Kind::Cursor);

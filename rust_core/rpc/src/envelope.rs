@@ -37,7 +37,7 @@ pub fn read(body: &[u8], depth: usize, batch: usize) -> Option<Body<'_>> {
     let text = std::str::from_utf8(body).ok().filter(|text| text.is_ascii())?;
     let mut reader = Reader { text, at: 0 };
     reader.space();
-    let read = if reader.takes(b'[') {
+    let read = if reader.next_is(b'[') {
         Body::Batch(reader.batch(depth.checked_sub(1)?, batch)?)
     } else {
         Body::Call(reader.call(depth)?)
@@ -86,7 +86,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Returns `true` if `byte` is next, and consumes it with the whitespace after it.
-    fn takes(&mut self, byte: u8) -> bool {
+    fn next_is(&mut self, byte: u8) -> bool {
         let next = self.peek() == Some(byte);
         if next {
             self.at += 1;
@@ -99,10 +99,10 @@ impl<'a> Reader<'a> {
         let mut calls = Vec::with_capacity(most.min(128));
         loop {
             calls.push(self.call(depth)?);
-            if self.takes(b']') {
+            if self.next_is(b']') {
                 return Some(calls);
             }
-            if !self.takes(b',') || calls.len() == most {
+            if !self.next_is(b',') || calls.len() == most {
                 return None;
             }
         }
@@ -112,13 +112,13 @@ impl<'a> Reader<'a> {
     fn call(&mut self, depth: usize) -> Option<BorrowedCall<'a>> {
         let depth = depth.checked_sub(1)?;
         let (mut version, mut id, mut method, mut params) = (None, None, None, None);
-        if !self.takes(b'{') {
+        if !self.next_is(b'{') {
             return None;
         }
         loop {
             let name = self.string()?;
             self.space();
-            if !self.takes(b':') {
+            if !self.next_is(b':') {
                 return None;
             }
             let before = match name {
@@ -132,10 +132,10 @@ impl<'a> Reader<'a> {
             if before.is_some() {
                 return None;
             }
-            if self.takes(b'}') {
+            if self.next_is(b'}') {
                 break;
             }
-            if !self.takes(b',') {
+            if !self.next_is(b',') {
                 return None;
             }
         }

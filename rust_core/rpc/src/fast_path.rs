@@ -95,9 +95,9 @@ enum Json<'a> {
 
 impl FastResponse<'_> {
     /// Returns the parts of the JSON.
-    pub fn parts(&self) -> [&[u8]; 5] {
+    pub fn segments(&self) -> [&[u8]; 5] {
         match &self.json {
-            Json::Call { id, outcome } => outcome.parts(id),
+            Json::Call { id, outcome } => outcome.segments(id),
             Json::Batch(json) => [json, b"", b"", b"", b""],
         }
     }
@@ -123,7 +123,7 @@ impl CallJson {
     }
 
     /// Returns the parts of the response to the call with this id.
-    fn parts<'a>(&'a self, id: &'a str) -> [&'a [u8]; 5] {
+    fn segments<'a>(&'a self, id: &'a str) -> [&'a [u8]; 5] {
         let (member, value): (&[u8], &[u8]) = match self {
             Self::Result(result) => (b",\"result\":", result),
             Self::Error(error) => (b",\"error\":", error),
@@ -145,7 +145,7 @@ impl CallCounter {
         self.nanos.fetch_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX), Relaxed);
     }
 
-    fn take(&self, method: &'static str) -> CountedCalls {
+    fn drain(&self, method: &'static str) -> CountedCalls {
         let (calls, nanos) = (self.calls.swap(0, Relaxed), self.nanos.swap(0, Relaxed));
         CountedCalls { method, calls, time: Duration::from_nanos(nanos) }
     }
@@ -239,8 +239,8 @@ impl FastPath {
 
     /// Returns the quick calls since the last `take`.
     pub fn drain_calls(&self) -> Vec<CountedCalls> {
-        let rows = self.rows.values().map(|row| row.tally.take(row.method.name));
-        rows.chain([self.unknown.take(UNKNOWN)]).filter(|counted| counted.calls > 0).collect()
+        let rows = self.rows.values().map(|row| row.tally.drain(row.method.name));
+        rows.chain([self.unknown.drain(UNKNOWN)]).filter(|counted| counted.calls > 0).collect()
     }
 
     /// Returns the failed calls since the last `drain_failed_calls`.
@@ -331,7 +331,7 @@ impl FastPath {
             }
             counted.push((target, Measured::new(now - before, &outcome)));
             json.push(if json.is_empty() { b'[' } else { b',' });
-            for part in CallJson::new(outcome).parts(call.id) {
+            for part in CallJson::new(outcome).segments(call.id) {
                 json.extend_from_slice(part);
             }
         }

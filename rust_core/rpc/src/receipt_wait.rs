@@ -89,13 +89,13 @@ impl ReceiptWait {
         }
         production?;
         if node.now().monotonic >= self.deadline {
-            return Err(self.give_up());
+            return Err(self.abandon());
         }
         Ok(None)
     }
 
     /// Returns the error for a caller that stops waiting.
-    pub fn give_up(&self) -> Error {
+    pub fn abandon(&self) -> Error {
         SyncError::Timeout { hash: self.hash, waited: self.timeout }.into()
     }
 }

@@ -17,7 +17,7 @@ pub fn reason(output: &[u8]) -> Option<String> {
     let (selector, arguments) = output.split_first_chunk::<4>()?;
     match *selector {
         ERROR => error_text(arguments),
-        PANIC => word(arguments, 0).map(panic_text),
+        PANIC => read_word(arguments, 0).map(panic_text),
         _ => None,
     }
 }
@@ -40,15 +40,15 @@ pub fn halt_message(reason: &HaltReason) -> String {
     }
 }
 
-fn word(bytes: &[u8], at: usize) -> Option<U256> {
+fn read_word(bytes: &[u8], at: usize) -> Option<U256> {
     let end = at.checked_add(32)?;
     Some(U256::from_be_slice(bytes.get(at..end)?))
 }
 
 /// Decodes the ABI-encoded string of `Error`.
 fn error_text(arguments: &[u8]) -> Option<String> {
-    let offset = usize::try_from(word(arguments, 0)?).ok()?;
-    let length = usize::try_from(word(arguments, offset)?).ok()?;
+    let offset = usize::try_from(read_word(arguments, 0)?).ok()?;
+    let length = usize::try_from(read_word(arguments, offset)?).ok()?;
     let start = offset.checked_add(32)?;
     let text = arguments.get(start..start.checked_add(length)?)?;
     Some(String::from_utf8_lossy(text).into_owned())

@@ -8,7 +8,7 @@ use foreseal_state::{State, StateReader};
 use crate::{
     Argument, Context, Error, Kind, Method,
     json::{write_data, write_quantity},
-    params::{Params, Word},
+    params::{Params, StorageWord},
 };
 
 const ADDRESS: Argument = Argument::required("address", Kind::Address);
@@ -39,7 +39,7 @@ fn get_code(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, E
 }
 
 fn get_storage_at(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
-    let (address, Word(slot)): (Address, Word) = (params.required()?, params.required()?);
+    let (address, StorageWord(slot)): (Address, StorageWord) = (params.required()?, params.required()?);
     let at = block_or_latest(context, params)?;
     let value: [u8; 32] = at.state().storage(&address, &slot)?.to_be_bytes();
     Ok(data(&value))

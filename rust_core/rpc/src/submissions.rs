@@ -75,7 +75,7 @@ impl Submissions {
     }
 
     /// Returns the number of chunks.
-    pub fn pieces(&self) -> usize {
+    pub fn slices(&self) -> usize {
         self.calls.len().div_ceil(CHUNK_SIZE)
     }
 

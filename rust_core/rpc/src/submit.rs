@@ -41,6 +41,6 @@ pub fn admit(node: &Node, submission: Submission) -> Result<bytes::Bytes, RpcErr
     let reply = guarded(SEND, || submit(node, submission, false, then));
     match reply.map_err(RpcError::from)? {
         Reply::Ready(answer) => Ok(answer),
-        Reply::Later(wait) => Err(wait.give_up().into()),
+        Reply::Later(wait) => Err(wait.abandon().into()),
     }
 }

@@ -8,7 +8,7 @@ use std::{
 };
 
 use crate::{
-    Context, Error, Method, block_parts, blocks, calls, chain, config,
+    Context, Error, Method, block_contents, blocks, calls, chain, config,
     development::{accounts, build_block, clock, mining, overrides, positions, sending, signing},
     discover::document,
     fees, filters, finality,
@@ -21,7 +21,7 @@ use crate::{
 
 /// Methods by family.
 const FAMILIES: &[&[Method]] = &[
-    block_parts::METHODS,
+    block_contents::METHODS,
     blocks::METHODS,
     calls::METHODS,
     chain::METHODS,

@@ -48,7 +48,7 @@ fn trace_transaction(context: &Context<'_>, params: &mut Params<'_>) -> Result<V
     let mut rerun = Rerun::begin(context, view, &parent, &found, deadline(context, config.timeout))?;
     rerun.advance(index)?;
     rerun.trace(&config.tracer)?;
-    Ok(rerun.take())
+    Ok(rerun.drain_output())
 }
 
 fn trace_block_by_number(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
@@ -82,7 +82,7 @@ fn trace_block(context: &Context<'_>, params: &mut Params<'_>, id: BlockId) -> R
         rerun.trace(&config.tracer)?;
         rerun.out().push(b'}');
     }
-    let mut out = rerun.take();
+    let mut out = rerun.drain_output();
     out.extend_from_slice(if separator == b'[' { b"[]" } else { b"]" });
     Ok(out)
 }

@@ -15,23 +15,23 @@ pub const METHODS: &[Method] = &[
 ];
 
 /// Location of the transaction: a block of the newest view, or the status in the pool.
-enum Found {
+enum FoundStatus {
     Block { number: u64, index: Option<u64>, sealed: bool },
     Pool(Status),
 }
 
 /// Finds a transaction. Reads the pool first: a transaction that leaves it in the meantime is in the newest
 /// view.
-fn find(context: &Context<'_>, hash: &B256) -> Result<Found, Error> {
+fn find(context: &Context<'_>, hash: &B256) -> Result<FoundStatus, Error> {
     let pooled = context.node.pool().status(hash);
     let view = context.newest_view()?;
-    Ok(included(&view, hash)?.unwrap_or(Found::Pool(pooled)))
+    Ok(included(&view, hash)?.unwrap_or(FoundStatus::Pool(pooled)))
 }
 
-fn included(view: &View, hash: &B256) -> Result<Option<Found>, Error> {
+fn included(view: &View, hash: &B256) -> Result<Option<FoundStatus>, Error> {
     let Some((block, place)) = view.transaction(hash)? else { return Ok(None) };
     let (number, sealed) = (block.number(), block.number() <= view.latest().number());
-    Ok(Some(Found::Block { number, index: step_of(&block, place), sealed }))
+    Ok(Some(FoundStatus::Block { number, index: step_of(&block, place), sealed }))
 }
 
 /// Returns the index of the first step that contains the transaction at `place`; `None` if the steps of the
@@ -47,19 +47,21 @@ fn transaction_status(context: &Context<'_>, params: &mut Params<'_>) -> Result<
     let mut object = Object::open(&mut out);
     let text = |text: &dyn ToString| Value::from(text.to_string()).to_string();
     match found {
-        Found::Block { number, index, sealed } => object
+        FoundStatus::Block { number, index, sealed } => object
             .json("status", if sealed { "\"sealed\"" } else { "\"preconfirmed\"" })
             .quantity("blockNumber", number)
             .optional_quantity("flashblockIndex", index),
-        Found::Pool(Status::Pooled) => object.json("status", "\"pooled\""),
-        Found::Pool(Status::Queued(waiting)) => {
+        FoundStatus::Pool(Status::Pooled) => object.json("status", "\"pooled\""),
+        FoundStatus::Pool(Status::Queued(waiting)) => {
             object.json("status", "\"queued\"").json("reason", &text(&waiting))
         }
-        Found::Pool(Status::Dropped(reason)) => {
+        FoundStatus::Pool(Status::Dropped(reason)) => {
             object.json("status", "\"dropped\"").json("reason", &text(&reason))
         }
-        Found::Pool(Status::Replaced { by }) => object.json("status", "\"replaced\"").data("replacedBy", by),
-        Found::Pool(Status::Unknown) => object.json("status", "\"unknown\""),
+        FoundStatus::Pool(Status::Replaced { by }) => {
+            object.json("status", "\"replaced\"").data("replacedBy", by)
+        }
+        FoundStatus::Pool(Status::Unknown) => object.json("status", "\"unknown\""),
     };
     object.close();
     Ok(out)
@@ -69,8 +71,8 @@ fn transaction_status(context: &Context<'_>, params: &mut Params<'_>) -> Result<
 /// block.
 fn base_transaction_status(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     let known = match find(context, &params.required()?)? {
-        Found::Block { .. } | Found::Pool(Status::Pooled | Status::Queued(_)) => true,
-        Found::Pool(Status::Dropped(_) | Status::Replaced { .. } | Status::Unknown) => false,
+        FoundStatus::Block { .. } | FoundStatus::Pool(Status::Pooled | Status::Queued(_)) => true,
+        FoundStatus::Pool(Status::Dropped(_) | Status::Replaced { .. } | Status::Unknown) => false,
     };
     let mut out = Vec::with_capacity(32);
     Object::open(&mut out).json("status", if known { "\"Known\"" } else { "\"Unknown\"" }).close();

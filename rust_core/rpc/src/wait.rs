@@ -92,7 +92,7 @@ impl PendingCall {
     pub(crate) fn poll(&self, node: &Node) -> Result<Option<Bytes>, Error> {
         let mut stage = self.0.lock();
         if let Stage::Answer(underway, then) = &*stage {
-            let Some(answer) = underway.take() else { return Ok(None) };
+            let Some(answer) = underway.poll() else { return Ok(None) };
             match then.go_on(node, answer)? {
                 Reply::Ready(answer) => return Ok(Some(answer)),
                 Reply::Later(later) => *stage = later.0.into_inner(),
@@ -105,10 +105,10 @@ impl PendingCall {
     }
 
     /// Returns the error for a caller that stops waiting.
-    pub(crate) fn give_up(&self) -> Error {
+    pub(crate) fn abandon(&self) -> Error {
         match &*self.0.lock() {
             Stage::Answer(underway, _) => underway.unknown().into(),
-            Stage::Receipt(wait) => wait.give_up(),
+            Stage::Receipt(wait) => wait.abandon(),
         }
     }
 }

@@ -27,7 +27,7 @@ impl QueueTime {
 
 /// Counters of a lane since its start.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Counters {
+pub struct JobCounters {
     pub queue_time: QueueTime,
     pub cpu_time: Duration,
     pub paused: u64,

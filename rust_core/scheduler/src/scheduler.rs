@@ -15,7 +15,7 @@ use crate::{
     FairQueue, Job, Lane, LaneConfig, LaneStatus, Priority, Stopped,
     clock::lower_priority,
     job::{Control, Entry, Parker, Resumption, WaitingJob},
-    metrics::Counters,
+    metrics::JobCounters,
     running::{Pauser, Running},
 };
 
@@ -67,7 +67,7 @@ struct LaneState {
     waiting: usize,
     /// Threads that hold a job, by priority, paused jobs included.
     held: [usize; 2],
-    counters: Counters,
+    counters: JobCounters,
     stopped: bool,
     /// Time of the last search for jobs whose time limit is exceeded.
     expired: Option<Instant>,
@@ -287,7 +287,7 @@ impl LaneState {
     }
 
     fn status(&self, lane: Lane) -> LaneStatus {
-        let Counters { queue_time, cpu_time, paused, cancelled, late, over_budget, overloaded } =
+        let JobCounters { queue_time, cpu_time, paused, cancelled, late, over_budget, overloaded } =
             self.counters.clone();
         LaneStatus {
             lane,

@@ -10,7 +10,7 @@ use std::{
 use heed::{CompactionOption, Env, WithoutTls};
 
 use crate::{
-    Options, Progress, Store, StoreError, meta,
+    Progress, Store, StoreError, StoreOptions, meta,
     open::{open_to_copy, page_bytes},
     table::Table,
 };
@@ -36,8 +36,8 @@ impl Copying {
     /// # Errors
     /// Returns an error if it is not the store of the chain that
     /// `options` names, or is newer than this program.
-    pub fn open(path: &Path, options: &Options) -> Result<Self, StoreError> {
-        let (env, meta) = open_to_copy(path, &Options { read_only: true, ..*options })?;
+    pub fn open(path: &Path, options: &StoreOptions) -> Result<Self, StoreError> {
+        let (env, meta) = open_to_copy(path, &StoreOptions { read_only: true, ..*options })?;
         Ok(Self { env, meta })
     }
 

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod block;
+mod chunks;
 mod copying;
 mod damage;
 mod error;
@@ -14,7 +15,6 @@ mod open;
 mod open_here;
 mod options;
 mod pages;
-mod pieces;
 mod puts;
 mod reader;
 mod repair;
@@ -38,9 +38,9 @@ pub use copying::Copying;
 pub use damage::DamageReport;
 pub use error::StoreError;
 pub use log_index::{Additions, Criterion, LogIndex, LogIndexError, Matches, Next};
-pub use meta::{Head, Origin, Progress, SCHEMA};
+pub use meta::{Progress, SCHEMA, StoredHead, UpgradeOrigin};
 pub use meta_pages::MetaFault;
-pub use options::Options;
+pub use options::StoreOptions;
 pub use pages::{PageFault, ScrubPosition, Scrubbed};
 pub use reader::Reader;
 pub use repair::{DamageSurvey, Rewriting};

@@ -81,7 +81,7 @@ impl Snapshot<'_> {
                 Next::End => return Ok(PortionEnd::End),
                 Next::Paused => return Ok(PortionEnd::Paused(matches.position())),
                 Next::Found(ordinal) => {
-                    if let ControlFlow::Break(at) = self.give(filter, ordinal, &mut place, sink)? {
+                    if let ControlFlow::Break(at) = self.deliver(filter, ordinal, &mut place, sink)? {
                         return Ok(PortionEnd::Broken(at));
                     }
                     work += 1;
@@ -94,7 +94,7 @@ impl Snapshot<'_> {
     }
 
     /// Passes `sink` the log with this ordinal. `place` caches the block and transaction of the previous log.
-    fn give(
+    fn deliver(
         &self,
         filter: &LogFilter,
         ordinal: u64,

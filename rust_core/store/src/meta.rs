@@ -3,7 +3,7 @@
 use alloy_primitives::{B256, Bytes};
 use heed::{RoTxn, RwTxn};
 
-use crate::{Options, StoreError, table::Table, unwinds::Unwinds};
+use crate::{StoreError, StoreOptions, table::Table, unwinds::Unwinds};
 
 /// Version of the tables and their content; `upgrade` documents the changes of each version.
 pub const SCHEMA: u32 = 3;
@@ -23,7 +23,7 @@ const PROGRESS_BYTES: usize = 9 + 32 + 8 * 5;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
     /// The newest block; `None` before genesis is written.
-    pub head: Option<Head>,
+    pub head: Option<StoredHead>,
     /// Journal sequence number up to which its records are in the store.
     pub journal_sequence: u64,
     /// Number of times that blocks were unwound.
@@ -39,7 +39,7 @@ pub struct Progress {
 /// A program version that created or upgraded the store. The first one created it, each later one upgraded
 /// it. A store that was created before schema 2 lacks the entry of its creator.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Origin {
+pub struct UpgradeOrigin {
     /// Schema version of the store from then on.
     pub schema: u32,
     /// Version of the program.
@@ -48,9 +48,9 @@ pub struct Origin {
     pub at: u64,
 }
 
-impl Origin {
+impl UpgradeOrigin {
     /// Returns an entry for this program, at the time in `options`.
-    pub(crate) fn now(schema: u32, options: &Options) -> Self {
+    pub(crate) fn now(schema: u32, options: &StoreOptions) -> Self {
         Self { schema, program: env!("CARGO_PKG_VERSION").to_owned(), at: options.at }
     }
 
@@ -83,7 +83,7 @@ pub(crate) struct UnfinishedUpgrade {
 
 /// Number and hash of the newest block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Head {
+pub struct StoredHead {
     pub number: u64,
     pub hash: B256,
 }
@@ -108,7 +108,7 @@ impl Progress {
 
     fn decode(bytes: &[u8; PROGRESS_BYTES]) -> Self {
         let number = |at: usize| u64::from_be_bytes(bytes[at..at + 8].try_into().expect("8 bytes"));
-        let head = Head { number: number(1), hash: B256::from_slice(&bytes[9..41]) };
+        let head = StoredHead { number: number(1), hash: B256::from_slice(&bytes[9..41]) };
         Self {
             head: (bytes[0] == 1).then_some(head),
             journal_sequence: number(41),
@@ -142,11 +142,11 @@ fn unsealed<'t, const N: usize>(
 }
 
 /// Writes the entries of a store without blocks.
-pub(crate) fn create(meta: &Table, txn: &mut RwTxn<'_>, options: &Options) -> Result<(), StoreError> {
+pub(crate) fn create(meta: &Table, txn: &mut RwTxn<'_>, options: &StoreOptions) -> Result<(), StoreError> {
     let identity = [options.chain_id.to_be_bytes().as_slice(), options.genesis.as_slice()].concat();
     meta.put(txn, SCHEMA_KEY, &SCHEMA.to_be_bytes())?;
     meta.put(txn, IDENTITY_KEY, &sealed(&identity))?;
-    write_origins(meta, txn, &[Origin::now(SCHEMA, options)])?;
+    write_origins(meta, txn, &[UpgradeOrigin::now(SCHEMA, options)])?;
     write(meta, txn, &Progress::NEW)
 }
 
@@ -167,19 +167,19 @@ fn written_schema(meta: &Table, txn: &RoTxn<'_>) -> Result<u32, StoreError> {
 }
 
 /// Returns the programs that created and upgraded the store, oldest first.
-pub(crate) fn origins(meta: &Table, txn: &RoTxn<'_>) -> Result<Vec<Origin>, StoreError> {
+pub(crate) fn origins(meta: &Table, txn: &RoTxn<'_>) -> Result<Vec<UpgradeOrigin>, StoreError> {
     let stored = unsealed_any(meta, txn, ORIGINS_KEY)?.unwrap_or_default();
     let (mut rest, mut origins) = (stored, Vec::new());
     while !rest.is_empty() {
         let damaged = || meta.damaged(ORIGINS_KEY, "it is not a list of programs");
-        let (origin, after) = Origin::decode(rest).ok_or_else(damaged)?;
+        let (origin, after) = UpgradeOrigin::decode(rest).ok_or_else(damaged)?;
         origins.push(origin);
         rest = after;
     }
     Ok(origins)
 }
 
-fn write_origins(meta: &Table, txn: &mut RwTxn<'_>, origins: &[Origin]) -> Result<(), StoreError> {
+fn write_origins(meta: &Table, txn: &mut RwTxn<'_>, origins: &[UpgradeOrigin]) -> Result<(), StoreError> {
     let mut bytes = Vec::new();
     for origin in origins {
         origin.encode(&mut bytes);
@@ -212,7 +212,7 @@ pub(crate) fn begin(meta: &Table, txn: &mut RwTxn<'_>, begun: &UnfinishedUpgrade
 }
 
 /// Completes an upgrade step: the store now has the schema of `origin`.
-pub(crate) fn arrive(meta: &Table, txn: &mut RwTxn<'_>, origin: &Origin) -> Result<(), StoreError> {
+pub(crate) fn arrive(meta: &Table, txn: &mut RwTxn<'_>, origin: &UpgradeOrigin) -> Result<(), StoreError> {
     let mut origins = origins(meta, txn)?;
     origins.push(origin.clone());
     write_origins(meta, txn, &origins)?;
@@ -221,7 +221,7 @@ pub(crate) fn arrive(meta: &Table, txn: &mut RwTxn<'_>, origin: &Origin) -> Resu
 }
 
 /// Rejects another chain, and a schema newer than this program's. The caller upgrades an older schema.
-pub(crate) fn check(meta: &Table, txn: &RoTxn<'_>, options: &Options) -> Result<(), StoreError> {
+pub(crate) fn check(meta: &Table, txn: &RoTxn<'_>, options: &StoreOptions) -> Result<(), StoreError> {
     let found = written_schema(meta, txn)?;
     if found > SCHEMA {
         return Err(StoreError::NewerSchema { found, supported: SCHEMA });

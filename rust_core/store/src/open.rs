@@ -12,7 +12,7 @@ use std::{
 use heed::{CommitOrAbort, Env, EnvFlags, EnvOpenOptions, MdbError, WithoutTls, types::Bytes};
 
 use crate::{
-    Options, SCHEMA, StoreError, Upgrading, meta,
+    SCHEMA, StoreError, StoreOptions, Upgrading, meta,
     table::{Table, Tables},
     tail,
     upgrade::{STEPS, upgrade},
@@ -27,7 +27,7 @@ const MAX_TABLES: u32 = 20;
 /// receives the progress and may interrupt the upgrade.
 pub(crate) fn open(
     path: &Path,
-    options: &Options,
+    options: &StoreOptions,
     report: &mut dyn FnMut(Upgrading) -> ControlFlow<()>,
 ) -> Result<(Env<WithoutTls>, Tables), StoreError> {
     let env = open_files(path, options)?;
@@ -45,7 +45,10 @@ pub(crate) fn open(
 }
 
 /// Same as [`open`], only for copying: an older schema is not upgraded.
-pub(crate) fn open_to_copy(path: &Path, options: &Options) -> Result<(Env<WithoutTls>, Table), StoreError> {
+pub(crate) fn open_to_copy(
+    path: &Path,
+    options: &StoreOptions,
+) -> Result<(Env<WithoutTls>, Table), StoreError> {
     let env = open_files(path, options)?;
     let meta = settle(path, &env, options)?;
     Ok((env, meta))
@@ -56,7 +59,7 @@ pub(crate) fn page_bytes(env: &Env<WithoutTls>) -> u64 {
     (env.info().last_page_number as u64 + 1) * u64::from(env.unnamed_database_stat().page_size)
 }
 
-fn open_files(path: &Path, options: &Options) -> Result<Env<WithoutTls>, StoreError> {
+fn open_files(path: &Path, options: &StoreOptions) -> Result<Env<WithoutTls>, StoreError> {
     prepare_folder(path, options)?;
     let env = open_env(path, options)?;
     check_length(path, &env)?;
@@ -69,7 +72,7 @@ fn open_files(path: &Path, options: &Options) -> Result<Env<WithoutTls>, StoreEr
     Ok(env)
 }
 
-fn prepare_folder(path: &Path, options: &Options) -> Result<(), StoreError> {
+fn prepare_folder(path: &Path, options: &StoreOptions) -> Result<(), StoreError> {
     if path.exists() && !path.is_dir() {
         return Err(StoreError::NotAStore { path: path.to_owned(), why: "it is not a folder".to_owned() });
     }
@@ -81,7 +84,7 @@ fn prepare_folder(path: &Path, options: &Options) -> Result<(), StoreError> {
     fs::create_dir_all(path).map_err(StoreError::io("create", path))
 }
 
-fn open_env(path: &Path, options: &Options) -> Result<Env<WithoutTls>, StoreError> {
+fn open_env(path: &Path, options: &StoreOptions) -> Result<Env<WithoutTls>, StoreError> {
     let mut open = EnvOpenOptions::new().read_txn_without_tls();
     open.map_size(options.map_size).max_dbs(MAX_TABLES).max_readers(options.max_readers);
     let mut flags = EnvFlags::NO_READ_AHEAD;
@@ -166,7 +169,7 @@ fn create_tables(path: &Path, env: &Env<WithoutTls>) -> Result<(), StoreError> {
 }
 
 /// Checks that the tables belong to the requested chain, and initializes new ones. Returns the `meta` table.
-fn settle(path: &Path, env: &Env<WithoutTls>, options: &Options) -> Result<Table, StoreError> {
+fn settle(path: &Path, env: &Env<WithoutTls>, options: &StoreOptions) -> Result<Table, StoreError> {
     let Some(meta) = open_table(env, Tables::META)? else {
         let why = "it is an LMDB file, but not one of this program".to_owned();
         return Err(StoreError::NotAStore { path: path.to_owned(), why });

@@ -12,7 +12,7 @@ use std::{
 
 use parking_lot::Mutex;
 
-use crate::{Options, Store, StoreError, Upgrading, store::Shared};
+use crate::{Store, StoreError, StoreOptions, Upgrading, store::Shared};
 
 /// Time to wait for a store that another thread is closing.
 const CLOSING: Duration = Duration::from_secs(5);
@@ -26,7 +26,7 @@ impl Store {
     ///
     /// # Errors
     /// Rejects a store that does not match `options`, and leaves it unchanged.
-    pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Self, StoreError> {
+    pub fn open(path: impl AsRef<Path>, options: StoreOptions) -> Result<Self, StoreError> {
         Self::open_reporting(path, options, &mut |_| ControlFlow::Continue(()))
     }
 
@@ -36,7 +36,7 @@ impl Store {
     /// The errors of [`Self::open`], and [`StoreError::Interrupted`]: the next opening continues the upgrade.
     pub fn open_reporting(
         path: impl AsRef<Path>,
-        options: Options,
+        options: StoreOptions,
         report: &mut dyn FnMut(Upgrading) -> ControlFlow<()>,
     ) -> Result<Self, StoreError> {
         let path = path.as_ref();
@@ -47,7 +47,7 @@ impl Store {
         if let Some(shared) = known.and_then(|(_, store)| store.upgrade()) {
             let store = Self { shared };
             // For a reader, a handle that may also write is equally suitable.
-            let writable = Options { read_only: false, ..options };
+            let writable = StoreOptions { read_only: false, ..options };
             let asked = [&options, &writable].into_iter().any(|asked| store.options().has_same_layout(asked));
             return if store.is_file_of(path) && asked {
                 Ok(store)

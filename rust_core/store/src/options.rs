@@ -6,7 +6,7 @@ use crate::StateCacheSizes;
 
 /// Settings of a store, and the chain that it must hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Options {
+pub struct StoreOptions {
     pub chain_id: u64,
     /// Hash of block 0.
     pub genesis: B256,
@@ -26,7 +26,7 @@ pub struct Options {
     pub caches: StateCacheSizes,
 }
 
-impl Options {
+impl StoreOptions {
     /// Default map size: 1 TiB.
     pub const MAP_SIZE: usize = 1 << 40;
     /// Default proof window and step window, in blocks.

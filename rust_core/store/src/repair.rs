@@ -10,7 +10,7 @@ use crate::{
     block::write::Indexes,
     error::FREE,
     meta,
-    pages::{Found, PageWalker},
+    pages::{PageItem, PageWalker},
     snapshot::Snapshot,
     table::{Table, Tables},
 };
@@ -58,7 +58,7 @@ impl Store {
         let mut survey = DamageSurvey::default();
         for tree in walk.trees()? {
             let _ = walk.tree(tree, &[], &mut |found| {
-                if let Found::Fault(fault) = found {
+                if let PageItem::Fault(fault) = found {
                     survey.faults.push(fault);
                 }
                 ControlFlow::Continue(())
@@ -77,7 +77,7 @@ impl Store {
         target: &Path,
         report: &mut dyn FnMut(Rewriting) -> ControlFlow<()>,
     ) -> Result<Self, StoreError> {
-        let options = crate::Options { read_only: false, ..*self.options() };
+        let options = crate::StoreOptions { read_only: false, ..*self.options() };
         let made = Self::open(target, options)?;
         self.copy_tables(&made, report)?;
         let Some(head) = made.progress()?.head else { return Ok(made) };
@@ -115,9 +115,9 @@ impl Store {
             let (mut batch, mut failed) = (Batch::new(made, table), None);
             let _ = walk.tree(tree, &[], &mut |found| {
                 let added = match found {
-                    Found::Entry { key, value } => batch.add(key, value),
-                    Found::Fault(fault) => Err(fault.error()),
-                    Found::Page { .. } => Ok(()),
+                    PageItem::Entry { key, value } => batch.add(key, value),
+                    PageItem::Fault(fault) => Err(fault.error()),
+                    PageItem::Page { .. } => Ok(()),
                 };
                 match added {
                     Ok(()) => ControlFlow::Continue(()),

@@ -6,7 +6,7 @@ use alloy_primitives::Bytes;
 use foreseal_primitives::{Block, StateDiff};
 use foreseal_state::StateChanges;
 
-use crate::{Options, Progress, StoreError, StoredStep};
+use crate::{Progress, StoreError, StoreOptions, StoredStep};
 
 /// A sealed block with its steps and state changes. Genesis is block 0, with its allocation as the diff.
 #[derive(Clone, Debug)]
@@ -27,7 +27,7 @@ pub struct SealedBlock {
 
 impl SealedBlock {
     /// Rejects a block that does not follow the newest one.
-    pub(crate) fn check(&self, progress: &Progress, options: &Options) -> Result<(), StoreError> {
+    pub(crate) fn check(&self, progress: &Progress, options: &StoreOptions) -> Result<(), StoreError> {
         let number = self.block.header.number;
         let refused = |why| Err(StoreError::OutOfOrder { number, why });
         match progress.head {

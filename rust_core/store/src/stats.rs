@@ -1,13 +1,13 @@
 //! Sizes of the store.
 
-use crate::{Origin, Progress, Store, StoreError, open::page_bytes};
+use crate::{Progress, Store, StoreError, UpgradeOrigin, open::page_bytes};
 
 /// Sizes of the store and its tables, and its progress.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stats {
     pub progress: Progress,
     /// Programs that created and upgraded it, oldest first.
-    pub origins: Vec<Origin>,
+    pub origins: Vec<UpgradeOrigin>,
     pub tables: Vec<TableStats>,
     /// Bytes of the map in use, including free pages.
     pub map_used: u64,

@@ -12,7 +12,7 @@ use heed::{Env, RoTxn, RwTxn, WithoutTls};
 use parking_lot::Mutex;
 
 use crate::{
-    Head, Options, Origin, Progress, SealedBlock, StoreError, Upgrading,
+    Progress, SealedBlock, StoreError, StoreOptions, StoredHead, UpgradeOrigin, Upgrading,
     block::write::{Indexes, append, forget_steps},
     meta,
     nodes::{NodeWrites, leave_window},
@@ -31,7 +31,7 @@ pub struct Store {
 pub(crate) struct Shared {
     env: Env<WithoutTls>,
     tables: Tables,
-    options: Options,
+    options: StoreOptions,
     path: PathBuf,
     recent: StateCache,
     /// Data of the transaction that was read last.
@@ -44,7 +44,7 @@ impl Store {
     /// Opens the files, which this process does not have open.
     pub(crate) fn open_new(
         path: &Path,
-        options: Options,
+        options: StoreOptions,
         report: &mut dyn FnMut(Upgrading) -> ControlFlow<()>,
     ) -> Result<Self, StoreError> {
         let (env, tables) = open(path, &options, report)?;
@@ -68,7 +68,7 @@ impl Store {
     }
 
     /// Returns the newest block; `None` before genesis is written.
-    pub fn head(&self) -> Result<Option<Head>, StoreError> {
+    pub fn head(&self) -> Result<Option<StoredHead>, StoreError> {
         Ok(self.progress()?.head)
     }
 
@@ -78,7 +78,7 @@ impl Store {
     }
 
     /// Returns the programs that created and upgraded the store, oldest first.
-    pub fn origins(&self) -> Result<Vec<Origin>, StoreError> {
+    pub fn origins(&self) -> Result<Vec<UpgradeOrigin>, StoreError> {
         self.read(|snapshot, _| meta::origins(&snapshot.tables.meta, snapshot.txn))
     }
 
@@ -119,7 +119,7 @@ impl Store {
     }
 
     /// Returns the options with which the store was opened.
-    pub fn options(&self) -> &Options {
+    pub fn options(&self) -> &StoreOptions {
         &self.shared.options
     }
 

@@ -3,7 +3,7 @@
 use foreseal_state::StateChanges;
 
 use crate::{
-    Head, Store, StoreError,
+    Store, StoreError, StoredHead,
     block::unwind::{remember_steps, unwind_block},
     meta, nodes,
     snapshot::Snapshot,
@@ -45,7 +45,7 @@ impl Store {
                 unwind_block(txn, tables, progress, number)?;
             }
             let (hash, _) = Snapshot::new(txn, tables).existing_record(to)?;
-            progress.head = Some(Head { number: to, hash });
+            progress.head = Some(StoredHead { number: to, hash });
             progress.generation += 1;
             let mut unwinds = meta::unwinds(&tables.meta, txn)?;
             unwinds.add(progress.generation, to);

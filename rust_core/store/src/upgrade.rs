@@ -15,25 +15,25 @@ use std::ops::ControlFlow;
 use heed::{Env, RwTxn, WithoutTls};
 
 use crate::{
-    Options, StoreError,
-    meta::{self, Origin, UnfinishedUpgrade},
+    StoreError, StoreOptions,
+    meta::{self, UnfinishedUpgrade, UpgradeOrigin},
     rewrite::{RewriteProgress, rewrite},
     table::Tables,
 };
 
 /// The upgrade to one schema from the previous one.
-pub(crate) struct Step {
+pub(crate) struct UpgradeStep {
     pub to: u32,
     /// Function for one piece of the work, which starts at `place`; empty at first.
     pub work: fn(&Tables, &mut RwTxn<'_>, place: &[u8]) -> Result<RewriteProgress, StoreError>,
 }
 
 /// All steps, oldest first.
-pub(crate) const STEPS: &[Step] = &[
+pub(crate) const STEPS: &[UpgradeStep] = &[
     // Schema 2 records the programs that made the store; the last piece of every step adds an entry.
-    Step { to: 2, work: |_, _, _| Ok(RewriteProgress::Done) },
+    UpgradeStep { to: 2, work: |_, _, _| Ok(RewriteProgress::Done) },
     // Schema 3 has a checksum in every page.
-    Step { to: 3, work: rewrite },
+    UpgradeStep { to: 3, work: rewrite },
 ];
 
 /// Progress of an upgrade.
@@ -53,8 +53,8 @@ pub struct Upgrading {
 pub(crate) fn upgrade(
     env: &Env<WithoutTls>,
     tables: &Tables,
-    options: &Options,
-    steps: &[Step],
+    options: &StoreOptions,
+    steps: &[UpgradeStep],
     report: &mut dyn FnMut(Upgrading) -> ControlFlow<()>,
 ) -> Result<(), StoreError> {
     let mut schema = meta::schema(&tables.meta, &*env.read_txn()?)?;
@@ -62,18 +62,18 @@ pub(crate) fn upgrade(
         if step.to != schema + 1 {
             continue;
         }
-        take(env, tables, options, step, report)?;
+        run_step(env, tables, options, step, report)?;
         schema = step.to;
         tracing::info!(schema, "the store is upgraded");
     }
     Ok(())
 }
 
-fn take(
+fn run_step(
     env: &Env<WithoutTls>,
     tables: &Tables,
-    options: &Options,
-    step: &Step,
+    options: &StoreOptions,
+    step: &UpgradeStep,
     report: &mut dyn FnMut(Upgrading) -> ControlFlow<()>,
 ) -> Result<(), StoreError> {
     let (to, meta) = (step.to, &tables.meta);
@@ -92,7 +92,7 @@ fn take(
                 txn.commit()?;
             }
             RewriteProgress::Done => {
-                meta::arrive(meta, &mut txn, &Origin::now(to, options))?;
+                meta::arrive(meta, &mut txn, &UpgradeOrigin::now(to, options))?;
                 txn.commit()?;
                 return Ok(());
             }
@@ -129,51 +129,51 @@ mod tests {
         Ok(RewriteProgress::Done)
     }
 
-    const STEPS: &[Step] = &[
-        Step { to: 3, work: |_, _, _| unreachable!("it has schema 3 by now") },
-        Step { to: 4, work: slow },
-        Step { to: 5, work: one },
+    const TEST_STEPS: &[UpgradeStep] = &[
+        UpgradeStep { to: 3, work: |_, _, _| unreachable!("it has schema 3 by now") },
+        UpgradeStep { to: 4, work: slow },
+        UpgradeStep { to: 5, work: one },
     ];
 
     /// After an interruption at any piece, the upgrade continues there and has the same result.
     #[test]
     fn an_upgrade_goes_on_where_it_was_broken_off() {
-        for pieces in 0..=u64::from(ENTRIES) + 1 {
+        for chunks in 0..=u64::from(ENTRIES) + 1 {
             let folder = tempdir().unwrap();
-            let options = Options { map_size: 1 << 24, at: 5, ..Options::new(1, B256::ZERO) };
+            let options = StoreOptions { map_size: 1 << 24, at: 5, ..StoreOptions::new(1, B256::ZERO) };
             let (env, tables) = open(folder.path(), &options, &mut |_| ControlFlow::Continue(())).unwrap();
             let meta = tables.meta;
-            let mut left = pieces;
-            let ended = upgrade(&env, &tables, &options, STEPS, &mut |_| {
+            let mut left = chunks;
+            let ended = upgrade(&env, &tables, &options, TEST_STEPS, &mut |_| {
                 left = match left.checked_sub(1) {
                     Some(left) => left,
                     None => return ControlFlow::Break(()),
                 };
                 ControlFlow::Continue(())
             });
-            let whole = pieces > u64::from(ENTRIES);
+            let whole = chunks > u64::from(ENTRIES);
             assert_eq!(ended, if whole { Ok(()) } else { Err(StoreError::Interrupted) });
             let there = |schema| meta::schema(&meta, &env.read_txn().unwrap()).unwrap() == schema;
             assert!(there(if whole {
                 5
-            } else if pieces == u64::from(ENTRIES) {
+            } else if chunks == u64::from(ENTRIES) {
                 4
             } else {
                 3
             }));
-            if pieces > 0 && pieces < u64::from(ENTRIES) {
+            if chunks > 0 && chunks < u64::from(ENTRIES) {
                 // A program for schema 3 that opens the store now rejects it.
                 let refused = meta::check(&meta, &env.read_txn().unwrap(), &options);
                 assert_eq!(refused, Err(StoreError::NewerSchema { found: 4, supported: 3 }));
             }
             let mut told = Vec::new();
-            upgrade(&env, &tables, &options, STEPS, &mut |upgrading| {
+            upgrade(&env, &tables, &options, TEST_STEPS, &mut |upgrading| {
                 told.push(upgrading.to);
                 ControlFlow::Continue(())
             })
             .unwrap();
             assert!(there(5));
-            assert_eq!(told.len() as u64, u64::from(ENTRIES) + 1 - pieces);
+            assert_eq!(told.len() as u64, u64::from(ENTRIES) + 1 - chunks);
             let txn = env.read_txn().unwrap();
             assert!((0..ENTRIES).all(|at| meta.get(&txn, &[b'e', at]).unwrap().is_some()));
             assert_eq!(meta::begun(&meta, &txn).unwrap(), None);

@@ -19,7 +19,7 @@ const BATCH: usize = 64;
 impl<V: Value> Build<V> {
     /// Hashes the whole plan and turns `roots` into nodes; the result is `None` for an empty slot.
     pub fn seal(self, roots: Vec<ChildSlot<V>>) -> Vec<Option<Child<V>>> {
-        let mut sealed = Sealed { heights: Vec::with_capacity(self.heights.len()), links: self.links };
+        let mut sealed = FinishedNodes { heights: Vec::with_capacity(self.heights.len()), links: self.links };
         let mut batch = Batch::default();
         for planned in self.heights {
             let mut done = Vec::with_capacity(planned.len());
@@ -31,7 +31,7 @@ impl<V: Value> Build<V> {
             }
             sealed.heights.push(done);
         }
-        roots.into_iter().map(|slot| sealed.take(slot)).collect()
+        roots.into_iter().map(|slot| sealed.remove(slot)).collect()
     }
 }
 
@@ -44,13 +44,13 @@ fn old_children<V>(planned: &Planned<V>) -> &[Child<V>] {
 }
 
 /// The finished nodes; the only parent of each removes it from here.
-struct Sealed<V> {
+struct FinishedNodes<V> {
     heights: Vec<Vec<Option<Child<V>>>>,
     links: Vec<(u8, ChildSlot<V>)>,
 }
 
-impl<V> Sealed<V> {
-    fn take(&mut self, slot: ChildSlot<V>) -> Option<Child<V>> {
+impl<V> FinishedNodes<V> {
+    fn remove(&mut self, slot: ChildSlot<V>) -> Option<Child<V>> {
         match slot {
             ChildSlot::Empty => None,
             ChildSlot::Sealed(child) => Some(child),
@@ -69,7 +69,7 @@ impl<V> Sealed<V> {
             let bit = 1u16 << *nibble;
             let before = (old_mask & (bit - 1)).count_ones() as usize;
             children.extend_from_slice(&kept[passed..before]);
-            children.extend(self.take(slot));
+            children.extend(self.remove(slot));
             passed = before + usize::from(old_mask & bit != 0);
         }
         children.extend_from_slice(&kept[passed..]);
@@ -100,7 +100,7 @@ impl<V> Default for Batch<V> {
 }
 
 impl<V: Value> Batch<V> {
-    fn fill(&mut self, planned: impl Iterator<Item = Planned<V>>, sealed: &mut Sealed<V>) {
+    fn fill(&mut self, planned: impl Iterator<Item = Planned<V>>, sealed: &mut FinishedNodes<V>) {
         self.rlp.clear();
         self.ranges.clear();
         for node in planned {

@@ -23,14 +23,14 @@ from simulate_calls import (
     NOBODY,
     OTHER_CODE,
     REVERTS,
+    bytes32,
     returns,
     sends_value_to,
-    word,
 )
 
 PAY = {"from": ALICE, "to": BOB, "value": "0x7"}
 SHA256 = "0x0000000000000000000000000000000000000002"
-SLOT = {"code": returns("5f54"), "stateDiff": {word(0): word(9)}}
+SLOT = {"code": returns("5f54"), "stateDiff": {bytes32(0): bytes32(9)}}
 FEE = {"maxFeePerGas": hex(10**11), "maxPriorityFeePerGas": "0x1", "gas": "0x186a0"}
 
 Case = tuple[list[dict[str, Any]], dict[str, Any]]
@@ -49,7 +49,7 @@ SAME: dict[str, Case] = {
     ),
     "state that stays": (
         [
-            {"stateOverrides": {CODE: {"code": "0x5f355f55"}}, "calls": [{"to": CODE, "input": word(3)}]},
+            {"stateOverrides": {CODE: {"code": "0x5f355f55"}}, "calls": [{"to": CODE, "input": bytes32(3)}]},
             {"stateOverrides": {CODE: {"code": returns("5f54")}}, "calls": [{"to": CODE}]},
         ],
         {},

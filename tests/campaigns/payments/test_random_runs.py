@@ -24,7 +24,7 @@ from foreseal.payments.orders.cancellations import NotCancelable
 from foreseal.payments.orders.captures import NotCapturable
 from foreseal.payments.orders.reconciler import IN_FLIGHT, NotExpired
 from foreseal.payments.sending import SendingError
-from foreseal.payments.transfers.conservation import asked
+from foreseal.payments.transfers.conservation import expected_amount
 from payments.fake.contracts import TOKEN, State, call_data
 from payments.real.node import on_a_node
 from payments.scan import canceled, paid, received
@@ -139,7 +139,7 @@ class Life(RuleBasedStateMachine):
     @rule(number=which, key=st.integers(0, 3), part=st.integers(1, 4), death=deaths)
     def refund(self, number: int, key: int, part: int, death: int | None) -> None:
         id = self.order(number)
-        amount = max(1, (asked(self.shop.orders.get(id)) or 1) * part // 4)
+        amount = max(1, (expected_amount(self.shop.orders.get(id)) or 1) * part // 4)
         self.act(lambda: self.shop.refunds.refund(f"{id} {key}", id, amount), death)
 
     @rule(death=deaths)
@@ -261,7 +261,7 @@ class Life(RuleBasedStateMachine):
             if order.state in (OrderState.CAPTURED, OrderState.CANCELED):
                 assert order.step is Finality.FINAL, id
             assert order.step not in IN_FLIGHT, id
-            captured += asked(order) if order.state is OrderState.CAPTURED else 0
+            captured += expected_amount(order) if order.state is OrderState.CAPTURED else 0
         assert shop.balance().captured == captured
         self._compare_refunds(went)
 

@@ -45,8 +45,8 @@ def told(flashblock: Flashblock) -> Told:
             raise ValueError(f"a log of {transaction.hash} is of something else")
         entries.append((transaction.hash, digest(logs_of(receipt))))
     if flashblock.header.hash != flashblock.hash:
-        raise ValueError(f"the header of {flashblock.place} has another hash")
-    return Told(flashblock.place, flashblock.parent, tuple(entries))
+        raise ValueError(f"the header of {flashblock.cursor} has another hash")
+    return Told(flashblock.cursor, flashblock.parent, tuple(entries))
 
 
 class Reader:
@@ -83,7 +83,7 @@ class Reader:
                     async for event in feed:
                         self._take(event)
                         # A JSON round trip simulates storage of the cursor.
-                        saved = Cursor.read(orjson.loads(orjson.dumps(event.place.to_json())))
+                        saved = Cursor.read(orjson.loads(orjson.dumps(event.cursor.to_json())))
                         if self._rng.randrange(PAUSED) == 0:
                             await asyncio.sleep(self._rng.uniform(0, PAUSE))
                         if self._rng.randrange(REOPENED) == 0:
@@ -112,5 +112,5 @@ class Reader:
             if step.parent != self.place.hash:
                 self.faults.append(f"{self.name}: {step.place} does not follow {self.place}")
             self.chain.append(step)
-        if event.place != self.place:
-            self.faults.append(f"{self.name}: the cursor is {event.place}, the newest step {self.place}")
+        if event.cursor != self.place:
+            self.faults.append(f"{self.name}: the cursor is {event.cursor}, the newest step {self.place}")

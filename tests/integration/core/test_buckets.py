@@ -43,10 +43,10 @@ def test_a_bucket_gives_what_counted_tokens_give(interval: int, burst: int, call
     buckets, counted, now = Buckets(None, 8), dict[str, Counted](), 0
     for passed, caller, cost in calls:
         now += passed
-        place = buckets.place(caller.encode())
+        key = buckets.key(caller.encode())
         expected = counted.setdefault(caller, Counted(interval, burst, now)).take(now, cost)
-        assert buckets.wait(place, now, interval, burst, cost) == expected
-        assert buckets.take(place, now, interval, burst, cost) == expected
+        assert buckets.wait(key, now, interval, burst, cost) == expected
+        assert buckets.consume(key, now, interval, burst, cost) == expected
 
 
 def shared_memory(secret: bytes = b"s" * 32, slots: int = SLOTS) -> int:
@@ -63,7 +63,7 @@ buckets = Buckets(int(sys.argv[1]), 64)
 sys.stdin.read(1)
 taken = 0
 for turn in range(20_000):
-    taken += buckets.take(buckets.place(b"%d" % (turn % 3)), 7, 10, 5_000, 1) == 0
+    taken += buckets.consume(buckets.key(b"%d" % (turn % 3)), 7, 10, 5_000, 1) == 0
 print(taken)
 """
 
@@ -83,7 +83,7 @@ def test_processes_together_get_no_more_than_the_bucket_has() -> None:
     assert sum(int(taker.communicate("x", timeout=60)[0]) for taker in takers) == 3 * 5_000
     buckets = Buckets(fd, SLOTS)
     os.close(fd)
-    assert buckets.take(buckets.place(b"0"), 7, 10, 5_000, 1) == 10
+    assert buckets.consume(buckets.key(b"0"), 7, 10, 5_000, 1) == 10
 
 
 @pytest.mark.parametrize(
@@ -114,14 +114,14 @@ def test_a_descriptor_that_is_none_is_refused() -> None:
 @pytest.mark.parametrize("rate", [Rate(1, 3600), Rate(7, 3600), Rate(1, 60)])
 def test_every_burst_that_a_rate_may_have_is_one_of_a_bucket(rate: Rate) -> None:
     most = MOST_SPAN // rate.interval
-    assert Buckets(None, 8).take(0, 0, rate.interval, burst_of(rate, most), 1) == 0
+    assert Buckets(None, 8).consume(0, 0, rate.interval, burst_of(rate, most), 1) == 0
     with pytest.raises(ValueError, match="too many"):
         burst_of(rate, most + 1)
     with pytest.raises(ValueError, match="no bucket"):
-        Buckets(None, 8).take(0, 0, rate.interval, most + 1, 1)
+        Buckets(None, 8).consume(0, 0, rate.interval, most + 1, 1)
 
 
 @pytest.mark.parametrize(("interval", "burst"), [(0, 1), (1, 0), (1 << 46, 2)])
 def test_a_bucket_that_cannot_be_is_refused(interval: int, burst: int) -> None:
     with pytest.raises(ValueError, match=f"no bucket has {burst} tokens and one more every {interval} us"):
-        Buckets(None, 8).take(0, 0, interval, burst, 1)
+        Buckets(None, 8).consume(0, 0, interval, burst, 1)

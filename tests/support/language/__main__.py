@@ -4,7 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from language.check import READERS, check, is_checked
+from language.check import READERS, check, check_names, is_checked
 from repository import ROOT
 
 # Tracked files, and new ones that are not ignored.
@@ -17,7 +17,9 @@ def main() -> int:
     paths = [path for path in listed.splitlines() if is_checked(path) and (ROOT / path).exists()]
     if not {Path(path).suffix for path in paths} >= READERS.keys():
         sys.exit("no files to check: is this a clone of the repository?")
-    findings = [finding for path in paths for finding in check(path, (ROOT / path).read_text())]
+    files = {path: (ROOT / path).read_text() for path in paths}
+    findings = [finding for path, source in files.items() for finding in check(path, source)]
+    findings += check_names(files)
     for finding in findings:
         print(f"{finding.path}:{finding.line}: {finding.message}")
     print(f"language: {len(paths)} files, {len(findings)} findings")

@@ -1,9 +1,11 @@
 """Findings of the rules in one file."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
+from architecture.layers import CRATES
+from language.names import Name, banned_words, by_layer, python_names, rust_names, shared_names
 from language.rules import MAX_WIDTH, find_opening, find_words
 from language.sources import Line, markdown_prose, python_prose, rust_prose
 
@@ -42,3 +44,28 @@ def check(path: str, source: str) -> Iterator[Finding]:
             yield Finding(path, line.number, f'"{word}": use the term of the field')
         if suffix == ".md" and len(line.text) > MAX_WIDTH and not line.text.startswith(("|", "[")):
             yield Finding(path, line.number, f"longer than {MAX_WIDTH} columns")
+
+
+_TESTS = ("/tests/", "tests.rs", "rust_core/testing/", "rust_core/store/vendor/")
+
+
+def is_product(path: str) -> bool:
+    """Return True for a source file of the product; tests have long names that state condition and result."""
+    return path.startswith(("rust_core/", "python/")) and not any(mark in path for mark in _TESTS)
+
+
+def check_names(files: Mapping[str, str]) -> Iterator[Finding]:
+    """Yield banned names in the product's sources, and types that share a name within one layer."""
+    product = {path: source for path, source in files.items() if is_product(path)}
+    rust = {path: source for path, source in product.items() if path.endswith(".rs")}
+    for path, source in product.items():
+        names: Iterator[Name] = iter(())
+        if path in rust:
+            names = rust_names(source)
+        elif path.endswith(".py"):
+            names = python_names(source)
+        for name in names:
+            for word in banned_words(name.text):
+                yield Finding(path, name.line, f'the name {name.text} has "{word}": use the term of the field')
+    for path, name, other in shared_names(by_layer(CRATES, rust)):
+        yield Finding(path, name.line, f"{name.text} is also a type in {other}: rename one of them")

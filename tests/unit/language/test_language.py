@@ -1,6 +1,6 @@
 """The check of the language finds planted examples and nothing else."""
 
-from language.check import Finding, check, is_checked
+from language.check import Finding, check, check_names, is_checked
 
 RUST = """//! Blocks by hash.
 
@@ -93,3 +93,53 @@ def test_vendored_files_are_not_checked() -> None:
     assert not is_checked("rust_core/store/vendor/lmdb-master-sys/README.md")
     assert is_checked("rust_core/store/README.md")
     assert not is_checked("docs/million.svg")
+
+
+NAMES = """
+pub struct Whole;
+pub(crate) enum Place {}
+impl Feed {
+    pub fn take(&self) {}
+    fn take_diff(&mut self) {}
+    const LEAST_GAS: u64 = 1;
+}
+mod unknown {}
+fn tell_fees() {}
+#[cfg(test)]
+mod tests {
+    fn nobody_is_told() {}
+}
+"""
+
+PYTHON_NAMES = """
+class Cursor:
+    def look(self): ...
+    def lookup(self): ...
+def asked(): ...
+"""
+
+
+def named(files: dict[str, str]) -> list[tuple[str, int, str]]:
+    return [(path, line, message.partition(":")[0]) for path, line, message in check_names(files)]
+
+
+def test_planted_names_are_found() -> None:
+    assert named({"rust_core/chain/src/feed.rs": NAMES}) == [
+        ("rust_core/chain/src/feed.rs", 3, 'the name Place has "place"'),
+        ("rust_core/chain/src/feed.rs", 5, 'the name take has "take"'),
+        ("rust_core/chain/src/feed.rs", 7, 'the name LEAST_GAS has "least"'),
+        ("rust_core/chain/src/feed.rs", 10, 'the name tell_fees has "tell"'),
+    ]
+    assert sorted(named({"python/foreseal/feed.py": PYTHON_NAMES})) == [
+        ("python/foreseal/feed.py", 3, 'the name look has "look"'),
+        ("python/foreseal/feed.py", 5, 'the name asked has "asked"'),
+    ]
+    assert named({"rust_core/chain/src/tests/feed.rs": NAMES, "tests/support/feed.py": PYTHON_NAMES}) == []
+
+
+def test_two_types_of_one_layer_do_not_share_a_name() -> None:
+    source = "pub struct Head;\nimpl Head {\n    type Head = u8;\n}\n"
+    evm, store, rpc = (f"rust_core/{crate}/src/head.rs" for crate in ("evm", "store", "rpc"))
+    assert named({evm: source, store: source, rpc: source}) == [
+        (store, 1, f"Head is also a type in {evm}"),
+    ]

@@ -10,7 +10,7 @@ import orjson
 from foreseal.payments.amounts import checked
 from foreseal.payments.api.errors import ApiError
 from foreseal.payments.ledger.identifiers import is_storable
-from foreseal.payments.typed_data import address, word
+from foreseal.payments.typed_data import address, bytes32
 
 _DIGITS = re.compile(r"0|[1-9][0-9]{0,77}")
 _HEX = re.compile(r"0x(?:[0-9a-fA-F]{2})*")
@@ -122,7 +122,7 @@ def listed(fields: Sequence[Field], most: int) -> Kind:
 
 AMOUNT = Kind(_amount, {"type": "string", "pattern": "^(0|[1-9][0-9]{0,77})$"})
 ADDRESS = Kind(lambda value: address(_text(value), "address"), {"type": "string", "pattern": "^0x[0-9a-fA-F]{40}$"})
-WORD = Kind(lambda value: word(_text(value), "value"), {"type": "string", "pattern": "^(0x)?[0-9a-fA-F]{64}$"})
+WORD = Kind(lambda value: bytes32(_text(value), "value"), {"type": "string", "pattern": "^(0x)?[0-9a-fA-F]{64}$"})
 HEX = Kind(_hex, {"type": "string", "pattern": "^0x([0-9a-fA-F]{2})*$"})
 ID = Kind(_id, {"type": "string", "minLength": 1, "maxLength": 200})
 TIME = whole(0, LARGEST_TIME)

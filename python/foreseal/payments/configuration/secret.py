@@ -9,7 +9,7 @@ from eth_account import Account
 from eth_account.signers.local import LocalAccount
 from eth_keys.constants import SECPK1_N
 
-from foreseal.payments.typed_data import word
+from foreseal.payments.typed_data import bytes32
 
 # Permission bits that let users other than the owner access a file.
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
@@ -58,7 +58,7 @@ class Secret:
         text = self.text(environment)
         wrong = SecretError(f"{self.file or self.variable} holds no private key: 32 bytes in hexadecimal")
         try:
-            key = word(text, "key")
+            key = bytes32(text, "key")
         except ValueError:  # its message would repeat the secret
             raise wrong from None
         # Some versions of eth-keys accept a key outside of the curve's order.

@@ -13,7 +13,7 @@ from foreseal.payments.disbursements.disbursements import Disbursements, Forbidd
 from foreseal.payments.ledger import Duplicate, Trigger
 from foreseal.payments.ledger.tables import Purpose, payout_legs, payouts
 from foreseal.payments.transfers.evidence import Topics
-from foreseal.payments.typed_data import address, word
+from foreseal.payments.typed_data import address, bytes32
 
 MOST_RECIPIENTS = 100
 BASIS_POINTS = 10_000
@@ -50,7 +50,7 @@ class Payouts(Disbursements):
         Raises `Forbidden` with the recipient at fault, `NotFunded`, `Duplicate` if the reference exists with other
         legs, ValueError, TypeError and the node's errors.
         """
-        id = "0x" + word(batch, "batch").hex()
+        id = "0x" + bytes32(batch, "batch").hex()
         place = address(contract, "contract")
         wanted = [(address(recipient, "recipient"), checked(amount)) for recipient, amount in legs]
         if not 1 <= len(wanted) <= MOST_RECIPIENTS:
@@ -82,15 +82,15 @@ class Payouts(Disbursements):
 
     def call(self, row: Row[Any], legs: list[tuple[str, int]]) -> tuple[str, bytes]:
         """Return the call of sendPayouts."""
-        return row.contract, payouts_call(word(row.id, "batch"), legs)
+        return row.contract, payouts_call(bytes32(row.id, "batch"), legs)
 
     def trace(self, row: Row[Any], legs: list[tuple[str, int]]) -> tuple[str, Topics]:
         """Return the filter for PayoutSent of the batch."""
-        return row.contract, ((PAYOUT_SENT,), (word(row.id, "batch"),))
+        return row.contract, ((PAYOUT_SENT,), (bytes32(row.id, "batch"),))
 
     def shown(self, row: Row[Any], legs: list[tuple[str, int]], receipt: Receipt) -> list[int] | None:
         """Return the log index of a Transfer for each leg, if each leg has a PayoutSent as well."""
-        sent = payouts_sent(receipt, row.contract, word(row.id, "batch"))
+        sent = payouts_sent(receipt, row.contract, bytes32(row.id, "batch"))
         return paid_by(transfers(receipt, row.token), legs) if sent == legs else None
 
     def _check(self, contract: str, legs: list[tuple[str, int]]) -> None:

@@ -16,7 +16,7 @@ from foreseal.payments.ledger.tables import authorizations, orders
 from foreseal.payments.merchant import Merchant
 from foreseal.payments.signatures import WrongSignature, check
 from foreseal.payments.transfers.evidence import WIDEST
-from foreseal.payments.typed_data import Permit, ReceiveAuthorization, address, word
+from foreseal.payments.typed_data import Permit, ReceiveAuthorization, address, bytes32
 
 # Latest time, in seconds since 1970, that a database column can hold. A uint256 could be larger.
 _LATEST = 2**63 - 1
@@ -101,7 +101,7 @@ class Orders:
             raise ValueError("maximum: is 0")
         if not 0 <= checked(terms.deadline, "deadline") < _LATEST:
             raise ValueError(f"deadline: {terms.deadline} is beyond {_LATEST - 1}")
-        payer, name = address(terms.payer, "payer"), word(terms.name, "name")
+        payer, name = address(terms.payer, "payer"), bytes32(terms.name, "name")
         if Checkout(self._node, self._merchant.checkout).captured(name, "pending"):
             raise Duplicate(f"orders: the checkout has captured 0x{name.hex()} before")
         nonce = Token(self._node, self._merchant.domain.contract).permit_nonce(payer, "pending")

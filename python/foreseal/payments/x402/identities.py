@@ -14,7 +14,7 @@ from x402.mechanisms.evm.batch_settlement.encoding import build_erc3009_deposit_
 from x402.schemas import PaymentPayload, PaymentRequirements
 
 from foreseal.payments.contracts.addresses import BATCH_SETTLEMENT, PERMIT2
-from foreseal.payments.typed_data import address, word
+from foreseal.payments.typed_data import address, bytes32
 from foreseal.payments.x402.wire import Claim, Deposit, Eip3009, Malformed, Permit2, Refund, Sweep, Voucher, checked
 
 EXACT, UPTO, BATCH = "exact", "upto", "batch-settlement"
@@ -45,7 +45,7 @@ class PaymentKey:
         if len(parts) != 4 or not parts[0].isascii() or not parts[0].isdigit() or len(parts[0]) > 18:
             raise ValueError(f"payment: {name!r} is not CHAIN-CONTRACT-PAYER-NONCE")
         contract, payer = address(parts[1], "payment"), address(parts[2], "payment")
-        return cls(int(parts[0]), contract, payer, word(parts[3], "payment"))
+        return cls(int(parts[0]), contract, payer, bytes32(parts[3], "payment"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ def granted(payment: PaymentPayload) -> Payment:
         raise Malformed(f"payload.type: {kind!r} is no payment")
     found: Voucher = checked(Deposit if kind == "deposit" else Voucher, raw, "payload")
     cumulative = int(found.voucher.cumulative)
-    said = word(found.voucher.channel, "channel") + cumulative.to_bytes(32, "big")
+    said = bytes32(found.voucher.channel, "channel") + cumulative.to_bytes(32, "big")
     # A request for the rest repeats the last amount, but is not a copy of the request that the amount paid.
     nonce = keccak(said + orjson.dumps(raw)) if kind == "refund" else keccak(said)
     payer = to_checksum_address(found.channel.payer)
@@ -120,7 +120,7 @@ def _signed(payment: PaymentPayload, chain_id: int, token: str) -> Payment:
     raw = payment.payload
     if payment.accepted.scheme == EXACT and "permit2Authorization" not in raw:
         terms = checked(Eip3009, raw, "payload").authorization
-        key = PaymentKey(chain_id, token, to_checksum_address(terms.payer), word(terms.nonce, "nonce"))
+        key = PaymentKey(chain_id, token, to_checksum_address(terms.payer), bytes32(terms.nonce, "nonce"))
         return Payment(key, token, to_checksum_address(terms.to), int(terms.value), int(terms.valid_before))
     if payment.accepted.scheme not in (EXACT, UPTO):
         raise Malformed(f"accepted.scheme: {payment.accepted.scheme!r} is none of exact, upto, batch-settlement")
@@ -142,7 +142,7 @@ def _deposit(found: Deposit, chain_id: int, token: str) -> Payment:
         return Payment(key, token, None, amount, int(way.permit2.deadline))
     if way.erc3009 is None:
         raise Malformed("payload.deposit.authorization: has neither erc3009Authorization nor permit2Authorization")
-    nonce = word(build_erc3009_deposit_nonce(found.voucher.channel, way.erc3009.salt), "nonce")
+    nonce = bytes32(build_erc3009_deposit_nonce(found.voucher.channel, way.erc3009.salt), "nonce")
     return Payment(PaymentKey(chain_id, token, payer, nonce), token, None, amount, int(way.erc3009.valid_before))
 
 

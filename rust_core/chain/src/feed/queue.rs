@@ -120,7 +120,7 @@ impl Feed {
 
     /// Returns the entries since the last call, in order. Blocks for at most `wait` until there is one. The
     /// first call also returns the newest view if there is one.
-    pub fn take(&self, wait: Duration) -> Vec<Entry> {
+    pub fn drain(&self, wait: Duration) -> Vec<Entry> {
         let mut queue = self.queue.lock();
         queue.taken = true;
         if queue.entries.is_empty() && !queue.woken {

@@ -10,14 +10,14 @@ use revm::{bytecode::Bytecode, primitives::U256Map};
 
 /// An account of the overlay.
 #[derive(Debug)]
-struct Changed {
+struct OverriddenAccount {
     account: Option<Account>,
     /// `true` if the storage of the underlying state is hidden.
     wiped: bool,
     slots: U256Map<U256>,
 }
 
-impl Changed {
+impl OverriddenAccount {
     fn hides_storage(&self) -> bool {
         self.wiped || self.account.is_none()
     }
@@ -26,7 +26,7 @@ impl Changed {
 /// A view of `below` after a diff. It computes no root and loads no trie.
 pub struct Overlay<'a> {
     below: &'a dyn StateReader,
-    accounts: AddressMap<Changed>,
+    accounts: AddressMap<OverriddenAccount>,
     codes: B256Map<Bytecode>,
 }
 
@@ -36,7 +36,7 @@ impl<'a> Overlay<'a> {
         let accounts = diff.accounts.iter().map(|changed| {
             let diff = &changed.diff;
             let slots = diff.storage.iter().copied().collect();
-            (changed.address, Changed { account: diff.account, wiped: diff.wiped, slots })
+            (changed.address, OverriddenAccount { account: diff.account, wiped: diff.wiped, slots })
         });
         let codes = diff.codes.iter().map(|new| (new.hash, analysed(new.code.clone())));
         Self { below, accounts: accounts.collect(), codes: codes.collect() }

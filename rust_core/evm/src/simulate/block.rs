@@ -80,7 +80,7 @@ impl<'a> Simulator<'a> {
         let diff = {
             let mut executor = Executor::new(spec, &state, &ancestors, &header);
             executor.begin_block(header.parent_hash, header.parent_beacon_block_root)?;
-            executor.take_diff()
+            executor.drain_diff()
         };
         state = state.apply(&diff)?;
         let (made, diff) = {
@@ -154,7 +154,7 @@ impl<'a> Simulator<'a> {
         for call in calls {
             self.call(environment, &mut machine, call, &mut made)?;
         }
-        let diff = machine.cache().take_diff();
+        let diff = machine.cache().drain_diff();
         Ok((made, diff))
     }
 
@@ -210,7 +210,7 @@ impl<'a> Simulator<'a> {
         }
         machine.cache().commit_all(changes.into_iter());
         self.gas_left = self.gas_left.saturating_sub(result.tx_gas_used());
-        let logs = machine.inspector().0.take();
+        let logs = machine.inspector().0.drain_logs();
         made.add(transaction, result, logs);
         Ok(())
     }

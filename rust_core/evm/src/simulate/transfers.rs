@@ -36,7 +36,7 @@ impl Transfers {
     }
 
     /// Returns the logs of the transaction that has just ended.
-    pub fn take(&mut self) -> Vec<(u64, Log)> {
+    pub fn drain_logs(&mut self) -> Vec<(u64, Log)> {
         self.frames.clear();
         std::mem::take(&mut self.done)
     }

@@ -42,7 +42,7 @@ pub enum FrameKind {
 
 /// A call, a creation or a self-destruct.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Frame {
+pub struct CallFrame {
     pub kind: FrameKind,
     pub from: Address,
     /// Recipient or created contract; `None` for a creation that failed.
@@ -144,9 +144,9 @@ impl CallRecorder {
     }
 
     /// Returns the frames, the transaction's own call first.
-    pub fn frames(self, options: CallOptions, outcome: Outcome) -> Vec<Frame> {
+    pub fn frames(self, options: CallOptions, outcome: Outcome) -> Vec<CallFrame> {
         let nodes = self.inner.into_traces().into_nodes();
-        let mut tree = Tree { nodes, notes: self.notes, frames: Vec::new() };
+        let mut tree = CallTree { nodes, notes: self.notes, frames: Vec::new() };
         tree.lay_out();
         let mut frames = tree.frames;
         if let Some(top) = frames.first_mut() {
@@ -163,31 +163,31 @@ impl CallRecorder {
 }
 
 /// Flattens the nodes to frames.
-struct Tree {
+struct CallTree {
     nodes: Vec<CallTraceNode>,
     notes: Vec<FrameDetails>,
-    frames: Vec<Frame>,
+    frames: Vec<CallFrame>,
 }
 
-impl Tree {
+impl CallTree {
     /// Orders a caller before its callees, and a self-destruct, which ends its frame, after them.
     fn lay_out(&mut self) {
         enum Visit {
-            Frame(usize),
+            CallFrame(usize),
             SelfDestruct(SelfDestruct, usize),
         }
         if self.notes.is_empty() {
             return;
         }
-        let mut left = vec![Visit::Frame(0)];
+        let mut left = vec![Visit::CallFrame(0)];
         while let Some(visit) = left.pop() {
             match visit {
-                Visit::Frame(index) => {
+                Visit::CallFrame(index) => {
                     let note = std::mem::take(&mut self.notes[index]);
                     let node = std::mem::take(&mut self.nodes[index]);
                     let depth = node.trace.depth;
                     left.extend(note.destroyed.map(|one| Visit::SelfDestruct(one, depth + 1)));
-                    left.extend(node.children.iter().rev().map(|child| Visit::Frame(*child)));
+                    left.extend(node.children.iter().rev().map(|child| Visit::CallFrame(*child)));
                     self.frames.push(frame(node, note));
                 }
                 Visit::SelfDestruct(destroyed, depth) => {
@@ -198,7 +198,7 @@ impl Tree {
     }
 }
 
-fn frame(node: CallTraceNode, note: FrameDetails) -> Frame {
+fn frame(node: CallTraceNode, note: FrameDetails) -> CallFrame {
     let trace = node.trace;
     let status = trace.status.unwrap_or_default();
     let reverted = status == InstructionResult::Revert;
@@ -222,7 +222,7 @@ fn frame(node: CallTraceNode, note: FrameDetails) -> Frame {
         index: 0,
         log: Log { address: log.address, data: log.raw_log },
     });
-    Frame {
+    CallFrame {
         kind,
         from: trace.caller,
         to: (trace.success || !creation).then_some(trace.address),
@@ -239,8 +239,8 @@ fn frame(node: CallTraceNode, note: FrameDetails) -> Frame {
     }
 }
 
-fn self_destruct(destroyed: SelfDestruct, depth: usize) -> Frame {
-    Frame {
+fn self_destruct(destroyed: SelfDestruct, depth: usize) -> CallFrame {
+    CallFrame {
         kind: FrameKind::SelfDestruct,
         from: destroyed.from,
         to: Some(destroyed.to),
@@ -258,7 +258,7 @@ fn self_destruct(destroyed: SelfDestruct, depth: usize) -> Frame {
 }
 
 /// Removes the logs of a failed frame and of its callees.
-fn clear_failed_logs(frames: &mut [Frame]) {
+fn clear_failed_logs(frames: &mut [CallFrame]) {
     let mut failed: Option<usize> = None;
     for frame in frames {
         if failed.is_some_and(|depth| frame.depth > depth) {
@@ -273,7 +273,7 @@ fn clear_failed_logs(frames: &mut [Frame]) {
 }
 
 /// Numbers the logs in emission order: the logs of a callee come between those of its caller.
-fn number_logs(frames: &mut [Frame], first: u64) {
+fn number_logs(frames: &mut [CallFrame], first: u64) {
     struct Open {
         frame: usize,
         calls: u64,
@@ -281,7 +281,7 @@ fn number_logs(frames: &mut [Frame], first: u64) {
     }
     let mut index = first;
     let mut open: Vec<Open> = Vec::new();
-    let mut emit = |frames: &mut [Frame], one: &mut Open, before: u64| {
+    let mut emit = |frames: &mut [CallFrame], one: &mut Open, before: u64| {
         while let Some(log) = frames[one.frame].logs.get_mut(one.next).filter(|log| log.position <= before) {
             log.index = index;
             index += 1;

@@ -21,10 +21,10 @@ mod replay;
 mod steps;
 
 pub use call::trace_call;
-pub use calls::{Frame, FrameKind, FrameLog};
+pub use calls::{CallFrame, FrameKind, FrameLog};
 pub use limit::TraceLimit;
 pub use options::{CallOptions, PrestateOptions, StepOptions, Tracer};
 pub use output::Trace;
 pub use prestate::{AccountPart, Prestate};
-pub use replay::Replay;
-pub use steps::{Step, StepSink};
+pub use replay::TransactionReplay;
+pub use steps::{InstructionStep, StepSink};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use alloy_primitives::Bytes;
 
-use super::{calls::Frame, prestate::Prestate};
+use super::{calls::CallFrame, prestate::Prestate};
 
 /// Output of a [`Tracer`](crate::Tracer).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub enum Trace {
         output: Bytes,
     },
     /// The transaction's own call first, callees in order after their caller.
-    Calls(Vec<Frame>),
+    Calls(Vec<CallFrame>),
     Prestate(Prestate),
     /// Number of calls by selector and length of the rest of the input in bytes.
     FourByte(BTreeMap<([u8; 4], usize), u64>),

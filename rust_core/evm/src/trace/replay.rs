@@ -15,12 +15,12 @@ use crate::{
 };
 
 /// The transactions of one block, executed again in order on the state before it.
-pub struct Replay<'a, S> {
+pub struct TransactionReplay<'a, S> {
     executor: Executor<'a, Recorder<S>>,
     block: BlockGas,
 }
 
-impl<'a, S: StepSink> Replay<'a, S> {
+impl<'a, S: StepSink> TransactionReplay<'a, S> {
     /// Begins the block of `header` on the state of its parent and runs the processing before the first
     /// transaction.
     pub fn new(
@@ -52,8 +52,8 @@ impl<'a, S: StepSink> Replay<'a, S> {
     }
 
     /// Returns the changes of the block since the last call, including the beginning of the block.
-    pub fn take_diff(&mut self) -> StateDiff {
-        self.executor.take_diff()
+    pub fn drain_diff(&mut self) -> StateDiff {
+        self.executor.drain_diff()
     }
 
     /// Executes the next transaction without a trace.

@@ -30,7 +30,7 @@ const AUTHORIZATION_REFUND: u64 = 12_500;
 
 /// One instruction, with gas, stack, memory and return data before its execution.
 #[derive(Clone, Debug)]
-pub struct Step<'a> {
+pub struct InstructionStep<'a> {
     pub pc: usize,
     /// Name of the instruction.
     pub op: Cow<'static, str>,
@@ -55,12 +55,12 @@ pub struct Step<'a> {
 /// Consumer of steps during execution.
 pub trait StepSink {
     /// Consumes one step.
-    fn take(&mut self, step: &Step<'_>) -> Result<(), TraceLimit>;
+    fn record(&mut self, step: &InstructionStep<'_>) -> Result<(), TraceLimit>;
 }
 
 impl<S: StepSink> StepSink for &mut S {
-    fn take(&mut self, step: &Step<'_>) -> Result<(), TraceLimit> {
-        (**self).take(step)
+    fn record(&mut self, step: &InstructionStep<'_>) -> Result<(), TraceLimit> {
+        (**self).record(step)
     }
 }
 
@@ -118,7 +118,7 @@ impl StepRecorder {
         let failed = status.is_some_and(InstructionResult::is_halt);
         let address = interpreter.input.target_address();
         let touched = self.note_storage(address, &begun.step, interpreter, failed);
-        sink.take(&Step {
+        sink.record(&InstructionStep {
             pc: begun.pc,
             op: op_name(begun.step.op),
             gas: begun.gas,

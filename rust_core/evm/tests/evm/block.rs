@@ -79,7 +79,7 @@ fn block(chain: &Chain) -> BlockBytes {
     header.transactions_root = ordered_trie_root([one.encoded().clone()]);
     header.logs_bloom = logs_bloom(&receipt.logs);
     header.gas_used = gas.gas_used;
-    header.state_root = chain.state.apply(&executor.take_diff()).expect("in memory").root();
+    header.state_root = chain.state.apply(&executor.drain_diff()).expect("in memory").root();
     BlockBytes {
         header,
         transactions: vec![envelope],

@@ -210,13 +210,13 @@ fn compare(fork: SpecId, actions: &[(Action, bool)]) -> Result<State, TestCaseEr
         let expected = reference.transact_commit(environment(&transaction)).unwrap();
         prop_assert_eq!(receipt.gas_used, expected.tx_gas_used());
         if *take {
-            state = state.apply(&executor.take_diff()).expect("in memory");
+            state = state.apply(&executor.drain_diff()).expect("in memory");
             prop_assert_eq!(state.root(), other_root(&reference.ctx.journaled_state.database, fork));
         }
     }
-    state = state.apply(&executor.take_diff()).expect("in memory");
+    state = state.apply(&executor.drain_diff()).expect("in memory");
     prop_assert_eq!(state.root(), other_root(&reference.ctx.journaled_state.database, fork));
-    prop_assert!(executor.take_diff().is_empty());
+    prop_assert!(executor.drain_diff().is_empty());
     Ok(state)
 }
 

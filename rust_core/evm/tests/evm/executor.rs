@@ -18,7 +18,7 @@ fn run(state: &MemoryState, transactions: &[Transaction]) -> (Vec<foreseal_primi
     let mut executor = Executor::new(&spec, state, state, &header);
     let mut gas = BlockGas::default();
     let receipts = transactions.iter().map(|t| executor.transact(t, &mut gas).unwrap()).collect();
-    (receipts, executor.take_diff())
+    (receipts, executor.drain_diff())
 }
 
 fn reject(state: &MemoryState, transaction: &Transaction) -> ExecutionError {
@@ -27,7 +27,7 @@ fn reject(state: &MemoryState, transaction: &Transaction) -> ExecutionError {
     let mut gas = BlockGas::default();
     let error = executor.transact(transaction, &mut gas).unwrap_err();
     assert_eq!(gas, BlockGas::default(), "a rejected transaction fills nothing");
-    assert!(executor.take_diff().is_empty(), "a rejected transaction leaves nothing");
+    assert!(executor.drain_diff().is_empty(), "a rejected transaction leaves nothing");
     error
 }
 
@@ -91,8 +91,8 @@ fn takes_are_absolute_and_minimal() {
         executor
             .transact(&sign(transaction(nonce, TxKind::Call(COUNTER), 0, vec![]), ALICE), &mut gas)
             .unwrap();
-        let diff = executor.take_diff();
-        assert!(executor.take_diff().is_empty(), "a second take has nothing");
+        let diff = executor.drain_diff();
+        assert!(executor.drain_diff().is_empty(), "a second take has nothing");
         let addresses: Vec<_> = diff.accounts.iter().map(|c| c.address).collect();
         assert_eq!(addresses, [ALICE, MINER, COUNTER]);
         state.apply(&diff);
@@ -213,7 +213,7 @@ fn blobs_pay_their_own_gas() {
     let mut gas = BlockGas::default();
     executor.transact(&sign(blob_transaction(2, 1), ALICE), &mut gas).unwrap();
     assert_eq!(gas.blob_gas_used, 2 * 131_072);
-    state.apply(&executor.take_diff());
+    state.apply(&executor.drain_diff());
     let paid = U256::from(21_000u64) * U256::from(1_000_000_000u64) + U256::from(2 * 131_072);
     assert_eq!(before - state.accounts[&ALICE].balance, paid);
     let full = BlockGas { blob_gas_used: 20 * 131_072, ..gas };
@@ -319,7 +319,7 @@ fn reading_ahead_changes_nothing() {
         executor.prefetch([ALICE, COUNTER, COUNTER, Address::repeat_byte(0x31)].into_iter()).unwrap();
         assert_eq!(&executor.transact(call, &mut gas).unwrap(), receipt);
     }
-    assert_eq!(executor.take_diff(), diff);
+    assert_eq!(executor.drain_diff(), diff);
     let broken = MemoryState { broken: Some(BOB), ..state.clone() };
     let mut executor = Executor::new(&spec, &broken, &broken, &header);
     assert!(matches!(executor.prefetch([BOB].into_iter()), Err(ExecutionError::State(_))));

@@ -18,7 +18,7 @@ fn begin_stores_parent_hash_and_beacon_root() {
     let base = state.clone();
     let mut executor = Executor::new(&spec, &base, &base, &header);
     executor.begin_block(B256::repeat_byte(3), header.parent_beacon_block_root).unwrap();
-    let diff = executor.take_diff();
+    let diff = executor.drain_diff();
     assert!(
         diff.accounts.iter().all(|c| Some(c.diff.account.unwrap()) == base.accounts.get(&c.address).copied())
     );
@@ -102,7 +102,7 @@ fn the_dao_s_funds_move_where_the_chain_says_so() {
         let header = Header { number, difficulty: U256::from(1), ..Header::default() };
         let mut executor = Executor::new(&spec, &state, &state, &header);
         executor.begin_block(B256::ZERO, None).unwrap();
-        executor.take_diff()
+        executor.drain_diff()
     };
     assert!(moved(false, 10).is_empty() && moved(true, 9).is_empty() && moved(true, 11).is_empty());
     let mut after = state.clone();

@@ -16,7 +16,7 @@ impl Content {
     pub(super) fn read(&self, buffer: &mut [u8], offset: u64) -> usize {
         let left = usize::try_from(self.size.saturating_sub(offset)).unwrap_or(usize::MAX);
         let length = left.min(buffer.len());
-        for (sector, inside, part) in parts(offset, length) {
+        for (sector, inside, part) in sectors(offset, length) {
             match self.sectors.get(&sector) {
                 Some(bytes) => buffer[part.clone()].copy_from_slice(&bytes[inside..inside + part.len()]),
                 None => buffer[part].fill(0),
@@ -27,7 +27,7 @@ impl Content {
 
     pub(super) fn write(&mut self, bytes: &[u8], offset: u64) {
         self.size = self.size.max(offset + bytes.len() as u64);
-        for (sector, inside, part) in parts(offset, bytes.len()) {
+        for (sector, inside, part) in sectors(offset, bytes.len()) {
             let target = self.sectors.entry(sector).or_insert_with(|| Box::new([0; SECTOR_BYTES]));
             target[inside..inside + part.len()].copy_from_slice(&bytes[part]);
         }
@@ -36,7 +36,7 @@ impl Content {
 
 /// Splits `length` bytes at `offset` by sector: the sector's number, the offset inside it, and the range of
 /// the bytes.
-fn parts(offset: u64, length: usize) -> impl Iterator<Item = (u64, usize, Range<usize>)> {
+fn sectors(offset: u64, length: usize) -> impl Iterator<Item = (u64, usize, Range<usize>)> {
     let mut done = 0;
     std::iter::from_fn(move || {
         if done == length {

@@ -20,7 +20,7 @@ use crate::disk::{Disk, DiskFile};
 
 /// Failure mode of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
+pub enum DiskFault {
     /// The machine stops: this operation and all later ones fail, until [`SimulatedDisk::lose_power`] or
     /// [`SimulatedDisk::kill`]. The effect of this operation takes place, unsynced.
     Crash,
@@ -51,7 +51,7 @@ pub enum Operation {
 /// Decides for each operation how it fails, if it fails.
 pub trait FaultPolicy: Send {
     /// Returns the fault of an operation that is about to run, if any. Must not use the disk.
-    fn judge(&mut self, operation: Operation) -> Option<Fault>;
+    fn judge(&mut self, operation: Operation) -> Option<DiskFault>;
 }
 
 /// A simulated disk. Clones refer to the same disk.
@@ -65,7 +65,7 @@ struct State {
     names: BTreeMap<PathBuf, usize>,
     synced_names: BTreeMap<PathBuf, usize>,
     operations: u64,
-    fault: Option<(u64, Fault)>,
+    fault: Option<(u64, DiskFault)>,
     judge: Option<Arc<Mutex<dyn FaultPolicy>>>,
     down: bool,
     /// Number of the current process; handles of earlier processes are invalid.
@@ -91,7 +91,7 @@ impl SimulatedDisk {
     }
 
     /// Makes the operation with this number, counted from 0, fail. Replaces an earlier request.
-    pub fn fail_at(&self, operation: u64, fault: Fault) {
+    pub fn fail_at(&self, operation: u64, fault: DiskFault) {
         self.state().fault = Some((operation, fault));
     }
 
@@ -200,7 +200,7 @@ impl State {
     }
 
     /// Counts an operation and returns its fault, if any.
-    fn begin(&mut self, operation: Operation) -> io::Result<Option<Fault>> {
+    fn begin(&mut self, operation: Operation) -> io::Result<Option<DiskFault>> {
         self.check_up()?;
         let number = self.operations;
         self.operations += 1;
@@ -210,8 +210,8 @@ impl State {
         });
         let fault = self.fault.filter(|&(at, _)| at == number).map(|(_, fault)| fault).or(judged);
         let lies = matches!(operation, Operation::Sync | Operation::SyncDir);
-        let fault = fault.filter(|fault| *fault != Fault::Lost || lies);
-        self.down = fault == Some(Fault::Crash);
+        let fault = fault.filter(|fault| *fault != DiskFault::Lost || lies);
+        self.down = fault == Some(DiskFault::Crash);
         Ok(fault)
     }
 
@@ -221,9 +221,9 @@ impl State {
 }
 
 /// Returns the error that represents a fault.
-fn error(fault: Fault) -> io::Error {
+fn error(fault: DiskFault) -> io::Error {
     match fault {
-        Fault::Full => io::ErrorKind::StorageFull.into(),
+        DiskFault::Full => io::ErrorKind::StorageFull.into(),
         _ => io::Error::other("simulated failure of the device"),
     }
 }
@@ -270,7 +270,7 @@ impl Disk for SimulatedDisk {
         let mut state = self.state();
         let fault = state.begin(Operation::Remove)?;
         state.inode(path)?;
-        if matches!(fault, None | Some(Fault::Crash)) {
+        if matches!(fault, None | Some(DiskFault::Crash)) {
             state.names.remove(path);
         }
         fault.map_or(Ok(()), |fault| Err(error(fault)))
@@ -280,7 +280,7 @@ impl Disk for SimulatedDisk {
         let mut state = self.state();
         let fault = state.begin(Operation::Rename)?;
         let inode = state.inode(from)?;
-        if matches!(fault, None | Some(Fault::Crash)) {
+        if matches!(fault, None | Some(DiskFault::Crash)) {
             state.names.remove(from);
             state.names.insert(to.to_owned(), inode);
         }
@@ -291,7 +291,7 @@ impl Disk for SimulatedDisk {
         let mut state = self.state();
         match state.begin(Operation::SyncDir)? {
             None => {}
-            Some(Fault::Lost) => return Ok(()),
+            Some(DiskFault::Lost) => return Ok(()),
             Some(fault) => return Err(error(fault)),
         }
         let State { names, synced_names, .. } = &mut *state;
@@ -342,9 +342,9 @@ impl DiskFile for SimulatedFile {
             return Err(io::ErrorKind::PermissionDenied.into());
         }
         let length = match fault {
-            None | Some(Fault::Crash | Fault::Lost) => bytes.len(),
-            Some(Fault::Short | Fault::Broken) => bytes.len() / 2,
-            Some(Fault::Full) => 0,
+            None | Some(DiskFault::Crash | DiskFault::Lost) => bytes.len(),
+            Some(DiskFault::Short | DiskFault::Broken) => bytes.len() / 2,
+            Some(DiskFault::Full) => 0,
         };
         let inode = &mut state.files[self.inode];
         inode.seen.write(&bytes[..length], offset);
@@ -352,7 +352,7 @@ impl DiskFile for SimulatedFile {
             inode.dirty.extend(offset / SECTOR..=(offset + length as u64 - 1) / SECTOR);
         }
         match fault {
-            None | Some(Fault::Short | Fault::Lost) => Ok(length),
+            None | Some(DiskFault::Short | DiskFault::Lost) => Ok(length),
             Some(fault) => Err(error(fault)),
         }
     }
@@ -367,11 +367,11 @@ impl DiskFile for SimulatedFile {
                 inode.flush(|_| true);
                 Ok(())
             }
-            Some(Fault::Lost) => {
+            Some(DiskFault::Lost) => {
                 inode.dirty.clear();
                 Ok(())
             }
-            Some(Fault::Crash) => Err(error(Fault::Crash)),
+            Some(DiskFault::Crash) => Err(error(DiskFault::Crash)),
             Some(fault) => {
                 inode.dirty.clear();
                 Err(error(fault))

@@ -11,14 +11,14 @@ use std::{
 
 use alloy_primitives::B256;
 use foreseal_journal::{
-    Held, Identity, Journal, JournalError, Options, RealDisk, Record, check, segment_size,
+    Held, Identity, Journal, JournalError, JournalOptions, RealDisk, Record, check, segment_size,
 };
 use tempfile::tempdir;
 
 const IDENTITY: Identity = Identity { chain_id: 5, genesis: B256::repeat_byte(3) };
 
 fn open(dir: &Path) -> Journal {
-    let options = Options { segment_bytes: 8192, ..Options::new(IDENTITY, [1; 32]) };
+    let options = JournalOptions { segment_bytes: 8192, ..JournalOptions::new(IDENTITY, [1; 32]) };
     Journal::open(dir, Arc::new(RealDisk), options).unwrap().0
 }
 

@@ -3,7 +3,7 @@
 use crate::plan::{Blocks, dir, noise, open, plan, read, records};
 use foreseal_journal::{
     Journal, JournalError,
-    simulated::{Fault, SimulatedDisk},
+    simulated::{DiskFault, SimulatedDisk},
 };
 use proptest::prelude::*;
 
@@ -62,7 +62,7 @@ proptest! {
         prop_assert_eq!(run(&whole, &plan), plan.len());
         for point in 0..whole.operations() {
             let disk = SimulatedDisk::default();
-            disk.fail_at(point, Fault::Crash);
+            disk.fail_at(point, DiskFault::Crash);
             let acknowledged = run(&disk, &plan);
             for outcome in 0..8 {
                 let disk = disk.fork();
@@ -80,8 +80,9 @@ proptest! {
 
 /// Generates one lifetime of the process: the failing operation counted from its start, the fault, `true` if
 /// the machine loses power with the process, and a seed.
-fn life() -> impl Strategy<Value = (u64, Fault, bool, u64)> {
-    let fault = prop::sample::select(vec![Fault::Crash, Fault::Full, Fault::Short, Fault::Broken]);
+fn life() -> impl Strategy<Value = (u64, DiskFault, bool, u64)> {
+    let fault =
+        prop::sample::select(vec![DiskFault::Crash, DiskFault::Full, DiskFault::Short, DiskFault::Broken]);
     (0..24u64, fault, any::<bool>(), any::<u64>())
 }
 
@@ -133,14 +134,16 @@ fn two_appends() -> (SimulatedDisk, Journal, Vec<Blocks>) {
 
 #[test]
 fn a_failure_stops_the_journal_and_nothing_else_reaches_the_disk() {
-    for fault in [Fault::Full, Fault::Short, Fault::Broken] {
+    for fault in [DiskFault::Full, DiskFault::Short, DiskFault::Broken] {
         // The write, then the sync.
         for operation in 0..2 {
             let (disk, mut journal, plan) = two_appends();
             disk.fail_at(disk.operations() + operation, fault);
             let error = journal.append(&records(&plan[2])).unwrap_err();
             match (fault, operation) {
-                (Fault::Short, 0) => assert!(matches!(error, JournalError::ShortWrite { wanted: 1024, .. })),
+                (DiskFault::Short, 0) => {
+                    assert!(matches!(error, JournalError::ShortWrite { wanted: 1024, .. }));
+                }
                 _ => assert!(matches!(error, JournalError::Io { .. })),
             }
             let operations = disk.operations();
@@ -157,7 +160,7 @@ fn a_segment_that_cannot_be_created_stops_the_journal() {
     // Create, sync, write header, sync, sync directory.
     for operation in 0..5 {
         let (disk, mut journal, plan) = two_appends();
-        disk.fail_at(disk.operations() + operation, Fault::Full);
+        disk.fail_at(disk.operations() + operation, DiskFault::Full);
         journal.append(&records(&vec![noise(4000, 9)])).unwrap_err();
         assert_poisoned(&mut journal);
         disk.kill();
@@ -172,7 +175,7 @@ fn a_segment_that_cannot_be_created_stops_the_journal() {
 #[test]
 fn bytes_whose_sync_failed_are_written_again_at_opening() {
     let (disk, mut journal, plan) = two_appends();
-    disk.fail_at(disk.operations() + 1, Fault::Broken);
+    disk.fail_at(disk.operations() + 1, DiskFault::Broken);
     journal.append(&records(&plan[2])).unwrap_err();
     disk.kill();
     assert!(read(&open(&disk, 1).unwrap().0) == plan, "as the page cache shows it");
@@ -187,7 +190,7 @@ fn bytes_whose_sync_failed_are_written_again_at_opening() {
 #[test]
 fn bytes_that_were_never_synced_are_synced_at_opening() {
     let (disk, mut journal, plan) = two_appends();
-    disk.fail_at(disk.operations() + 1, Fault::Crash);
+    disk.fail_at(disk.operations() + 1, DiskFault::Crash);
     journal.append(&records(&plan[2])).unwrap_err();
     disk.kill();
     assert!(read(&open(&disk, 1).unwrap().0) == plan);
@@ -202,7 +205,7 @@ fn bytes_that_were_never_synced_are_synced_at_opening() {
 fn what_is_left_of_a_torn_append_is_gone_before_the_next_one() {
     let disk = SimulatedDisk::default();
     let (mut journal, _) = open(&disk, 0).unwrap();
-    disk.fail_at(disk.operations(), Fault::Broken);
+    disk.fail_at(disk.operations(), DiskFault::Broken);
     journal.append(&records(&vec![noise(3000, 5)])).unwrap_err();
     disk.kill();
     let (mut journal, recovery) = open(&disk, 1).unwrap();
@@ -227,7 +230,7 @@ fn removing_segments_can_be_interrupted_anywhere() {
         for seed in 0..8 {
             let disk = original.fork();
             let (mut journal, _) = open(&disk, 1).unwrap();
-            disk.fail_at(point, Fault::Crash);
+            disk.fail_at(point, DiskFault::Crash);
             journal.remove_segments_before(6).unwrap_err();
             disk.lose_power(seed);
             let (journal, _) = open(&disk, 2).unwrap();
@@ -250,7 +253,7 @@ fn an_append_inside_an_append_is_not_taken_for_one() {
     let mut block = vec![1; 512 - 96 - 4];
     block.extend_from_slice(&foreign[512..3072]);
     block.resize(3200, 1);
-    disk.fail_at(disk.operations() + 1, Fault::Crash);
+    disk.fail_at(disk.operations() + 1, DiskFault::Crash);
     journal.append(&records(&vec![block])).unwrap_err();
     disk.kill();
     let path = dir().join("0000000001.segment");

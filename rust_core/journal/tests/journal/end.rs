@@ -4,8 +4,9 @@ use std::{fs, path::Path, sync::Arc};
 
 use crate::plan::{Blocks, IDENTITY, damage, dir, end_path, noise, open, path, read, records, written};
 use foreseal_journal::{
-    EndState, Journal, JournalError, JournalPosition, Options, RealDisk, check, plan_acceptance, plan_repair,
-    simulated::{Fault, SimulatedDisk},
+    EndState, Journal, JournalError, JournalOptions, JournalPosition, RealDisk, check, plan_acceptance,
+    plan_repair,
+    simulated::{DiskFault, SimulatedDisk},
 };
 
 /// The written journal, closed cleanly.
@@ -129,7 +130,7 @@ fn an_older_mark_proves_less_and_is_no_reason_to_refuse() {
 fn a_torn_append_is_cut_after_a_crash_and_a_recorded_one_never() {
     let (disk, plan) = written();
     let (mut journal, _) = open(&disk, 2).unwrap();
-    disk.fail_at(disk.operations(), Fault::Broken);
+    disk.fail_at(disk.operations(), DiskFault::Broken);
     journal.append(&records(&vec![noise(300, 3)])).unwrap_err();
     disk.kill();
     let (journal, recovery) = open(&disk, 3).unwrap();
@@ -245,7 +246,7 @@ fn two_writers_in_one_process_with_the_same_entropy_are_told_apart() {
 }
 
 fn open_real(data: &Path) -> Journal {
-    let options = Options { segment_bytes: 4096, ..Options::new(IDENTITY, [1; 32]) };
+    let options = JournalOptions { segment_bytes: 4096, ..JournalOptions::new(IDENTITY, [1; 32]) };
     Journal::open(&data.join("journal"), Arc::new(RealDisk), options).unwrap().0
 }
 

@@ -5,8 +5,8 @@ use std::{path::Path, sync::Arc};
 use alloy_consensus::Header;
 use alloy_primitives::{Address, B256, Bytes, FixedBytes, U256};
 use foreseal_journal::{
-    DirLock, Identity, Journal, JournalError, LockError, OfflineError, OfflineJournal, Options, RealDisk,
-    Record, RecordSummary,
+    DirLock, Identity, Journal, JournalError, JournalOptions, LockError, OfflineError, OfflineJournal,
+    RealDisk, Record, RecordSummary,
 };
 use foreseal_primitives::{
     Account, AccountDiff, Change, ChangedAccount, Flashblock, Override, StateDiff, Transaction,
@@ -14,8 +14,8 @@ use foreseal_primitives::{
 
 const IDENTITY: Identity = Identity { chain_id: 31_337, genesis: B256::repeat_byte(7) };
 
-fn options() -> Options {
-    Options { segment_bytes: 4096, ..Options::new(IDENTITY, [9; 32]) }
+fn options() -> JournalOptions {
+    JournalOptions { segment_bytes: 4096, ..JournalOptions::new(IDENTITY, [9; 32]) }
 }
 
 fn open(dir: &Path) -> Journal {
@@ -24,7 +24,7 @@ fn open(dir: &Path) -> Journal {
     journal
 }
 
-fn open_error(dir: &Path, options: Options) -> JournalError {
+fn open_error(dir: &Path, options: JournalOptions) -> JournalError {
     Journal::open(dir, Arc::new(RealDisk), options).err().expect("refused")
 }
 
@@ -189,7 +189,7 @@ fn another_chain_is_refused_by_name() {
     let dir = tempfile::tempdir().unwrap();
     drop(open(dir.path()));
     let other = Identity { chain_id: 1, ..IDENTITY };
-    let error = open_error(dir.path(), Options::new(other, [0; 32]));
+    let error = open_error(dir.path(), JournalOptions::new(other, [0; 32]));
     assert!(
         matches!(error, JournalError::WrongChain { found, expected } if (found, expected) == (IDENTITY, other))
     );
@@ -224,7 +224,7 @@ fn a_child_process_does_not_keep_the_lock() {
 #[test]
 fn a_segment_larger_than_any_file_is_an_error() {
     let dir = tempfile::tempdir().unwrap();
-    let options = Options { segment_bytes: u64::MAX, ..options() };
+    let options = JournalOptions { segment_bytes: u64::MAX, ..options() };
     assert!(matches!(open_error(dir.path(), options), JournalError::Io { action: "create", .. }));
     let (_, recovery) = Journal::open(dir.path(), Arc::new(RealDisk), self::options()).unwrap();
     assert_eq!(recovery.half_made_segment, Some(1));

@@ -7,7 +7,7 @@ use alloy_consensus::Header;
 use alloy_primitives::B256;
 use foreseal_journal::{
     Journal, JournalError, JournalPosition, Record, Report, check, plan_repair,
-    simulated::{Fault, SimulatedDisk},
+    simulated::{DiskFault, SimulatedDisk},
 };
 use foreseal_primitives::{BlockBytes, Flashblock};
 
@@ -97,7 +97,7 @@ fn a_torn_tail_and_a_half_made_segment_are_reported_and_need_no_repair() {
         let disk = SimulatedDisk::default();
         let (mut journal, _) = open(&disk, 0).unwrap();
         journal.append(&records(&vec![vec![1]])).unwrap();
-        disk.fail_at(disk.operations() + operation, Fault::Broken);
+        disk.fail_at(disk.operations() + operation, DiskFault::Broken);
         journal.append(&records(&blocks)).unwrap_err();
         disk.kill();
         let (report, repair) = plan_repair(dir(), Arc::new(disk.clone())).unwrap();
@@ -188,7 +188,7 @@ fn a_repair_can_be_interrupted_anywhere() {
         for seed in 0..8 {
             let disk = original.fork();
             let (_, repair) = plan_repair(dir(), Arc::new(disk.clone())).unwrap();
-            disk.fail_at(point, Fault::Crash);
+            disk.fail_at(point, DiskFault::Crash);
             repair.unwrap().apply().unwrap_err();
             disk.lose_power(seed);
             if let (_, Some(repair)) = plan_repair(dir(), Arc::new(disk.clone())).unwrap() {

@@ -12,7 +12,7 @@ use std::{
 use alloy_consensus::Header;
 use alloy_primitives::{B256, FixedBytes};
 use foreseal_journal::{
-    Disk, Identity, Journal, JournalError, OfflineError, Options, RealDisk, Record, ShownAppend,
+    Disk, Identity, Journal, JournalError, JournalOptions, OfflineError, RealDisk, Record, ShownAppend,
     journal_folder, show,
 };
 use foreseal_primitives::{BlockBytes, Flashblock};
@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 const IDENTITY: Identity = Identity { chain_id: 31_337, genesis: B256::repeat_byte(7) };
 
 fn open(dir: &Path) -> Journal {
-    let options = Options { segment_bytes: 8192, ..Options::new(IDENTITY, [9; 32]) };
+    let options = JournalOptions { segment_bytes: 8192, ..JournalOptions::new(IDENTITY, [9; 32]) };
     Journal::open(dir, Arc::new(RealDisk), options).unwrap().0
 }
 

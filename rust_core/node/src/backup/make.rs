@@ -9,7 +9,7 @@ use std::{
 
 use foreseal_journal::{Extent, Held, Identity, journal_folder};
 use foreseal_primitives::ChainSpec;
-use foreseal_store::{Copying, Options, Store, StoreError};
+use foreseal_store::{Copying, Store, StoreError, StoreOptions};
 
 use super::{
     BackupError, Copied, CopiedPart, GENESIS, IDENTITY, KEY, Manifest, ManifestFile, STORE, STORE_LOCK,
@@ -23,7 +23,7 @@ use crate::{DirIdentity, NodeError, datadir::stored_spec, genesis::genesis_hash}
 const ATTEMPTS: u32 = 3;
 
 /// Data directory to copy.
-pub struct Source<'a> {
+pub struct BackupSource<'a> {
     pub datadir: &'a Path,
     /// The store, if this process has it open.
     pub store: Option<&'a Store>,
@@ -34,12 +34,12 @@ pub struct Source<'a> {
     pub with_key: bool,
 }
 
-impl Source<'_> {
-    fn options(&self, spec: &ChainSpec) -> Options {
-        Options { map_size: self.map_size, ..Options::new(spec.chain_id(), genesis_hash(spec)) }
+impl BackupSource<'_> {
+    fn options(&self, spec: &ChainSpec) -> StoreOptions {
+        StoreOptions { map_size: self.map_size, ..StoreOptions::new(spec.chain_id(), genesis_hash(spec)) }
     }
 
-    fn copying(&self, options: &Options) -> Result<Copying, StoreError> {
+    fn copying(&self, options: &StoreOptions) -> Result<Copying, StoreError> {
         match self.store {
             Some(store) => Ok(Copying::of(store)),
             None => Copying::open(&self.datadir.join("store"), options),
@@ -56,7 +56,7 @@ impl Source<'_> {
 /// # Errors
 /// A failed copy leaves nothing at `target`, and removes `target.partial` as far as possible.
 pub fn back_up(
-    source: &Source<'_>,
+    source: &BackupSource<'_>,
     target: &Path,
     now: Duration,
     watch: Watching<'_>,
@@ -101,7 +101,7 @@ fn draft_of(target: &Path) -> PathBuf {
 }
 
 fn write_draft(
-    source: &Source<'_>,
+    source: &BackupSource<'_>,
     spec: &ChainSpec,
     draft: &Path,
     now: Duration,

@@ -17,7 +17,7 @@ mod restore;
 
 pub use errors::BackupError;
 pub use files::ManifestFile;
-pub use make::{Source, back_up};
+pub use make::{BackupSource, back_up};
 pub use manifest::Manifest;
 pub use restore::restore;
 

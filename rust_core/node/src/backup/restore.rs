@@ -3,7 +3,7 @@
 use std::{fs, ops::ControlFlow, path::Path, sync::Arc};
 
 use foreseal_journal::{Disk, DiskFile, Identity, RealDisk, Report, check, segment_size};
-use foreseal_store::{Copying, Options};
+use foreseal_store::{Copying, StoreOptions};
 
 use super::{
     BackupError, Copied, CopiedPart, GENESIS, IDENTITY, KEY, MANIFEST, Manifest, ManifestFile, STORE,
@@ -134,13 +134,13 @@ fn write_draft(
     check_chain(manifest, draft, map_size)
 }
 
-type ProgressCallback<'a> = &'a mut dyn FnMut(usize) -> Result<(), BackupError>;
+type RestoreProgress<'a> = &'a mut dyn FnMut(usize) -> Result<(), BackupError>;
 
 fn restore_file(
     backup: &Path,
     file: &ManifestFile,
     draft: &Path,
-    told: ProgressCallback<'_>,
+    told: RestoreProgress<'_>,
 ) -> Result<(), BackupError> {
     let mut to = Written::create(draft, &file.path)?;
     let path = draft.join(&file.path);
@@ -157,7 +157,7 @@ fn restore_segment(
     backup: &Path,
     file: &ManifestFile,
     draft: &Path,
-    told: ProgressCallback<'_>,
+    told: RestoreProgress<'_>,
 ) -> Result<(), BackupError> {
     let path = draft.join(&file.path);
     let mut to: Option<(Box<dyn DiskFile>, u64)> = None;
@@ -203,7 +203,7 @@ fn check_chain(manifest: &Manifest, draft: &Path, map_size: usize) -> Result<(),
     if found != (Some(identity), manifest.journal_first, manifest.journal_next) {
         return Err(damaged("journal", "it does not have the appends that were copied".to_owned()));
     }
-    let options = Options { map_size, ..Options::new(spec.chain_id(), genesis) };
+    let options = StoreOptions { map_size, ..StoreOptions::new(spec.chain_id(), genesis) };
     let store = Copying::open(&draft.join("store"), &options)?;
     let progress = store.progress()?;
     let head = manifest.head.map(|head| (head.number, head.hash));

@@ -35,7 +35,7 @@ impl Sequencer {
     pub fn revert(&mut self, number: u64) -> Result<bool, ControlError> {
         self.developing()?;
         self.producing()?;
-        let mut taken = self.snapshots.take(number);
+        let mut taken = self.snapshots.remove_from(number);
         let Some(snapshot) = taken.remove(&number) else { return Ok(false) };
         let done = self.go_to(&snapshot);
         if done.is_err() {

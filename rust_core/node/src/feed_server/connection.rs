@@ -12,7 +12,7 @@ use foreseal_journal::JournalError;
 use foreseal_primitives::{mutant, wire::to_vec};
 
 use super::{
-    Source,
+    FeedSource,
     frames::{FrameRead, LogStatus},
     peers::Peer,
     request_reader::{RequestReader, listen},
@@ -42,7 +42,7 @@ pub(super) enum DisconnectReason {
 }
 
 /// Serves a follower until it disconnects.
-pub(super) fn serve(source: &Arc<Source>, stream: &UnixStream) -> Result<(), DisconnectReason> {
+pub(super) fn serve(source: &Arc<FeedSource>, stream: &UnixStream) -> Result<(), DisconnectReason> {
     stream.set_read_timeout(Some(MAX_SILENCE))?;
     stream.set_write_timeout(Some(MAX_SILENCE))?;
     let mut out = BufWriter::new(stream);
@@ -57,7 +57,7 @@ pub(super) fn serve(source: &Arc<Source>, stream: &UnixStream) -> Result<(), Dis
 
 /// Reads the greeting. Sends the reason if the follower cannot be served.
 pub(super) fn greet(
-    source: &Source,
+    source: &FeedSource,
     input: &mut impl Read,
     out: &mut impl Write,
 ) -> Result<(Hello, Arc<Peer>), DisconnectReason> {
@@ -69,7 +69,7 @@ pub(super) fn greet(
     greeted
 }
 
-fn read_greeting(source: &Source, input: &mut impl Read) -> Result<(Hello, Arc<Peer>), DisconnectReason> {
+fn read_greeting(source: &FeedSource, input: &mut impl Read) -> Result<(Hello, Arc<Peer>), DisconnectReason> {
     let Some((kind, body)) = read_frame(input, GREATEST_UP)? else { return Err(DisconnectReason::Closed) };
     let hello = match Request::decode(kind, &body) {
         Ok(Request::Hello(hello)) => hello,
@@ -102,7 +102,7 @@ enum Stage {
 
 /// The sequencer's side of a connection.
 pub(super) struct FollowerSession<W> {
-    source: Arc<Source>,
+    source: Arc<FeedSource>,
     out: W,
     ears: Arc<RequestReader>,
     stage: Stage,

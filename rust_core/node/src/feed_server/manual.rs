@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::{
-    Source,
+    FeedSource,
     connection::{FollowerSession, greet},
     peers::Peer,
     request_reader::RequestReader,
@@ -18,7 +18,7 @@ type FrameWriter = BufWriter<Box<dyn Write>>;
 /// The sequencer's side of a connection, which starts no thread and never blocks. Its owner transports the
 /// bytes and schedules each iteration.
 pub struct ManualServer {
-    source: Arc<Source>,
+    source: Arc<FeedSource>,
     peer: Arc<Peer>,
     ears: Arc<RequestReader>,
     talk: FollowerSession<FrameWriter>,
@@ -27,7 +27,7 @@ pub struct ManualServer {
 impl ManualServer {
     /// Reads the greeting, which must be complete in `input`.
     pub(crate) fn greet(
-        source: &Arc<Source>,
+        source: &Arc<FeedSource>,
         mut input: &mut dyn Read,
         out: Box<dyn Write>,
     ) -> Result<Self, String> {

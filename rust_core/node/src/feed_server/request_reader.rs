@@ -11,7 +11,7 @@ use std::{
 
 use foreseal_primitives::mutant;
 
-use super::{Source, answers::Answers, peers::Peer, source::Attached};
+use super::{FeedSource, answers::Answers, peers::Peer, source::Attached};
 use crate::wire::{GREATEST_UP, Outcome, Request, Response, read_frame};
 
 /// Receiving side of a connection, shared with the sending thread.
@@ -34,7 +34,7 @@ impl RequestReader {
     }
 
     /// Receives and handles the next frame. Returns `true` if there may be another.
-    pub fn receive(&self, input: &mut impl Read, source: &Source, peer: &Peer) -> bool {
+    pub fn receive(&self, input: &mut impl Read, source: &FeedSource, peer: &Peer) -> bool {
         let Ok(Some((kind, body))) = read_frame(input, GREATEST_UP) else { return false };
         match Request::decode(kind, &body) {
             Ok(up) => self.handle(up, source, peer),
@@ -47,13 +47,13 @@ impl RequestReader {
     }
 
     /// Marks the receiving side as closed.
-    pub fn end(&self, source: &Source) {
+    pub fn end(&self, source: &FeedSource) {
         self.gone.store(true, Ordering::Release);
         source.log.wake();
     }
 
-    fn handle(&self, up: Request, source: &Source, peer: &Peer) {
-        let Source { log, shared, .. } = source;
+    fn handle(&self, up: Request, source: &FeedSource, peer: &Peer) {
+        let FeedSource { log, shared, .. } = source;
         match up {
             Request::Alive { next } => peer.next.store(next, Ordering::Release),
             Request::Report(metrics) => *peer.report.lock() = metrics,
@@ -82,7 +82,7 @@ impl RequestReader {
 /// too.
 struct ReaderGuard {
     ears: Arc<RequestReader>,
-    source: Arc<Source>,
+    source: Arc<FeedSource>,
 }
 
 impl Drop for ReaderGuard {

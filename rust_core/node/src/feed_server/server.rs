@@ -21,7 +21,7 @@ use std::{
 
 use parking_lot::Mutex;
 
-use super::{FollowerStatus, Source, connection::serve};
+use super::{FeedSource, FollowerStatus, connection::serve};
 use crate::NodeError;
 
 /// Grace period at shutdown for connections that are still being served.
@@ -33,7 +33,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 
 /// The listening socket, and a thread for each follower.
 pub(crate) struct FeedServer {
-    source: Arc<Source>,
+    source: Arc<FeedSource>,
     path: PathBuf,
     listener: UnixListener,
     stopping: Arc<AtomicBool>,
@@ -48,7 +48,7 @@ struct Served {
 
 impl FeedServer {
     /// Listens at `path`, accessible only to the owner of this process.
-    pub fn start(path: &Path, source: Arc<Source>) -> Result<Self, NodeError> {
+    pub fn start(path: &Path, source: Arc<FeedSource>) -> Result<Self, NodeError> {
         let failed = |error: io::Error| NodeError::io("listen for followers at", path, &error);
         let listener = listen(path).map_err(failed)?;
         let server = Self {
@@ -112,7 +112,7 @@ impl Drop for FeedServer {
     }
 }
 
-fn accept(source: &Arc<Source>, served: &Mutex<Vec<Served>>, stream: UnixStream) -> io::Result<()> {
+fn accept(source: &Arc<FeedSource>, served: &Mutex<Vec<Served>>, stream: UnixStream) -> io::Result<()> {
     let own = stream.try_clone()?;
     let source = source.clone();
     let run = move || {
@@ -165,11 +165,11 @@ mod tests {
     };
     use foreseal_chain::{FinalityDepth, SystemClock};
 
-    fn source(folder: &Path) -> Source {
+    fn source(folder: &Path) -> FeedSource {
         let identity = Identity { chain_id: 1, genesis: B256::ZERO };
         let pool = Arc::new(Pool::new(PoolConfig::default()));
         let (production, depth) = (Production::default(), FinalityDepth::default());
-        Source {
+        FeedSource {
             identity,
             past: JournalReader::new(folder.to_owned(), Arc::new(RealDisk), identity, 0),
             log: Arc::new(FrameLog::new(0, RingLimits::default())),

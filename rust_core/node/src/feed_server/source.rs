@@ -13,7 +13,7 @@ use super::{
 use crate::{shared::Shared, wire::Welcome};
 
 /// State that all connections share.
-pub(crate) struct Source {
+pub(crate) struct FeedSource {
     pub identity: Identity,
     pub past: JournalReader,
     pub log: Arc<FrameLog>,
@@ -32,12 +32,12 @@ pub(crate) struct Source {
 
 /// Registration of a connected follower; dropping it unregisters the follower.
 pub(super) struct Attached {
-    pub source: Arc<Source>,
+    pub source: Arc<FeedSource>,
     pub peer: Arc<Peer>,
 }
 
 impl Attached {
-    pub fn to(source: &Arc<Source>, peer: Arc<Peer>) -> Self {
+    pub fn to(source: &Arc<FeedSource>, peer: Arc<Peer>) -> Self {
         source.log.attach();
         {
             let mut listeners = source.listeners.lock();

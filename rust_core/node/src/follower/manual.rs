@@ -40,7 +40,7 @@ impl ManualFollower {
         if !self.session.is_greeted() {
             return Ok(());
         }
-        let frames = self.following.outbox.take(&self.following.known);
+        let frames = self.following.outbox.drain_frames(&self.following.known);
         out.write_all(&frames).map_err(|error| self.lose(&ConnectionError::Io(error)))
     }
 

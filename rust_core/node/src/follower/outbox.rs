@@ -71,7 +71,7 @@ impl SubmissionHandle {
     }
 
     /// Returns the sequencer's response, once; `None` until it has arrived.
-    pub fn take(&self) -> Option<Result<Admission, SubmitError>> {
+    pub fn poll(&self) -> Option<Result<Admission, SubmitError>> {
         self.0.answer.lock().take()
     }
 
@@ -198,7 +198,7 @@ impl Outbox {
                     self.added.wait_for(&mut waiting, HEARTBEAT_INTERVAL);
                 }
             }
-            if stream.write_all(&self.take(known)).is_err() {
+            if stream.write_all(&self.drain_frames(known)).is_err() {
                 // Without a working sending side, the receiving side is useless too.
                 let _ = stream.shutdown(Shutdown::Both);
                 return;
@@ -207,7 +207,7 @@ impl Outbox {
     }
 
     /// Returns all queued messages and a heartbeat.
-    pub fn take(&self, known: &SequencerStatus) -> Vec<u8> {
+    pub fn drain_frames(&self, known: &SequencerStatus) -> Vec<u8> {
         let mut frames = Vec::new();
         {
             let mut waiting = self.waiting.lock();

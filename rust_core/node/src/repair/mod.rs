@@ -21,7 +21,7 @@ use std::{fs, io, path::Path, sync::Arc};
 use alloy_primitives::B256;
 use foreseal_journal::{Identity, RealDisk, journal_folder};
 use foreseal_primitives::ChainSpec;
-use foreseal_store::{Fault, MetaFault, Options, Store, StoreError};
+use foreseal_store::{Fault, MetaFault, Store, StoreError, StoreOptions};
 
 use crate::{
     Manifest, NodeError, Settings, StoreSettings,
@@ -98,10 +98,10 @@ impl<'p> StoreRepair<'p> {
     }
 
     fn open(&self) -> Result<Store, StoreError> {
-        let options = Options {
+        let options = StoreOptions {
             map_size: self.settings.map_size,
             read_only: true,
-            ..Options::new(self.spec.chain_id(), self.genesis)
+            ..StoreOptions::new(self.spec.chain_id(), self.genesis)
         };
         Store::open(self.datadir.join(STORE), options)
     }

@@ -10,7 +10,7 @@ use super::keccak::hash_all;
 use crate::input::Input;
 
 /// A log from Python: address and topics.
-type PyLog = (PyBackedBytes, Vec<PyBackedBytes>);
+type PyBloomLog = (PyBackedBytes, Vec<PyBackedBytes>);
 
 /// Returns the bloom of `logs`, 256 bytes. Each log is an (address, topics) pair: 20 bytes and up to four
 /// times 32 bytes.
@@ -18,7 +18,7 @@ type PyLog = (PyBackedBytes, Vec<PyBackedBytes>);
 /// Raises ValueError if an address or a topic has another length or there are more than four topics,
 /// TypeError if `logs` has another shape.
 #[pyfunction]
-pub fn logs_bloom(py: Python<'_>, logs: Vec<PyLog>) -> PyResult<Bound<'_, PyBytes>> {
+pub fn logs_bloom(py: Python<'_>, logs: Vec<PyBloomLog>) -> PyResult<Bound<'_, PyBytes>> {
     for (index, log) in logs.iter().enumerate() {
         check(log, || format!("logs[{index}]"))?;
     }
@@ -30,7 +30,7 @@ pub fn logs_bloom(py: Python<'_>, logs: Vec<PyLog>) -> PyResult<Bound<'_, PyByte
 ///
 /// Raises the exceptions of `logs_bloom`.
 #[pyfunction]
-pub fn logs_bloom_batch(py: Python<'_>, lists: Vec<Vec<PyLog>>) -> PyResult<Bound<'_, PyList>> {
+pub fn logs_bloom_batch(py: Python<'_>, lists: Vec<Vec<PyBloomLog>>) -> PyResult<Bound<'_, PyList>> {
     for (outer, logs) in lists.iter().enumerate() {
         for (inner, log) in logs.iter().enumerate() {
             check(log, || format!("lists[{outer}][{inner}]"))?;
@@ -59,7 +59,7 @@ pub fn bloom_contains_batch(blooms: Vec<PyBackedBytes>, value: Input<'_>) -> PyR
     parsed.map(|bloom| Ok(holds(bloom?, &mask))).collect()
 }
 
-fn check((address, topics): &PyLog, name: impl Fn() -> String) -> PyResult<()> {
+fn check((address, topics): &PyBloomLog, name: impl Fn() -> String) -> PyResult<()> {
     if address.len() != 20 {
         let (name, length) = (name(), address.len());
         return Err(PyValueError::new_err(format!("{name}: address has {length} bytes, not 20")));
@@ -77,7 +77,7 @@ fn check((address, topics): &PyLog, name: impl Fn() -> String) -> PyResult<()> {
     }
 }
 
-fn bloom_of(logs: &[PyLog]) -> Bloom {
+fn bloom_of(logs: &[PyBloomLog]) -> Bloom {
     let values: Vec<&[u8]> = logs
         .iter()
         .flat_map(|(address, topics)| std::iter::once(address).chain(topics))

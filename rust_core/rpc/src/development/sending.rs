@@ -58,8 +58,8 @@ fn fill(context: &Context<'_>, call: CallObject, from: Address) -> Result<Unsign
     let kind = kind(&call)?;
     let nonce = call.nonce.map_or_else(|| next_nonce(context, &from), Ok)?;
     let gas_limit = call.gas.map_or_else(|| gas(context, &call, from), Ok)?;
-    let fees = Fees::of(context, &call)?;
-    let Fees { gas_price, max_fee_per_gas, max_priority_fee_per_gas } = fees;
+    let fees = TransactionFees::of(context, &call)?;
+    let TransactionFees { gas_price, max_fee_per_gas, max_priority_fee_per_gas } = fees;
     let request = CallRequest {
         gas_price: Some(gas_price),
         max_fee_per_gas: Some(max_fee_per_gas),
@@ -99,13 +99,13 @@ fn gas(context: &Context<'_>, call: &CallObject, from: Address) -> Result<u64, E
 
 /// Fees in wei per gas.
 #[derive(Clone, Copy)]
-struct Fees {
+struct TransactionFees {
     gas_price: u128,
     max_fee_per_gas: u128,
     max_priority_fee_per_gas: u128,
 }
 
-impl Fees {
+impl TransactionFees {
     /// Returns the given fees, or defaults.
     ///
     /// The default tip is the suggested one. The default fee cap is the tip plus twice the base fee, which

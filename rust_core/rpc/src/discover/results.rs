@@ -10,7 +10,7 @@ use super::{
 
 /// Description of a result in the document.
 #[derive(Clone, Copy)]
-pub struct Answer {
+pub struct ResultDoc {
     pub description: &'static str,
     /// JSON Schema.
     pub schema: &'static str,
@@ -125,10 +125,10 @@ fn rows() -> impl Iterator<Item = &'static ResultSchema> {
 }
 
 /// Returns the description of a method's result.
-pub fn of(name: &str) -> Answer {
+pub fn of(name: &str) -> ResultDoc {
     let (description, schema, _) =
         rows().find(|(_, _, names)| names.contains(&name)).expect("there is a row for every method");
-    Answer { description, schema }
+    ResultDoc { description, schema }
 }
 
 /// Returns the errors that are specific to the method.

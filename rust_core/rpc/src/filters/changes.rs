@@ -9,14 +9,14 @@ use super::filter_state::SeenBlock;
 use crate::{
     Context, Error,
     json::{write_data, write_list},
-    logs::{Answer, Cursor, UpTo, read_on, seen_at},
+    logs::{LogCursor, LogList, UpTo, read_on, seen_at},
     params::{BlockSelection, Filter},
 };
 
 /// Returns the initial cursor of a new log filter: after all existing logs.
-pub fn logs_from_now(view: &View, filter: &Filter, from: u64) -> Result<Cursor, Error> {
+pub fn logs_from_now(view: &View, filter: &Filter, from: u64) -> Result<LogCursor, Error> {
     let wanted = LogFilter::new(filter.addresses.clone(), filter.topics.clone());
-    let mut cursor = Cursor::new(&wanted, from, view.finalized());
+    let mut cursor = LogCursor::new(&wanted, from, view.finalized());
     if let BlockSelection::Range { to, .. } = filter.blocks {
         let last = UpTo(to).last(view);
         if from <= last {
@@ -27,9 +27,9 @@ pub fn logs_from_now(view: &View, filter: &Filter, from: u64) -> Result<Cursor, 
 }
 
 /// Returns the logs since the last call; logs that left the chain come first.
-pub fn logs(context: &Context<'_>, filter: &Filter, cursor: &mut Cursor) -> Result<Vec<u8>, Error> {
+pub fn logs(context: &Context<'_>, filter: &Filter, cursor: &mut LogCursor) -> Result<Vec<u8>, Error> {
     let view = context.newest_view()?;
-    let mut answer = Answer::within(context.limits.logs.max(1), context.limits.log_time);
+    let mut answer = LogList::within(context.limits.logs.max(1), context.limits.log_time);
     // The logs of a single block, selected by hash, never change.
     if let BlockSelection::Range { to, .. } = filter.blocks {
         let wanted = LogFilter::new(filter.addresses.clone(), filter.topics.clone());
@@ -37,7 +37,7 @@ pub fn logs(context: &Context<'_>, filter: &Filter, cursor: &mut Cursor) -> Resu
             Ok(_) => {}
             Err(error @ Error::LogsGone { from }) => {
                 // The error is reported once; the next call continues from there.
-                *cursor = Cursor::new(&wanted, from, view.finalized());
+                *cursor = LogCursor::new(&wanted, from, view.finalized());
                 return Err(error);
             }
             Err(error) => return Err(error),

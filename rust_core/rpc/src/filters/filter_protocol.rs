@@ -24,7 +24,7 @@ pub enum FilterRequest {
         position: FilterPosition,
     },
     /// Returns the next arrivals of a transaction filter, which advances past them.
-    TakeArrivals {
+    NextArrivals {
         id: u64,
         max: u64,
     },
@@ -45,7 +45,7 @@ pub enum FilterResponse {
         state: FilterState,
     },
     Advanced,
-    Taken(Vec<B256>),
+    Arrivals(Vec<B256>),
     Removed(bool),
     NotFound,
     TooMany {
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
     use crate::{
         filters::filter_state::SeenBlock,
-        logs::Cursor,
+        logs::LogCursor,
         params::{BlockSelection, Filter, Tag},
     };
 
@@ -101,7 +101,7 @@ mod tests {
         let logs = (blocks, addresses, topics, any::<u64>(), any::<u64>());
         let logs = logs.prop_map(|(blocks, addresses, topics, from, finalized)| {
             let wanted = LogFilter::new(addresses.clone(), topics.clone());
-            let cursor = Cursor::new(&wanted, from, finalized);
+            let cursor = LogCursor::new(&wanted, from, finalized);
             FilterState::Logs { filter: Filter { blocks, addresses, topics }.into(), cursor }
         });
         prop_oneof![
@@ -127,7 +127,7 @@ mod tests {
             any::<u64>().prop_map(|id| FilterRequest::Get { id }),
             (any::<u64>(), any::<u64>(), position())
                 .prop_map(|(id, version, position)| FilterRequest::Advance { id, version, position }),
-            any::<(u64, u64)>().prop_map(|(id, max)| FilterRequest::TakeArrivals { id, max }),
+            any::<(u64, u64)>().prop_map(|(id, max)| FilterRequest::NextArrivals { id, max }),
             any::<u64>().prop_map(|id| FilterRequest::Remove { id }),
         ]
     }
@@ -137,7 +137,7 @@ mod tests {
             any::<u64>().prop_map(|id| FilterResponse::Added { id }),
             (any::<u64>(), state()).prop_map(|(version, state)| FilterResponse::Found { version, state }),
             Just(FilterResponse::Advanced),
-            prop::collection::vec(hash(), 0..5).prop_map(FilterResponse::Taken),
+            prop::collection::vec(hash(), 0..5).prop_map(FilterResponse::Arrivals),
             any::<bool>().prop_map(FilterResponse::Removed),
             Just(FilterResponse::NotFound),
             any::<u64>().prop_map(|max| FilterResponse::TooMany { max }),

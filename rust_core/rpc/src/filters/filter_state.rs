@@ -6,14 +6,14 @@ use alloy_primitives::B256;
 use foreseal_chain::View;
 use serde::{Deserialize, Serialize};
 
-use crate::{logs::Cursor, params::Filter};
+use crate::{logs::LogCursor, params::Filter};
 
 /// Content and position of a filter.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub enum FilterState {
     Logs {
         filter: Arc<Filter>,
-        cursor: Cursor,
+        cursor: LogCursor,
     },
     Blocks(SeenBlock),
     /// Number of the next arrival in the pool of the process that stores the filter.
@@ -23,7 +23,7 @@ pub enum FilterState {
 /// New position of a filter, computed from the chain.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub enum FilterPosition {
-    Logs(Cursor),
+    Logs(LogCursor),
     Blocks(SeenBlock),
 }
 

@@ -87,7 +87,7 @@ fn get_changes(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>
     let (mut version, mut state) = get(context, id)?;
     loop {
         let (answer, position) = match &state {
-            FilterState::Transactions(_) => return take(context, id),
+            FilterState::Transactions(_) => return poll(context, id),
             FilterState::Logs { filter, cursor } => {
                 let mut new = cursor.clone();
                 let answer = changes::logs(context, filter, &mut new);
@@ -107,10 +107,10 @@ fn get_changes(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>
     }
 }
 
-fn take(context: &Context<'_>, id: u64) -> Result<Vec<u8>, Error> {
+fn poll(context: &Context<'_>, id: u64) -> Result<Vec<u8>, Error> {
     let max = context.limits.logs.max(1);
-    match context.filters.request(context.node, FilterRequest::TakeArrivals { id, max })? {
-        FilterResponse::Taken(hashes) => Ok(changes::list(&hashes)),
+    match context.filters.request(context.node, FilterRequest::NextArrivals { id, max })? {
+        FilterResponse::Arrivals(hashes) => Ok(changes::list(&hashes)),
         _ => Err(Error::FiltersAway),
     }
 }

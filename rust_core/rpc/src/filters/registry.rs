@@ -29,11 +29,11 @@ struct Entry {
 pub struct Registry {
     /// Makes ids hard to guess: a caller that knows an id can consume the filter's changes.
     secret: B256,
-    entries: Mutex<Entries>,
+    entries: Mutex<FilterEntries>,
 }
 
 #[derive(Debug, Default)]
-struct Entries {
+struct FilterEntries {
     made: u64,
     by_id: HashMap<u64, Entry>,
 }
@@ -60,9 +60,9 @@ impl Registry {
             FilterRequest::Advance { id, version, position } => entries
                 .get(id, now)
                 .map_or(FilterResponse::NotFound, |entry| entry.advance(version, position)),
-            FilterRequest::TakeArrivals { id, max } => {
+            FilterRequest::NextArrivals { id, max } => {
                 match entries.get(id, now).map(|entry| &mut entry.state) {
-                    Some(FilterState::Transactions(next)) => take(next, max, pool),
+                    Some(FilterState::Transactions(next)) => allocate(next, max, pool),
                     _ => FilterResponse::NotFound,
                 }
             }
@@ -71,7 +71,7 @@ impl Registry {
     }
 }
 
-impl Entries {
+impl FilterEntries {
     /// Returns the filter with this id and renews its expiry.
     fn get(&mut self, id: u64, now: Duration) -> Option<&mut Entry> {
         let entry = self.by_id.get_mut(&id)?;
@@ -118,7 +118,7 @@ impl Entry {
 }
 
 /// Returns the hashes of the transactions that entered the pool since the last call.
-fn take(next: &mut u64, max: u64, pool: &Pool) -> FilterResponse {
+fn allocate(next: &mut u64, max: u64, pool: &Pool) -> FilterResponse {
     let arrived = pool.arrivals(*next, usize::try_from(max).unwrap_or(usize::MAX));
     if arrived.missed > 0 {
         // Reported once; the next call continues with the oldest buffered arrival.
@@ -126,5 +126,5 @@ fn take(next: &mut u64, max: u64, pool: &Pool) -> FilterResponse {
         return FilterResponse::Missed { missed: arrived.missed, max: pool.config().max_arrivals as u64 };
     }
     *next = arrived.next;
-    FilterResponse::Taken(arrived.found)
+    FilterResponse::Arrivals(arrived.found)
 }

@@ -1,6 +1,6 @@
 //! Calls of a transaction as a flat list, in the format of Parity that geth adopted.
 
-use foreseal_evm::{Frame, FrameKind};
+use foreseal_evm::{CallFrame, FrameKind};
 
 use super::{
     Object,
@@ -9,7 +9,7 @@ use super::{
 use crate::params::FlatOptions;
 
 /// Returns `true` for a call of a precompiled contract, which Parity omits.
-pub fn is_precompile_call(frame: &Frame) -> bool {
+pub fn is_precompile_call(frame: &CallFrame) -> bool {
     frame.precompile && frame.depth > 0 && matches!(frame.kind, FrameKind::Call | FrameKind::StaticCall)
 }
 
@@ -23,7 +23,7 @@ pub struct FlatPosition<'a> {
 }
 
 /// Writes one call of the flat list.
-pub fn write_flat_call(out: &mut Vec<u8>, frame: &Frame, options: FlatOptions, at: FlatPosition<'_>) {
+pub fn write_flat_call(out: &mut Vec<u8>, frame: &CallFrame, options: FlatOptions, at: FlatPosition<'_>) {
     let mut object = Object::open(out);
     write_action(object.name("action"), frame);
     object
@@ -49,7 +49,7 @@ pub fn write_flat_call(out: &mut Vec<u8>, frame: &Frame, options: FlatOptions, a
         .close();
 }
 
-fn write_action(out: &mut Vec<u8>, frame: &Frame) {
+fn write_action(out: &mut Vec<u8>, frame: &CallFrame) {
     let mut object = Object::open(out);
     let value = frame.value.unwrap_or_default();
     let name = format!("\"{}\"", kind_name(frame.kind).to_lowercase());
@@ -75,7 +75,7 @@ fn write_action(out: &mut Vec<u8>, frame: &Frame) {
     object.close();
 }
 
-fn write_result(out: &mut Vec<u8>, frame: &Frame) {
+fn write_result(out: &mut Vec<u8>, frame: &CallFrame) {
     let mut object = Object::open(out);
     match frame.kind {
         FrameKind::Create | FrameKind::Create2 => object

@@ -3,7 +3,9 @@
 use std::io::Write as _;
 
 use alloy_primitives::U256;
-use foreseal_evm::{AccountPart, Frame, FrameLog, Prestate, Step, StepSink, Trace, TraceLimit};
+use foreseal_evm::{
+    AccountPart, CallFrame, FrameLog, InstructionStep, Prestate, StepSink, Trace, TraceLimit,
+};
 
 use super::{
     Object,
@@ -105,7 +107,7 @@ impl TraceWriter {
     }
 
     /// Writes a tree of calls. It is iterative, because the tree may be 1,024 levels deep.
-    fn calls(&mut self, frames: &[Frame]) -> Result<(), TraceLimit> {
+    fn calls(&mut self, frames: &[CallFrame]) -> Result<(), TraceLimit> {
         for (at, frame) in frames.iter().enumerate() {
             write_call(&mut self.out, frame);
             let next = frames.get(at + 1).map(|next| next.depth);
@@ -127,11 +129,11 @@ impl TraceWriter {
 
     fn flat_calls(
         &mut self,
-        frames: &[Frame],
+        frames: &[CallFrame],
         options: FlatOptions,
         place: TracePosition,
     ) -> Result<(), TraceLimit> {
-        let shown: Vec<&Frame> =
+        let shown: Vec<&CallFrame> =
             frames.iter().filter(|frame| options.precompiles || !is_precompile_call(frame)).collect();
         let mut path: Vec<usize> = Vec::new();
         self.out.push(b'[');
@@ -176,7 +178,7 @@ impl TraceWriter {
 }
 
 impl StepSink for TraceWriter {
-    fn take(&mut self, step: &Step<'_>) -> Result<(), TraceLimit> {
+    fn record(&mut self, step: &InstructionStep<'_>) -> Result<(), TraceLimit> {
         if self.follows {
             self.out.push(b',');
         }
@@ -186,7 +188,7 @@ impl StepSink for TraceWriter {
     }
 }
 
-fn write_step(out: &mut Vec<u8>, step: &Step<'_>) {
+fn write_step(out: &mut Vec<u8>, step: &InstructionStep<'_>) {
     out.reserve(STEP_ROOM);
     let mut object = Object::open(out);
     write_number(object.name("pc"), step.pc as u64);
@@ -259,7 +261,7 @@ fn write_account(out: &mut Vec<u8>, part: &AccountPart) {
 }
 
 /// Writes a call without its callees, and leaves the object open.
-fn write_call(out: &mut Vec<u8>, frame: &Frame) {
+fn write_call(out: &mut Vec<u8>, frame: &CallFrame) {
     let mut object = Object::open(out);
     object
         .data("from", frame.from)

@@ -24,7 +24,7 @@ pub enum SearchStop {
 }
 
 /// JSON list of logs, limited in number and time.
-pub struct Answer {
+pub struct LogList {
     json: Vec<u8>,
     count: u64,
     most: u64,
@@ -34,7 +34,7 @@ pub struct Answer {
     notes: Option<Arc<LogJsonCache>>,
 }
 
-impl Answer {
+impl LogList {
     /// Creates an empty list of at most `most` logs that are found within `time`.
     pub fn within(most: u64, time: Duration) -> Self {
         Self { json: vec![b'['], count: 0, most, began: arrival(), time, stop: None, notes: None }
@@ -91,7 +91,7 @@ impl Answer {
     }
 }
 
-impl LogSink for Answer {
+impl LogSink for LogList {
     fn log(&mut self, found: &FoundLog<'_>) -> ControlFlow<()> {
         self.add(found, false)
     }

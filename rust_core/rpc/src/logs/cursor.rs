@@ -11,7 +11,7 @@ const VERSION: u8 = 1;
 
 /// Position of a reader between two logs.
 #[derive(Clone, Debug, PartialEq, Eq, RlpEncodable, RlpDecodable, Deserialize, Serialize)]
-pub struct Cursor {
+pub struct LogCursor {
     version: u8,
     /// Checksum of the filter.
     filter: FixedBytes<4>,
@@ -32,7 +32,7 @@ pub struct ReaderPosition {
     pub logs: u64,
 }
 
-impl Cursor {
+impl LogCursor {
     /// Creates a cursor before block `from`.
     pub fn new(filter: &LogFilter, from: u64, finalized: u64) -> Self {
         Self { version: VERSION, filter: check(filter), from, finalized, seen: Vec::new() }

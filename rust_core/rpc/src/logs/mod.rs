@@ -23,8 +23,8 @@ use answer::SearchStop;
 use cursor::ReaderPosition;
 use range::{Range, number};
 
-pub use answer::Answer;
-pub use cursor::Cursor;
+pub use answer::LogList;
+pub use cursor::LogCursor;
 pub use pages::{UpTo, read_on, seen_at};
 
 pub const METHODS: &[Method] = &[
@@ -83,15 +83,15 @@ pub fn answer_filter(context: &Context<'_>, filter: Filter) -> Result<Vec<u8>, E
         }
         BlockSelection::Range { from, to } => match Range::resolve(view, from, to)? {
             Some(range) => Ok(search(context, view, &filter, range)?.into_json()),
-            None => Ok(Answer::unlimited().into_json()),
+            None => Ok(LogList::unlimited().into_json()),
         },
     }
 }
 
 /// Creates a list for one block: without limits, except in an attempt.
-fn for_one_block(context: &Context<'_>) -> Answer {
+fn for_one_block(context: &Context<'_>) -> LogList {
     let Limits { logs, log_time, .. } = *context.limits;
-    if context.is_attempt() { Answer::within(logs, log_time) } else { Answer::unlimited() }
+    if context.is_attempt() { LogList::within(logs, log_time) } else { LogList::unlimited() }
 }
 
 /// Returns all matching logs of the range.
@@ -99,10 +99,10 @@ fn for_one_block(context: &Context<'_>) -> Answer {
 /// # Errors
 ///
 /// Returns the exceeded limit and the range that can be queried. A single block is never rejected.
-fn search(context: &Context<'_>, view: &View, filter: &LogFilter, range: Range) -> Result<Answer, Error> {
+fn search(context: &Context<'_>, view: &View, filter: &LogFilter, range: Range) -> Result<LogList, Error> {
     let (Range { from, to }, limits) = (range, context.limits);
     let answer =
-        if from == to { for_one_block(context) } else { Answer::within(limits.logs, limits.log_time) };
+        if from == to { for_one_block(context) } else { LogList::within(limits.logs, limits.log_time) };
     let mut answer = answer.with_notes(view.notes());
     let ended = view.search_logs(filter, LogPosition::block(from), to, &mut answer)?;
     let kind = match answer.stop() {
@@ -122,17 +122,17 @@ fn get_page(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, E
     let wrong = |reason| params.wrong("cursor", reason);
     let cursor = match cursor {
         None => None,
-        Some(bytes) => Some(Cursor::decode(&bytes).ok_or_else(|| wrong(Reason::NotCursor))?),
+        Some(bytes) => Some(LogCursor::decode(&bytes).ok_or_else(|| wrong(Reason::NotCursor))?),
     };
     if cursor.as_ref().is_some_and(|cursor| !cursor.is_of(&filter)) {
         return Err(wrong(Reason::OtherFilter));
     }
-    let mut answer = Answer::within(limit.unwrap_or(PAGE).clamp(1, limits.logs.max(1)), limits.log_time);
+    let mut answer = LogList::within(limit.unwrap_or(PAGE).clamp(1, limits.logs.max(1)), limits.log_time);
     let next = match blocks {
         BlockSelection::Range { from, to } => {
             let mut cursor = match cursor {
                 Some(cursor) => cursor,
-                None => Cursor::new(&filter, first(view, from, to)?, view.finalized()),
+                None => LogCursor::new(&filter, first(view, from, to)?, view.finalized()),
             };
             read_on(view, &filter, UpTo(to), &mut cursor, &mut answer)?.then_some(cursor)
         }
@@ -157,12 +157,12 @@ fn page_of_block(
     view: &View,
     filter: &LogFilter,
     hash: B256,
-    cursor: Option<Cursor>,
-    answer: &mut Answer,
-) -> Result<Option<Cursor>, Error> {
+    cursor: Option<LogCursor>,
+    answer: &mut LogList,
+) -> Result<Option<LogCursor>, Error> {
     let found = view.resolve(BlockId::Hash { hash, require_canonical: false })?;
     let number = found.number();
-    let mut cursor = cursor.unwrap_or_else(|| Cursor::new(filter, number, view.finalized()));
+    let mut cursor = cursor.unwrap_or_else(|| LogCursor::new(filter, number, view.finalized()));
     let done = cursor.seen().filter(|seen| seen.hash == hash).map_or(0, |seen| seen.logs);
     let ended = search_block(&found.block, filter, done, answer);
     Ok(ended.break_value().map(|at| {

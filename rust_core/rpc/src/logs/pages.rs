@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use foreseal_chain::View;
 use foreseal_primitives::{LogFilter, LogPosition};
 
-use super::{Answer, Cursor, ReaderPosition, range::number};
+use super::{LogCursor, LogList, ReaderPosition, range::number};
 use crate::{Error, params::Tag};
 
 /// Upper bound of a paged query.
@@ -37,8 +37,8 @@ pub fn read_on(
     view: &View,
     filter: &LogFilter,
     upto: UpTo,
-    cursor: &mut Cursor,
-    answer: &mut Answer,
+    cursor: &mut LogCursor,
+    answer: &mut LogList,
 ) -> Result<bool, Error> {
     if undo(view, filter, cursor, answer)?.is_break() {
         return Ok(true);
@@ -61,8 +61,8 @@ pub fn read_on(
 fn undo(
     view: &View,
     filter: &LogFilter,
-    cursor: &mut Cursor,
-    answer: &mut Answer,
+    cursor: &mut LogCursor,
+    answer: &mut LogList,
 ) -> Result<ControlFlow<()>, Error> {
     while let Some(seen) = cursor.seen() {
         if let Some(logs) = view.logs_at(seen.number, &seen.hash)? {

@@ -46,7 +46,7 @@ impl Param<'_> for BlockId {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
-struct Fields<'a> {
+struct BlockIdFields<'a> {
     block_hash: Option<&'a RawValue>,
     block_number: Option<&'a RawValue>,
     require_canonical: Option<&'a RawValue>,
@@ -54,7 +54,7 @@ struct Fields<'a> {
 }
 
 fn read_object(raw: &RawValue) -> Result<BlockId, Invalid> {
-    let fields: Fields<'_> = object(raw)?;
+    let fields: BlockIdFields<'_> = object(raw)?;
     let hash: Option<B256> = field(fields.block_hash, "blockHash")?;
     let number: Option<Tag> = field(fields.block_number, "blockNumber")?;
     let require_canonical: Option<bool> = field(fields.require_canonical, "requireCanonical")?;

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
-    Invalid, Param, Reason, Word,
+    Invalid, Param, Reason, StorageWord,
     value::{field, needed, object},
 };
 
@@ -40,7 +40,7 @@ pub struct CallObject {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
-struct Fields<'a> {
+struct CallObjectFields<'a> {
     from: Option<&'a RawValue>,
     to: Option<&'a RawValue>,
     gas: Option<&'a RawValue>,
@@ -61,7 +61,7 @@ struct Fields<'a> {
 
 impl Param<'_> for CallObject {
     fn read(raw: &RawValue) -> Result<Self, Invalid> {
-        let fields: Fields<'_> = object(raw)?;
+        let fields: CallObjectFields<'_> = object(raw)?;
         let call = Self {
             from: field(fields.from, "from")?,
             to: field(fields.to, "to")?,
@@ -72,7 +72,7 @@ impl Param<'_> for CallObject {
             value: field(fields.value, "value")?,
             input: input(field(fields.input, "input")?, field(fields.data, "data")?)?,
             nonce: field(fields.nonce, "nonce")?,
-            kind: field(fields.r#type, "type")?.map(|Kind(kind)| kind),
+            kind: field(fields.r#type, "type")?.map(|CallKind(kind)| kind),
             chain_id: field(fields.chain_id, "chainId")?,
             access_list: field(fields.access_list, "accessList")?.map(AccessList),
             max_fee_per_blob_gas: field(fields.max_fee_per_blob_gas, "maxFeePerBlobGas")?,
@@ -148,9 +148,9 @@ fn input(input: Option<Bytes>, data: Option<Bytes>) -> Result<Bytes, Invalid> {
     }
 }
 
-struct Kind(TxType);
+struct CallKind(TxType);
 
-impl Param<'_> for Kind {
+impl Param<'_> for CallKind {
     fn read(raw: &RawValue) -> Result<Self, Invalid> {
         Ok(Self(TxType::try_from(u64::read(raw)?).map_err(|_| Reason::UnknownType)?))
     }
@@ -195,8 +195,8 @@ impl Param<'_> for SignedAuthorization {
         let parity: u64 = needed(fields.y_parity, "yParity")?;
         let parity = u8::try_from(parity)
             .map_err(|_| Invalid::from(Reason::TooLarge { bits: 8 }).in_field("yParity"))?;
-        let Word(r) = needed(fields.r, "r")?;
-        let Word(s) = needed(fields.s, "s")?;
+        let StorageWord(r) = needed(fields.r, "r")?;
+        let StorageWord(s) = needed(fields.s, "s")?;
         Ok(Self::new_unchecked(authorization, parity, r, s))
     }
 }

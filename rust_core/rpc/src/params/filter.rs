@@ -68,7 +68,7 @@ pub struct Filter {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
-struct Fields<'a> {
+struct FilterFields<'a> {
     from_block: Option<&'a RawValue>,
     to_block: Option<&'a RawValue>,
     block_hash: Option<&'a RawValue>,
@@ -78,7 +78,7 @@ struct Fields<'a> {
 
 impl Param<'_> for Filter {
     fn read(raw: &RawValue) -> Result<Self, Invalid> {
-        let fields: Fields<'_> = object(raw)?;
+        let fields: FilterFields<'_> = object(raw)?;
         let blocks = match field(fields.block_hash, "blockHash")? {
             Some(hash) => BlockSelection::Hash(hash),
             None => range(field(fields.from_block, "fromBlock")?, field(fields.to_block, "toBlock")?),

@@ -30,4 +30,4 @@ pub use storage::{StorageKey, StorageRequests};
 pub use subscription::{Cursor, SubscriptionName};
 pub use trace::{FlatOptions, NamedTracer, TraceCallConfig, TraceConfig};
 pub use typed_data::TypedData;
-pub use value::{Milliseconds, Password, Percentiles, Word};
+pub use value::{Milliseconds, Password, Percentiles, StorageWord};

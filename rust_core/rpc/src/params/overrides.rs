@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
-    Invalid, Param, Reason, Word, hex,
+    Invalid, Param, Reason, StorageWord, hex,
     value::{entries, field, needed, object},
 };
 
@@ -58,8 +58,8 @@ struct Slots(BTreeMap<U256, U256>);
 
 impl<'a> Param<'a> for Slots {
     fn read(raw: &'a RawValue) -> Result<Self, Invalid> {
-        let value = |raw: &'a RawValue| Word::read(raw).map(|Word(value)| value);
-        let slots = entries(raw, |text| Ok(Word::from_text(text)?.0), value)?;
+        let value = |raw: &'a RawValue| StorageWord::read(raw).map(|StorageWord(value)| value);
+        let slots = entries(raw, |text| Ok(StorageWord::from_text(text)?.0), value)?;
         Ok(Self(slots.into_iter().collect()))
     }
 }
@@ -82,7 +82,7 @@ struct BlockFields<'a> {
 impl Param<'_> for BlockOverrides {
     fn read(raw: &RawValue) -> Result<Self, Invalid> {
         let fields: BlockFields<'_> = object(raw)?;
-        let prev_randao: Option<Word> = field(fields.prev_randao, "prevRandao")?;
+        let prev_randao: Option<StorageWord> = field(fields.prev_randao, "prevRandao")?;
         let withdrawals: Option<Vec<WithdrawalObject>> = field(fields.withdrawals, "withdrawals")?;
         Ok(Self {
             number: field(fields.number, "number")?,
@@ -90,7 +90,7 @@ impl Param<'_> for BlockOverrides {
             time: field(fields.time, "time")?,
             gas_limit: field(fields.gas_limit, "gasLimit")?,
             fee_recipient: field(fields.fee_recipient, "feeRecipient")?,
-            prev_randao: prev_randao.map(|Word(value)| B256::from(value)),
+            prev_randao: prev_randao.map(|StorageWord(value)| B256::from(value)),
             base_fee: field(fields.base_fee_per_gas, "baseFeePerGas")?,
             blob_base_fee: field(fields.blob_base_fee, "blobBaseFee")?,
             beacon_root: field(fields.beacon_root, "beaconRoot")?,

@@ -25,7 +25,7 @@ pub struct PayloadAttributes {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
-struct Fields<'a> {
+struct PayloadFields<'a> {
     timestamp: Option<&'a RawValue>,
     prev_randao: Option<&'a RawValue>,
     suggested_fee_recipient: Option<&'a RawValue>,
@@ -35,7 +35,7 @@ struct Fields<'a> {
 
 impl Param<'_> for PayloadAttributes {
     fn read(raw: &RawValue) -> Result<Self, Invalid> {
-        let fields: Fields<'_> = object(raw)?;
+        let fields: PayloadFields<'_> = object(raw)?;
         let withdrawals: Option<Vec<WithdrawalObject>> = field(fields.withdrawals, "withdrawals")?;
         Ok(Self {
             timestamp: needed(fields.timestamp, "timestamp")?,

@@ -20,7 +20,7 @@ pub struct Simulation {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
-struct Fields<'a> {
+struct SimulationFields<'a> {
     block_state_calls: Option<&'a RawValue>,
     trace_transfers: Option<&'a RawValue>,
     validation: Option<&'a RawValue>,
@@ -29,7 +29,7 @@ struct Fields<'a> {
 
 impl Param<'_> for Simulation {
     fn read(raw: &RawValue) -> Result<Self, Invalid> {
-        let fields: Fields<'_> = object(raw)?;
+        let fields: SimulationFields<'_> = object(raw)?;
         let blocks: Vec<BlockObject> = needed(fields.block_state_calls, "blockStateCalls")?;
         if blocks.is_empty() {
             return Err(Invalid::from(Reason::Empty).in_field("blockStateCalls"));
@@ -46,7 +46,7 @@ impl Param<'_> for Simulation {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
-struct BlockFields<'a> {
+struct SimulatedBlockFields<'a> {
     block_overrides: Option<&'a RawValue>,
     state_overrides: Option<&'a RawValue>,
     calls: Option<&'a RawValue>,
@@ -56,7 +56,7 @@ struct BlockObject(BlockRequest);
 
 impl Param<'_> for BlockObject {
     fn read(raw: &RawValue) -> Result<Self, Invalid> {
-        let fields: BlockFields<'_> = object(raw)?;
+        let fields: SimulatedBlockFields<'_> = object(raw)?;
         let block: Option<BlockOverrides> = field(fields.block_overrides, "blockOverrides")?;
         let state: Option<StateOverrides> = field(fields.state_overrides, "stateOverrides")?;
         let calls: Option<Vec<CallObject>> = field(fields.calls, "calls")?;

@@ -46,7 +46,7 @@ pub struct Cursor(pub StepCursor);
 
 #[derive(Deserialize)]
 #[serde(bound(deserialize = "'de: 'a"))]
-struct Fields<'a> {
+struct SubscriptionFields<'a> {
     block: Option<&'a RawValue>,
     index: Option<&'a RawValue>,
     hash: Option<&'a RawValue>,
@@ -54,7 +54,7 @@ struct Fields<'a> {
 
 impl Param<'_> for Cursor {
     fn read(raw: &RawValue) -> Result<Self, Invalid> {
-        let Fields { block, index, hash } = object(raw)?;
+        let SubscriptionFields { block, index, hash } = object(raw)?;
         Ok(Self(StepCursor {
             number: needed(block, "block")?,
             index: needed(index, "index")?,

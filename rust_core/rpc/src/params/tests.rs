@@ -46,7 +46,7 @@ pub fn read_kind(kind: Kind, value: &str) -> Result<(), String> {
         Kind::Mine => read::<MineOptions>(value).map(drop),
         Kind::Number => read::<Number>(value).map(drop),
         Kind::ReorgPairs => read::<ReorgPairs>(value).map(drop),
-        Kind::Slot => read::<Word>(value).map(drop),
+        Kind::Slot => read::<StorageWord>(value).map(drop),
         Kind::Slots => read::<Vec<StorageKey>>(value).map(drop),
         Kind::StorageRequests => read::<StorageRequests>(value).map(drop),
         Kind::StateOverrides => read::<StateOverrides>(value).map(drop),
@@ -102,10 +102,10 @@ fn quantities_are_in_shortest_form() {
 #[test]
 fn slots_are_quantities_or_whole_words() {
     let word = format!("\"0x{}07\"", "0".repeat(62));
-    assert_eq!(read::<Word>(&word), Ok(Word(U256::from(7))));
-    assert_eq!(read::<Word>("\"0x7\""), Ok(Word(U256::from(7))));
-    assert_eq!(read::<Word>(&format!("\"0x{}\"", "f".repeat(64))), Ok(Word(U256::MAX)));
-    assert!(reason::<Word>(&format!("\"0x{}\"", "0".repeat(65))).ends_with("leading zeros"));
+    assert_eq!(read::<StorageWord>(&word), Ok(StorageWord(U256::from(7))));
+    assert_eq!(read::<StorageWord>("\"0x7\""), Ok(StorageWord(U256::from(7))));
+    assert_eq!(read::<StorageWord>(&format!("\"0x{}\"", "f".repeat(64))), Ok(StorageWord(U256::MAX)));
+    assert!(reason::<StorageWord>(&format!("\"0x{}\"", "0".repeat(65))).ends_with("leading zeros"));
 }
 
 #[test]

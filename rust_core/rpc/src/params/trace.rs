@@ -84,7 +84,7 @@ impl Default for TraceConfig {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
-struct Fields<'a> {
+struct TraceFields<'a> {
     tracer: Option<&'a RawValue>,
     tracer_config: Option<&'a RawValue>,
     timeout: Option<&'a RawValue>,
@@ -97,7 +97,7 @@ struct Fields<'a> {
 
 impl Param<'_> for TraceConfig {
     fn read(raw: &RawValue) -> Result<Self, Invalid> {
-        let fields: Fields<'_> = object(raw)?;
+        let fields: TraceFields<'_> = object(raw)?;
         let steps = StepOptions {
             memory: flag(fields.enable_memory, "enableMemory")?,
             no_stack: flag(fields.disable_stack, "disableStack")?,

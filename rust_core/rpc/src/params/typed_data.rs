@@ -36,8 +36,8 @@ const DOMAIN_FIELDS: [(&str, &str); 5] = [
 ];
 
 #[derive(Deserialize)]
-struct Fields<'a> {
-    types: BTreeMap<String, Vec<Member>>,
+struct TypedDataFields<'a> {
+    types: BTreeMap<String, Vec<TypedMember>>,
     #[serde(rename = "primaryType")]
     primary_type: String,
     #[serde(borrow)]
@@ -48,7 +48,7 @@ struct Fields<'a> {
 
 /// Field of a struct type.
 #[derive(Deserialize)]
-struct Member {
+struct TypedMember {
     name: String,
     #[serde(rename = "type")]
     kind: String,
@@ -67,18 +67,18 @@ impl Param<'_> for TypedData {
         if !json.starts_with('{') {
             return Err(Reason::NotObject.into());
         }
-        let fields: Fields<'_> = serde_json::from_str(json).map_err(|_| Reason::NotTypedData)?;
+        let fields: TypedDataFields<'_> = serde_json::from_str(json).map_err(|_| Reason::NotTypedData)?;
         signing_hash(fields).map(Self)
     }
 }
 
-fn signing_hash(fields: Fields<'_>) -> Result<B256, Invalid> {
-    let Fields { mut types, primary_type, domain, message } = fields;
+fn signing_hash(fields: TypedDataFields<'_>) -> Result<B256, Invalid> {
+    let TypedDataFields { mut types, primary_type, domain, message } = fields;
     if !types.contains_key(DOMAIN) {
         let given = fields_of(domain).map_err(|invalid| invalid.in_field("domain"))?;
         let has = |name: &str| given.contains_key(name);
         let members = DOMAIN_FIELDS.iter().filter(|(name, _)| has(name));
-        let member = |(name, kind): &(&str, &str)| Member { name: (*name).into(), kind: (*kind).into() };
+        let member = |(name, kind): &(&str, &str)| TypedMember { name: (*name).into(), kind: (*kind).into() };
         types.insert(DOMAIN.to_owned(), members.map(member).collect());
     }
     let encoder = Encoder { types: &types, hashes: RefCell::default() };
@@ -95,7 +95,7 @@ fn signing_hash(fields: Fields<'_>) -> Result<B256, Invalid> {
 }
 
 struct Encoder<'a> {
-    types: &'a BTreeMap<String, Vec<Member>>,
+    types: &'a BTreeMap<String, Vec<TypedMember>>,
     /// Cache of type hashes.
     hashes: RefCell<BTreeMap<String, B256>>,
 }
@@ -109,7 +109,7 @@ impl Encoder<'_> {
         let members = self.types.get(name).ok_or_else(|| unknown(name))?;
         let values = fields_of(raw)?;
         let mut encoded = self.type_hash(name)?.to_vec();
-        for Member { name, kind } in members {
+        for TypedMember { name, kind } in members {
             let value = values.get(name).copied();
             let word = self.encode(kind, value, depth).map_err(|invalid| invalid.in_field(name))?;
             encoded.extend_from_slice(word.as_slice());

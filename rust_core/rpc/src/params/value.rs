@@ -152,9 +152,9 @@ impl Param<'_> for Bytes {
 
 /// Storage slot, or a number of a signature: a quantity, or 32 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Word(pub U256);
+pub struct StorageWord(pub U256);
 
-impl Word {
+impl StorageWord {
     /// Parses either format.
     pub fn from_text(text: &str) -> Result<Self, Reason> {
         if text.len() == 66 {
@@ -164,7 +164,7 @@ impl Word {
     }
 }
 
-impl Param<'_> for Word {
+impl Param<'_> for StorageWord {
     fn read(raw: &RawValue) -> Result<Self, Invalid> {
         Ok(Self::from_text(&text(raw)?)?)
     }

@@ -38,7 +38,7 @@ pub struct PreconfirmationReceipt {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Fields<'a> {
+struct ReceiptFields<'a> {
     #[serde(borrow)]
     chain_id: Cow<'a, str>,
     #[serde(borrow)]
@@ -75,7 +75,7 @@ impl PreconfirmationReceipt {
     pub fn parse(json: &[u8]) -> Result<Self, InvalidReceiptError> {
         let malformed =
             |error: serde_json::Error| InvalidReceiptError::new(InvalidReceipt::Receipt, error.to_string());
-        let fields: Fields<'_> = serde_json::from_slice(json).map_err(malformed)?;
+        let fields: ReceiptFields<'_> = serde_json::from_slice(json).map_err(malformed)?;
         let nodes = fields.proof.iter().map(|node| data(InvalidReceipt::Proof, node));
         Ok(Self {
             chain_id: quantity(InvalidReceipt::ChainId, &fields.chain_id)?,

@@ -37,7 +37,7 @@ pub const METHODS: &[Method] = &[
 
 /// Returns `true` if `eth_subscribe` accepts these parameters, a JSON array.
 #[cfg(test)]
-pub(crate) fn takes(params: &[u8]) -> bool {
+pub(crate) fn accepts_params(params: &[u8]) -> bool {
     Request::parse(params, u64::MAX).is_ok()
 }
 

@@ -52,10 +52,10 @@ impl Pump {
     /// Takes entries, unless undelivered ones remain. Waits for entries for at most `wait`.
     ///
     /// Returns `true` if there is an entry to deliver.
-    pub fn take(&mut self, wait: Duration) -> bool {
+    pub fn deliver_next(&mut self, wait: Duration) -> bool {
         // The feed merges waiting entries, which would accumulate here.
         if self.entries.is_empty() {
-            self.entries.extend(self.subscriptions.node().feed().take(wait));
+            self.entries.extend(self.subscriptions.node().feed().drain(wait));
         }
         !self.entries.is_empty()
     }

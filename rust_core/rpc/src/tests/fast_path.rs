@@ -20,7 +20,7 @@ fn response(path: &FastPath, bench: &Bench, body: &Value) -> Option<Value> {
     let (view, body) = (bench.view(), body.to_string());
     let response = path.respond(Some(&view), &path.read(body.as_bytes())?)?;
     assert!(response.slow.is_empty());
-    Some(serde_json::from_slice(&response.parts().concat()).unwrap())
+    Some(serde_json::from_slice(&response.segments().concat()).unwrap())
 }
 
 /// Returns the response after retries, because a busy machine may be too slow for the fast path.

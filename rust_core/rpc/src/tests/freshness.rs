@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use foreseal_chain::Clock;
-use foreseal_journal::simulated::{Fault, SimulatedDisk};
+use foreseal_journal::simulated::{DiskFault, SimulatedDisk};
 use foreseal_node::SubmitError;
 use foreseal_testkit::{Fees, Wallet};
 use serde_json::{Value, json};
@@ -94,7 +94,7 @@ fn a_full_disk_ends_production_and_submissions_but_no_reads() {
     let pooled = transfer(&bench, 1);
     let waiting = wait(&bench, &pooled);
     let seen = bench.api.node().changes().count();
-    disk.fail_at(disk.operations(), Fault::Full);
+    disk.fail_at(disk.operations(), DiskFault::Full);
     bench.clock.advance(Duration::from_millis(200));
     let failed = bench.producer.as_mut().unwrap().tick(bench.clock.now(), &mut || true).unwrap_err();
     let reason = failed.to_string();

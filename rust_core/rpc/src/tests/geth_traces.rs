@@ -11,7 +11,7 @@ use std::{
 
 use alloy_consensus::Header;
 use alloy_primitives::{B256, Bytes, U256};
-use foreseal_evm::Replay;
+use foreseal_evm::TransactionReplay;
 use foreseal_primitives::{ChainSpec, SpecId, Transaction, parse_genesis};
 use foreseal_state::{BlockHashes, State, StateError};
 use serde_json::{Value, json, value::RawValue};
@@ -89,7 +89,7 @@ fn trace(test: &Value, tracer: &str) -> Value {
     let raw: Bytes = test["input"].as_str().unwrap().parse().unwrap();
     let transaction = Transaction::decode(&raw).unwrap();
     let writer = TraceWriter::new(usize::MAX);
-    let mut replay = Replay::new(&spec, &state, &NoHashes, &header(&spec, test), writer).unwrap();
+    let mut replay = TransactionReplay::new(&spec, &state, &NoHashes, &header(&spec, test), writer).unwrap();
     let trace = replay.trace(&transaction, &config.tracer.tracer(), usize::MAX).unwrap();
     replay.sink().write(&config.tracer, &trace, TracePosition::default()).unwrap();
     serde_json::from_slice(&replay.sink().out).unwrap()

@@ -32,7 +32,7 @@ fn read(api: &Arc<Api>, body: &str) -> Option<Submissions> {
 /// Decodes the chunks from the last to the first. Only the call for the last remaining chunk returns the
 /// results.
 fn answers(submissions: &Submissions) -> Vec<Answered> {
-    let pieces = (0..submissions.pieces()).rev();
+    let pieces = (0..submissions.slices()).rev();
     let mut worked: Vec<_> = pieces.map(|piece| submissions.work(piece)).collect();
     let last = worked.pop().expect("there is one");
     assert!(worked.iter().all(Option::is_none));
@@ -46,7 +46,7 @@ fn a_batch_enters_the_pool_in_its_order_whoever_reads_its_pieces() {
         (0..20).flat_map(|nonce| bench.wallets.iter().map(move |w| transfer(w, nonce))).collect();
     let submissions = read(&api(&bench), &batch(&raws)).expect("it is plain");
     assert!(submissions.is_batch());
-    assert_eq!(submissions.pieces(), 3);
+    assert_eq!(submissions.slices(), 3);
     let answers = answers(&submissions);
     let hashes: Vec<_> = bench.api.node().pool().all().iter().map(|pooled| pooled.hash()).collect();
     assert_eq!(hashes.len(), raws.len());

@@ -32,11 +32,11 @@ pub fn trace_call(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<
         Some(index) => {
             let view = context.view()?;
             let found = view.resolve(args.block)?;
-            let place = place(index, found.block.transactions.len(), found.block.hash)?;
+            let place = transaction_index(index, found.block.transactions.len(), found.block.hash)?;
             let parent = parent(view, &found)?;
             let mut rerun = Rerun::begin(context, view, &parent, &found, deadline)?;
             rerun.advance(place)?;
-            let before = rerun.take_diff();
+            let before = rerun.drain_diff();
             let state = Overlay::new(parent.state(), &before);
             args.execute_on(view, &found.block.header, &state, run)?
         }
@@ -46,7 +46,7 @@ pub fn trace_call(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<
 }
 
 /// Validates the index. A block without transactions accepts index 0, as in geth.
-fn place(index: u64, transactions: usize, block: B256) -> Result<usize, TraceError> {
+fn transaction_index(index: u64, transactions: usize, block: B256) -> Result<usize, TraceError> {
     let last = transactions.saturating_sub(1);
     usize::try_from(index).ok().filter(|index| *index <= last).ok_or(TraceError::Index { index, block })
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use foreseal_chain::{BlockId, ExecutedBlock, HeaderAndState, View};
-use foreseal_evm::{Deadline, Replay};
+use foreseal_evm::{Deadline, TransactionReplay};
 use foreseal_primitives::StateDiff;
 
 use crate::{
@@ -16,7 +16,7 @@ use crate::{
 /// Transactions of a block in order, with the state that development methods wrote between them.
 pub struct Rerun<'a> {
     block: &'a ExecutedBlock,
-    replay: Replay<'a, TraceWriter>,
+    replay: TransactionReplay<'a, TraceWriter>,
     /// Number of executed transactions of the block.
     done: usize,
     /// Number of applied entries of [`ExecutedBlock::written`].
@@ -33,7 +33,8 @@ impl<'a> Rerun<'a> {
         deadline: Deadline,
     ) -> Result<Self, Error> {
         let writer = TraceWriter::new(context.limits.trace_bytes);
-        let mut replay = Replay::new(view.spec(), parent.state(), view, &block.block.header, writer)?;
+        let mut replay =
+            TransactionReplay::new(view.spec(), parent.state(), view, &block.block.header, writer)?;
         replay.set_deadline(deadline);
         Ok(Self { block, replay, done: 0, written: 0 })
     }
@@ -44,13 +45,13 @@ impl<'a> Rerun<'a> {
     }
 
     /// Takes the traces out of the buffer.
-    pub fn take(&mut self) -> Vec<u8> {
+    pub fn drain_output(&mut self) -> Vec<u8> {
         std::mem::take(self.out())
     }
 
     /// Takes the state changes of the block so far; a second call does not return them again.
-    pub fn take_diff(&mut self) -> StateDiff {
-        self.replay.take_diff()
+    pub fn drain_diff(&mut self) -> StateDiff {
+        self.replay.drain_diff()
     }
 
     /// Executes the transactions before `index`, without traces.

@@ -79,15 +79,15 @@ impl StoredReceipt {
     /// Decodes a receipt. Returns `None` if the bytes are not one.
     pub fn decode(mut bytes: &[u8]) -> Option<Self> {
         let bytes = &mut bytes;
-        let kind = take::<1>(bytes)?[0];
-        let status = match take::<1>(bytes)? {
+        let kind = read_array::<1>(bytes)?[0];
+        let status = match read_array::<1>(bytes)? {
             [flag @ (0 | 1)] => Eip658Value::Eip658(*flag == 1),
-            [2] => Eip658Value::PostState(B256::new(*take(bytes)?)),
+            [2] => Eip658Value::PostState(B256::new(*read_array(bytes)?)),
             _ => return None,
         };
-        let contract_address = match take::<1>(bytes)? {
+        let contract_address = match read_array::<1>(bytes)? {
             [0] => None,
-            [1] => Some(Address::new(*take(bytes)?)),
+            [1] => Some(Address::new(*read_array(bytes)?)),
             _ => return None,
         };
         let mut number = || u64::decode(bytes).ok();
@@ -108,7 +108,7 @@ impl StoredReceipt {
     }
 }
 
-fn take<'b, const N: usize>(bytes: &mut &'b [u8]) -> Option<&'b [u8; N]> {
+fn read_array<'b, const N: usize>(bytes: &mut &'b [u8]) -> Option<&'b [u8; N]> {
     let (taken, rest) = bytes.split_first_chunk()?;
     *bytes = rest;
     Some(taken)
@@ -132,13 +132,13 @@ fn encode_bloom(bloom: &Bloom, out: &mut Vec<u8>) {
 }
 
 fn decode_bloom(bytes: &mut &[u8]) -> Option<Bloom> {
-    let count = take::<1>(bytes)?[0];
+    let count = read_array::<1>(bytes)?[0];
     if count == WHOLE_BLOOM {
-        return take(bytes).map(|bloom| Bloom::new(*bloom));
+        return read_array(bytes).map(|bloom| Bloom::new(*bloom));
     }
     let mut bloom = Bloom::ZERO;
     for _ in 0..count {
-        let bit = u16::from_be_bytes(*take(bytes)?);
+        let bit = u16::from_be_bytes(*read_array(bytes)?);
         *bloom.get_mut(usize::from(bit / 8))? |= 1 << (bit % 8);
     }
     Some(bloom)

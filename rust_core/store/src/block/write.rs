@@ -6,7 +6,8 @@ use heed::RwTxn;
 
 use super::{BlockRecord, StoredStep, body, log, receipt::StoredReceipt, record, transaction};
 use crate::{
-    Additions, Head, Progress, SealedBlock, StoreError, key, puts::Puts, snapshot::Snapshot, table::Tables,
+    Additions, Progress, SealedBlock, StoreError, StoredHead, key, puts::Puts, snapshot::Snapshot,
+    table::Tables,
 };
 
 /// Index entries for the blocks of one write.
@@ -62,7 +63,7 @@ pub(crate) fn append(
         total_difficulty: before.saturating_add(block.header.difficulty),
     };
     tables.headers.append(txn, &key::number(number), &record::encode(&block.hash, &record))?;
-    progress.head = Some(Head { number, hash: block.hash });
+    progress.head = Some(StoredHead { number, hash: block.hash });
     progress.journal_sequence = *journal_sequence;
     Ok(())
 }

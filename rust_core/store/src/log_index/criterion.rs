@@ -58,12 +58,12 @@ impl Criterion {
     }
 
     /// Returns the key of one of its chunks.
-    pub(super) fn key(&self, chunk: u32) -> Key {
+    pub(super) fn key(&self, chunk: u32) -> IndexKey {
         let length = usize::from(self.length);
         let mut bytes = [0; MAX_LENGTH + CHUNK_LENGTH];
         bytes[..length].copy_from_slice(self.as_bytes());
         bytes[length..length + CHUNK_LENGTH].copy_from_slice(&chunk.to_be_bytes());
-        Key { bytes, length: length + CHUNK_LENGTH }
+        IndexKey { bytes, length: length + CHUNK_LENGTH }
     }
 
     /// Returns the chunk number in a key; `None` for a key of another criterion.
@@ -94,12 +94,12 @@ impl std::fmt::Display for Criterion {
 }
 
 /// A key of the index.
-pub(super) struct Key {
+pub(super) struct IndexKey {
     bytes: [u8; MAX_LENGTH + CHUNK_LENGTH],
     length: usize,
 }
 
-impl AsRef<[u8]> for Key {
+impl AsRef<[u8]> for IndexKey {
     fn as_ref(&self) -> &[u8] {
         &self.bytes[..self.length]
     }

@@ -24,21 +24,21 @@ pub struct Matches<'t> {
     /// Lists of the filter, the shortest first; empty if every log matches.
     lists: Vec<AnyOf<'t>>,
     /// Remaining matches in the current chunk.
-    found: Found,
+    found: MatchedLog,
     /// Range in which the next chunk is searched.
     rest: Range<u64>,
     /// All matches below this ordinal have been returned.
     position: u64,
 }
 
-enum Found {
+enum MatchedLog {
     /// Every ordinal.
     All(Range<u64>),
     /// Low bits in the chunk that begins at this ordinal.
     Chunk(u64, roaring::bitmap::IntoIter),
 }
 
-impl Found {
+impl MatchedLog {
     fn next(&mut self) -> Option<u64> {
         match self {
             Self::All(range) => range.next(),
@@ -61,12 +61,18 @@ impl LogIndex {
         let position = range.start;
         if criteria.is_empty() || range.is_empty() {
             let rest = range.end..range.end;
-            return Ok(Matches { index: *self, lists: Vec::new(), found: Found::All(range), rest, position });
+            return Ok(Matches {
+                index: *self,
+                lists: Vec::new(),
+                found: MatchedLog::All(range),
+                rest,
+                position,
+            });
         }
         let chunks = (self.chunk(range.start), self.chunk(range.end - 1));
         let lists: Result<Vec<_>, _> =
             criteria.into_iter().map(|any| AnyOf::new(*self, txn, any, chunks, work)).collect();
-        Ok(Matches { index: *self, lists: lists?, found: Found::All(0..0), rest: range, position })
+        Ok(Matches { index: *self, lists: lists?, found: MatchedLog::All(0..0), rest: range, position })
     }
 }
 
@@ -132,7 +138,7 @@ impl Matches<'_> {
         }
         let low = |ordinal: u64| u32::try_from(ordinal - start).expect("inside the chunk");
         let inside = low(self.rest.start.max(start))..low(end);
-        self.found = Found::Chunk(start, matches.into_range(inside));
+        self.found = MatchedLog::Chunk(start, matches.into_range(inside));
         self.rest.start = end;
         Ok(())
     }

@@ -3,12 +3,12 @@
 use alloy_primitives::Bytes;
 use alloy_rlp::{RlpDecodable, RlpEncodable};
 
-use super::place::Kind;
+use super::node_key::Kind;
 use crate::{StoreError, key, snapshot::Snapshot};
 
 /// Effect of a block on a node location.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Change {
+pub(crate) enum NodeKeyChange {
     Stored,
     /// No node is at the location any more.
     Gone,
@@ -18,16 +18,16 @@ pub(crate) enum Change {
 
 /// A node location that a block wrote.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Changed {
+pub(crate) struct ChangedNode {
     pub place: Vec<u8>,
-    pub change: Change,
+    pub change: NodeKeyChange,
 }
 
 /// The node locations that a block wrote, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct NodeKeys {
-    pub accounts: Vec<Changed>,
-    pub storages: Vec<Changed>,
+    pub accounts: Vec<ChangedNode>,
+    pub storages: Vec<ChangedNode>,
 }
 
 #[derive(RlpEncodable, RlpDecodable)]
@@ -40,7 +40,7 @@ struct Wire {
 const FLAG: u8 = 0x80;
 
 impl NodeKeys {
-    pub fn of(&self, kind: Kind) -> &[Changed] {
+    pub fn of(&self, kind: Kind) -> &[ChangedNode] {
         match kind {
             Kind::Accounts => &self.accounts,
             Kind::Storages => &self.storages,
@@ -59,13 +59,13 @@ impl NodeKeys {
 
 /// Encodes locations, each as the number of bytes shared with the previous
 /// one, the number of further bytes, and these.
-fn join(changes: &[Changed]) -> Bytes {
+fn join(changes: &[ChangedNode]) -> Bytes {
     let (mut out, mut before): (_, &[u8]) = (Vec::new(), &[]);
     let length = |length: usize| u8::try_from(length).expect("a place has at most 96 bytes");
-    for Changed { place, change } in changes {
+    for ChangedNode { place, change } in changes {
         let shared = place.iter().zip(before).take_while(|(a, b)| a == b).count();
-        let gone = if *change == Change::Stored { 0 } else { FLAG };
-        let cleared = if *change == Change::Cleared { FLAG } else { 0 };
+        let gone = if *change == NodeKeyChange::Stored { 0 } else { FLAG };
+        let cleared = if *change == NodeKeyChange::Cleared { FLAG } else { 0 };
         out.extend([length(shared) | gone, length(place.len() - shared) | cleared]);
         out.extend_from_slice(&place[shared..]);
         before = place;
@@ -73,13 +73,13 @@ fn join(changes: &[Changed]) -> Bytes {
     out.into()
 }
 
-fn split(mut bytes: &[u8]) -> Option<Vec<Changed>> {
+fn split(mut bytes: &[u8]) -> Option<Vec<ChangedNode>> {
     let (mut changes, mut place): (_, Vec<u8>) = (Vec::new(), Vec::new());
     while let Some((&[shared, rest], after)) = bytes.split_first_chunk() {
         let change = match (shared & FLAG != 0, rest & FLAG != 0) {
-            (false, false) => Change::Stored,
-            (true, false) => Change::Gone,
-            (true, true) => Change::Cleared,
+            (false, false) => NodeKeyChange::Stored,
+            (true, false) => NodeKeyChange::Gone,
+            (true, true) => NodeKeyChange::Cleared,
             (false, true) => return None,
         };
         let (own, after) = after.split_at_checked(usize::from(rest & !FLAG))?;
@@ -89,7 +89,7 @@ fn split(mut bytes: &[u8]) -> Option<Vec<Changed>> {
         }
         place.truncate(shared);
         place.extend_from_slice(own);
-        changes.push(Changed { place: place.clone(), change });
+        changes.push(ChangedNode { place: place.clone(), change });
         bytes = after;
     }
     bytes.is_empty().then_some(changes)
@@ -99,7 +99,7 @@ impl Snapshot<'_> {
     /// Returns the locations that a block wrote; none for genesis and for blocks that left the window.
     pub fn node_keys(&self, number: u64) -> Result<NodeKeys, StoreError> {
         let table = &self.tables.node_changes;
-        let bytes = self.pieces(table, number)?;
+        let bytes = self.chunks(table, number)?;
         if bytes.is_empty() {
             return Ok(NodeKeys::default());
         }

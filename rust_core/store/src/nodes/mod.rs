@@ -12,7 +12,7 @@
 //! because most locations are written again eventually. So at most one unneeded version per node remains.
 
 pub(crate) mod changes;
-pub(crate) mod place;
+pub(crate) mod node_key;
 mod prune;
 mod read;
 mod rewind;

@@ -3,11 +3,11 @@
 use heed::RwTxn;
 
 use super::{
-    changes::{Change, Changed},
-    place::{self, Kind},
+    changes::{ChangedNode, NodeKeyChange},
+    node_key::{self, Kind},
 };
 use crate::{
-    Progress, StoreError, pieces,
+    Progress, StoreError, chunks,
     snapshot::Snapshot,
     table::{Table, Tables},
 };
@@ -25,7 +25,7 @@ pub(super) fn prune(
         return Ok(());
     }
     let mut dead: Vec<Vec<u8>> = Vec::new();
-    let versions = table.range(txn, &place::key(place, oldest), &place::end(place))?;
+    let versions = table.range(txn, &node_key::key(place, oldest), &node_key::end(place))?;
     for (age, version) in versions.enumerate() {
         let (key, value) = version?;
         // Block `oldest` uses the first version. It stays if it has a node; an absent node needs no version.
@@ -51,15 +51,15 @@ pub(crate) fn leave_window(
         let keys = Snapshot::new(txn, tables).node_keys(number)?;
         for kind in Kind::ALL {
             let table = kind.table(tables);
-            for Changed { place, change } in keys.of(kind) {
+            for ChangedNode { place, change } in keys.of(kind) {
                 match change {
-                    Change::Stored => prune(txn, table, place, oldest, 1)?,
-                    Change::Gone => prune(txn, table, place, oldest, 0)?,
-                    Change::Cleared => clear(txn, table, place, number)?,
+                    NodeKeyChange::Stored => prune(txn, table, place, oldest, 1)?,
+                    NodeKeyChange::Gone => prune(txn, table, place, oldest, 0)?,
+                    NodeKeyChange::Cleared => clear(txn, table, place, number)?,
                 }
             }
         }
-        pieces::remove(txn, &tables.node_changes, number)?;
+        chunks::remove(txn, &tables.node_changes, number)?;
     }
     progress.proofs_from = oldest;
     Ok(())
@@ -70,7 +70,7 @@ fn clear(txn: &mut RwTxn<'_>, table: &Table, place: &[u8], number: u64) -> Resul
     let mut dead: Vec<Vec<u8>> = Vec::new();
     for version in table.prefix(txn, place)? {
         let (key, _) = version?;
-        if place::split(table, key)?.1 <= number {
+        if node_key::split(table, key)?.1 <= number {
             dead.push(key.to_vec());
         }
     }

@@ -2,7 +2,7 @@
 
 use alloy_primitives::{B256, Bytes};
 
-use super::place::{self, Kind};
+use super::node_key::{self, Kind};
 use crate::{Progress, StoreError, snapshot::Snapshot};
 
 impl Snapshot<'_> {
@@ -13,7 +13,7 @@ impl Snapshot<'_> {
 
     /// Returns the node at a path of the storage trie of the account with this hash as of a block.
     pub fn storage_node(&self, account: &B256, path: &[u8], at: u64) -> Result<Option<Bytes>, StoreError> {
-        self.node(Kind::Storages, &place::in_storage(account, path), at)
+        self.node(Kind::Storages, &node_key::in_storage(account, path), at)
     }
 
     fn node(&self, kind: Kind, place: &[u8], at: u64) -> Result<Option<Bytes>, StoreError> {
@@ -23,8 +23,8 @@ impl Snapshot<'_> {
     /// Returns the node at a location as of a block, and the block that wrote it.
     pub fn stored_node(&self, kind: Kind, place: &[u8], at: u64) -> Result<Option<(u64, &[u8])>, StoreError> {
         let table = kind.table(self.tables);
-        let Some((key, node)) = self.version(table, &place::key(place, at))? else { return Ok(None) };
-        let (_, number) = place::split(table, key)?;
+        let Some((key, node)) = self.version(table, &node_key::key(place, at))? else { return Ok(None) };
+        let (_, number) = node_key::split(table, key)?;
         Ok((!node.is_empty()).then_some((number, node)))
     }
 }

@@ -16,7 +16,7 @@ use foreseal_state::{State, StateChanges, StateError};
 use foreseal_trie::NodeWrite;
 use heed::RwTxn;
 
-use super::place::{self, Kind};
+use super::node_key::{self, Kind};
 use crate::{
     Reader, StoreError, key,
     snapshot::Snapshot,
@@ -87,22 +87,22 @@ pub(crate) fn rewind(
         let table = kind.table(tables);
         let mut behind = Vec::new();
         while let Some(last) = retain_newest(txn, table, to, &behind)? {
-            behind = place::end(&last);
+            behind = node_key::end(&last);
         }
     }
     let accounts = back.accounts.iter().map(|change| (Kind::Accounts, change.path.to_vec(), &change.write));
     let storages = back.storages.iter().flat_map(|storage| {
-        let place = |path: &[u8]| place::in_storage(&storage.account, path);
+        let place = |path: &[u8]| node_key::in_storage(&storage.account, path);
         storage.nodes.iter().map(move |change| (Kind::Storages, place(&change.path), &change.write))
     });
     for (kind, place, write) in accounts.chain(storages) {
         let table = kind.table(tables);
         match write {
             NodeWrite::Stored(node) => {
-                table.delete_range(txn, &place::start(&place), &place::end(&place))?;
-                table.put(txn, &place::key(&place, to), node)?;
+                table.delete_range(txn, &node_key::start(&place), &node_key::end(&place))?;
+                table.put(txn, &node_key::key(&place, to), node)?;
             }
-            NodeWrite::Gone => table.delete_range(txn, &place::start(&place), &place::end(&place))?,
+            NodeWrite::Gone => table.delete_range(txn, &node_key::start(&place), &node_key::end(&place))?,
             NodeWrite::Cleared => table.delete_prefix(txn, &place)?,
         }
     }
@@ -122,7 +122,7 @@ fn retain_newest(
     let (mut last, mut places): (Option<Vec<u8>>, usize) = (None, 0);
     for entry in table.from(txn, behind)? {
         let (key, value) = entry?;
-        let (place, number) = place::split(table, key)?;
+        let (place, number) = node_key::split(table, key)?;
         let newest = last.as_deref() != Some(place);
         if newest {
             if places == PORTION {
@@ -131,7 +131,7 @@ fn retain_newest(
             places += 1;
             last = Some(place.to_vec());
             if !value.is_empty() && number > to {
-                moved.push((place::key(place, to), value.to_vec()));
+                moved.push((node_key::key(place, to), value.to_vec()));
             }
         }
         if !newest || value.is_empty() || number > to {

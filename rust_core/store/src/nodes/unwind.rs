@@ -2,8 +2,8 @@
 
 use heed::RwTxn;
 
-use super::place::{self, Kind};
-use crate::{StoreError, pieces, snapshot::Snapshot, table::Tables};
+use super::node_key::{self, Kind};
+use crate::{StoreError, chunks, snapshot::Snapshot, table::Tables};
 
 /// Removes the versions that a block wrote. Later blocks are already removed;
 /// the versions that it replaced still exist.
@@ -11,8 +11,8 @@ pub(crate) fn unwind_block(txn: &mut RwTxn<'_>, tables: &Tables, number: u64) ->
     let keys = Snapshot::new(txn, tables).node_keys(number)?;
     for kind in Kind::ALL {
         for changed in keys.of(kind) {
-            kind.table(tables).delete(txn, &place::key(&changed.place, number))?;
+            kind.table(tables).delete(txn, &node_key::key(&changed.place, number))?;
         }
     }
-    pieces::remove(txn, &tables.node_changes, number)
+    chunks::remove(txn, &tables.node_changes, number)
 }

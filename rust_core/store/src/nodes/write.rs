@@ -5,11 +5,11 @@ use foreseal_trie::{NodeChange, NodeWrite};
 use heed::RwTxn;
 
 use super::{
-    changes::{Change, Changed, NodeKeys},
-    place::{self, Kind},
+    changes::{ChangedNode, NodeKeyChange, NodeKeys},
+    node_key::{self, Kind},
     prune::prune,
 };
-use crate::{StoreError, pieces, puts::Puts, table::Tables};
+use crate::{StoreError, chunks, puts::Puts, table::Tables};
 
 /// Node versions that the blocks of one write create.
 #[derive(Default)]
@@ -33,7 +33,7 @@ impl NodeWrites {
         }
         for storage in &nodes.storages {
             for change in &storage.nodes {
-                let place = place::in_storage(&storage.account, &change.path);
+                let place = node_key::in_storage(&storage.account, &change.path);
                 keys.storages.push(push(&mut self.storages, number, place, change));
             }
         }
@@ -41,7 +41,7 @@ impl NodeWrites {
             // Genesis is never unwound and precedes all windows; its list may be long.
             return Ok(());
         }
-        pieces::append(txn, &tables.node_changes, number, &keys.encode())
+        chunks::append(txn, &tables.node_changes, number, &keys.encode())
     }
 
     /// Writes the added versions, and deletes versions at the same
@@ -51,7 +51,7 @@ impl NodeWrites {
             let table = kind.table(tables);
             let mut last: Option<&[u8]> = None;
             for (key, value) in puts.sorted() {
-                let (place, _) = place::split(table, key)?;
+                let (place, _) = node_key::split(table, key)?;
                 if let Some(last) = last.replace(place).filter(|last| *last != place) {
                     prune(txn, table, last, oldest, 0)?;
                 }
@@ -65,12 +65,12 @@ impl NodeWrites {
     }
 }
 
-fn push(puts: &mut Puts, number: u64, place: Vec<u8>, change: &NodeChange) -> Changed {
+fn push(puts: &mut Puts, number: u64, place: Vec<u8>, change: &NodeChange) -> ChangedNode {
     let (value, change): (&[u8], _) = match &change.write {
-        NodeWrite::Stored(node) => (node, Change::Stored),
-        NodeWrite::Gone => (&[], Change::Gone),
-        NodeWrite::Cleared => (&[], Change::Cleared),
+        NodeWrite::Stored(node) => (node, NodeKeyChange::Stored),
+        NodeWrite::Gone => (&[], NodeKeyChange::Gone),
+        NodeWrite::Cleared => (&[], NodeKeyChange::Cleared),
     };
-    puts.push(&place::key(&place, number), value);
-    Changed { place, change }
+    puts.push(&node_key::key(&place, number), value);
+    ChangedNode { place, change }
 }

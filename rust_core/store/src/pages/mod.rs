@@ -13,7 +13,7 @@ mod walk;
 
 pub(crate) use layout::is_sound_meta;
 pub use scrub::{ScrubPosition, Scrubbed};
-pub(crate) use walk::{Found, PageWalker};
+pub(crate) use walk::{PageItem, PageWalker};
 
 use crate::{
     error::{FREE, ROOTS},

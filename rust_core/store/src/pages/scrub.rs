@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use super::{Found, PageFault, PageWalker};
+use super::{PageFault, PageItem, PageWalker};
 use crate::{Store, StoreError};
 
 /// Position of a scrub pass.
@@ -49,12 +49,12 @@ impl Store {
             // The keys of the first tree are not sorted bytewise, so it is read in one portion.
             let whole = position.trees == 0;
             let ended = walk.tree(*tree, &position.from, &mut |found| match found {
-                Found::Entry { .. } => ControlFlow::Continue(()),
-                Found::Fault(fault) => {
+                PageItem::Entry { .. } => ControlFlow::Continue(()),
+                PageItem::Fault(fault) => {
                     scrubbed.faults.push(fault);
                     ControlFlow::Continue(())
                 }
-                Found::Page { last, bytes: read, has_checksum } => {
+                PageItem::Page { last, bytes: read, has_checksum } => {
                     scrubbed.bytes += read;
                     scrubbed.unchecked += u64::from(!has_checksum);
                     match last {

@@ -28,7 +28,7 @@ pub(crate) struct Tree {
 }
 
 /// Item that a walk visits.
-pub(crate) enum Found<'p> {
+pub(crate) enum PageItem<'p> {
     /// An entry of a leaf.
     Entry {
         key: &'p [u8],
@@ -44,7 +44,7 @@ pub(crate) enum Found<'p> {
 }
 
 /// Visitor of the items of a walk; it may end the walk.
-type Visit<'v> = dyn FnMut(Found<'_>) -> ControlFlow<()> + 'v;
+type Visit<'v> = dyn FnMut(PageItem<'_>) -> ControlFlow<()> + 'v;
 
 /// The pages of one snapshot. They are not overwritten while it exists.
 pub(crate) struct PageWalker<'e> {
@@ -101,7 +101,7 @@ impl<'e> PageWalker<'e> {
     }
 
     fn leaves(&self, tree: Tree, from: &[u8], each: &mut LeafVisitor<'_>) -> Result<(), StoreError> {
-        let mut step = Step { walk: self, tree, from, each, visit: &mut |_| ControlFlow::Continue(()) };
+        let mut step = PageStep { walk: self, tree, from, each, visit: &mut |_| ControlFlow::Continue(()) };
         step.run().map(|_| ()).map_err(StoreError::io("read", Path::new(DATA_FILE)))
     }
 
@@ -114,7 +114,7 @@ impl<'e> PageWalker<'e> {
     ) -> Result<ControlFlow<()>, StoreError> {
         let mut each =
             |key: &[u8], value: &Value<'_>, visit: &mut Visit<'_>| self.entry(tree, key, value, visit);
-        let mut step = Step { walk: self, tree, from, each: &mut each, visit };
+        let mut step = PageStep { walk: self, tree, from, each: &mut each, visit };
         step.run().map_err(StoreError::io("read", Path::new(DATA_FILE)))
     }
 
@@ -126,18 +126,18 @@ impl<'e> PageWalker<'e> {
         visit: &mut Visit<'_>,
     ) -> io::Result<ControlFlow<()>> {
         match value {
-            Value::Here(value) => Ok(visit(Found::Entry { key, value })),
+            Value::Here(value) => Ok(visit(PageItem::Entry { key, value })),
             Value::Table { .. } => Ok(ControlFlow::Continue(())),
             Value::Run { page, length } => {
                 let run = self.pages.page(*page)?;
                 let Some(value) = run.as_ref().ok().and_then(|run| run.run(*length)) else {
-                    return Ok(visit(Found::Fault(self.fault(tree, key, *page))));
+                    return Ok(visit(PageItem::Fault(self.fault(tree, key, *page))));
                 };
-                if visit(Found::Entry { key, value }).is_break() {
+                if visit(PageItem::Entry { key, value }).is_break() {
                     return Ok(ControlFlow::Break(()));
                 }
                 let (bytes, has_checksum) = run.map_or((0, false), |run| (run.len(), run.has_checksum()));
-                Ok(visit(Found::Page { last: None, bytes, has_checksum }))
+                Ok(visit(PageItem::Page { last: None, bytes, has_checksum }))
             }
         }
     }
@@ -151,7 +151,7 @@ impl<'e> PageWalker<'e> {
 /// Action for each entry of a leaf.
 type LeafVisitor<'e> = dyn FnMut(&[u8], &Value<'_>, &mut Visit<'_>) -> io::Result<ControlFlow<()>> + 'e;
 
-struct Step<'a, 'e> {
+struct PageStep<'a, 'e> {
     walk: &'a PageWalker<'e>,
     tree: Tree,
     from: &'a [u8],
@@ -159,7 +159,7 @@ struct Step<'a, 'e> {
     visit: &'a mut Visit<'a>,
 }
 
-impl Step<'_, '_> {
+impl PageStep<'_, '_> {
     fn run(&mut self) -> io::Result<ControlFlow<()>> {
         if self.tree.root == NO_PAGE {
             return Ok(ControlFlow::Continue(()));
@@ -177,7 +177,7 @@ impl Step<'_, '_> {
         if page.is_leaf() {
             return self.leaf(number, key, &page);
         }
-        if (self.visit)(Found::Page { last: None, bytes, has_checksum }).is_break() {
+        if (self.visit)(PageItem::Page { last: None, bytes, has_checksum }).is_break() {
             return Ok(ControlFlow::Break(()));
         }
         for index in 0..page.nodes() {
@@ -208,12 +208,12 @@ impl Step<'_, '_> {
         let (bytes, has_checksum) = (page.len(), page.has_checksum());
         // The previous walk counted a leaf that ends before this walk begins.
         match last {
-            Some(_) => Ok((self.visit)(Found::Page { last, bytes, has_checksum })),
+            Some(_) => Ok((self.visit)(PageItem::Page { last, bytes, has_checksum })),
             None => Ok(ControlFlow::Continue(())),
         }
     }
 
     fn bad(&mut self, number: u64, key: &[u8]) -> ControlFlow<()> {
-        (self.visit)(Found::Fault(self.walk.fault(self.tree, key, number)))
+        (self.visit)(PageItem::Fault(self.walk.fault(self.tree, key, number)))
     }
 }

@@ -31,7 +31,7 @@ impl Snapshot<'_> {
     /// Returns the keys that a block wrote.
     pub fn state_keys(&self, number: u64) -> Result<StateKeys, StoreError> {
         let table = &self.tables.state_changes;
-        let bytes = self.pieces(table, number)?;
+        let bytes = self.chunks(table, number)?;
         if bytes.is_empty() {
             return Ok(StateKeys::default());
         }

@@ -87,7 +87,7 @@ impl<K: Eq + Hash, V: Clone> Values<K, V> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Head;
+    use crate::StoredHead;
 
     const HEAD: u64 = 9;
 
@@ -95,7 +95,7 @@ mod tests {
     /// `generation`. Returns `true` for a cache miss.
     fn ask(values: &Values<u8, u64>, generation: u64, at: u64) -> (u64, bool) {
         let hash = B256::ZERO;
-        let head = Some(Head { number: HEAD, hash });
+        let head = Some(StoredHead { number: HEAD, hash });
         let progress =
             Progress { head, journal_sequence: 0, generation, logs: 0, proofs_from: 0, steps_from: 0 };
         if let Some(value) = values.get(&0, generation, at) {

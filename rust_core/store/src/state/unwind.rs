@@ -3,7 +3,7 @@
 use heed::RwTxn;
 
 use super::{changes::AccountKeys, keys};
-use crate::{StoreError, pieces, snapshot::Snapshot, table::Tables};
+use crate::{StoreError, chunks, snapshot::Snapshot, table::Tables};
 
 /// Removes the versions that a block wrote. Later blocks are already removed.
 pub(crate) fn unwind_block(txn: &mut RwTxn<'_>, tables: &Tables, number: u64) -> Result<(), StoreError> {
@@ -21,5 +21,5 @@ pub(crate) fn unwind_block(txn: &mut RwTxn<'_>, tables: &Tables, number: u64) ->
     for hash in keys.codes {
         tables.codes.delete(txn, hash.as_slice())?;
     }
-    pieces::remove(txn, &tables.state_changes, number)
+    chunks::remove(txn, &tables.state_changes, number)
 }

@@ -10,7 +10,7 @@ use super::{
     changes::{AccountKeys, StateKeys},
     keys, value,
 };
-use crate::{StoreError, pieces, puts::Puts, snapshot::Snapshot, table::Tables};
+use crate::{StoreError, chunks, puts::Puts, snapshot::Snapshot, table::Tables};
 
 /// State versions that the blocks of one write create.
 #[derive(Default)]
@@ -53,7 +53,7 @@ impl StateWrites {
             // Genesis is never unwound; its list may be long.
             return Ok(());
         }
-        pieces::append(txn, &tables.state_changes, number, &alloy_rlp::encode(&keys))
+        chunks::append(txn, &tables.state_changes, number, &alloy_rlp::encode(&keys))
     }
 
     fn add_account(

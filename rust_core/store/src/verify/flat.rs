@@ -43,7 +43,7 @@ impl Pass {
 
 /// An account in the form of its leaf in the state trie, with its address.
 #[derive(Clone, Copy)]
-struct Found {
+struct FlatEntry {
     address: Address,
     leaf: HashedAccount,
 }
@@ -88,7 +88,7 @@ impl Verifier<'_> {
     }
 
     /// Returns the accounts of a pass as of block `at`, with their storage roots, in hash order.
-    fn accounts_of(&mut self, pass: Pass, at: u64) -> Result<Vec<Found>, StoreError> {
+    fn accounts_of(&mut self, pass: Pass, at: u64) -> Result<Vec<FlatEntry>, StoreError> {
         let mut accounts = Vec::new();
         let (table, mut last) = (self.reader.store().tables().accounts, None);
         let each = |_: &Snapshot<'_>, key: &[u8], bytes: &[u8], _: &mut Vec<Fault>| {
@@ -103,8 +103,10 @@ impl Verifier<'_> {
             last = Some(address);
             let hash = hash_address(&address);
             if let (true, Ok(Some(account))) = (pass.has(&hash), value::decode_account(bytes)) {
-                accounts
-                    .push(Found { address, leaf: HashedAccount { hash, account, storage_root: EMPTY_ROOT } });
+                accounts.push(FlatEntry {
+                    address,
+                    leaf: HashedAccount { hash, account, storage_root: EMPTY_ROOT },
+                });
             }
             Ok(())
         };
@@ -221,7 +223,7 @@ impl Verifier<'_> {
         }
     }
 
-    fn slot_differences(&mut self, stored: &State, found: &Found) -> Result<(), StoreError> {
+    fn slot_differences(&mut self, stored: &State, found: &FlatEntry) -> Result<(), StoreError> {
         let (table, head) = (self.reader.store().tables().slots, self.head);
         let incarnation = self.reader.read(|snapshot, _| snapshot.incarnation(&found.address, head))?;
         let storage = keys::storage(&found.address, incarnation);

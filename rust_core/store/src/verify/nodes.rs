@@ -13,8 +13,8 @@ use super::{Fault, PORTION, StorePart, Verifier, fault, node::Node, readable, so
 use crate::{
     StoreError, key,
     nodes::{
-        changes::Change,
-        place::{self, Kind},
+        changes::NodeKeyChange,
+        node_key::{self, Kind},
     },
     snapshot::Snapshot,
     table::Table,
@@ -81,7 +81,7 @@ impl Verifier<'_> {
             let root = root_of(snapshot, Kind::Accounts, &[], number)?;
             if root != Some(record.header.state_root) {
                 let table = &snapshot.tables.account_nodes;
-                faults.push(fault(table, &place::key(&[], number), "the root is not that of the header"));
+                faults.push(fault(table, &node_key::key(&[], number), "the root is not that of the header"));
             }
             Ok(())
         })
@@ -107,9 +107,9 @@ fn list_faults(snapshot: &Snapshot<'_>, number: u64, faults: &mut Vec<Fault>) ->
     for kind in Kind::ALL {
         let table = kind.table(snapshot.tables);
         for changed in keys.of(kind) {
-            let key = place::key(&changed.place, number);
+            let key = node_key::key(&changed.place, number);
             let stored = table.get(snapshot.txn, &key)?;
-            if stored.map(<[u8]>::is_empty) != Some(changed.change != Change::Stored) {
+            if stored.map(<[u8]>::is_empty) != Some(changed.change != NodeKeyChange::Stored) {
                 faults.push(fault(table, &key, "it is not what the list of its block says"));
             }
         }
@@ -143,7 +143,7 @@ impl NodeCheck<'_> {
         let (mut last, mut old_seen): (Option<&[u8]>, bool) = (None, false);
         for entry in self.table().from(self.snapshot.txn, from)? {
             let (key, stored) = entry?;
-            let (place, number) = place::split(self.table(), key)?;
+            let (place, number) = node_key::split(self.table(), key)?;
             if last != Some(place) {
                 if portion.done >= PORTION as u64 {
                     portion.next = Some(key.to_vec());
@@ -170,7 +170,7 @@ impl NodeCheck<'_> {
         stored: &[u8],
         faults: &mut Vec<Fault>,
     ) -> Result<(), StoreError> {
-        let Some((trie, path)) = self.parts(place) else {
+        let Some((trie, path)) = self.split_key(place) else {
             faults.push(fault(self.table(), key, "the key is not a place of a node"));
             return Ok(());
         };
@@ -221,7 +221,7 @@ impl NodeCheck<'_> {
     }
 
     /// Splits a location into trie and path; returns `None` if it is not a valid location.
-    fn parts<'p>(&self, place: &'p [u8]) -> Option<(&'p [u8], &'p [u8])> {
+    fn split_key<'p>(&self, place: &'p [u8]) -> Option<(&'p [u8], &'p [u8])> {
         let (trie, path) = match self.kind {
             Kind::Accounts => (&place[..0], place),
             Kind::Storages => place.split_at_checked(32)?,

@@ -1,6 +1,6 @@
 //! Progress and result of a verification.
 
-use crate::Head;
+use crate::StoredHead;
 
 /// Maximum number of listed faults; further ones are only counted.
 pub(super) const LISTED: usize = 1_000;
@@ -38,7 +38,7 @@ pub struct Verifying {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verified {
     /// The newest verified block; `None` for a store without blocks.
-    pub head: Option<Head>,
+    pub head: Option<StoredHead>,
     /// The first thousand faults.
     pub faults: Vec<Fault>,
     /// Number of all faults.

@@ -3,7 +3,7 @@
 
 use std::{path::Path, sync::OnceLock};
 
-use foreseal_store::{Options, SealedBlock, Store};
+use foreseal_store::{SealedBlock, Store, StoreOptions};
 use tempfile::tempdir;
 
 use crate::support::{
@@ -18,7 +18,7 @@ enum Write {
 }
 
 pub struct Script {
-    pub options: Options,
+    pub options: StoreOptions,
     writes: Vec<Write>,
     /// Content of a store after each number of undisturbed writes.
     after: OnceLock<Vec<Dump>>,
@@ -37,7 +37,7 @@ impl Script {
         use rand::Rng;
         let mut maker = Maker::new(seed, Size::SMALL);
         let genesis = maker.genesis();
-        let options = Options { step_window: 7, proof_window: 4, ..Maker::options(&genesis) };
+        let options = StoreOptions { step_window: 7, proof_window: 4, ..Maker::options(&genesis) };
         let mut writes = vec![Write::Blocks(vec![genesis.sealed.clone()])];
         let mut chain = vec![genesis];
         while writes.len() < length.max(1) {

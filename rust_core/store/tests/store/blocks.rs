@@ -5,7 +5,7 @@ use std::slice::from_ref;
 use crate::support::{Made, Maker, Size, sealed};
 use alloy_primitives::Bytes;
 use foreseal_primitives::Block;
-use foreseal_store::{Options, Reader, Store, StoreError};
+use foreseal_store::{Reader, Store, StoreError, StoreOptions};
 use tempfile::tempdir;
 
 fn rlp(block: &Block) -> Vec<u8> {
@@ -108,7 +108,7 @@ fn steps_are_found_by_hash_as_long_as_their_block_is_in_the_window() {
     let genesis = maker.genesis();
     let chain = maker.chain(&genesis, 30);
     let folder = tempdir().unwrap();
-    let options = Options { step_window: 10, ..Maker::options(&genesis) };
+    let options = StoreOptions { step_window: 10, ..Maker::options(&genesis) };
     let store = Store::open(folder.path(), options).unwrap();
     store.write(from_ref(&genesis.sealed)).unwrap();
     for batch in chain.chunks(4) {

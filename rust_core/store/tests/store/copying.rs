@@ -8,7 +8,7 @@ use std::{
 };
 
 use crate::support::{Maker, Size, sealed};
-use foreseal_store::{Copying, Options, Store, StoreError};
+use foreseal_store::{Copying, Store, StoreError, StoreOptions};
 use tempfile::tempdir;
 
 #[test]
@@ -62,7 +62,7 @@ fn a_sink_that_is_full_ends_it() {
 #[test]
 fn a_folder_without_a_store_is_left_empty() {
     let folder = tempdir().unwrap();
-    let options = Options::new(1, alloy_primitives::B256::ZERO);
+    let options = StoreOptions::new(1, alloy_primitives::B256::ZERO);
     assert!(matches!(Copying::open(folder.path(), &options).err(), Some(StoreError::Absent { .. })));
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
 }

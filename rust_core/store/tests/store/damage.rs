@@ -3,7 +3,7 @@
 use std::{fs::OpenOptions, os::unix::fs::FileExt};
 
 use alloy_primitives::B256;
-use foreseal_store::{DamageReport, Options, Store};
+use foreseal_store::{DamageReport, Store, StoreOptions};
 
 fn report(page: Option<u64>) -> DamageReport {
     let reason = "store is damaged: table meta, key 01: it is missing".to_owned();
@@ -13,7 +13,7 @@ fn report(page: Option<u64>) -> DamageReport {
 #[test]
 fn a_reported_page_is_read_before_its_damage_is_noted() {
     let folder = tempfile::tempdir().unwrap();
-    let options = Options { map_size: 1 << 24, ..Options::new(1, B256::ZERO) };
+    let options = StoreOptions { map_size: 1 << 24, ..StoreOptions::new(1, B256::ZERO) };
     let store = Store::open(folder.path(), options).unwrap();
     let data = OpenOptions::new().read(true).write(true).open(folder.path().join("data.mdb")).unwrap();
     let pages = data.metadata().unwrap().len() / 4096;
@@ -34,7 +34,7 @@ fn a_reported_page_is_read_before_its_damage_is_noted() {
 #[test]
 fn reported_damage_without_a_page_is_noted() {
     let folder = tempfile::tempdir().unwrap();
-    let options = Options { map_size: 1 << 24, ..Options::new(1, B256::ZERO) };
+    let options = StoreOptions { map_size: 1 << 24, ..StoreOptions::new(1, B256::ZERO) };
     let store = Store::open(folder.path(), options).unwrap();
     assert!(store.confirm_damage(&report(None)));
     assert_eq!(store.damage().unwrap().to_string(), report(None).reason);

@@ -9,7 +9,7 @@ use std::{
 use alloy_primitives::{Address, B256, Bytes, Log};
 use foreseal_primitives::{FoundLog, LogFilter, LogPosition, LogSink};
 use foreseal_state::StateChanges;
-use foreseal_store::{Options, Reader, SealedBlock, Store};
+use foreseal_store::{Reader, SealedBlock, Store, StoreOptions};
 use foreseal_testkit::{LogChain, numbered_contract, numbered_topic, skewed_log};
 use proptest::{collection::vec, prelude::*, sample::Index};
 use rand::{Rng, SeedableRng, rngs::StdRng};
@@ -51,7 +51,7 @@ fn stored() -> &'static Stored {
             });
         }
         let folder = tempdir().unwrap();
-        let options = Options { map_size: 1 << 34, ..Options::new(1, blocks[0].block.hash) };
+        let options = StoreOptions { map_size: 1 << 34, ..StoreOptions::new(1, blocks[0].block.hash) };
         let store = Store::open(folder.path(), options).unwrap();
         for batch in blocks.chunks(BATCH) {
             store.write(batch).unwrap();

@@ -12,7 +12,7 @@ use crate::support::{
 use alloy_primitives::{Address, B256, Bytes, U256};
 use foreseal_primitives::{Account, StateDiff};
 use foreseal_state::{State, StateError, StateStore};
-use foreseal_store::{Options, Reader, Store, StoreError};
+use foreseal_store::{Reader, Store, StoreError, StoreOptions};
 use foreseal_trie::EMPTY_ROOT;
 use proptest::{collection::vec, prelude::*};
 use tempfile::tempdir;
@@ -197,8 +197,8 @@ impl Model {
 const STEP_WINDOW: u64 = 7;
 const PROOF_WINDOW: u64 = 4;
 
-fn options(genesis: &Made) -> Options {
-    Options { step_window: STEP_WINDOW, proof_window: PROOF_WINDOW, ..Maker::options(genesis) }
+fn options(genesis: &Made) -> StoreOptions {
+    StoreOptions { step_window: STEP_WINDOW, proof_window: PROOF_WINDOW, ..Maker::options(genesis) }
 }
 
 #[derive(Clone, Debug)]

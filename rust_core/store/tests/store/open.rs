@@ -10,12 +10,12 @@ use std::{
 
 use crate::support::{Made, Maker, Size, dump, sealed};
 use alloy_primitives::B256;
-use foreseal_store::{Options, SCHEMA, Store, StoreError};
+use foreseal_store::{SCHEMA, Store, StoreError, StoreOptions};
 use heed::{CommitOrAbort, EnvOpenOptions, types::Bytes};
 use tempfile::{TempDir, tempdir};
 
 /// Returns a closed store with genesis and ten blocks.
-fn filled() -> (TempDir, Options, Vec<Made>) {
+fn filled() -> (TempDir, StoreOptions, Vec<Made>) {
     let mut maker = Maker::new(11, Size::SMALL);
     let genesis = maker.genesis();
     let mut chain = maker.chain(&genesis, 10);
@@ -26,7 +26,7 @@ fn filled() -> (TempDir, Options, Vec<Made>) {
     (folder, options, chain)
 }
 
-fn assert_whole(folder: &Path, options: Options, chain: &[Made]) {
+fn assert_whole(folder: &Path, options: StoreOptions, chain: &[Made]) {
     let store = Store::open(folder, options).unwrap();
     let reader = store.reader().unwrap();
     assert_eq!(store.head().unwrap().unwrap().hash, chain.last().unwrap().hash());
@@ -51,9 +51,9 @@ fn put_meta(folder: &Path, key: &str, value: Option<&[u8]>) {
 fn another_chain_or_genesis_is_refused() {
     let (folder, options, chain) = filled();
     let genesis = B256::repeat_byte(7);
-    let error = Store::open(folder.path(), Options { genesis, ..options }).unwrap_err();
+    let error = Store::open(folder.path(), StoreOptions { genesis, ..options }).unwrap_err();
     assert_eq!(error, StoreError::OtherGenesis { found: options.genesis, expected: genesis });
-    let error = Store::open(folder.path(), Options { chain_id: 5, ..options }).unwrap_err();
+    let error = Store::open(folder.path(), StoreOptions { chain_id: 5, ..options }).unwrap_err();
     assert_eq!(error.to_string(), "store belongs to the chain with id 31337, this node runs 5");
     assert_whole(folder.path(), options, &chain);
 }
@@ -88,7 +88,7 @@ fn damaged_meta_entries_are_named() {
 #[test]
 fn what_is_not_a_store_is_refused_and_kept() {
     let folder = tempdir().unwrap();
-    let options = Options::new(1, B256::ZERO);
+    let options = StoreOptions::new(1, B256::ZERO);
     let data = folder.path().join("data.mdb");
     let text = b"a file of someone else".repeat(1_000);
     fs::write(&data, &text).unwrap();
@@ -112,7 +112,7 @@ fn the_lmdb_file_of_another_program_is_refused_and_kept() {
     .unwrap();
     env.prepare_for_closing().wait();
     let before = fs::read(folder.path().join("data.mdb")).unwrap();
-    let error = Store::open(folder.path(), Options::new(1, B256::ZERO)).unwrap_err();
+    let error = Store::open(folder.path(), StoreOptions::new(1, B256::ZERO)).unwrap_err();
     assert!(error.to_string().contains("not one of this program"), "{error}");
     assert_eq!(fs::read(folder.path().join("data.mdb")).unwrap(), before);
 }
@@ -152,7 +152,7 @@ fn a_store_that_was_removed_or_replaced_confirms_nothing() {
 fn one_process_opens_a_store_once_and_shares_it() {
     let (folder, options, chain) = filled();
     let store = Store::open(folder.path(), options).unwrap();
-    let other = Options { proof_window: 5, ..options };
+    let other = StoreOptions { proof_window: 5, ..options };
     let error = Store::open(folder.path(), other).unwrap_err();
     assert_eq!(error, StoreError::InUse { path: folder.path().to_owned() });
     let reader = store.reader().unwrap();
@@ -179,7 +179,7 @@ fn a_store_that_was_removed_is_not_shared_with_the_one_in_its_place() {
 #[test]
 fn a_read_only_store_reads_and_writes_nothing() {
     let (folder, options, chain) = filled();
-    let read_only = Options { read_only: true, ..options };
+    let read_only = StoreOptions { read_only: true, ..options };
     let before = fs::read(folder.path().join("data.mdb")).unwrap();
     let store = Store::open(folder.path(), read_only).unwrap();
     assert_eq!(store.write(&sealed(&chain[..1])).unwrap_err(), StoreError::ReadOnly);
@@ -198,7 +198,7 @@ fn a_full_map_keeps_the_last_commit() {
     let genesis = maker.genesis();
     let chain = maker.chain(&genesis, 400);
     let folder = tempdir().unwrap();
-    let options = Options { map_size: 1 << 20, ..Maker::options(&genesis) };
+    let options = StoreOptions { map_size: 1 << 20, ..Maker::options(&genesis) };
     let store = Store::open(folder.path(), options).unwrap();
     store.write(from_ref(&genesis.sealed)).unwrap();
     let (mut written, mut error) = (0, None);
@@ -215,7 +215,7 @@ fn a_full_map_keeps_the_last_commit() {
     assert!(written > 0);
     assert_eq!(store.head().unwrap().unwrap().hash, chain[written - 1].hash());
     drop(store);
-    let larger = Options { map_size: 1 << 30, ..options };
+    let larger = StoreOptions { map_size: 1 << 30, ..options };
     assert_whole(folder.path(), larger, &chain[..written]);
     let store = Store::open(folder.path(), larger).unwrap();
     store.write(&sealed(&chain[written..])).unwrap();
@@ -264,7 +264,7 @@ fn apart_a_folder_without_write_permission() {
     let error = Store::open(folder.join("new"), options).unwrap_err();
     assert_eq!(error, StoreError::ReadOnlyDirectory { path: folder.join("new") });
     // A worker that may only write the lock file.
-    let store = Store::open(&folder, Options { read_only: true, ..options }).unwrap();
+    let store = Store::open(&folder, StoreOptions { read_only: true, ..options }).unwrap();
     assert_eq!(store.head().unwrap().unwrap().number, 10);
 }
 

@@ -6,14 +6,14 @@ use std::{path::Path, sync::Arc};
 use crate::support::{Made, Maker, Size, damage, dump, sealed};
 use alloy_primitives::{Address, U256};
 use foreseal_state::{State, StateStore};
-use foreseal_store::{Options, Reader, SCHEMA, ScrubPosition, Scrubbed, Store, StoreError};
+use foreseal_store::{Reader, SCHEMA, ScrubPosition, Scrubbed, Store, StoreError, StoreOptions};
 use lmdb_master_sys::foreseal_fold;
 use rand::{Rng, SeedableRng, rngs::StdRng};
 use tempfile::{TempDir, tempdir};
 
 const BLOCKS: usize = 24;
 
-fn filled(seed: u64) -> (TempDir, Options, Vec<Made>) {
+fn filled(seed: u64) -> (TempDir, StoreOptions, Vec<Made>) {
     let mut maker = Maker::new(seed, Size::SMALL);
     let genesis = maker.genesis();
     let mut chain = maker.chain(&genesis, BLOCKS);
@@ -178,7 +178,7 @@ fn nothing_is_written_once_damage_was_found() {
 }
 
 /// Returns the offset of a leaf page with transactions.
-fn page_of_table(folder: &Path, options: Options) -> usize {
+fn page_of_table(folder: &Path, options: StoreOptions) -> usize {
     let store = Store::open(folder, options).unwrap();
     let whole = std::fs::read(folder.join("data.mdb")).unwrap();
     let transaction = store.reader().unwrap().transaction(3, 0).unwrap();

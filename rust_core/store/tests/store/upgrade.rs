@@ -4,11 +4,11 @@
 use std::{ops::ControlFlow, path::Path};
 
 use crate::support::{Made, Maker, Size, dump, sealed};
-use foreseal_store::{Copying, Options, Origin, SCHEMA, Store, StoreError, Upgrading};
+use foreseal_store::{Copying, SCHEMA, Store, StoreError, StoreOptions, UpgradeOrigin, Upgrading};
 use tempfile::{TempDir, tempdir};
 
 /// Returns a store of schema 1, which does not record the program that made it.
-fn of_schema_1() -> (TempDir, Options, Vec<Made>) {
+fn of_schema_1() -> (TempDir, StoreOptions, Vec<Made>) {
     let mut maker = Maker::new(12, Size::SMALL);
     let genesis = maker.genesis();
     let mut chain = maker.chain(&genesis, 6);
@@ -26,10 +26,10 @@ fn of_schema_1() -> (TempDir, Options, Vec<Made>) {
     (folder, options, chain)
 }
 
-fn assert_upgraded(folder: &Path, options: Options, chain: &[Made]) {
+fn assert_upgraded(folder: &Path, options: StoreOptions, chain: &[Made]) {
     let store = Store::open(folder, options).unwrap();
     // Each step of the upgrade is recorded.
-    let origin = |schema| Origin { schema, program: env!("CARGO_PKG_VERSION").to_owned(), at: 77 };
+    let origin = |schema| UpgradeOrigin { schema, program: env!("CARGO_PKG_VERSION").to_owned(), at: 77 };
     assert_eq!(store.origins().unwrap(), [2, SCHEMA].map(origin));
     assert_eq!(store.head().unwrap().unwrap().hash, chain.last().unwrap().hash());
     let verified = store.verify(&mut |_| ControlFlow::Continue(())).unwrap();
@@ -39,7 +39,7 @@ fn assert_upgraded(folder: &Path, options: Options, chain: &[Made]) {
 #[test]
 fn opening_to_write_upgrades() {
     let (folder, options, chain) = of_schema_1();
-    let options = Options { at: 77, ..options };
+    let options = StoreOptions { at: 77, ..options };
     let mut told = Vec::new();
     drop(
         Store::open_reporting(folder.path(), options, &mut |upgrading| {
@@ -51,13 +51,13 @@ fn opening_to_write_upgrades() {
     assert_eq!(told[0], Upgrading { to: 2, done: 0, of: 1 });
     assert!(told[1..].iter().all(|upgrading| upgrading.to == SCHEMA));
     // Opening it at a later time adds no entry.
-    assert_upgraded(folder.path(), Options { at: 99, ..options }, &chain);
+    assert_upgraded(folder.path(), StoreOptions { at: 99, ..options }, &chain);
 }
 
 #[test]
 fn broken_off_it_stays_what_it_was() {
     let (folder, options, chain) = of_schema_1();
-    let options = Options { at: 77, ..options };
+    let options = StoreOptions { at: 77, ..options };
     let ended = Store::open_reporting(folder.path(), options, &mut |_| ControlFlow::Break(()));
     assert_eq!(ended.unwrap_err(), StoreError::Interrupted);
     assert_eq!(Copying::open(folder.path(), &options).unwrap().schema().unwrap(), 1);
@@ -67,7 +67,7 @@ fn broken_off_it_stays_what_it_was() {
 #[test]
 fn reading_refuses_an_older_schema_and_says_what_to_do() {
     let (folder, options, _) = of_schema_1();
-    let error = Store::open(folder.path(), Options { read_only: true, ..options }).unwrap_err();
+    let error = Store::open(folder.path(), StoreOptions { read_only: true, ..options }).unwrap_err();
     assert_eq!(error, StoreError::OlderSchema { found: 1, needed: SCHEMA });
     assert!(error.to_string().contains("foreseal db upgrade"), "{error}");
     assert_eq!(Copying::open(folder.path(), &options).unwrap().schema().unwrap(), 1);
@@ -76,7 +76,7 @@ fn reading_refuses_an_older_schema_and_says_what_to_do() {
 #[test]
 fn another_chain_is_not_upgraded() {
     let (folder, options, _) = of_schema_1();
-    let error = Store::open(folder.path(), Options { chain_id: 5, ..options }).unwrap_err();
+    let error = Store::open(folder.path(), StoreOptions { chain_id: 5, ..options }).unwrap_err();
     assert!(matches!(error, StoreError::OtherChain { .. }), "{error}");
     assert_eq!(Copying::open(folder.path(), &options).unwrap().schema().unwrap(), 1);
 }

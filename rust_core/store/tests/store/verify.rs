@@ -7,13 +7,13 @@ use std::{path::Path, sync::Arc};
 use crate::support::{Made, Maker, Size, dump, sealed};
 use alloy_primitives::{Address, U256};
 use foreseal_state::{State, StateStore};
-use foreseal_store::{Options, Store, StoreError, StorePart, Verified};
+use foreseal_store::{Store, StoreError, StoreOptions, StorePart, Verified};
 use rand::{Rng, SeedableRng, rngs::StdRng, seq::IndexedRandom};
 use tempfile::{TempDir, tempdir};
 
 const BLOCKS: usize = 24;
 
-fn filled(seed: u64) -> (TempDir, Options, Vec<Made>) {
+fn filled(seed: u64) -> (TempDir, StoreOptions, Vec<Made>) {
     let mut maker = Maker::new(seed, Size::SMALL);
     let genesis = maker.genesis();
     let mut chain = maker.chain(&genesis, BLOCKS);
@@ -24,13 +24,13 @@ fn filled(seed: u64) -> (TempDir, Options, Vec<Made>) {
     (folder, options, chain)
 }
 
-fn verify(folder: &Path, options: Options) -> Verified {
+fn verify(folder: &Path, options: StoreOptions) -> Verified {
     let store = Store::open(folder, options).unwrap();
     store.verify(&mut |_| ControlFlow::Continue(())).unwrap()
 }
 
 /// Calls every read; the results do not matter here.
-fn read_everything(folder: &Path, options: Options, chain: &[Made]) {
+fn read_everything(folder: &Path, options: StoreOptions, chain: &[Made]) {
     let store = Store::open(folder, options).unwrap();
     let reader = store.reader().unwrap();
     for made in chain {
@@ -224,7 +224,7 @@ fn a_node_may_write_meanwhile() {
     let genesis = maker.genesis();
     let chain = maker.chain(&genesis, 60);
     let folder = tempdir().unwrap();
-    let options = Options { proof_window: 40, step_window: 10, ..Maker::options(&genesis) };
+    let options = StoreOptions { proof_window: 40, step_window: 10, ..Maker::options(&genesis) };
     let store = Store::open(folder.path(), options).unwrap();
     store.write(&[genesis.sealed]).unwrap();
     let (first, rest) = chain.split_at(40);

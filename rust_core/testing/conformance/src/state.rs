@@ -128,7 +128,7 @@ fn execute(network: &str, env: &Environment, pre: &State, post: &Expected) -> Re
             Err(error) => return Err(error.to_string()),
         },
     };
-    let mut state = pre.apply(&executor.take_diff()).map_err(|error| error.to_string())?;
+    let mut state = pre.apply(&executor.drain_diff()).map_err(|error| error.to_string())?;
     if !executor.fork().is_enabled_in(SpecId::SPURIOUS_DRAGON) {
         state = touch(&state, header.beneficiary)?;
     }

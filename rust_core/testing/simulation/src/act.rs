@@ -1,6 +1,6 @@
 //! Acts of the simulation, and schedules of them.
 
-use foreseal_journal::simulated::Fault;
+use foreseal_journal::simulated::DiskFault;
 use foreseal_node::InspectionPoint;
 use rand::{Rng, SeedableRng, rngs::StdRng};
 
@@ -71,7 +71,7 @@ pub enum Act {
     Disk {
         class: Class,
         after: u32,
-        fault: Fault,
+        fault: DiskFault,
     },
     Full(bool),
     Slow {
@@ -87,7 +87,7 @@ pub enum Act {
     /// damaged copy of the journal.
     Restart {
         ending: Ending,
-        fault: Option<(Class, u32, Fault)>,
+        fault: Option<(Class, u32, DiskFault)>,
         damage: Option<u64>,
     },
     Change(Change),
@@ -149,13 +149,13 @@ pub fn schedule(setup: &Setup) -> Vec<Act> {
     acts
 }
 
-fn fault(random: &mut StdRng) -> (Class, u32, Fault) {
+fn fault(random: &mut StdRng) -> (Class, u32, DiskFault) {
     let class = [Class::Any, Class::Write, Class::Sync, Class::Folder][random.random_range(0..4)];
     let fault = match random.random_range(0..8) {
-        0..5 => Fault::Crash,
-        5 => Fault::Short,
-        6 => Fault::Broken,
-        _ => Fault::Full,
+        0..5 => DiskFault::Crash,
+        5 => DiskFault::Short,
+        6 => DiskFault::Broken,
+        _ => DiskFault::Full,
     };
     (class, random.random_range(0..5), fault)
 }

@@ -138,7 +138,7 @@ impl Follower {
     pub fn answers(&mut self, lasting: bool) -> Result<Vec<(Sent, Answered)>, String> {
         let mut answered = Vec::new();
         for sent in std::mem::take(&mut self.sent) {
-            let what = match sent.underway.take() {
+            let what = match sent.underway.poll() {
                 None => {
                     self.sent.push(sent);
                     continue;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use foreseal_chain::{Chain, Clock, replay};
-use foreseal_journal::{Identity, Journal, Options, simulated::Fault};
+use foreseal_journal::{Identity, Journal, JournalOptions, simulated::DiskFault};
 use foreseal_node::{NodeError, PoolStart};
 use rand::{SeedableRng, rngs::StdRng};
 
@@ -67,7 +67,7 @@ impl Run {
     pub fn restart(
         &mut self,
         ending: Ending,
-        fault: Option<(Class, u32, Fault)>,
+        fault: Option<(Class, u32, DiskFault)>,
         damaged: Option<u64>,
     ) -> Check {
         // A running, healthy node has no append in progress: every earlier call has returned.
@@ -212,7 +212,7 @@ impl Run {
         let view = self.view()?;
         let genesis = view.sealed(0).ok().flatten().ok_or("no genesis")?.block.hash;
         let identity = Identity { chain_id: view.spec().chain_id(), genesis };
-        let options = Options { identity, segment_bytes: self.setup.segment_bytes, entropy: [0; 32] };
+        let options = JournalOptions { identity, segment_bytes: self.setup.segment_bytes, entropy: [0; 32] };
         let disk = Arc::new(self.disk.fork());
         let (journal, _) = Journal::open(&self.settings.datadir.join("journal"), disk, options)
             .map_err(|error| format!("the journal of a running node: {error}"))?;

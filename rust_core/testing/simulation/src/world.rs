@@ -11,7 +11,7 @@ use std::{
 
 use alloy_primitives::B256;
 use foreseal_chain::{Clock, ClockReading};
-use foreseal_journal::simulated::{Fault, FaultPolicy, Operation, SimulatedDisk};
+use foreseal_journal::simulated::{DiskFault, FaultPolicy, Operation, SimulatedDisk};
 use foreseal_node::{InspectionPoint, Node, Watcher};
 
 use crate::{counts::Counts, view_digests::ViewDigests};
@@ -74,12 +74,12 @@ impl Class {
     }
 }
 
-/// Fault plan of the disk.
+/// DiskFault plan of the disk.
 #[derive(Debug)]
 pub struct FaultPlan {
     clocks: Arc<Clocks>,
     /// Class of operations, number of them that still succeed, and the fault of the next one.
-    armed: Option<(Class, u32, Fault)>,
+    armed: Option<(Class, u32, DiskFault)>,
     /// Disk full: creating files and writing fail.
     full: bool,
     /// Number of slow operations left, and the milliseconds that each takes.
@@ -112,12 +112,12 @@ fn place(operation: Operation, before: Option<Operation>) -> &'static str {
 }
 
 /// Returns the name of a fault other than a crash.
-fn kind(operation: Operation, fault: Fault) -> &'static str {
+fn kind(operation: Operation, fault: DiskFault) -> &'static str {
     match (fault, operation) {
-        (Fault::Lost, _) => "acknowledged write lost",
-        (Fault::Full, _) => "full disk",
-        (Fault::Short, Operation::Write { .. }) => "short write",
-        (Fault::Broken, Operation::Write { .. }) => "failed write, half of it done",
+        (DiskFault::Lost, _) => "acknowledged write lost",
+        (DiskFault::Full, _) => "full disk",
+        (DiskFault::Short, Operation::Write { .. }) => "short write",
+        (DiskFault::Broken, Operation::Write { .. }) => "failed write, half of it done",
         (_, Operation::Sync | Operation::SyncDir) => "failed sync",
         _ => "failed change of the folder",
     }
@@ -130,7 +130,7 @@ impl FaultPlan {
     }
 
     /// Arms a fault that hits after `after` more operations of the class. Replaces an armed one.
-    pub fn arm(&mut self, class: Class, after: u32, fault: Fault) {
+    pub fn arm(&mut self, class: Class, after: u32, fault: DiskFault) {
         self.armed = Some((class, after, fault));
     }
 
@@ -162,7 +162,7 @@ impl FaultPlan {
         std::mem::take(&mut self.struck)
     }
 
-    fn due(&mut self, operation: Operation) -> Option<Fault> {
+    fn due(&mut self, operation: Operation) -> Option<DiskFault> {
         let (class, after, fault) = self.armed?;
         if !class.holds(operation) {
             return None;
@@ -177,7 +177,7 @@ impl FaultPlan {
 }
 
 impl FaultPolicy for FaultPlan {
-    fn judge(&mut self, operation: Operation) -> Option<Fault> {
+    fn judge(&mut self, operation: Operation) -> Option<DiskFault> {
         if let Some(left) = self.slow.0.checked_sub(1) {
             self.slow.0 = left;
             self.clocks.pass(self.slow.1);
@@ -186,10 +186,11 @@ impl FaultPolicy for FaultPlan {
         let full = self.full && matches!(operation, Operation::Create | Operation::Write { .. });
         let lies = self.lost > 0 && operation == Operation::Sync;
         self.lost -= u32::from(lies);
-        let fault = self.due(operation).or(full.then_some(Fault::Full)).or(lies.then_some(Fault::Lost));
+        let fault =
+            self.due(operation).or(full.then_some(DiskFault::Full)).or(lies.then_some(DiskFault::Lost));
         let before = self.before.replace(operation);
         match fault {
-            Some(Fault::Crash) => self.counts.crash(place(operation, before)),
+            Some(DiskFault::Crash) => self.counts.crash(place(operation, before)),
             Some(fault) => self.counts.fault(kind(operation, fault)),
             None => return None,
         }

@@ -12,7 +12,7 @@ from foreseal.payments.api.tables import Role
 from foreseal.payments.disbursements.payouts import BASIS_POINTS, MOST_RECIPIENTS, split
 from foreseal.payments.ledger import DisbursementState, read
 from foreseal.payments.ledger.tables import Purpose, payouts
-from foreseal.payments.typed_data import word
+from foreseal.payments.typed_data import bytes32
 
 _PAYOUT_ID = Field("id", WORD, "The payout: its reference.", required=True)
 _REFERENCE = Field("reference", WORD, "32 bytes that the contract takes once; made from the Idempotency-Key if none.")
@@ -47,7 +47,7 @@ def _send(call: Call, legs: Sequence[tuple[str, int]]) -> Reply:
 
 
 def _reference(call: Call) -> bytes:
-    return word(call.mine.id("pay").removeprefix("pay_") * 2, "reference")
+    return bytes32(call.mine.id("pay").removeprefix("pay_") * 2, "reference")
 
 
 def _get(call: Call) -> Reply:

@@ -7,7 +7,7 @@ use std::{
 
 use alloy_primitives::B256;
 use foreseal_journal::{
-    Identity, Journal, JournalError, Options, Record, Recovery, simulated::SimulatedDisk,
+    Identity, Journal, JournalError, JournalOptions, Record, Recovery, simulated::SimulatedDisk,
 };
 use proptest::prelude::*;
 
@@ -37,7 +37,7 @@ pub fn damage(disk: &SimulatedDisk, segment: u64, change: impl FnOnce(&mut Vec<u
 
 /// Opens with small segments; `round` makes the salts differ.
 pub fn open(disk: &SimulatedDisk, round: u8) -> Result<(Journal, Recovery), JournalError> {
-    let options = Options { segment_bytes: 4096, ..Options::new(IDENTITY, [round; 32]) };
+    let options = JournalOptions { segment_bytes: 4096, ..JournalOptions::new(IDENTITY, [round; 32]) };
     Journal::open(dir(), Arc::new(disk.clone()), options)
 }
 

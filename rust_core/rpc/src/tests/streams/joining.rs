@@ -103,10 +103,10 @@ fn a_pump_that_is_slower_than_the_chain_does_not_pile_up_views() {
     for _ in 0..600 {
         bench.submit(&workload.next_transaction());
         bench.tick();
-        streams.pump.take(Duration::ZERO);
+        streams.pump.deliver_next(Duration::ZERO);
     }
     let mut entries = 0;
-    while streams.pump.take(Duration::ZERO) {
+    while streams.pump.deliver_next(Duration::ZERO) {
         let said = &mut streams.said;
         streams.pump.deliver(&mut |notice| said.push(notice));
         entries += 1;
@@ -174,7 +174,7 @@ fn a_panic_ends_the_subscriptions_that_lost_something_and_the_pump_goes_on() {
     streams.tell();
     bench.tick();
     let later = streams.subscribe(&json!(["foreseal_feed"]));
-    streams.pump.take(Duration::ZERO);
+    streams.pump.deliver_next(Duration::ZERO);
     let (said, mut calls) = (&mut streams.said, 0);
     let told = std::panic::catch_unwind(AssertUnwindSafe(|| {
         while streams.pump.deliver(&mut |notice| {

@@ -54,7 +54,7 @@ impl Streams {
 
     /// Delivers all pending entries.
     fn tell(&mut self) {
-        while self.pump.take(Duration::ZERO) {
+        while self.pump.deliver_next(Duration::ZERO) {
             let said = &mut self.said;
             while self.pump.deliver(&mut |notice| said.push(notice)) {}
         }

@@ -141,7 +141,7 @@ impl<'b> World<'b> {
                 self.bench.api.node().control(|writer| writer.reorg(&[Vec::new()])).unwrap();
                 self.look();
             }
-            Act::Take => drop(self.streams.pump.take(Duration::ZERO)),
+            Act::Take => drop(self.streams.pump.deliver_next(Duration::ZERO)),
             Act::Deliver => {
                 let pushed = &mut self.pushed;
                 self.streams.pump.deliver(&mut |notice| pushed.push(notice));
@@ -240,7 +240,7 @@ impl<'b> World<'b> {
         }
         self.act(Act::Step);
         self.act(Act::Seal);
-        while self.streams.pump.take(Duration::ZERO) {
+        while self.streams.pump.deliver_next(Duration::ZERO) {
             self.act(Act::Deliver);
         }
         self.drain();

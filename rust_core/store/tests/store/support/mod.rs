@@ -15,7 +15,7 @@ use foreseal_primitives::{
     Account, AccountDiff, Block, ChangedAccount, NewCode, Receipt, StateDiff, Transaction, length_in_block,
 };
 use foreseal_state::State;
-use foreseal_store::{Options, SealedBlock, StoredStep};
+use foreseal_store::{SealedBlock, StoreOptions, StoredStep};
 use foreseal_testkit::{Fees, Wallet};
 use foreseal_trie::ordered_trie_root;
 use imbl::Vector;
@@ -66,8 +66,8 @@ impl Maker {
     }
 
     /// Returns the options of a store for a chain that begins with `genesis`.
-    pub fn options(genesis: &Made) -> Options {
-        Options { map_size: 1 << 30, ..Options::new(CHAIN_ID, genesis.hash()) }
+    pub fn options(genesis: &Made) -> StoreOptions {
+        StoreOptions { map_size: 1 << 30, ..StoreOptions::new(CHAIN_ID, genesis.hash()) }
     }
 
     pub fn genesis(&mut self) -> Made {

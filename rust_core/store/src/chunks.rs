@@ -17,8 +17,8 @@ pub(crate) fn append(
     number: u64,
     value: &[u8],
 ) -> Result<(), StoreError> {
-    let mut pieces = (0..).zip(value.chunks(CHUNK_SIZE));
-    pieces.try_for_each(|(index, piece)| table.append(txn, &key::block_item(number, index), piece))
+    let mut chunks = (0..).zip(value.chunks(CHUNK_SIZE));
+    chunks.try_for_each(|(index, piece)| table.append(txn, &key::block_item(number, index), piece))
 }
 
 /// Removes the value under a block number.
@@ -28,7 +28,7 @@ pub(crate) fn remove(txn: &mut RwTxn<'_>, table: &Table, number: u64) -> Result<
 
 impl Snapshot<'_> {
     /// Returns the value under a block number; empty if there is none.
-    pub fn pieces(&self, table: &Table, number: u64) -> Result<Vec<u8>, StoreError> {
+    pub fn chunks(&self, table: &Table, number: u64) -> Result<Vec<u8>, StoreError> {
         let mut value = Vec::new();
         for (index, piece) in (0..).zip(table.prefix(self.txn, &key::number(number))?) {
             let (key, piece) = piece?;

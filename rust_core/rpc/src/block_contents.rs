@@ -1,4 +1,4 @@
-//! Parts of a block: transaction and uncle counts, and single transactions by index.
+//! Contents of a block: transaction and uncle counts, and single transactions by index.
 
 use foreseal_chain::{ExecutedBlock, View};
 
