@@ -37,7 +37,7 @@ RUST_SOURCES := Cargo.toml Cargo.lock $(shell find rust_core -name '*.rs' -o -na
 UNIT_TESTS := tests/unit
 # Where Python finds the code that tests share, and the campaigns.
 TEST_PATH := tests/support:tests/campaigns
-PYTHON_SOURCES := python tests benches docs/render.py
+PYTHON_SOURCES := python tests benches docs/render.py docs/tables.py
 COMPILER := tests/support/payments/contracts/compiler
 
 export FORESEAL_SHARED

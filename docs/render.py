@@ -1,4 +1,4 @@
-"""Generator of the parts of docs/ that are rendered from the code; `--check` only lists stale pages.
+"""Generator of the parts of docs/ that come from the code and from benches/results; `--check` only lists stale pages.
 
 A generated part is between `<!-- made by NAME -->` and `<!-- end -->`. The text around it is not changed.
 """
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import orjson
+import tables
 
 from foreseal._core import openrpc
 from foreseal.rpc.costs import COSTS
@@ -201,6 +202,8 @@ PARTS: dict[str, Callable[[], str]] = {
     "errors": errors,
     "subscriptions": subscriptions,
     "crates": crates,
+    "compare": tables.compare,
+    "entrance": tables.entrance,
 }
 """Renderer of each part, by the name of the part."""
 

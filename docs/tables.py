@@ -1,0 +1,123 @@
+"""Tables of the performance page, rendered from the files in benches/results."""
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+RESULTS = Path(__file__).resolve().parent.parent / "benches" / "results"
+
+# Targets for the ratio to anvil at 16 connections: native transport, asgi transport.
+_TARGETS: Mapping[str, tuple[float | None, float | None]] = {
+    "blockNumber": (1.5, 0.5),
+    "storage": (1.5, 0.5),
+    "nonce latest": (1.5, 0.5),
+    "nonce pending": (1.5, 0.5),
+    "balance": (1.5, 0.5),
+    "block latest": (1.7, 0.6),
+    "block of 100, hashes": (4.5, 1.5),
+    "block of 100, full": (200, 75),
+    "receipts of 100": (18, 9),
+    "one receipt": (2.8, 1),
+    "logs: one block of 100": (3.2, 1.3),
+    "logs: 100 blocks filtered": (5, 2),
+    "logs: 100 blocks, all": (3.5, 2),
+    "logs: 2,000 blocks filtered": (70, 35),
+    "call": (1.2, 0.6),
+    "estimate": (2, 1.2),
+    "batch of 100 storage reads": (2, 0.8),
+    "WebSocket request": (1.3, 0.4),
+    "send, native": (2, 1.3),
+    "send, ERC-20": (2.2, 1.3),
+    "send, ERC-20 in batches of 100": (3, None),
+}
+
+
+def compare() -> str:
+    """Return the comparison with anvil: every row on both transports, at 16 connections unless a column says more."""
+    report = _load("compare.json")
+    reads, again = _by_cell(report["reads"]), _by_cell(report["reads_after_restart"])
+    lines = [
+        _origin(report),
+        "",
+        "| row | anvil, /s | native: /s, us | ratio, target | after a restart | 1 and 64 connections | asgi: /s, us "
+        "| ratio, target |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for row in dict.fromkeys(cell["row"] for cell in report["reads"]):
+        native, asgi = reads[row, 16, "foreseal"], reads[row, 16, "foreseal-asgi"]
+        target, asgi_target = _TARGETS.get(row, (None, None))
+        others = ", ".join(_ratio(reads[row, count, "foreseal"]["ratio"]) for count in (1, 64))
+        cells = [
+            row,
+            _rate(reads[row, 16, "anvil"]["requests_per_second"]),
+            f"{_rate(native['requests_per_second'])}, {native['cpu_us_per_request']:.1f}",
+            _against(native["ratio"], target),
+            _ratio(again[row, 16, "foreseal"]["ratio"], target),
+            others,
+            f"{_rate(asgi['requests_per_second'])}, {asgi['cpu_us_per_request']:.0f}",
+            _against(asgi["ratio"], asgi_target),
+        ]
+        lines.append(f"| {' | '.join(cells)} |")
+    sends = {(cell["row"], cell["node"]): cell for cell in report["sends"]}
+    for row in dict.fromkeys(cell["row"] for cell in report["sends"]):
+        native, asgi = sends[row, "foreseal"], sends[row, "foreseal-asgi"]
+        target, asgi_target = _TARGETS.get(row, (None, None))
+        cells = [
+            row,
+            _rate(sends[row, "anvil"]["transactions_per_second"]),
+            f"{_rate(native['transactions_per_second'])}, {native['cpu_us_per_transaction']:.0f}",
+            _against(native["ratio"], target),
+            "",
+            "",
+            f"{_rate(asgi['transactions_per_second'])}, {asgi['cpu_us_per_transaction']:.0f}",
+            _against(asgi["ratio"], asgi_target),
+        ]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def entrance() -> str:
+    """Return every row before and after the entrance was unified, with the ratio at each number of connections."""
+    report = _load("entrance.json")
+    cells = _by_cell(report["reads"])
+    counts = sorted({cell["connections"] for cell in report["reads"]})
+    heads = [f"{count}: before, after, ratio" for count in counts]
+    lines = [_origin(report), "", f"| row | {' | '.join(heads)} |", f"|---|{'---|' * len(counts)}"]
+    for row in dict.fromkeys(cell["row"] for cell in report["reads"]):
+        shown = []
+        for count in counts:
+            before, after = cells[row, count, "before"], cells[row, count, "after"]
+            rates = f"{_rate(before['requests_per_second'])}, {_rate(after['requests_per_second'])}"
+            shown.append(f"{rates}, {_ratio(after['ratio'])}")
+        lines.append(f"| {row} | {' | '.join(shown)} |")
+    return "\n".join(lines)
+
+
+def _load(name: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((RESULTS / name).read_text())
+    return found
+
+
+def _origin(report: Mapping[str, Any]) -> str:
+    machine = report["machine"]
+    changed = " with local changes" if report["dirty"] else ""
+    made = f"Commit `{report['commit'][:7]}`{changed}, {report['date'][:10]}"
+    return f"{made}, {machine['processor']} with {machine['cores']} cores:"
+
+
+def _by_cell(cells: Iterable[dict[str, Any]]) -> dict[tuple[str, int, str], dict[str, Any]]:
+    return {(cell["row"], cell["connections"], cell["node"]): cell for cell in cells}
+
+
+def _rate(value: float) -> str:
+    return f"{value:,.0f}"
+
+
+def _ratio(value: float, target: float | None = None) -> str:
+    text = f"{value:.2f}" if value < 10 else f"{value:.1f}" if value < 100 else f"{value:.0f}"
+    return f"**{text}**" if target is not None and value < target else text
+
+
+def _against(value: float, target: float | None) -> str:
+    return _ratio(value, target) if target is None else f"{_ratio(value, target)}, {target:g}"
