@@ -275,7 +275,7 @@ class FakeNode:
         return {"number": hex(place[0]), "index": hex(place[1]), "hash": place[2], "padding": "x" * size}
 
     def _gone(self) -> RpcError:
-        return RpcError(-32001, "the cursor is not kept", orjson.dumps(cursor_of(self.steps[0])))
+        return RpcError(-32001, "the cursor is no longer available", orjson.dumps(cursor_of(self.steps[0])))
 
     def report(self, metrics: bytes) -> None:
         self.log.append("report")

@@ -31,7 +31,7 @@ pub use stored::Resumed;
 pub enum ChainError {
     #[error(transparent)]
     Build(#[from] BuildError),
-    #[error("block {number} is refused: {source}")]
+    #[error("block {number} is invalid: {source}")]
     Block { number: u64, source: BlockError },
     #[error("imported bytes are not a block: {0}")]
     NotABlock(alloy_rlp::Error),

@@ -51,10 +51,10 @@ pub enum SettingsError {
     Step { block_time: u64 },
     #[error("extra data has {0} bytes, a header takes at most 32")]
     ExtraData(usize),
-    #[error("proofs must be kept for 1024 blocks at least, not {0}")]
+    #[error("proofs must be available for 1024 blocks at least, not {0}")]
     Proofs(u64),
     #[error(
-        "proofs must be kept for {least} blocks at least with this recent and backlog, not {proofs}: memory may be that \
+        "proofs must be available for {least} blocks at least with this recent and backlog, not {proofs}: memory may be that \
          far behind the store"
     )]
     Behind { proofs: u64, least: u64 },

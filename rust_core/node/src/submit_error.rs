@@ -11,14 +11,14 @@ pub enum SubmitError {
     #[error("the node is starting: its journal is being replayed")]
     Starting,
     /// Production stopped: this process executes no new submissions and no transactions in the pool.
-    #[error("production stopped, so no transactions are taken: {0}")]
+    #[error("production stopped, so no transactions are accepted: {0}")]
     Stopped(String),
     /// This follower has no connection to its sequencer.
-    #[error("the sequencer is not reachable: nothing is taken in until it is back")]
+    #[error("the sequencer is not reachable: no transactions are accepted until it is back")]
     Away,
     /// The connection broke before the sequencer answered.
     #[error(
-        "the sequencer was lost before it answered: it is not known whether the transaction was taken in"
+        "the connection to the sequencer was lost before its response: the transaction may have been accepted"
     )]
     Unknown { hash: B256 },
     #[error("too many submissions are on their way to the sequencer: at most {max}")]

@@ -326,8 +326,7 @@ impl From<LogLimit> for RpcError {
             LogLimitKind::Logs { max } => ("logs", max, "logs"),
             LogLimitKind::Milliseconds { max } => ("milliseconds", max, "ms"),
         };
-        let message =
-            format!("query exceeds the limit of {max} {unit}; data names a range that can be asked for");
+        let message = format!("query exceeds the limit of {max} {unit}; data has a range within the limit");
         let mut data = Vec::new();
         limit_object(&mut data, name, max)
             .quantity("fromBlock", limit.from)
@@ -398,8 +397,8 @@ impl RpcError {
     }
 
     fn logs_gone(from: u64) -> Self {
-        let message = "the block of the cursor is no longer on the chain and its logs are no longer kept; drop what you \
-                       hold from fromBlock on and ask again from there without a cursor";
+        let message = "the block of the cursor is no longer on the chain and its logs are no longer available; drop what you \
+                       hold from fromBlock on and query again from there without a cursor";
         let mut data = Vec::new();
         Object::open(&mut data).quantity("fromBlock", from).close();
         Self { data: Some(data), ..Self::new(NOT_FOUND, message) }

@@ -19,7 +19,7 @@ pub enum StateError {
     #[error("view no longer available")]
     ViewGone,
     /// Trie nodes are retained for the newest blocks only; values are retained for all.
-    #[error("trie nodes as of block {block} are no longer kept, only those from block {oldest} on")]
+    #[error("trie nodes of block {block} are no longer available; the oldest available block is {oldest}")]
     Pruned { block: u64, oldest: u64 },
     /// The store is corrupt.
     #[error("no node is stored at {path} of {trie}")]

@@ -16,13 +16,15 @@ pub enum StoreError {
     #[error("store: cannot {action} {}: {why}", path.display())]
     Io { action: &'static str, path: PathBuf, why: String },
     /// A read-only opening creates no store.
-    #[error("store: there is none in {}", path.display())]
+    #[error("there is no store in {}", path.display())]
     Absent { path: PathBuf },
     #[error("store: {} holds a file that is not a store of this program: {why}", path.display())]
     NotAStore { path: PathBuf, why: String },
     #[error("store: {} is open in this process already", path.display())]
     InUse { path: PathBuf },
-    #[error("store has schema version {found}, newer than {supported}, the newest this program knows")]
+    #[error(
+        "store has schema version {found}, newer than {supported}, the newest that this program supports"
+    )]
     NewerSchema { found: u32, supported: u32 },
     /// A read-only opening does not upgrade the store.
     #[error(
@@ -41,7 +43,7 @@ pub enum StoreError {
     #[error("store: the disk is full; the block is not stored, all earlier ones are")]
     DiskFull,
     /// Same as [`Self::DiskFull`], for the configured map size.
-    #[error("store has reached its greatest size, {limit} bytes; give it a larger map")]
+    #[error("store has reached its maximum size, {limit} bytes: increase the map size")]
     MapFull { limit: usize },
     #[error("store: {} ends after {found} of {expected} bytes: a part of it is missing", path.display())]
     Truncated { path: PathBuf, found: u64, expected: u64 },
@@ -68,7 +70,7 @@ pub enum StoreError {
     /// Blocks were unwound since the view was created: its results would mix two chains.
     #[error("view no longer available")]
     ViewGone,
-    #[error("proofs are kept from block {oldest} on; block {number} is older")]
+    #[error("proofs are available from block {oldest} on; block {number} is older")]
     OutsideProofWindow { number: u64, oldest: u64 },
     #[error("store is damaged: {0}")]
     LogIndex(String),

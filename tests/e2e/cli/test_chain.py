@@ -40,7 +40,7 @@ def test_a_bad_block_stops_the_import_and_is_named(tmp_path: Path) -> None:
     (tmp_path / "bad.rlp").write_bytes(bad)
     done = foreseal("import", "--datadir", tmp_path / "d", "--genesis", sample / "genesis.json", tmp_path / "bad.rlp")
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.startswith("foreseal: block 12 is refused: ")
+    assert done.stderr.startswith("foreseal: block 12 is invalid: ")
     assert "expected 0x" in done.stderr
     assert done.stderr.count("\n") == 1
 

@@ -105,12 +105,12 @@ def test_where_there_is_no_store(tmp_path: Path, datadir: Path) -> None:
     assert (empty.returncode, "holds no chain yet" in empty.stderr) == (2, True)
     shutil.rmtree(datadir / "store")
     gone = foreseal("db", "stats", datadir)
-    assert (gone.returncode, "there is none in" in gone.stderr) == (2, True)
+    assert (gone.returncode, "there is no store in" in gone.stderr) == (2, True)
 
 
 def test_a_store_of_a_newer_version_is_refused(datadir: Path) -> None:
     replace(datadir, b"schema\0\0\0\3", b"schema\0\0\0\4", sealed=True)
-    message = "store has schema version 4, newer than 3, the newest this program knows"
+    message = "store has schema version 4, newer than 3, the newest that this program supports"
     assert_refused(datadir, 2, message)
     verified = foreseal("db", "verify", datadir)
     assert (verified.returncode, message in verified.stderr) == (2, True)

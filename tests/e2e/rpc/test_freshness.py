@@ -107,7 +107,7 @@ def test_a_full_disk_is_visible_everywhere_and_nothing_else_changes(tmp_path: Pa
             rpc(method, signed(ACCOUNT, nonce))
         assert (refused.value.code, refused.value.message) == (
             -32002,
-            f"production stopped, so no transactions are taken: {reason}",
+            f"production stopped, so no transactions are accepted: {reason}",
         )
     assert Sender(rpc, ACCOUNT).nonce() == nonce
 

@@ -18,7 +18,7 @@ from workers.node import SECONDS, WorkersNode, workers_node
 
 GONE = (ConnectionError, http.client.HTTPException)
 _NUMBERS = itertools.count()
-AWAY = "the sequencer is not reachable: nothing is taken in until it is back"
+AWAY = "the sequencer is not reachable: no transactions are accepted until it is back"
 
 
 @pytest.fixture

@@ -172,7 +172,7 @@ def test_reads_go_on_without_the_sequencer_and_it_goes_on_with_it(pair: Pair, fo
     pair.kill()
     wait_until(lambda: orjson.loads(follower.status())["phase"] == "disconnected")
     assert ask(follower, "eth_getTransactionReceipt", hashed)["status"] == "0x1"
-    with pytest.raises(RpcError, match="the sequencer is not reachable: nothing is taken in until") as error:
+    with pytest.raises(RpcError, match="the sequencer is not reachable: no transactions are accepted until") as error:
         ask(follower, "eth_sendRawTransaction", transfer(1))
     assert error.value.code == -32002
     with pytest.raises(RpcError, match="follow"):

@@ -82,7 +82,8 @@ class Member(FakeNode):
         if method == "pid":
             return b"%d" % os.getpid()
         if method == "sends" and not self.ready()[0]:
-            raise RpcError(-32002, "the sequencer is not reachable: nothing is taken in until it is back", None)
+            message = "the sequencer is not reachable: no transactions are accepted until it is back"
+            raise RpcError(-32002, message, None)
         result = super().answer(method, params, ticket, block)
         if result is None:
             threading.Timer(SLOW, self.release, (1,)).start()

@@ -16,7 +16,7 @@ pub enum FeedError {
     #[error(transparent)]
     Read(#[from] StateError),
     /// The cursor was never on the chain, or is no longer retained.
-    #[error("the cursor is not known any more; the oldest one that is kept is that of block {}", oldest.number)]
+    #[error("the cursor is no longer available; the oldest available one is in block {}", oldest.number)]
     CursorGone { oldest: StepCursor },
 }
 

@@ -31,11 +31,11 @@ use crate::{
 pub(super) enum DisconnectReason {
     #[error(transparent)]
     Wire(#[from] WireError),
-    #[error("it does not take what is sent to it: {0}")]
+    #[error("sending failed: {0}")]
     Io(#[from] io::Error),
     #[error(transparent)]
     Journal(#[from] JournalError),
-    #[error("it was told: {0}")]
+    #[error("the sequencer ended it: {0}")]
     Dismissed(Ending),
     #[error("it closed the connection")]
     Closed,

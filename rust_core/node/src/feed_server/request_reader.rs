@@ -39,7 +39,7 @@ impl RequestReader {
         match Request::decode(kind, &body) {
             Ok(up) => self.handle(up, source, peer),
             Err(error) => {
-                tracing::warn!(%error, name = peer.name, "a follower says what cannot be read");
+                tracing::warn!(%error, name = peer.name, "failed to decode the request of a follower");
                 return false;
             }
         }

@@ -133,10 +133,7 @@ fn accept(source: &Arc<FeedSource>, served: &Mutex<Vec<Served>>, stream: UnixStr
 fn listen(path: &Path) -> io::Result<UnixListener> {
     match fs::symlink_metadata(path) {
         Ok(found) if !found.file_type().is_socket() => {
-            return Err(io::Error::new(
-                io::ErrorKind::AlreadyExists,
-                "there is something that is not a socket",
-            ));
+            return Err(io::Error::new(io::ErrorKind::AlreadyExists, "the file there is not a socket"));
         }
         _ => {}
     }

@@ -53,9 +53,9 @@ pub enum Ending {
     Stopping,
     #[error("the sequencer does not have the cursor, or no longer")]
     CursorGone,
-    #[error("the follower was too slow for what is kept for it")]
+    #[error("the follower fell behind the retained frames")]
     FellBehind,
-    #[error("the sequencer refuses: {0}")]
+    #[error("the sequencer rejects: {0}")]
     Refused(String),
 }
 

@@ -69,9 +69,9 @@ const BLOCK: &[Case] = &[
     ("{\"blockHash\":\"0x01\"}", ".blockHash): expected 32 bytes, got 1"),
     ("{\"blockNumber\":\"0x01\"}", ".blockNumber): hex number has leading zeros"),
     ("{\"blockNumber\":1}", ".blockNumber): expected a string"),
-    ("{\"blockNumber\":\"0x1\",\"requireCanonical\":true}", "needs blockHash beside it"),
+    ("{\"blockNumber\":\"0x1\",\"requireCanonical\":true}", "requires blockHash"),
     ("{\"blockNumber\":\"0x1\",\"flashblockIndex\":1}", ".flashblockIndex): expected a string"),
-    ("{\"flashblockIndex\":\"0x1\"}", "needs a blockNumber in hex beside it"),
+    ("{\"flashblockIndex\":\"0x1\"}", "requires a blockNumber in hex"),
     ("{\"blockNumber\":\"0x1\",\"blockNumber\":\"0x2\"}", "field given twice, or not valid JSON"),
     (
         "{\"blockHash\":\"0x0000000000000000000000000000000000000000000000000000000000000001\",\

@@ -28,11 +28,7 @@ const RESULTS: &[ResultSchema] = &[
     ("the nonce of the account's next transaction", QUANTITY, &["eth_getTransactionCount"]),
     ("bytes", DATA, &["eth_getCode", "eth_call", "debug_getRawBlock", "debug_getRawHeader"]),
     ("the word in the slot, 32 bytes", HASH, &["eth_getStorageAt"]),
-    (
-        "the words of each account's slots, in the order in which they were asked for",
-        OBJECT,
-        &["eth_getStorageValues"],
-    ),
+    ("the values of each account's slots, in the order of the request", OBJECT, &["eth_getStorageValues"]),
     (
         "EIP-2718 bytes, 0x when there is no such transaction",
         DATA,
@@ -79,7 +75,7 @@ const RESULTS: &[ResultSchema] = &[
         QUANTITY,
         &["eth_newFilter", "eth_newBlockFilter", "eth_newPendingTransactionFilter"],
     ),
-    ("what is new since the filter was asked last: logs, or hashes", ARRAY, &["eth_getFilterChanges"]),
+    ("changes since the last poll of the filter: logs, or hashes", ARRAY, &["eth_getFilterChanges"]),
     ("whether there was such a filter", BOOLEAN, &["eth_uninstallFilter"]),
     ("the subscription's id", DATA, &["eth_subscribe"]),
     ("whether there was such a subscription", BOOLEAN, &["eth_unsubscribe"]),
@@ -136,9 +132,9 @@ pub fn errors(name: &str) -> Vec<(i64, &'static str)> {
     match name {
         "eth_call" => vec![(3, "execution reverted"), (-32000, "the call cannot be executed")],
         "eth_estimateGas" => vec![(-32000, "execution reverted")],
-        "eth_sendRawTransaction" => vec![(-32000, "the transaction is refused")],
+        "eth_sendRawTransaction" => vec![(-32000, "the transaction is rejected")],
         "eth_sendRawTransactionSync" => vec![
-            (-32000, "the transaction is refused"),
+            (-32000, "the transaction is rejected"),
             (4, "it was in no step within the time"),
             (5, "it cannot be executed"),
             (6, "its nonce leaves a gap"),
@@ -160,20 +156,20 @@ pub fn errors(name: &str) -> Vec<(i64, &'static str)> {
             (-38024, "the sender has code"),
             (-38025, "init code is too large"),
             (-38026, "the request asks for more than a limit"),
-            (-32016, "it takes too long"),
+            (-32016, "the time limit is exceeded"),
             (-32000, "the blocks cannot be executed"),
         ],
         "eth_getFilterChanges" => {
             vec![(-32000, "there is no such filter"), (-32005, "limit exceeded"), (-32001, "block not found")]
         }
         "eth_subscribe" => {
-            vec![(-32601, "asked over HTTP: it needs a WebSocket"), (-32005, "limit exceeded")]
+            vec![(-32601, "called over HTTP: it needs a WebSocket"), (-32005, "limit exceeded")]
         }
-        "eth_unsubscribe" => vec![(-32601, "asked over HTTP: it needs a WebSocket")],
-        "foreseal_getFlashblocks" => vec![(-32001, "the step of the cursor is not kept")],
+        "eth_unsubscribe" => vec![(-32601, "called over HTTP: it needs a WebSocket")],
+        "foreseal_getFlashblocks" => vec![(-32001, "the step of the cursor is no longer available")],
         "eth_getFilterLogs" => vec![(-32000, "there is no such filter"), (-32005, "limit exceeded")],
-        "eth_getBlockReceipts" => vec![(-32004, "refused on the public endpoint")],
-        "foreseal_preconfirmation" => vec![(-32001, "nobody signed the step")],
+        "eth_getBlockReceipts" => vec![(-32004, "rejected on the public endpoint")],
+        "foreseal_preconfirmation" => vec![(-32001, "the step has no signature")],
         "eth_newBlockFilter" | "eth_newPendingTransactionFilter" | "txpool_content" | "txpool_inspect" => {
             vec![(-32005, "limit exceeded")]
         }

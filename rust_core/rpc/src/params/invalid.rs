@@ -61,7 +61,7 @@ pub enum Reason {
     TooMany { max: usize },
     #[error("cannot be given together with {other}")]
     Conflict { other: &'static str },
-    #[error("needs {other} beside it")]
+    #[error("requires {other}")]
     Alone { other: &'static str },
     #[error("needs blockHash or blockNumber")]
     NamesNoBlock,
@@ -91,7 +91,7 @@ pub enum Reason {
     OtherFilter,
     #[error("there is no subscription called {name}")]
     UnknownSubscription { name: String },
-    #[error("is not taken by this subscription")]
+    #[error("is not accepted by this subscription")]
     NoOptions,
     #[error("is not the chain's, which is {want:#x}")]
     ChainId { want: u64 },

@@ -16,7 +16,7 @@ pub use verify::VerifiedPreconfirmation;
 /// Reason for which a transaction on the chain has no pre-confirmation receipt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnsignedError {
-    #[error("block {number} came from outside: nobody pre-confirmed its transactions")]
+    #[error("block {number} was imported: its transactions were not pre-confirmed")]
     Imported { number: u64 },
     #[error("step {index} of block {number} was made without a signature")]
     Step { number: u64, index: u64 },

@@ -111,7 +111,7 @@ impl PreconfirmationReceipt {
         match verify_proof(header.transactions_root, &key, &self.proof) {
             Ok(Some(found)) if found == self.transaction => Ok(()),
             Ok(Some(_)) => misfit(InvalidReceipt::Proof, "it shows another transaction in this place"),
-            Ok(None) => misfit(InvalidReceipt::Proof, "it shows that there is no transaction in this place"),
+            Ok(None) => misfit(InvalidReceipt::Proof, "the proof shows no transaction at this index"),
             Err(error) => misfit(InvalidReceipt::Proof, error.to_string()),
         }
     }

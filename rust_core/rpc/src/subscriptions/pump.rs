@@ -23,7 +23,7 @@ use crate::json::{write_data, write_transaction};
 enum DeliveryError {
     #[error(transparent)]
     Feed(#[from] FeedError),
-    #[error("somebody began at a step that was passed over")]
+    #[error("a subscription starts at a step that was skipped")]
     PassedOver,
 }
 

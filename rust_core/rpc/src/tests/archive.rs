@@ -113,7 +113,7 @@ impl Archive {
             } else {
                 let error = self.bench.error("eth_getProof", &params);
                 assert_eq!(error.code, NOT_FOUND, "{params}: {}", error.message);
-                assert!(error.message.contains("no longer kept"), "{}", error.message);
+                assert!(error.message.contains("no longer available"), "{}", error.message);
             }
         }
     }

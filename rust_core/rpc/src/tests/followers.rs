@@ -229,7 +229,7 @@ fn without_the_sequencer_nothing_is_taken_in_and_reads_go_on() {
     let raw = wallet.transfer(0, wallet.address, 1, Fees::default());
     for name in ["eth_sendRawTransaction", "eth_sendRawTransactionSync"] {
         let error = call(&follower, name, &raw_params(&raw)).unwrap_err();
-        let message = "the sequencer is not reachable: nothing is taken in until it is back";
+        let message = "the sequencer is not reachable: no transactions are accepted until it is back";
         assert_eq!((error.code, error.message.as_str()), (-32002, message));
     }
     assert_eq!(call(&follower, "eth_blockNumber", "[]").unwrap(), json!("0x0"));

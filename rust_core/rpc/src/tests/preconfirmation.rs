@@ -81,7 +81,7 @@ fn a_block_from_outside_has_no_receipts_and_says_so() {
     foreseal_node::import_chain(&settings, disk, &file, &mut |_| true).unwrap();
     let bench = Bench::open(folder, settings, wallets, Limits::default());
     let error = bench.error("foreseal_preconfirmation", &format!("[\"{hash}\"]"));
-    let message = "block 1 came from outside: nobody pre-confirmed its transactions";
+    let message = "block 1 was imported: its transactions were not pre-confirmed";
     assert_eq!((error.code, error.message.as_str()), (-32001, message));
     assert_eq!(bench.ask("foreseal_status", "[]")["signer"], Value::Null);
 }
@@ -183,10 +183,7 @@ fn what_does_not_fit_is_named() {
         (refused(&|r| r.number += 1), "blockNumber: the header is of block 1"),
         (refused(&|r| r.proof.push(Bytes::new())), "proof: 1 nodes follow the one that decides the key"),
         (refused(&|r| r.proof.clear()), "proof: it ends before the key is decided"),
-        (
-            refused(&|r| r.transaction_index = 99),
-            "proof: it shows that there is no transaction in this place",
-        ),
+        (refused(&|r| r.transaction_index = 99), "proof: the proof shows no transaction at this index"),
         (
             refused(&|r| r.signature = alloy_primitives::FixedBytes::ZERO),
             "signature: it is not a valid signature",

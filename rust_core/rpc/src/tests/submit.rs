@@ -131,5 +131,5 @@ fn the_error_of_a_lost_answer_names_the_transaction() {
     let hash = B256::repeat_byte(5);
     let error = RpcError::from(Error::Submit(SubmitError::Unknown { hash }));
     assert_eq!((error.code, data(&error)), (-32002, json!(hash)));
-    assert!(error.message.ends_with("it is not known whether the transaction was taken in"));
+    assert!(error.message.ends_with("the transaction may have been accepted"));
 }
