@@ -184,7 +184,7 @@ impl Feed {
             let ended = link.run_once(sequencer, random, all).err();
             if let Some(why) = &ended {
                 self.note(at, &format!("the sequencer leaves it: {why}"));
-                if why.contains("too slow") {
+                if why.contains("fell behind") {
                     self.counts.fault("follower falls out of the ring");
                 }
                 if why.contains("does not have the cursor") {
