@@ -62,6 +62,12 @@ pub(crate) fn page_bytes(env: &Env<WithoutTls>) -> u64 {
 fn open_files(path: &Path, options: &StoreOptions) -> Result<Env<WithoutTls>, StoreError> {
     prepare_folder(path, options)?;
     let env = open_env(path, options)?;
+    if !options.read_only {
+        // A writer that was killed between the commit of a meta page and the publication of its number leaves both
+        // different while other processes have the store open. LMDB adopts the commit when the next writer takes
+        // the lock, so this process takes it before it reads anything.
+        env.write_txn()?.abort();
+    }
     check_length(path, &env)?;
     if env.info().last_txn_id == 0 {
         if options.read_only {

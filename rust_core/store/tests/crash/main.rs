@@ -7,6 +7,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod disk;
+mod killed_writer;
 mod script;
 #[path = "../store/support/mod.rs"]
 #[allow(dead_code, reason = "this binary uses a part of it")]
