@@ -5,7 +5,7 @@ use std::{hint::black_box, ops::ControlFlow, slice::from_ref, sync::Arc};
 use alloy_primitives::{B256, Bytes, Log};
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use foreseal_benches::sized;
-use foreseal_primitives::{FoundLog, LogFilter, LogPosition, LogSink, StateDiff};
+use foreseal_primitives::{FoundLog, LogFilter, LogPosition, StateDiff, StoredLogRange};
 use foreseal_state::StateChanges;
 use foreseal_store::{Reader, SealedBlock, Store, StoreOptions};
 use foreseal_testkit::{LogChain, numbered_contract, numbered_topic, skewed_log};
@@ -88,26 +88,20 @@ fn stored() -> (Reader, TempDir) {
     (store.reader().expect("a store can be read"), folder)
 }
 
-#[derive(Default)]
-struct Count(u64);
-
-impl LogSink for Count {
-    fn log(&mut self, found: &FoundLog<'_>) -> ControlFlow<()> {
-        black_box(found);
-        self.0 += 1;
-        ControlFlow::Continue(())
-    }
-
-    fn pause(&mut self) -> ControlFlow<()> {
-        ControlFlow::Continue(())
-    }
-}
-
 fn search(reader: &Reader, filter: &LogFilter, range: u64) {
-    let (from, last) = (LogPosition::block(start(range)), start(range) + range - 1);
-    let mut count = Count::default();
-    reader.search_logs(filter, from, last, &mut count).expect("the blocks are stored");
-    assert_eq!(count.0, HITS);
+    let from = LogPosition::block(start(range));
+    let mut remaining = StoredLogRange::new(from, start(range) + range - 1);
+    let mut count = 0;
+    while !remaining.is_finished() {
+        let ordinals = reader.match_logs(filter, &mut remaining).expect("the blocks are stored");
+        let mut visit = |_, found: &FoundLog<'_>| {
+            black_box(found);
+            count += 1;
+            ControlFlow::Continue(())
+        };
+        reader.read_logs(filter, &ordinals, &mut visit).expect("the logs are stored");
+    }
+    assert_eq!(count, HITS);
 }
 
 fn searches(criterion: &mut Criterion) {

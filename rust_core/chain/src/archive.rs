@@ -4,10 +4,10 @@ use std::{ops::Range, sync::Arc};
 
 use alloy_primitives::B256;
 use foreseal_evm::{BlockBody, BlockGas, ExecutionError, Executor};
-use foreseal_primitives::{ChainSpec, LogFilter, LogPosition, LogSink};
+use foreseal_primitives::ChainSpec;
 use foreseal_state::{BlockHashes, State, StateError, StateStore};
 
-use crate::{ArchiveCaches, ExecutedBlock, HeaderAndState, History, LogJsonCache, Position, Step};
+use crate::{ArchiveCaches, ExecutedBlock, HeaderAndState, History, Position, Step};
 
 /// Cached access to older sealed blocks. The chain replaces it after an unwind.
 #[derive(Debug)]
@@ -47,8 +47,8 @@ impl Archive {
         self.caches.blocks.get(&number)
     }
 
-    pub fn notes(&self) -> &Arc<LogJsonCache> {
-        &self.caches.notes
+    pub fn history(&self) -> &dyn History {
+        &*self.history
     }
 
     pub fn header_and_state(&self, number: u64) -> Result<Option<HeaderAndState>, StateError> {
@@ -68,17 +68,6 @@ impl Archive {
 
     pub fn transaction(&self, hash: &B256) -> Result<Option<Position>, StateError> {
         self.history.transaction(hash)
-    }
-
-    /// Searches the stored logs: see [`History::search_logs`].
-    pub fn search_logs(
-        &self,
-        filter: &LogFilter,
-        from: LogPosition,
-        last: u64,
-        sink: &mut dyn LogSink,
-    ) -> Result<LogPosition, StateError> {
-        self.history.search_logs(filter, from, last, sink)
     }
 
     /// Returns the state after a step of `block`, by executing the block up to that step.

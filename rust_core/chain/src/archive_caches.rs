@@ -7,7 +7,7 @@ use foreseal_cache::{Cache, CacheMetrics};
 use foreseal_state::State;
 use foreseal_store::StateCacheSizes;
 
-use crate::{ExecutedBlock, LogJsonCache, Step};
+use crate::{ExecutedBlock, Step};
 
 /// Approximate size of a block in bytes, without its transactions.
 const BLOCK_SIZE: u64 = 8 << 10;
@@ -20,7 +20,7 @@ const STATE_SIZE: u64 = 64 << 10;
 /// The same for each transaction.
 const TRANSACTION_NODES_SIZE: u64 = 8 << 10;
 
-/// Capacities of the caches of a node, in bytes; 0 disables a cache.
+/// Capacities of the caches in front of the store, in bytes; 0 disables a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CacheSizes {
     pub state: StateCacheSizes,
@@ -28,30 +28,19 @@ pub struct CacheSizes {
     pub blocks: u64,
     /// States after steps, computed by re-execution.
     pub step_states: u64,
-    /// Stored logs with their JSON.
-    pub log_json: u64,
-    /// Blocks and receipts as JSON.
-    pub block_json: u64,
 }
 
 impl Default for CacheSizes {
     fn default() -> Self {
-        Self {
-            state: StateCacheSizes::default(),
-            blocks: 32 << 20,
-            step_states: 16 << 20,
-            log_json: 8 << 20,
-            block_json: 24 << 20,
-        }
+        Self { state: StateCacheSizes::default(), blocks: 32 << 20, step_states: 16 << 20 }
     }
 }
 
-/// Caches of blocks, states and logs of one generation of the chain.
+/// Caches of blocks and states of one generation of the chain.
 #[derive(Debug)]
 pub struct ArchiveCaches {
     pub blocks: Cache<u64, Arc<ExecutedBlock>>,
     pub states: Cache<B256, State>,
-    pub notes: Arc<LogJsonCache>,
 }
 
 impl ArchiveCaches {
@@ -59,22 +48,17 @@ impl ArchiveCaches {
         Self {
             blocks: Cache::new("blocks", sizes.blocks, 32 * BLOCK_SIZE),
             states: Cache::new("step_states", sizes.step_states, 4 * STATE_SIZE),
-            notes: Arc::new(LogJsonCache::new(sizes.log_json)),
         }
     }
 
     /// Returns empty caches with the same capacities and counters, for another generation.
     #[must_use]
     pub fn renewed(&self) -> Self {
-        Self {
-            blocks: self.blocks.renewed(),
-            states: self.states.renewed(),
-            notes: Arc::new(self.notes.renewed()),
-        }
+        Self { blocks: self.blocks.renewed(), states: self.states.renewed() }
     }
 
-    pub fn metrics(&self) -> [CacheMetrics; 3] {
-        [self.blocks.metrics(), self.states.metrics(), self.notes.metrics()]
+    pub fn metrics(&self) -> [CacheMetrics; 2] {
+        [self.blocks.metrics(), self.states.metrics()]
     }
 
     pub fn insert_block(&self, number: u64, block: &Arc<ExecutedBlock>) {

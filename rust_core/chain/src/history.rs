@@ -1,10 +1,9 @@
 //! Access to sealed blocks that views no longer hold in memory.
 
-use std::fmt::Debug;
-use std::sync::Arc;
+use std::{fmt::Debug, ops::ControlFlow, sync::Arc};
 
 use alloy_primitives::B256;
-use foreseal_primitives::{LogFilter, LogPosition, LogSink};
+use foreseal_primitives::{FoundLog, LogFilter, LogPosition, StoredLogRange};
 use foreseal_state::{StateError, StateStore};
 
 use crate::{ExecutedBlock, HeaderAndState, Position};
@@ -27,16 +26,21 @@ pub trait History: Debug + Send + Sync {
     /// Returns the position of the sealed block or step with this hash. The index is meaningful only for
     /// steps.
     fn step(&self, hash: &B256) -> Result<Option<Position>, StateError>;
-    /// Passes the logs that match `filter` to `sink`, from position `from` to the end of block `last`, which
-    /// must be stored durably. Returns the position where the search ended: the start of the block after
-    /// `last`, or the position at which `sink` stopped it.
-    fn search_logs(
+    /// Returns the number of unwinds before this history. Ordinals of logs are unique within one generation.
+    fn generation(&self) -> u64;
+    /// Returns ordinals of the next logs in `range` that match `filter`, and moves the start of the range past them.
+    /// The blocks of the range must be stored durably. The result may be empty although more logs match.
+    fn match_logs(&self, filter: &LogFilter, range: &mut StoredLogRange) -> Result<Vec<u64>, StateError>;
+    /// Reads the logs with these ordinals, ascending, and passes each to `visit` with its ordinal. `Break` ends the
+    /// reading.
+    fn read_logs(
         &self,
         filter: &LogFilter,
-        from: LogPosition,
-        last: u64,
-        sink: &mut dyn LogSink,
-    ) -> Result<LogPosition, StateError>;
+        ordinals: &[u64],
+        visit: &mut dyn FnMut(u64, &FoundLog<'_>) -> ControlFlow<()>,
+    ) -> Result<(), StateError>;
+    /// Returns the position before the log with this ordinal.
+    fn log_position(&self, ordinal: u64) -> Result<LogPosition, StateError>;
     /// Returns the position of the transaction with this hash.
     fn transaction(&self, hash: &B256) -> Result<Option<Position>, StateError>;
 }

@@ -1,124 +1,168 @@
-//! Log search in a view.
+//! Log search in a view: an iterator over references to the logs that match.
 
-use std::{cmp::Ordering, ops::ControlFlow, sync::Arc};
+use std::{
+    cmp::Ordering,
+    ops::{ControlFlow, Range},
+    sync::Arc,
+};
 
-use foreseal_primitives::{Block, FoundLog, LogFilter, LogPosition, LogSink, Receipt};
+use foreseal_primitives::{Block, FoundLog, LogFilter, LogPosition, Receipt, StoredLogRange};
 use foreseal_state::StateError;
 
-use crate::View;
+use crate::{ExecutedBlock, View};
+
+/// Matches that one portion of a search found, in chain order.
+#[derive(Debug)]
+pub enum LogMatches {
+    /// Ordinals of logs in the store: their positions among all logs of the chain. [`View::read_logs`] reads
+    /// them. The list may be empty although the search continues.
+    Stored(Vec<u64>),
+    /// A block in memory, whose matching logs from this index on [`matching_logs`] returns.
+    Block { block: Arc<ExecutedBlock>, first: u64 },
+}
+
+/// Search of a view's logs: an iterator over portions of references, each a limited amount of work. Between two
+/// portions the caller can check its deadline.
+///
+/// References to stored logs are not read by the search, so a caller that has cached a log need not read it.
+#[derive(Debug)]
+pub struct LogSearch<'v> {
+    view: &'v View,
+    filter: &'v LogFilter,
+    /// Part in the store. The part in memory begins after its last block.
+    stored: Option<StoredLogRange>,
+    /// Position in memory from which the search continues.
+    next: LogPosition,
+    /// Last block of the search.
+    last: u64,
+}
 
 impl View {
-    /// Passes the logs that match `filter` to `sink`, from position `from` to the end of block `last`, sealed
-    /// or being built. Returns the position where the search ended: the start of the block after `last`, or
-    /// the position at which `sink` stopped it.
-    pub fn search_logs(
+    /// Searches for the logs that match `filter`, from position `from` to the end of block `last`, sealed or being
+    /// built.
+    pub fn search_logs<'v>(&'v self, filter: &'v LogFilter, from: LogPosition, last: u64) -> LogSearch<'v> {
+        let last = last.min(self.pending().number());
+        let confirmed = self.sealed.archive().and_then(crate::archive::Archive::confirmed);
+        // The store has an index, so it is searched even for blocks that are in memory.
+        let stored = confirmed
+            .map(|number| number.min(last).min(self.latest().number()))
+            .filter(|number| from.block <= *number)
+            .map(|number| StoredLogRange::new(from, number));
+        let next = stored.as_ref().map_or(from, |range| LogPosition::block(range.last + 1));
+        LogSearch { view: self, filter, stored, next, last }
+    }
+
+    /// Reads stored logs, ascending by ordinal, and passes each to `visit` with its ordinal. `Break` ends the reading.
+    ///
+    /// # Errors
+    ///
+    /// [`StateError::ViewGone`] if an unwind has replaced the history since the search.
+    pub fn read_logs(
         &self,
         filter: &LogFilter,
-        from: LogPosition,
-        last: u64,
-        sink: &mut dyn LogSink,
-    ) -> Result<LogPosition, StateError> {
-        let last = last.min(self.pending().number());
-        let mut position = from;
-        if let Some(archive) = self.sealed.archive()
-            && let Some(stored) =
-                archive.confirmed().map(|number| number.min(last).min(self.latest().number()))
-            && position.block <= stored
-        {
-            // The store has an index, so it is searched even for blocks that are in memory.
-            let mut sink = Marked { sink, used: false };
-            match archive.search_logs(filter, position, stored, &mut sink) {
-                Ok(ended) if ended.block <= stored => return Ok(ended),
-                Ok(ended) => {
-                    position = ended;
-                    if position.block <= last && sink.pause().is_break() {
-                        return Ok(position);
-                    }
-                }
-                Err(StateError::ViewGone) if !sink.used && position.block >= self.sealed.first() => {}
-                Err(error) => return Err(error),
+        ordinals: &[u64],
+        visit: &mut dyn FnMut(u64, &FoundLog<'_>) -> ControlFlow<()>,
+    ) -> Result<(), StateError> {
+        self.sealed.archive().map_or(Ok(()), |archive| archive.history().read_logs(filter, ordinals, visit))
+    }
+
+    /// Returns the position before the stored log with this ordinal.
+    pub fn log_position(&self, ordinal: u64) -> Result<LogPosition, StateError> {
+        let Some(archive) = self.sealed.archive() else { return Ok(LogPosition::default()) };
+        archive.history().log_position(ordinal)
+    }
+
+    /// Returns the generation of stored logs: while it is the same, an ordinal names the same log.
+    pub fn log_generation(&self) -> u64 {
+        self.sealed.archive().map_or(0, |archive| archive.history().generation())
+    }
+}
+
+impl LogSearch<'_> {
+    /// Returns the position from which the search continues: the block after the last one at its end.
+    pub fn position(&self) -> Result<LogPosition, StateError> {
+        match &self.stored {
+            Some(StoredLogRange { from, ordinals: None, .. }) => Ok(*from),
+            Some(StoredLogRange { ordinals: Some(Range { start, .. }), .. }) => {
+                self.view.log_position(*start)
+            }
+            None => Ok(self.next),
+        }
+    }
+
+    /// Returns `true` if nothing remains to be searched.
+    pub fn is_finished(&self) -> bool {
+        self.stored.is_none() && self.next.block > self.last
+    }
+
+    /// Continues in memory if an unwind has replaced the store's history and all blocks of the search are still in
+    /// memory. Returns `false` if that is impossible. Call it only before any match was used.
+    pub fn retry_in_memory(&mut self) -> bool {
+        let in_memory = self.view.sealed.first();
+        match self.stored.take_if(|range| range.from.block >= in_memory) {
+            Some(range) => {
+                self.next = range.from;
+                true
+            }
+            None => false,
+        }
+    }
+}
+
+impl Iterator for LogSearch<'_> {
+    type Item = Result<LogMatches, StateError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if let (Some(range), Some(archive)) = (&mut self.stored, self.view.sealed.archive()) {
+            let found = archive.history().match_logs(self.filter, range);
+            if range.is_finished() {
+                self.stored = None;
+            }
+            return Some(found.map(LogMatches::Stored));
+        }
+        while self.next.block <= self.last {
+            let LogPosition { block: number, index: first } = self.next;
+            self.next = LogPosition::block(number + 1);
+            match self.view.at(number) {
+                Ok(Some(block)) => return Some(Ok(LogMatches::Block { block, first })),
+                Ok(None) => {}
+                Err(error) => return Some(Err(error)),
             }
         }
-        while position.block <= last {
-            if let Some(found) = self.at(position.block)?
-                && let ControlFlow::Break(at) = search_block(&found.block, filter, position.index, sink)
-            {
-                return Ok(at);
-            }
-            position = LogPosition::block(position.block + 1);
-            if position.block <= last && sink.pause().is_break() {
-                break;
-            }
-        }
-        Ok(position)
+        None
     }
 }
 
-/// A sink that records if it received anything.
-struct Marked<'a> {
-    sink: &'a mut dyn LogSink,
-    used: bool,
-}
-
-impl LogSink for Marked<'_> {
-    fn log(&mut self, found: &FoundLog<'_>) -> ControlFlow<()> {
-        self.used = true;
-        self.sink.log(found)
-    }
-
-    fn stored(&mut self, ordinal: u64, found: &FoundLog<'_>) -> ControlFlow<()> {
-        self.used = true;
-        self.sink.stored(ordinal, found)
-    }
-
-    fn recall(&mut self, ordinal: u64, filter: &LogFilter) -> Option<ControlFlow<()>> {
-        let recalled = self.sink.recall(ordinal, filter);
-        self.used |= recalled.is_some();
-        recalled
-    }
-
-    fn pause(&mut self) -> ControlFlow<()> {
-        self.sink.pause()
-    }
-}
-
-/// Passes the matching logs of one block to `sink`, starting at log index `first`. The blooms of the block
-/// and its receipts are checked before the logs. Breaks with the position at which `sink` stopped the search.
-pub fn search_block(
-    block: &Block,
-    filter: &LogFilter,
+/// Returns the logs of a block that match `filter`, from log index `first` on. The blooms of the block and its
+/// receipts are checked before the logs.
+pub fn matching_logs<'b>(
+    block: &'b Block,
+    filter: &'b LogFilter,
     first: u64,
-    sink: &mut dyn LogSink,
-) -> ControlFlow<LogPosition> {
-    if !filter.may_match(&block.header.logs_bloom) {
-        return ControlFlow::Continue(());
-    }
+) -> impl Iterator<Item = FoundLog<'b>> {
+    let may_match = filter.may_match(&block.header.logs_bloom);
     // Searches often start at a step, which can have thousands of transactions of its block before it.
     let side =
         |receipt: &Arc<Receipt>| if receipt.log_end() > first { Ordering::Greater } else { Ordering::Less };
-    let begin = block.receipts.binary_search_by(side).unwrap_or_else(|begin| begin);
-    let (transactions, receipts) = (block.transactions.skip(begin), block.receipts.skip(begin));
-    for (index, (transaction, receipt)) in (begin as u64..).zip(transactions.iter().zip(&receipts)) {
-        if receipt.logs.is_empty() || !filter.may_match(&receipt.bloom) {
-            continue;
-        }
-        for (log_index, log) in (receipt.first_log_index..).zip(&receipt.logs) {
-            if log_index < first || !filter.matches(log) {
-                continue;
-            }
-            let found = FoundLog {
-                block_number: block.header.number,
-                block_hash: block.hash,
-                timestamp: block.header.timestamp,
-                transaction_hash: transaction.hash(),
-                transaction_index: index,
-                index: log_index,
-                log,
-            };
-            if sink.log(&found).is_break() {
-                return ControlFlow::Break(found.position());
-            }
-        }
-    }
-    ControlFlow::Continue(())
+    let begin = if may_match {
+        block.receipts.binary_search_by(side).unwrap_or_else(|begin| begin)
+    } else {
+        block.receipts.len()
+    };
+    let receipts = block.receipts.iter().enumerate().skip(begin);
+    let with_matches =
+        receipts.filter(|(_, receipt)| !receipt.logs.is_empty() && filter.may_match(&receipt.bloom));
+    with_matches.flat_map(move |(index, receipt)| {
+        let logs = (receipt.first_log_index..).zip(&receipt.logs);
+        let matching = logs.filter(move |(log_index, log)| *log_index >= first && filter.matches(log));
+        matching.map(move |(log_index, log)| FoundLog {
+            block_number: block.header.number,
+            block_hash: block.hash,
+            timestamp: block.header.timestamp,
+            transaction_hash: block.transactions[index].hash(),
+            transaction_index: index as u64,
+            index: log_index,
+            log,
+        })
+    })
 }

@@ -1,12 +1,15 @@
 //! The store as a history of blocks.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
+use std::{
+    ops::ControlFlow,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use alloy_primitives::B256;
-use foreseal_primitives::{LogFilter, LogPosition, LogSink};
+use foreseal_primitives::{FoundLog, LogFilter, LogPosition, StoredLogRange};
 use foreseal_state::{State, StateError, StateStore};
 use foreseal_store::{Reader, StoredStep};
 use imbl::Vector;
@@ -83,14 +86,25 @@ impl History for StoredHistory {
         Ok(self.reader.step_position(hash)?.map(position))
     }
 
-    fn search_logs(
+    fn generation(&self) -> u64 {
+        self.reader.generation()
+    }
+
+    fn match_logs(&self, filter: &LogFilter, range: &mut StoredLogRange) -> Result<Vec<u64>, StateError> {
+        Ok(self.reader.match_logs(filter, range)?)
+    }
+
+    fn read_logs(
         &self,
         filter: &LogFilter,
-        from: LogPosition,
-        last: u64,
-        sink: &mut dyn LogSink,
-    ) -> Result<LogPosition, StateError> {
-        Ok(self.reader.search_logs(filter, from, last, sink)?)
+        ordinals: &[u64],
+        visit: &mut dyn FnMut(u64, &FoundLog<'_>) -> ControlFlow<()>,
+    ) -> Result<(), StateError> {
+        Ok(self.reader.read_logs(filter, ordinals, visit)?)
+    }
+
+    fn log_position(&self, ordinal: u64) -> Result<LogPosition, StateError> {
+        Ok(self.reader.log_position(ordinal)?)
     }
 
     fn transaction(&self, hash: &B256) -> Result<Option<Position>, StateError> {

@@ -10,8 +10,8 @@ use foreseal_state::{BlockHashes, StateError, StateReader};
 use imbl::Vector;
 
 use crate::{
-    ExecutedBlock, HashIndex, HeaderAndState, LogJsonCache, Position, ReorgedBlocks, STEP_WINDOW, Step,
-    StepCursor, archive::Archive, feed::Steps, sealed::SealedBlocks,
+    ExecutedBlock, HashIndex, HeaderAndState, Position, ReorgedBlocks, STEP_WINDOW, Step, StepCursor,
+    feed::Steps, sealed::SealedBlocks,
 };
 
 /// Identifier of a block or step in a request.
@@ -95,13 +95,8 @@ impl View {
     }
 
     /// Returns the metrics of the caches in front of the history; `None` on a chain that is in memory alone.
-    pub fn caches(&self) -> Option<[CacheMetrics; 3]> {
+    pub fn caches(&self) -> Option<[CacheMetrics; 2]> {
         self.sealed.archive().map(|archive| archive.caches().metrics())
-    }
-
-    /// Returns the cache of stored logs; `None` on a chain that is in memory alone.
-    pub fn notes(&self) -> Option<&Arc<LogJsonCache>> {
-        self.sealed.archive().map(Archive::notes)
     }
 
     /// Returns the sealed block with this number.

@@ -20,7 +20,7 @@ use crate::{
     feed_server::FeedSource, follower::Following, follower::ReplicaConfig, scrubber::ScrubOwner,
     scrubber::Scrubber, shared::Shared, signer::admit_signer, start::try_first_block, writer::Writer,
 };
-use foreseal_chain::{ArchiveCaches, CacheSizes, ClockReading, Feed, View};
+use foreseal_chain::{ArchiveCaches, ClockReading, Feed, View};
 
 /// A node. Reads are served from [`Node::view`]; writes happen on a thread of their own.
 pub struct Node {
@@ -351,11 +351,6 @@ impl Node {
             NodeRole::Writer(_) => 0,
             NodeRole::Follower(following) => following.answers(),
         }
-    }
-
-    /// Returns the capacities of the caches.
-    pub fn cache_sizes(&self) -> &CacheSizes {
-        &self.settings.store.caches
     }
 
     /// Returns the metrics of the node.

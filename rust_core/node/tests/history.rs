@@ -10,10 +10,10 @@ use alloy_primitives::{Address, B256, Log, U256};
 use foreseal_builder::Opening;
 use foreseal_chain::{
     BlockId, BlockWindow, CacheSizes, Chain, ExecutedBlock, FinalityDepth, HeaderAndState, History,
-    ResolveError, View, replay,
+    LogMatches, ResolveError, View, matching_logs, replay,
 };
 use foreseal_journal::{Identity, Journal, JournalOptions, RealDisk, Record};
-use foreseal_primitives::{ChainSpec, FoundLog, LogFilter, LogPosition, LogSink};
+use foreseal_primitives::{ChainSpec, FoundLog, LogFilter, LogPosition};
 use foreseal_state::{BlockHashes, StateError, StateReader};
 use foreseal_testkit::{Kinds, Wallet, Workload, test_genesis};
 use support::{Bench, balance, memory_history::MemoryHistory};
@@ -153,40 +153,55 @@ fn a_view_over_the_history_answers_as_one_over_memory() {
     }
 }
 
-/// Log sink that accepts only a few logs per call.
-#[derive(Default)]
-struct Logs {
-    found: Vec<Found>,
-    room: usize,
-}
-
 type Found = (LogPosition, B256, u64, B256, u64, Log);
 
-/// Returns the logs of blocks `from` to `last`.
+/// Returns the logs of blocks `from` to `last`, by searches that each end after five logs.
 fn logs_of(view: &View, filter: &LogFilter, from: u64, last: u64) -> Result<Vec<Found>, StateError> {
-    let (mut logs, mut at) = (Logs::default(), LogPosition::block(from));
+    let (mut logs, mut at) = (Vec::new(), LogPosition::block(from));
     while at.block <= last {
-        logs.room = 5;
-        at = view.search_logs(filter, at, last, &mut logs)?;
+        at = five_logs(view, filter, at, last, &mut logs)?;
     }
-    Ok(logs.found)
+    Ok(logs)
 }
 
-impl LogSink for Logs {
-    fn log(&mut self, found: &FoundLog<'_>) -> ControlFlow<()> {
-        if self.room == 0 {
-            return ControlFlow::Break(());
+/// Appends at most five logs. Returns the position from which the search continues.
+fn five_logs(
+    view: &View,
+    filter: &LogFilter,
+    from: LogPosition,
+    last: u64,
+    logs: &mut Vec<Found>,
+) -> Result<LogPosition, StateError> {
+    let (mut search, before) = (view.search_logs(filter, from, last), logs.len());
+    let most = before + 5;
+    while let Some(matches) = search.next() {
+        let mut full = None;
+        let mut visit = |_, found: &FoundLog<'_>| {
+            let FoundLog { block_hash, timestamp, transaction_hash, transaction_index, log, .. } = *found;
+            if logs.len() == most {
+                full = Some(found.position());
+                return ControlFlow::Break(());
+            }
+            let at = found.position();
+            logs.push((at, block_hash, timestamp, transaction_hash, transaction_index, log.clone()));
+            ControlFlow::Continue(())
+        };
+        let read = matches.and_then(|matches| match matches {
+            LogMatches::Stored(ordinals) => view.read_logs(filter, &ordinals, &mut visit),
+            LogMatches::Block { block, first } => {
+                let _ = matching_logs(&block.block, filter, first).try_for_each(|found| visit(0, &found));
+                Ok(())
+            }
+        });
+        match read {
+            Err(StateError::ViewGone) if logs.len() == before && search.retry_in_memory() => {}
+            read => read?,
         }
-        self.room -= 1;
-        let FoundLog { block_hash, timestamp, transaction_hash, transaction_index, log, .. } = *found;
-        let at = found.position();
-        self.found.push((at, block_hash, timestamp, transaction_hash, transaction_index, log.clone()));
-        ControlFlow::Continue(())
+        if let Some(at) = full {
+            return Ok(at);
+        }
     }
-
-    fn pause(&mut self) -> ControlFlow<()> {
-        ControlFlow::Continue(())
-    }
+    search.position()
 }
 
 #[test]

@@ -1,10 +1,8 @@
-//! Results of a log search, from the store or from memory.
+//! Positions and results of a log search, in the store or in memory.
 
-use std::ops::ControlFlow;
+use std::ops::Range;
 
 use alloy_primitives::{B256, Log};
-
-use crate::LogFilter;
 
 /// A position between logs: before the log with this index in this block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -42,23 +40,25 @@ impl FoundLog<'_> {
     }
 }
 
-/// Receiver of the logs that a search finds.
-pub trait LogSink {
-    /// Receives a match; matches arrive in chain order. `Break` ends the search before this match.
-    fn log(&mut self, found: &FoundLog<'_>) -> ControlFlow<()>;
+/// Remaining range of a search of stored logs. Each portion of the search moves its start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredLogRange {
+    /// Position at which the search began.
+    pub from: LogPosition,
+    /// Last block of the search.
+    pub last: u64,
+    /// Ordinals that remain; `None` until the first portion.
+    pub ordinals: Option<Range<u64>>,
+}
 
-    /// Receives a match from the store. `_ordinal` is its position among all logs of the chain.
-    fn stored(&mut self, _ordinal: u64, found: &FoundLog<'_>) -> ControlFlow<()> {
-        self.log(found)
+impl StoredLogRange {
+    /// Returns the range from a position to the end of a block.
+    pub const fn new(from: LogPosition, last: u64) -> Self {
+        Self { from, last, ordinals: None }
     }
 
-    /// Offers a log of the store before it is read for `filter`. A sink that has cached the log
-    /// with this ordinal, and finds that it matches, processes it and returns `Some`; the store is
-    /// then not read. `Break` as in [`Self::log`].
-    fn recall(&mut self, _ordinal: u64, _filter: &LogFilter) -> Option<ControlFlow<()>> {
-        None
+    /// Returns `true` if nothing remains.
+    pub fn is_finished(&self) -> bool {
+        self.from.block > self.last || self.ordinals.as_ref().is_some_and(Range::is_empty)
     }
-
-    /// Called periodically, also while nothing is found. `Break` ends the search here.
-    fn pause(&mut self) -> ControlFlow<()>;
 }

@@ -13,9 +13,9 @@ use crate::{lanes::lane_json, memory};
 ///
 /// `step`, the entries of `parts`, `append` and `commit` are histograms. `parts`, `lanes` and
 /// `caches` are keyed by name.
-pub fn figures_json(figures: &NodeMetrics, block_json: CacheMetrics, lanes: &[LaneStatus]) -> Value {
+pub fn figures_json(figures: &NodeMetrics, json_caches: &[CacheMetrics], lanes: &[LaneStatus]) -> Value {
     let NodeMetrics { work, pool, store, caches } = figures;
-    let caches: Map<String, Value> = caches.iter().chain([&block_json]).map(cache_json).collect();
+    let caches: Map<String, Value> = caches.iter().chain(json_caches).map(cache_json).collect();
     let parts: Map<String, Value> =
         StepStage::ALL.iter().map(|part| (part.name().to_owned(), histogram(work.stage(*part)))).collect();
     let dropped: Map<String, Value> =

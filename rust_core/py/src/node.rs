@@ -268,7 +268,7 @@ impl PyNode {
     /// Returns metrics since the node was opened, as JSON for `/metrics`: histograms of times, counts, sizes.
     fn figures<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let api = &self.core.api;
-        let json = figures_json(&api.node().figures(), api.block_json(), &self.core.scheduler.status());
+        let json = figures_json(&api.node().figures(), &api.caches(), &self.core.scheduler.status());
         Ok(PyBytes::new(py, &serde_json::to_vec(&json).map_err(CoreError::from)?))
     }
 
@@ -327,7 +327,11 @@ fn open(settings: &[u8]) -> Result<Core, CoreError> {
     let scheduler = lanes::start(settings.threads, settings.queue)?;
     let subscriptions = Arc::new(Subscriptions::new(node.clone(), settings.limits().terms));
     let streams = Streams::start(subscriptions, completions.clone())?;
-    let api = Arc::new(Api::new(node, settings.limits(), random()).with_keys(settings.keys()?));
+    let api = Arc::new(
+        Api::new(node, settings.limits(), random())
+            .with_cache_sizes(settings.json_caches())
+            .with_keys(settings.keys()?),
+    );
     let waits = PendingCalls::start(api.clone(), completions.clone())?;
     Ok(Core { api, scheduler, waits, streams, completions })
 }

@@ -11,7 +11,7 @@ use alloy_primitives::{Address, Bytes, U256};
 use foreseal_chain::{BlockWindow, CacheSizes, Clock, FastClock, FinalityDepth, SystemClock};
 use foreseal_node::{Development, Production, Role, ScrubSettings, Settings, StoreSettings};
 use foreseal_primitives::{DEV_GAS_LIMIT, DevGenesis, GenesisError, dev_genesis, parse_genesis};
-use foreseal_rpc::{Key, Limits};
+use foreseal_rpc::{JsonCacheSizes, Key, Limits};
 use foreseal_store::StateCacheSizes;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -154,7 +154,7 @@ struct PyStore {
     scrub_pause: Option<u64>,
 }
 
-/// Capacities of the caches in bytes; see `foreseal_chain::CacheSizes`.
+/// Capacities of the caches in bytes; see `foreseal_chain::CacheSizes` and `foreseal_rpc::JsonCacheSizes`.
 #[derive(Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 struct PyCaches {
@@ -167,9 +167,9 @@ struct PyCaches {
     block_json: Option<u64>,
 }
 
-impl From<CacheSizes> for PyCaches {
-    fn from(sizes: CacheSizes) -> Self {
-        let CacheSizes { state, blocks, step_states, log_json, block_json } = sizes;
+impl PyCaches {
+    fn new(sizes: CacheSizes, json: JsonCacheSizes) -> Self {
+        let CacheSizes { state, blocks, step_states } = sizes;
         let StateCacheSizes { accounts, slots, code } = state;
         Self {
             accounts: Some(accounts),
@@ -177,13 +177,11 @@ impl From<CacheSizes> for PyCaches {
             code: Some(code),
             blocks: Some(blocks),
             step_states: Some(step_states),
-            log_json: Some(log_json),
-            block_json: Some(block_json),
+            log_json: Some(json.logs),
+            block_json: Some(json.blocks),
         }
     }
-}
 
-impl PyCaches {
     fn sizes(&self) -> CacheSizes {
         let default = CacheSizes::default();
         CacheSizes {
@@ -194,8 +192,14 @@ impl PyCaches {
             },
             blocks: self.blocks.unwrap_or(default.blocks),
             step_states: self.step_states.unwrap_or(default.step_states),
-            log_json: self.log_json.unwrap_or(default.log_json),
-            block_json: self.block_json.unwrap_or(default.block_json),
+        }
+    }
+
+    fn json_sizes(&self) -> JsonCacheSizes {
+        let default = JsonCacheSizes::default();
+        JsonCacheSizes {
+            blocks: self.block_json.unwrap_or(default.blocks),
+            logs: self.log_json.unwrap_or(default.logs),
         }
     }
 }
@@ -358,6 +362,11 @@ impl PySettings {
         }
     }
 
+    /// Returns the capacities of the caches of JSON.
+    pub fn json_caches(&self) -> JsonCacheSizes {
+        self.caches.json_sizes()
+    }
+
     /// Returns the limits of single requests.
     pub fn limits(&self) -> Limits {
         self.limits.limits()
@@ -422,7 +431,7 @@ pub fn default_settings(py: Python<'_>) -> PyResult<Bound<'_, PyBytes>> {
         produce: yes(),
         queue: queue(),
         store: StoreSettings::default().into(),
-        caches: CacheSizes::default().into(),
+        caches: PyCaches::new(CacheSizes::default(), JsonCacheSizes::default()),
         limits: Limits::default().into(),
     };
     let json = serde_json::to_vec(&defaults).map_err(|error| PyValueError::new_err(error.to_string()))?;

@@ -12,8 +12,8 @@ use foreseal_primitives::mutant;
 use crate::{
     Context, Cost, Development, Error, InlineAttempt, Key, Limits, Method, PendingCall, Reply, RpcError,
     attempt,
-    block_json_cache::BlockJsonCache,
     filters::{FilterBackend, FilterClient},
+    json_caches::{JsonCacheSizes, JsonCaches},
     method::Run,
     panic_guard::guarded,
     params::Params,
@@ -27,7 +27,7 @@ pub struct Api {
     /// Limits of attempts on the fast path.
     tight: Limits,
     filters: Arc<FilterBackend>,
-    rendered: Arc<BlockJsonCache>,
+    caches: Arc<JsonCaches>,
     development: Arc<Development>,
     /// `true` if callers arrive on the admin listener.
     admin: bool,
@@ -37,15 +37,21 @@ impl Api {
     /// Creates the API of `node` with `limits`. `secret` makes filter ids hard to guess.
     pub fn new(node: Arc<Node>, limits: Limits, secret: B256) -> Self {
         let filters = FilterBackend::of(&node, secret);
-        let rendered = Arc::new(BlockJsonCache::new(node.cache_sizes().block_json));
+        let caches = Arc::new(JsonCaches::new(JsonCacheSizes::default()));
         let (tight, development) = (limits.of_attempt(), Arc::default());
-        Self { node, limits, tight, filters, rendered, development, admin: false }
+        Self { node, limits, tight, filters, caches, development, admin: false }
     }
 
     /// Adds the keys of accounts for which a development node signs. Call this before [`Self::for_admin`].
     #[must_use]
     pub fn with_keys(self, keys: Vec<Key>) -> Self {
         Self { development: Arc::new(Development::new(keys)), ..self }
+    }
+
+    /// Replaces the caches of JSON by empty ones of these sizes. Call this before [`Self::for_admin`].
+    #[must_use]
+    pub fn with_cache_sizes(self, sizes: JsonCacheSizes) -> Self {
+        Self { caches: Arc::new(JsonCaches::new(sizes)), ..self }
     }
 
     /// Stores filters in the process that the node follows, reached through `client`.
@@ -72,21 +78,21 @@ impl Api {
     /// `limits.filters`.
     #[must_use]
     pub fn with_limits(&self, limits: Limits) -> Self {
-        let Self { node, filters, rendered, development, admin, .. } = self;
+        let Self { node, filters, caches, development, admin, .. } = self;
         Self {
             node: node.clone(),
             limits,
             tight: limits.of_attempt(),
             filters: filters.clone(),
-            rendered: rendered.clone(),
+            caches: caches.clone(),
             development: development.clone(),
             admin: *admin,
         }
     }
 
-    /// Returns the metrics of the cache of rendered blocks.
-    pub fn block_json(&self) -> CacheMetrics {
-        self.rendered.metrics()
+    /// Returns the metrics of the caches of JSON.
+    pub fn caches(&self) -> [CacheMetrics; 2] {
+        self.caches.metrics()
     }
 
     /// Returns the time limit of a call from its arrival, including the time in the queue.
@@ -167,7 +173,7 @@ impl Api {
             view,
             limits: if attempt { &self.tight } else { &self.limits },
             filters: &self.filters,
-            rendered: &self.rendered,
+            caches: &self.caches,
             development: &self.development,
             admin: self.admin,
             attempt,

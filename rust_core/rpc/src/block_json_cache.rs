@@ -10,7 +10,7 @@ use foreseal_cache::{Cache, CacheMetrics};
 /// Expected size of an entry in bytes.
 const ENTRY_SIZE: u64 = 24 << 10;
 
-/// BlockPart of a block that is rendered.
+/// Part of a block that is rendered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BlockPart {
     /// The block with the hashes of its transactions.

@@ -38,13 +38,16 @@ fn get_block_by_hash(context: &Context<'_>, params: &mut Params<'_>) -> Result<B
 fn block(context: &Context<'_>, id: BlockId, full: bool) -> Result<Bytes, Error> {
     let part = if full { BlockPart::Full } else { BlockPart::Hashes };
     answer(context, id, |_, found| {
-        context.rendered.get_or_write(found.block.hash, part, || block_json(found, full))
+        context.caches.blocks.get_or_write(found.block.hash, part, || block_json(found, full))
     })
 }
 
 fn get_block_receipts(context: &Context<'_>, params: &mut Params<'_>) -> Result<Bytes, Error> {
     answer(context, params.block_or_latest()?, |view, found| {
-        context.rendered.get_or_write(found.block.hash, BlockPart::Receipts, || receipts_json(view, found))
+        context
+            .caches
+            .blocks
+            .get_or_write(found.block.hash, BlockPart::Receipts, || receipts_json(view, found))
     })
 }
 

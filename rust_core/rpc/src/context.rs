@@ -6,7 +6,7 @@ use foreseal_chain::{BlockId, ExecutedBlock, HeaderAndState, View};
 use foreseal_evm::{CallLimits, Deadline};
 use foreseal_node::Node;
 
-use crate::{Development, Error, Limits, block_json_cache::BlockJsonCache, filters::FilterBackend};
+use crate::{Development, Error, Limits, filters::FilterBackend, json_caches::JsonCaches};
 
 /// Maximum number of transactions in the block of a request that is an attempt on the fast path.
 const MAX_ATTEMPT_TRANSACTIONS: usize = 256;
@@ -18,7 +18,7 @@ pub struct Context<'a> {
     pub(crate) view: Option<&'a Arc<View>>,
     pub(crate) limits: &'a Limits,
     pub(crate) filters: &'a FilterBackend,
-    pub(crate) rendered: &'a BlockJsonCache,
+    pub(crate) caches: &'a JsonCaches,
     pub(crate) development: &'a Development,
     /// `true` if the call arrived on the admin listener.
     pub(crate) admin: bool,

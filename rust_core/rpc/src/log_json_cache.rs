@@ -1,4 +1,4 @@
-//! Cache of logs that readers have read from the store.
+//! Cache of stored logs rendered as JSON.
 
 use std::sync::Arc;
 
@@ -8,43 +8,46 @@ use foreseal_cache::{Cache, CacheMetrics};
 /// Expected size of an entry in bytes.
 const ENTRY_SIZE: u64 = 1 << 10;
 
-/// A log and its rendered form.
+/// Key of a stored log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct LogKey {
+    /// Generation of the store: each unwind begins another one.
+    pub generation: u64,
+    /// Position among all logs of the chain, which names the same log during one generation.
+    pub ordinal: u64,
+}
+
+/// A log and its JSON.
 #[derive(Debug)]
 pub struct CachedLog {
     pub log: Log,
-    pub shown: Box<[u8]>,
+    pub json: Box<[u8]>,
 }
 
-/// Cache of stored logs by ordinal, for one generation of the chain: until an unwind, an ordinal names the
-/// same log.
+/// Cache of stored logs by generation and ordinal. Entries of past generations are evicted as others come.
 #[derive(Debug)]
-pub struct LogJsonCache(Cache<u64, Arc<CachedLog>>);
+pub struct LogJsonCache(Cache<LogKey, Arc<CachedLog>>);
 
 impl LogJsonCache {
     /// Returns an empty cache of at most this many bytes.
-    pub(crate) fn new(capacity: u64) -> Self {
+    pub fn new(capacity: u64) -> Self {
         Self(Cache::new("log_json", capacity, ENTRY_SIZE))
     }
 
-    /// Returns an empty cache with the same capacity and counters, for another generation of the chain.
-    pub(crate) fn renewed(&self) -> Self {
-        Self(self.0.renewed())
-    }
-
     /// Returns the metrics of the cache.
-    pub(crate) fn metrics(&self) -> CacheMetrics {
+    pub fn metrics(&self) -> CacheMetrics {
         self.0.metrics()
     }
 
-    /// Returns the cached log with this ordinal.
-    pub fn get(&self, ordinal: u64) -> Option<Arc<CachedLog>> {
-        self.0.get(&ordinal)
+    /// Returns the cached log with this key.
+    pub fn get(&self, key: LogKey) -> Option<Arc<CachedLog>> {
+        self.0.get(&key)
     }
 
     /// Caches a log.
-    pub fn insert(&self, ordinal: u64, note: CachedLog) {
-        let CachedLog { log, shown } = &note;
-        let bytes = size_of::<CachedLog>() + 32 * log.topics().len() + log.data.data.len() + shown.len();
-        self.0.insert(ordinal, Arc::new(note), bytes as u64);
+    pub fn insert(&self, key: LogKey, cached: CachedLog) {
+        let CachedLog { log, json } = &cached;
+        let bytes = size_of::<CachedLog>() + 32 * log.topics().len() + log.data.data.len() + json.len();
+        self.0.insert(key, Arc::new(cached), bytes as u64);
     }
 }

@@ -3,57 +3,62 @@
 use std::ops::{ControlFlow, Range};
 
 use alloy_primitives::{B256, keccak256};
-use foreseal_primitives::{FoundLog, LogFilter, LogPosition, LogSink};
+use foreseal_primitives::{FoundLog, LogFilter, LogPosition, StoredLogRange};
 
 use crate::{Next, Reader, StoreError, StoredLog, key, snapshot::Snapshot};
 
-/// Maximum number of index lookups and delivered logs in one read transaction.
+/// Maximum number of index lookups and matches in one read transaction.
 const PORTION: u64 = 1024;
 
-/// The end of one portion of a search.
-enum PortionEnd {
-    /// Paused before the log with this ordinal; there may be more matches.
-    Paused(u64),
-    /// The sink ended the search at this position.
-    Broken(LogPosition),
-    End,
-}
+/// Receiver of the logs that [`Reader::read_logs`] reads, each with its ordinal. `Break` ends the reading.
+pub type VisitLog<'f> = &'f mut dyn FnMut(u64, &FoundLog<'_>) -> ControlFlow<()>;
 
 impl Reader {
-    /// Passes `sink` the logs that match `filter`, from the position `from` up to the end of block
-    /// `last`; both blocks must be stored. Returns the position where the search ended: before the
-    /// block after `last`, or where `sink` ended it.
-    pub fn search_logs(
+    /// Returns the ordinals of the next logs in `range` that match `filter`, in chain order, and moves the start of
+    /// the range past them. One call is one transaction with a limited amount of work, so the result may be empty
+    /// although more logs match.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a block at either end of the range is not stored.
+    pub fn match_logs(&self, filter: &LogFilter, range: &mut StoredLogRange) -> Result<Vec<u64>, StoreError> {
+        if range.is_finished() {
+            return Ok(Vec::new());
+        }
+        self.read(|snapshot, _| {
+            let ordinals = match &mut range.ordinals {
+                Some(ordinals) => ordinals,
+                none => none.insert(snapshot.ordinals(range.from, range.last)?),
+            };
+            snapshot.match_logs(filter, ordinals)
+        })
+    }
+
+    /// Reads the logs with these ordinals, ascending, and passes them to `visit`. All are read in one transaction,
+    /// so the caller passes no more than a portion of [`Self::match_logs`].
+    ///
+    /// # Errors
+    ///
+    /// Fails if a log does not match `filter`: the index is damaged.
+    pub fn read_logs(
         &self,
         filter: &LogFilter,
-        from: LogPosition,
-        last: u64,
-        sink: &mut dyn LogSink,
-    ) -> Result<LogPosition, StoreError> {
-        if from.block > last {
-            return Ok(from);
+        ordinals: &[u64],
+        visit: VisitLog<'_>,
+    ) -> Result<(), StoreError> {
+        if ordinals.is_empty() {
+            return Ok(());
         }
-        let mut ordinals = 0..0;
-        let mut known = false;
-        loop {
-            let portion = self.read(|snapshot, _| {
-                if !known {
-                    (ordinals, known) = (snapshot.ordinals(from, last)?, true);
-                }
-                snapshot.search_logs(filter, ordinals.clone(), sink)
-            })?;
-            match portion {
-                PortionEnd::End => return Ok(LogPosition::block(last + 1)),
-                PortionEnd::Broken(at) => return Ok(at),
-                PortionEnd::Paused(ordinal) => ordinals.start = ordinal,
-            }
-            if ordinals.is_empty() {
-                return Ok(LogPosition::block(last + 1));
-            }
-            if sink.pause().is_break() {
-                return self.read(|snapshot, _| snapshot.position_of(ordinals.start));
-            }
-        }
+        self.read(|snapshot, _| snapshot.read_logs(filter, ordinals, visit))
+    }
+
+    /// Returns the position before the log with this ordinal.
+    pub fn log_position(&self, ordinal: u64) -> Result<LogPosition, StoreError> {
+        self.read(|snapshot, _| {
+            let block = snapshot.existing_log(ordinal)?.number;
+            let (_, record) = snapshot.existing_record(block)?;
+            Ok(LogPosition { block, index: ordinal.saturating_sub(record.first_log) })
+        })
     }
 }
 
@@ -65,77 +70,68 @@ impl Snapshot<'_> {
         Ok(first.start.saturating_add(from.index).min(first.end)..end)
     }
 
-    fn search_logs(
-        &self,
-        filter: &LogFilter,
-        ordinals: Range<u64>,
-        sink: &mut dyn LogSink,
-    ) -> Result<PortionEnd, StoreError> {
-        let mut work = 0;
-        let mut matches = self.tables.log_index().search(self.txn, filter, ordinals, &mut work)?;
+    fn match_logs(&self, filter: &LogFilter, ordinals: &mut Range<u64>) -> Result<Vec<u64>, StoreError> {
+        let (mut work, mut found) = (0, Vec::new());
+        let index = self.tables.log_index();
+        let mut matches = index.search(self.txn, filter, ordinals.clone(), &mut work)?;
         // The lookups that open the search do not count, so that every portion makes progress.
         let limit = work + PORTION;
-        let mut place = None;
         loop {
             match matches.next_within(&mut work, limit)? {
-                Next::End => return Ok(PortionEnd::End),
-                Next::Paused => return Ok(PortionEnd::Paused(matches.position())),
+                Next::End => {
+                    ordinals.start = ordinals.end;
+                    return Ok(found);
+                }
                 Next::Found(ordinal) => {
-                    if let ControlFlow::Break(at) = self.deliver(filter, ordinal, &mut place, sink)? {
-                        return Ok(PortionEnd::Broken(at));
-                    }
+                    found.push(ordinal);
                     work += 1;
-                    if work >= limit {
-                        return Ok(PortionEnd::Paused(matches.position()));
+                    if work < limit {
+                        continue;
                     }
                 }
+                Next::Paused => {}
+            }
+            ordinals.start = matches.position();
+            return Ok(found);
+        }
+    }
+
+    fn read_logs(&self, filter: &LogFilter, ordinals: &[u64], visit: VisitLog<'_>) -> Result<(), StoreError> {
+        // Block and transaction of the previous log, which many logs share.
+        let mut previous: Option<LogContext> = None;
+        for &ordinal in ordinals {
+            let StoredLog { number, transaction, log } = self.existing_log(ordinal)?;
+            if !filter.matches(&log) {
+                return Err(StoreError::LogIndex(format!("it finds log {ordinal}, which does not match")));
+            }
+            let same_block = previous.take().filter(|context| context.block_number == number);
+            let mut context = match same_block {
+                Some(context) => context,
+                None => self.context_of_block(number)?,
+            };
+            let hash = match context.transaction {
+                Some((index, hash)) if index == transaction => hash,
+                _ => self.transaction_hash(number, transaction)?,
+            };
+            context.transaction = Some((transaction, hash));
+            let found = FoundLog {
+                block_number: number,
+                block_hash: context.block_hash,
+                timestamp: context.timestamp,
+                transaction_hash: hash,
+                transaction_index: u64::from(transaction),
+                index: ordinal.saturating_sub(context.first_log),
+                log: &log,
+            };
+            previous = Some(context);
+            if visit(ordinal, &found).is_break() {
+                break;
             }
         }
+        Ok(())
     }
 
-    /// Passes `sink` the log with this ordinal. `place` caches the block and transaction of the previous log.
-    fn deliver(
-        &self,
-        filter: &LogFilter,
-        ordinal: u64,
-        place: &mut Option<LogContext>,
-        sink: &mut dyn LogSink,
-    ) -> Result<ControlFlow<LogPosition>, StoreError> {
-        match sink.recall(ordinal, filter) {
-            Some(ControlFlow::Continue(())) => return Ok(ControlFlow::Continue(())),
-            Some(ControlFlow::Break(())) => return Ok(ControlFlow::Break(self.position_of(ordinal)?)),
-            None => {}
-        }
-        let StoredLog { number, transaction, log } = self.existing_log(ordinal)?;
-        if !filter.matches(&log) {
-            return Err(StoreError::LogIndex(format!("it finds log {ordinal}, which does not match")));
-        }
-        let same_block = place.take().filter(|place| place.block_number == number);
-        let mut here = match same_block {
-            Some(place) => place,
-            None => self.block_of_log(number)?,
-        };
-        if here.transaction.is_none_or(|(index, _)| index != transaction) {
-            here.transaction = Some((transaction, self.transaction_hash(number, transaction)?));
-        }
-        let (index, hash) = here.transaction.expect("just set");
-        let found = FoundLog {
-            block_number: number,
-            block_hash: here.block_hash,
-            timestamp: here.timestamp,
-            transaction_hash: hash,
-            transaction_index: u64::from(index),
-            index: ordinal.saturating_sub(here.first_log),
-            log: &log,
-        };
-        *place = Some(here);
-        Ok(match sink.stored(ordinal, &found) {
-            ControlFlow::Continue(()) => ControlFlow::Continue(()),
-            ControlFlow::Break(()) => ControlFlow::Break(found.position()),
-        })
-    }
-
-    fn block_of_log(&self, number: u64) -> Result<LogContext, StoreError> {
+    fn context_of_block(&self, number: u64) -> Result<LogContext, StoreError> {
         let (block_hash, record) = self.existing_record(number)?;
         Ok(LogContext {
             block_number: number,
@@ -144,13 +140,6 @@ impl Snapshot<'_> {
             first_log: record.first_log,
             transaction: None,
         })
-    }
-
-    /// Returns the position before the log with this ordinal.
-    fn position_of(&self, ordinal: u64) -> Result<LogPosition, StoreError> {
-        let block = self.existing_log(ordinal)?.number;
-        let (_, record) = self.existing_record(block)?;
-        Ok(LogPosition { block, index: ordinal.saturating_sub(record.first_log) })
     }
 
     fn existing_log(&self, ordinal: u64) -> Result<StoredLog, StoreError> {

@@ -9,9 +9,9 @@ use std::{
     },
 };
 
-use alloy_primitives::B256;
-use foreseal_chain::{ExecutedBlock, HeaderAndState, History, Position, Step, search_block};
-use foreseal_primitives::{LogFilter, LogPosition, LogSink};
+use alloy_primitives::{B256, Log};
+use foreseal_chain::{ExecutedBlock, HeaderAndState, History, Position, Step, matching_logs};
+use foreseal_primitives::{FoundLog, LogFilter, LogPosition, StoredLogRange};
 use foreseal_state::{StateError, StateStore};
 use parking_lot::RwLock;
 
@@ -82,22 +82,46 @@ impl History for MemoryHistory {
         })
     }
 
-    fn search_logs(
+    fn generation(&self) -> u64 {
+        0
+    }
+
+    fn match_logs(&self, filter: &LogFilter, range: &mut StoredLogRange) -> Result<Vec<u64>, StateError> {
+        self.read(|blocks| {
+            let logs = located(blocks);
+            let ordinal = |at: LogPosition| logs.partition_point(|(position, _)| *position < at) as u64;
+            let all = || ordinal(range.from)..ordinal(LogPosition::block(range.last + 1));
+            let ordinals = range.ordinals.clone().unwrap_or_else(all);
+            // Two at a time, so that a search has several portions.
+            let examined = ordinals.end.min(ordinals.start + 2);
+            let found = (ordinals.start..examined)
+                .filter(|ordinal| logs.get(index(*ordinal)).is_some_and(|(_, log)| filter.matches(log)))
+                .collect();
+            range.ordinals = Some(examined..ordinals.end);
+            found
+        })
+    }
+
+    fn read_logs(
         &self,
         filter: &LogFilter,
-        from: LogPosition,
-        last: u64,
-        sink: &mut dyn LogSink,
-    ) -> Result<LogPosition, StateError> {
-        let blocks: Vec<_> =
-            self.read(|blocks| blocks.range(from.block..=last).map(|(_, b)| b.clone()).collect())?;
-        for found in blocks {
-            let first = if found.number() == from.block { from.index } else { 0 };
-            if let ControlFlow::Break(at) = search_block(&found.block, filter, first, sink) {
-                return Ok(at);
+        ordinals: &[u64],
+        visit: &mut dyn FnMut(u64, &FoundLog<'_>) -> ControlFlow<()>,
+    ) -> Result<(), StateError> {
+        self.read(|blocks| {
+            let logs = located(blocks);
+            for &ordinal in ordinals {
+                let (position, _) = logs[index(ordinal)];
+                let found = matching_logs(&blocks[&position.block].block, filter, position.index).next();
+                if visit(ordinal, &found.expect("a match")).is_break() {
+                    break;
+                }
             }
-        }
-        Ok(LogPosition::block(last + 1))
+        })
+    }
+
+    fn log_position(&self, ordinal: u64) -> Result<LogPosition, StateError> {
+        self.read(|blocks| located(blocks)[index(ordinal)].0)
     }
 
     fn transaction(&self, hash: &B256) -> Result<Option<Position>, StateError> {
@@ -108,4 +132,18 @@ impl History for MemoryHistory {
             })
         })
     }
+}
+
+/// Returns all logs of the blocks with their positions, by ordinal.
+fn located(blocks: &BTreeMap<u64, Arc<ExecutedBlock>>) -> Vec<(LogPosition, &Log)> {
+    let mut logs = Vec::new();
+    for (number, block) in blocks {
+        let all = block.block.receipts.iter().flat_map(|receipt| &receipt.logs);
+        logs.extend((0..).zip(all).map(|(index, log)| (LogPosition { block: *number, index }, log)));
+    }
+    logs
+}
+
+fn index(ordinal: u64) -> usize {
+    usize::try_from(ordinal).expect("few logs")
 }

@@ -1,13 +1,11 @@
-//! List of logs that a search builds.
+//! JSON list of logs, limited in number and time.
 
 use std::{
     ops::ControlFlow,
-    sync::Arc,
     time::{Duration, Instant},
 };
 
-use foreseal_chain::{CachedLog, LogJsonCache};
-use foreseal_primitives::{FoundLog, LogFilter, LogSink, mutant};
+use foreseal_primitives::{FoundLog, mutant};
 use foreseal_scheduler::{Stopped, arrival, checkpoint};
 
 use crate::json::write_log;
@@ -27,17 +25,16 @@ pub enum SearchStop {
 pub struct LogList {
     json: Vec<u8>,
     count: u64,
-    most: u64,
+    max_logs: u64,
     began: Instant,
-    time: Duration,
+    max_time: Duration,
     stop: Option<SearchStop>,
-    notes: Option<Arc<LogJsonCache>>,
 }
 
 impl LogList {
-    /// Creates an empty list of at most `most` logs that are found within `time`.
-    pub fn within(most: u64, time: Duration) -> Self {
-        Self { json: vec![b'['], count: 0, most, began: arrival(), time, stop: None, notes: None }
+    /// Creates an empty list of at most `max_logs` logs that are found within `max_time`.
+    pub fn within(max_logs: u64, max_time: Duration) -> Self {
+        Self { json: vec![b'['], count: 0, max_logs, began: arrival(), max_time, stop: None }
     }
 
     /// Creates an empty list without limits, for one block.
@@ -45,10 +42,9 @@ impl LogList {
         Self::within(u64::MAX, Duration::MAX)
     }
 
-    /// Uses `notes` as a cache of rendered logs: reads cached ones and stores the others.
-    #[must_use]
-    pub fn with_notes(self, notes: Option<&Arc<LogJsonCache>>) -> Self {
-        Self { notes: notes.cloned(), ..self }
+    /// Returns `true` if the list has no log yet.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
     }
 
     /// Returns the reason for which the search ended early.
@@ -56,67 +52,24 @@ impl LogList {
         self.stop
     }
 
-    /// Returns the reason for which the scheduler ended the job, if it did.
-    pub fn stopped(&self) -> Option<Stopped> {
-        match self.stop {
-            Some(SearchStop::Stopped(stopped)) => Some(stopped),
-            Some(SearchStop::Full | SearchStop::Late) | None => None,
-        }
-    }
-
-    /// Appends a log, or breaks if the list is full.
-    pub fn add(&mut self, found: &FoundLog<'_>, removed: bool) -> ControlFlow<()> {
-        self.begin()?;
-        write_log(&mut self.json, found, removed);
-        ControlFlow::Continue(())
-    }
-
-    /// Reserves an entry for another log, or breaks if the list is full.
-    fn begin(&mut self) -> ControlFlow<()> {
-        if self.count >= self.most && !mutant!("skip-log-limit") {
-            self.stop = Some(SearchStop::Full);
-            return ControlFlow::Break(());
-        }
-        if self.count > 0 {
-            self.json.push(b',');
-        }
-        self.count += 1;
-        ControlFlow::Continue(())
-    }
-
-    /// Returns the finished list.
-    pub fn into_json(mut self) -> Vec<u8> {
-        self.json.push(b']');
-        self.json
-    }
-}
-
-impl LogSink for LogList {
-    fn log(&mut self, found: &FoundLog<'_>) -> ControlFlow<()> {
-        self.add(found, false)
-    }
-
-    fn stored(&mut self, ordinal: u64, found: &FoundLog<'_>) -> ControlFlow<()> {
-        self.begin()?;
+    /// Appends a log and returns its JSON, or breaks if the list is full.
+    pub fn push(&mut self, found: &FoundLog<'_>, removed: bool) -> ControlFlow<(), &[u8]> {
+        self.begin_entry()?;
         let start = self.json.len();
-        write_log(&mut self.json, found, false);
-        if let Some(notes) = &self.notes {
-            notes.insert(ordinal, CachedLog { log: found.log.clone(), shown: self.json[start..].into() });
-        }
+        write_log(&mut self.json, found, removed);
+        ControlFlow::Continue(&self.json[start..])
+    }
+
+    /// Appends a log that is already rendered, or breaks if the list is full.
+    pub fn push_json(&mut self, json: &[u8]) -> ControlFlow<()> {
+        self.begin_entry()?;
+        self.json.extend_from_slice(json);
         ControlFlow::Continue(())
     }
 
-    fn recall(&mut self, ordinal: u64, filter: &LogFilter) -> Option<ControlFlow<()>> {
-        let note = self.notes.as_ref()?.get(ordinal).filter(|note| filter.matches(&note.log))?;
-        let room = self.begin();
-        if room.is_continue() {
-            self.json.extend_from_slice(&note.shown);
-        }
-        Some(room)
-    }
-
-    fn pause(&mut self) -> ControlFlow<()> {
-        let stop = if self.began.elapsed() > self.time {
+    /// Breaks if the time limit has passed or the scheduler ends the job.
+    pub fn check_time(&mut self) -> ControlFlow<()> {
+        let stop = if self.began.elapsed() > self.max_time {
             SearchStop::Late
         } else {
             match checkpoint() {
@@ -126,5 +79,23 @@ impl LogSink for LogList {
         };
         self.stop = Some(stop);
         ControlFlow::Break(())
+    }
+
+    /// Returns the finished list.
+    pub fn into_json(mut self) -> Vec<u8> {
+        self.json.push(b']');
+        self.json
+    }
+
+    fn begin_entry(&mut self) -> ControlFlow<()> {
+        if self.count >= self.max_logs && !mutant!("skip-log-limit") {
+            self.stop = Some(SearchStop::Full);
+            return ControlFlow::Break(());
+        }
+        if self.count > 0 {
+            self.json.push(b',');
+        }
+        self.count += 1;
+        ControlFlow::Continue(())
     }
 }

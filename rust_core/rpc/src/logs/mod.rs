@@ -1,14 +1,15 @@
 //! `eth_getLogs` returns one range at once; `foreseal_getLogs` returns any range in pages.
 
-mod answer;
 mod cursor;
+mod log_list;
 mod pages;
 mod range;
+mod search;
 
 use std::ops::ControlFlow;
 
 use alloy_primitives::B256;
-use foreseal_chain::{BlockId, View, search_block};
+use foreseal_chain::{BlockId, View};
 use foreseal_primitives::{LogFilter, LogPosition};
 use foreseal_scheduler::Lane;
 
@@ -19,12 +20,13 @@ use crate::{
     rpc_error::milliseconds,
 };
 
-use answer::SearchStop;
 use cursor::ReaderPosition;
+use log_list::SearchStop;
 use range::{Range, number};
+use search::{append_block, append_logs};
 
-pub use answer::LogList;
 pub use cursor::LogCursor;
+pub use log_list::LogList;
 pub use pages::{UpTo, read_on, seen_at};
 
 pub const METHODS: &[Method] = &[
@@ -75,10 +77,11 @@ pub fn answer_filter(context: &Context<'_>, filter: Filter) -> Result<Vec<u8>, E
     match blocks {
         BlockSelection::Hash(hash) => {
             let found = context.block(view, BlockId::Hash { hash, require_canonical: false })?;
-            let mut answer = for_one_block(context);
-            match search_block(&found.block, &filter, 0, &mut answer) {
-                ControlFlow::Continue(()) => Ok(answer.into_json()),
-                ControlFlow::Break(_) => Err(answer.stopped().map_or(Error::Long, Error::Stopped)),
+            let mut list = for_one_block(context);
+            match append_block(&found.block, &filter, 0, &mut list) {
+                ControlFlow::Continue(()) => Ok(list.into_json()),
+                // Only the list of an attempt can be full.
+                ControlFlow::Break(_) => Err(Error::Long),
             }
         }
         BlockSelection::Range { from, to } => match Range::resolve(view, from, to)? {
@@ -101,12 +104,12 @@ fn for_one_block(context: &Context<'_>) -> LogList {
 /// Returns the exceeded limit and the range that can be queried. A single block is never rejected.
 fn search(context: &Context<'_>, view: &View, filter: &LogFilter, range: Range) -> Result<LogList, Error> {
     let (Range { from, to }, limits) = (range, context.limits);
-    let answer =
+    let mut list =
         if from == to { for_one_block(context) } else { LogList::within(limits.logs, limits.log_time) };
-    let mut answer = answer.with_notes(view.notes());
-    let ended = view.search_logs(filter, LogPosition::block(from), to, &mut answer)?;
-    let kind = match answer.stop() {
-        None => return Ok(answer),
+    let cache = Some(&context.caches.logs);
+    let ended = append_logs(view, filter, (LogPosition::block(from), to), &mut list, cache)?;
+    let kind = match list.stop() {
+        None => return Ok(list),
         Some(SearchStop::Full) => LogLimitKind::Logs { max: limits.logs },
         Some(SearchStop::Stopped(stopped)) => return Err(stopped.into()),
         Some(SearchStop::Late) => LogLimitKind::Milliseconds { max: milliseconds(limits.log_time) },
@@ -127,20 +130,20 @@ fn get_page(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, E
     if cursor.as_ref().is_some_and(|cursor| !cursor.is_of(&filter)) {
         return Err(wrong(Reason::OtherFilter));
     }
-    let mut answer = LogList::within(limit.unwrap_or(PAGE).clamp(1, limits.logs.max(1)), limits.log_time);
+    let mut list = LogList::within(limit.unwrap_or(PAGE).clamp(1, limits.logs.max(1)), limits.log_time);
     let next = match blocks {
         BlockSelection::Range { from, to } => {
             let mut cursor = match cursor {
                 Some(cursor) => cursor,
                 None => LogCursor::new(&filter, first(view, from, to)?, view.finalized()),
             };
-            read_on(view, &filter, UpTo(to), &mut cursor, &mut answer)?.then_some(cursor)
+            read_on(view, &filter, UpTo(to), &mut cursor, &mut list)?.then_some(cursor)
         }
-        BlockSelection::Hash(hash) => page_of_block(view, &filter, hash, cursor, &mut answer)?,
+        BlockSelection::Hash(hash) => page_of_block(view, &filter, hash, cursor, &mut list)?,
     };
     let mut out = Vec::new();
     let mut object = Object::open(&mut out);
-    object.name("logs").extend_from_slice(&answer.into_json());
+    object.name("logs").extend_from_slice(&list.into_json());
     object.nullable_data("cursor", next.map(|cursor| cursor.encode())).close();
     Ok(out)
 }
@@ -158,13 +161,13 @@ fn page_of_block(
     filter: &LogFilter,
     hash: B256,
     cursor: Option<LogCursor>,
-    answer: &mut LogList,
+    list: &mut LogList,
 ) -> Result<Option<LogCursor>, Error> {
     let found = view.resolve(BlockId::Hash { hash, require_canonical: false })?;
     let number = found.number();
     let mut cursor = cursor.unwrap_or_else(|| LogCursor::new(filter, number, view.finalized()));
     let done = cursor.seen().filter(|seen| seen.hash == hash).map_or(0, |seen| seen.logs);
-    let ended = search_block(&found.block, filter, done, answer);
+    let ended = append_block(&found.block, filter, done, list);
     Ok(ended.break_value().map(|at| {
         cursor.set_seen(Some(ReaderPosition { number, hash, logs: at.index }));
         cursor

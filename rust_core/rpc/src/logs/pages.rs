@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use foreseal_chain::View;
 use foreseal_primitives::{LogFilter, LogPosition};
 
-use super::{LogCursor, LogList, ReaderPosition, range::number};
+use super::{LogCursor, LogList, ReaderPosition, append_logs, range::number};
 use crate::{Error, params::Tag};
 
 /// Upper bound of a paged query.
@@ -29,7 +29,7 @@ impl UpTo {
     }
 }
 
-/// Appends the logs after `cursor` in `view` to `answer`, and advances the cursor.
+/// Appends the logs after `cursor` in `view` to `list`, and advances the cursor.
 ///
 /// Logs that are no longer on the chain come first, in reverse order, then the logs after the fork point.
 /// Returns `false` at the end of the query.
@@ -38,9 +38,9 @@ pub fn read_on(
     filter: &LogFilter,
     upto: UpTo,
     cursor: &mut LogCursor,
-    answer: &mut LogList,
+    list: &mut LogList,
 ) -> Result<bool, Error> {
-    if undo(view, filter, cursor, answer)?.is_break() {
+    if undo(view, filter, cursor, list)?.is_break() {
         return Ok(true);
     }
     cursor.finalized = view.finalized();
@@ -50,10 +50,10 @@ pub fn read_on(
     };
     let last = upto.last(view);
     if start.block <= last {
-        let ended = view.search_logs(filter, start, last, answer)?;
+        let ended = append_logs(view, filter, (start, last), list, None)?;
         cursor.set_seen(seen_at(view, ended, cursor.from)?);
     }
-    Ok(answer.stop().is_some() || !upto.is_reached(view, cursor.seen(), cursor.from))
+    Ok(list.stop().is_some() || !upto.is_reached(view, cursor.seen(), cursor.from))
 }
 
 /// Rewinds the cursor to the last block that is still on the chain and appends the removed logs. Breaks if
@@ -62,7 +62,7 @@ fn undo(
     view: &View,
     filter: &LogFilter,
     cursor: &mut LogCursor,
-    answer: &mut LogList,
+    list: &mut LogList,
 ) -> Result<ControlFlow<()>, Error> {
     while let Some(seen) = cursor.seen() {
         if let Some(logs) = view.logs_at(seen.number, &seen.hash)? {
@@ -73,7 +73,7 @@ fn undo(
         let gone = || Error::LogsGone { from: common.max(cursor.from) };
         let (block, _) = view.undone().find(seen.number, &seen.hash).ok_or_else(gone)?;
         for found in block.logs_before(filter, seen.logs, seen.hash) {
-            if answer.add(&found, true).is_break() {
+            if list.push(&found, true).is_break() {
                 cursor.set_seen(Some(ReaderPosition { logs: found.index + 1, ..seen }));
                 return Ok(ControlFlow::Break(()));
             }

@@ -1,9 +1,7 @@
 //! Rendering of chain changes as JSON messages of each stream.
 
-use std::ops::ControlFlow;
-
-use foreseal_chain::{BlockAtStep, Change, search_block};
-use foreseal_primitives::{Block, ChainSpec, FoundLog, LogFilter, LogSink};
+use foreseal_chain::{BlockAtStep, Change, matching_logs};
+use foreseal_primitives::{Block, ChainSpec, LogFilter};
 
 use super::{
     Stream,
@@ -118,27 +116,11 @@ fn mark(object: &mut Object<'_>, removed: bool) {
 
 /// Appends a message for each matching log from index `first` on. Removed logs are in reverse order.
 fn write_logs(messages: &mut Messages, block: &Block, filter: &LogFilter, first: u64, removed: bool) {
-    let mut logs = Logs { messages: Messages::default(), removed };
-    let _all = search_block(block, filter, first, &mut logs);
-    let mut found = logs.messages.into_vec();
+    let start = messages.0.len();
+    for found in matching_logs(block, filter, first) {
+        messages.write(|out| write_log(out, &found, removed));
+    }
     if removed {
-        found.reverse();
-    }
-    messages.0.extend(found);
-}
-
-struct Logs {
-    messages: Messages,
-    removed: bool,
-}
-
-impl LogSink for Logs {
-    fn log(&mut self, found: &FoundLog<'_>) -> ControlFlow<()> {
-        self.messages.write(|out| write_log(out, found, self.removed));
-        ControlFlow::Continue(())
-    }
-
-    fn pause(&mut self) -> ControlFlow<()> {
-        ControlFlow::Continue(())
+        messages.0[start..].reverse();
     }
 }

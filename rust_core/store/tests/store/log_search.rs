@@ -4,14 +4,14 @@ use std::{ops::ControlFlow, slice::from_ref};
 
 use crate::support::{Made, Maker, Size, sealed};
 use alloy_primitives::{Address, B256, Log};
-use foreseal_primitives::{FoundLog, LogFilter, LogPosition, LogSink};
+use foreseal_primitives::{FoundLog, LogFilter, LogPosition, StoredLogRange};
 use foreseal_store::{Reader, Store, StoreError};
 use rand::{Rng, SeedableRng, rngs::StdRng};
 use tempfile::tempdir;
 
 /// A log with all its reported fields.
 #[derive(Debug, PartialEq)]
-struct Told {
+struct ReadLog {
     at: LogPosition,
     block_hash: B256,
     timestamp: u64,
@@ -19,41 +19,17 @@ struct Told {
     log: Log,
 }
 
-/// Sink that ends a search after a number of logs, or of pauses.
-#[derive(Default)]
-struct Taker {
-    told: Vec<Told>,
+/// Number of logs, and of portions, after which a search is interrupted.
+#[derive(Clone, Copy)]
+struct Interruption {
     logs: usize,
-    pauses: usize,
+    portions: usize,
 }
 
-impl LogSink for Taker {
-    fn log(&mut self, found: &FoundLog<'_>) -> ControlFlow<()> {
-        if self.logs == 0 {
-            return ControlFlow::Break(());
-        }
-        self.logs -= 1;
-        self.told.push(Told {
-            at: found.position(),
-            block_hash: found.block_hash,
-            timestamp: found.timestamp,
-            transaction: (found.transaction_hash, found.transaction_index),
-            log: found.log.clone(),
-        });
-        ControlFlow::Continue(())
-    }
+const UNINTERRUPTED: Interruption = Interruption { logs: usize::MAX, portions: usize::MAX };
 
-    fn pause(&mut self) -> ControlFlow<()> {
-        if self.pauses == 0 {
-            return ControlFlow::Break(());
-        }
-        self.pauses -= 1;
-        ControlFlow::Continue(())
-    }
-}
-
-fn scan(chain: &[Made], filter: &LogFilter, from: LogPosition, last: u64) -> Vec<Told> {
-    let mut told = Vec::new();
+fn scan(chain: &[Made], filter: &LogFilter, from: LogPosition, last: u64) -> Vec<ReadLog> {
+    let mut logs = Vec::new();
     for made in chain {
         let (block, mut index) = (&made.sealed.block, 0);
         for (place, (transaction, receipt)) in (0..).zip(block.transactions.iter().zip(&block.receipts)) {
@@ -63,12 +39,51 @@ fn scan(chain: &[Made], filter: &LogFilter, from: LogPosition, last: u64) -> Vec
                 if at >= from && at.block <= last && filter.matches(log) {
                     let (block_hash, timestamp) = (block.hash, block.header.timestamp);
                     let transaction = (transaction.hash(), place);
-                    told.push(Told { at, block_hash, timestamp, transaction, log: log.clone() });
+                    logs.push(ReadLog { at, block_hash, timestamp, transaction, log: log.clone() });
                 }
             }
         }
     }
-    told
+    logs
+}
+
+/// Searches from a position until the end or an interruption. Returns where the search continues.
+fn search_once(
+    reader: &Reader,
+    filter: &LogFilter,
+    from: LogPosition,
+    last: u64,
+    interruption: Interruption,
+    logs: &mut Vec<ReadLog>,
+) -> Result<LogPosition, StoreError> {
+    let (mut range, most) = (StoredLogRange::new(from, last), logs.len().saturating_add(interruption.logs));
+    let mut portions = 0;
+    while !range.is_finished() {
+        if portions > interruption.portions {
+            return range.ordinals.map_or(Ok(from), |ordinals| reader.log_position(ordinals.start));
+        }
+        portions += 1;
+        let ordinals = reader.match_logs(filter, &mut range)?;
+        let mut interrupted = None;
+        reader.read_logs(filter, &ordinals, &mut |_, found: &FoundLog<'_>| {
+            if logs.len() == most {
+                interrupted = Some(found.position());
+                return ControlFlow::Break(());
+            }
+            logs.push(ReadLog {
+                at: found.position(),
+                block_hash: found.block_hash,
+                timestamp: found.timestamp,
+                transaction: (found.transaction_hash, found.transaction_index),
+                log: found.log.clone(),
+            });
+            ControlFlow::Continue(())
+        })?;
+        if let Some(at) = interrupted {
+            return Ok(at);
+        }
+    }
+    Ok(if from.block > last { from } else { LogPosition::block(last + 1) })
 }
 
 /// Returns all results of a search that is interrupted repeatedly and continues where it ended.
@@ -77,18 +92,16 @@ fn search(
     filter: &LogFilter,
     from: LogPosition,
     last: u64,
-    (logs, pauses): (usize, usize),
-) -> Vec<Told> {
-    let (mut told, mut at) = (Vec::new(), from);
+    interruption: Interruption,
+) -> Vec<ReadLog> {
+    let (mut logs, mut at) = (Vec::new(), from);
     loop {
-        let mut taker = Taker { logs, pauses, ..Taker::default() };
-        let ended = reader.search_logs(filter, at, last, &mut taker).unwrap();
-        let found = taker.told.len();
-        told.append(&mut taker.told);
+        let before = logs.len();
+        let ended = search_once(reader, filter, at, last, interruption, &mut logs).unwrap();
         if ended.block > last {
-            return told;
+            return logs;
         }
-        assert!(ended > at || found > 0, "a search that goes on gets somewhere");
+        assert!(ended > at || logs.len() > before, "a search that continues makes progress");
         at = ended;
     }
 }
@@ -118,7 +131,7 @@ fn searches_find_what_a_scan_finds_wherever_they_are_broken_off() {
     assert!(store.progress().unwrap().logs > 2048, "more than a portion or two");
     let reader = store.reader().unwrap();
     let all = scan(&chain, &LogFilter::default(), LogPosition::default(), 500);
-    assert_eq!(search(&reader, &LogFilter::default(), LogPosition::default(), 500, (usize::MAX, 0)), all);
+    assert_eq!(search(&reader, &LogFilter::default(), LogPosition::default(), 500, UNINTERRUPTED), all);
 
     let mut random = StdRng::seed_from_u64(6);
     let mut found = 0;
@@ -127,10 +140,15 @@ fn searches_find_what_a_scan_finds_wherever_they_are_broken_off() {
         let block = random.random_range(0..=500);
         let last = random.random_range(block..=500);
         let from = LogPosition { block, index: random.random_range(0..4) };
-        let broken = [(usize::MAX, usize::MAX), (3, usize::MAX), (usize::MAX, 0), (50, 1)][round % 4];
-        let told = search(&reader, &filter, from, last, broken);
-        assert_eq!(told, scan(&chain, &filter, from, last), "{filter:?} {from:?} {last}");
-        found += told.len();
+        let interruption = [
+            UNINTERRUPTED,
+            Interruption { logs: 3, ..UNINTERRUPTED },
+            Interruption { portions: 0, ..UNINTERRUPTED },
+            Interruption { logs: 50, portions: 1 },
+        ][round % 4];
+        let logs = search(&reader, &filter, from, last, interruption);
+        assert_eq!(logs, scan(&chain, &filter, from, last), "{filter:?} {from:?} {last}");
+        found += logs.len();
     }
     assert!(found > 1000, "{found}");
 }
@@ -145,12 +163,13 @@ fn a_search_beyond_the_stored_blocks_is_an_error_and_not_half_an_answer() {
     store.write(from_ref(&genesis.sealed)).unwrap();
     store.write(&sealed(&chain)).unwrap();
     let reader = store.reader().unwrap();
-    let mut taker = Taker { logs: usize::MAX, ..Taker::default() };
-    let mut ended = |from, last| reader.search_logs(&LogFilter::default(), from, last, &mut taker);
+    let mut logs = Vec::new();
+    let mut ended =
+        |from, last| search_once(&reader, &LogFilter::default(), from, last, UNINTERRUPTED, &mut logs);
     assert!(matches!(ended(LogPosition::default(), 21), Err(StoreError::Damaged { table: "headers", .. })));
     let behind_all = LogPosition { block: 20, index: 99 };
     assert_eq!(ended(behind_all, 20), Ok(LogPosition::block(21)));
     let beyond = LogPosition { block: 21, index: 2 };
     assert_eq!(ended(beyond, 20), Ok(beyond));
-    assert!(taker.told.is_empty());
+    assert!(logs.is_empty());
 }

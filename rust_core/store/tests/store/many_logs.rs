@@ -7,7 +7,7 @@ use std::{
 };
 
 use alloy_primitives::{Address, B256, Bytes, Log};
-use foreseal_primitives::{FoundLog, LogFilter, LogPosition, LogSink};
+use foreseal_primitives::{FoundLog, LogFilter, LogPosition, StoredLogRange};
 use foreseal_state::StateChanges;
 use foreseal_store::{Reader, SealedBlock, Store, StoreOptions};
 use foreseal_testkit::{LogChain, numbered_contract, numbered_topic, skewed_log};
@@ -61,37 +61,29 @@ fn stored() -> &'static Stored {
     })
 }
 
-#[derive(Default)]
-struct Taker {
-    logs: Vec<(LogPosition, Log)>,
-    /// `true` to end the search at every pause.
-    pauses: bool,
-}
-
-impl LogSink for Taker {
-    fn log(&mut self, found: &FoundLog<'_>) -> ControlFlow<()> {
-        self.logs.push((found.position(), found.log.clone()));
-        ControlFlow::Continue(())
-    }
-
-    fn pause(&mut self) -> ControlFlow<()> {
-        if self.pauses { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    }
-}
-
 impl Stored {
+    /// Returns the result of a search; with `restarts` it begins again after every portion.
     fn search(
         &self,
         filter: &LogFilter,
         from: LogPosition,
         last: u64,
-        pauses: bool,
+        restarts: bool,
     ) -> Vec<(LogPosition, Log)> {
-        let (mut taker, mut at) = (Taker { logs: Vec::new(), pauses }, from);
-        while at.block <= last {
-            at = self.reader.search_logs(filter, at, last, &mut taker).unwrap();
+        let (mut logs, mut range) = (Vec::new(), StoredLogRange::new(from, last));
+        while !range.is_finished() {
+            let ordinals = self.reader.match_logs(filter, &mut range).unwrap();
+            let mut visit = |_, found: &FoundLog<'_>| {
+                logs.push((found.position(), found.log.clone()));
+                ControlFlow::Continue(())
+            };
+            self.reader.read_logs(filter, &ordinals, &mut visit).unwrap();
+            if let Some(ordinals) = range.ordinals.clone().filter(|left| restarts && !left.is_empty()) {
+                let from = self.reader.log_position(ordinals.start).unwrap();
+                range = StoredLogRange::new(from, last);
+            }
         }
-        taker.logs
+        logs
     }
 
     fn scan(&self, filter: &LogFilter, from: LogPosition, last: u64) -> Vec<(LogPosition, Log)> {
