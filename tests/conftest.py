@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
-from foreseal.server.listening import TRANSPORTS
+from foreseal.server.sockets.listening import TRANSPORTS
 from live import LiveNode, Rpc, live_node
 
 # Code that tests import, and an example project, which test_example_project.py runs.

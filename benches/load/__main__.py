@@ -15,7 +15,7 @@ from benches.load.client import CONNECTIONS, run, wait_until_it_answers
 
 from foreseal.bench.origin import origin, save
 from foreseal.bench.run_metrics import Latencies, RunMetrics
-from foreseal.server.listening import TRANSPORTS
+from foreseal.server.sockets.listening import TRANSPORTS
 
 RESULT = Path(__file__).parents[1] / "results" / "load.json"
 PACKAGES = ("granian", "httptools", "orjson", "uvloop")

@@ -6,8 +6,8 @@ from typing import Any
 
 import orjson
 
-from foreseal.server.listening import ASGI
 from foreseal.server.runner import serve
+from foreseal.server.sockets.listening import ASGI
 
 ANSWER = {"jsonrpc": "2.0", "id": 1, "result": "0x10"}
 HEADERS = [(b"content-type", b"application/json")]

@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from foreseal.rpc.rate import Rate
-from foreseal.server import App, Settings, keys
+from foreseal.server import App, Settings
+from foreseal.server.auth import keys
 from foreseal.server.settings.access import Access
 
 from asgi_client import started

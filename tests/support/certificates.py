@@ -6,7 +6,7 @@ from pathlib import Path
 
 import trustme
 
-from foreseal.server.tls import Tls
+from foreseal.server.sockets.tls import Tls
 
 
 @dataclass(frozen=True)

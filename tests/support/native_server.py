@@ -11,11 +11,11 @@ from unittest.mock import patch
 
 from bare_transport import BareTransport
 from foreseal.server import App, Settings
-from foreseal.server.listening import listen
 from foreseal.server.native import backlog, http, websocket
 from foreseal.server.native.http import Http
 from foreseal.server.native.listener import NativeListener
-from foreseal.server.tls import Tls
+from foreseal.server.sockets.listening import listen
+from foreseal.server.sockets.tls import Tls
 
 from asgi_client import until
 from fake_core import FakeNode

@@ -6,8 +6,8 @@ from rich.console import Console
 
 from foreseal._core import derive_accounts
 from foreseal.server import Settings
-from foreseal.server.address import is_loopback
-from foreseal.server.durations import format_duration
+from foreseal.server.settings.durations import format_duration
+from foreseal.server.sockets.address import is_loopback
 
 if TYPE_CHECKING:
     from foreseal.payments.contracts.development import Development

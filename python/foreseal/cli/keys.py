@@ -15,9 +15,9 @@ import orjson
 from foreseal.cli.options import CONFIG, Decorated, Value, gathered, option
 from foreseal.cli.output import moment, print_table
 from foreseal.rpc.rate import MOST_CALLS, NONE, Rate, burst_of, parse_rate
-from foreseal.server import keys
-from foreseal.server.key_file import changing
-from foreseal.server.keys import Key, KeyFileError
+from foreseal.server.auth import keys
+from foreseal.server.auth.key_file import changing
+from foreseal.server.auth.keys import Key, KeyFileError
 from foreseal.server.settings.model import DEDICATED, PUBLIC
 
 LONGEST_NAME = 64

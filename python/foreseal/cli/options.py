@@ -13,7 +13,7 @@ from foreseal.server.settings.kinds import FilePath, Flag, Folder, Kind, Names, 
 from foreseal.server.settings.model import default_of
 from foreseal.server.settings.setting import Command
 from foreseal.server.settings.sources import Gathered
-from foreseal.server.tls import TlsError
+from foreseal.server.sockets.tls import TlsError
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 

@@ -14,10 +14,10 @@ from foreseal.cli.pay_check import configured, opening, read_configuration
 from foreseal.payments.api.backend import Backend
 from foreseal.payments.workers.service import Service
 from foreseal.server import interpreter
-from foreseal.server.listener import Listener
-from foreseal.server.listening import reserve
+from foreseal.server.asgi.granian import Listener
 from foreseal.server.logs import FORMATS, parse_levels
 from foreseal.server.settings.model import LogSettings
+from foreseal.server.sockets.listening import reserve
 
 
 @click.command("serve")

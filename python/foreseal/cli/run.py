@@ -8,8 +8,8 @@ import click
 
 from foreseal.cli.help import GroupedCommand
 from foreseal.cli.options import gathered, setting_options, settings_of
-from foreseal.server.listening import ASGI
 from foreseal.server.settings import SettingsError
+from foreseal.server.sockets.listening import ASGI
 
 
 @click.command(

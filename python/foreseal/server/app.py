@@ -16,22 +16,22 @@ from foreseal.errors import NodeError
 from foreseal.rpc import Dispatcher, Limits, Registry
 from foreseal.rpc.rate_limiter import Clock
 from foreseal.rpc.registry import Function
-from foreseal.server.address import AddressError
-from foreseal.server.bodies import Bodies
-from foreseal.server.buckets import slots
-from foreseal.server.callers import Anyone, Callers
-from foreseal.server.connections import Connections
-from foreseal.server.endpoint import Endpoint
-from foreseal.server.handler import Handler
-from foreseal.server.heartbeat import HeartbeatSender
-from foreseal.server.keys import FILE as KEYS
-from foreseal.server.keys import KeyFileError, Keys
-from foreseal.server.listening import listen
-from foreseal.server.process_table import ProcessTable
+from foreseal.server.asgi.body_timeouts import Bodies
+from foreseal.server.asgi.endpoint import Endpoint
+from foreseal.server.auth.callers import Anyone, Callers
+from foreseal.server.auth.keys import FILE as KEYS
+from foreseal.server.auth.keys import KeyFileError, Keys
+from foreseal.server.auth.tiers import Tier, tiers_of
+from foreseal.server.http.handler import Handler
+from foreseal.server.processes.heartbeat import HeartbeatSender
+from foreseal.server.processes.process_table import ProcessTable
+from foreseal.server.processes.rate_limit_memory import slots
 from foreseal.server.settings import Settings, SettingsError, from_environment
 from foreseal.server.settings.model import DEDICATED, DRAIN_TIME
-from foreseal.server.tier import Tier, tiers_of
-from foreseal.server.websocket import Receive, Scope, Send
+from foreseal.server.sockets.address import AddressError
+from foreseal.server.sockets.listening import listen
+from foreseal.server.websocket.connections import Connections
+from foreseal.server.websocket.socket import Receive, Scope, Send
 
 log = logging.getLogger(__name__)
 
@@ -60,7 +60,7 @@ def _bind_admin(admin: tuple[str, int] | Path | None) -> socket.socket | Path | 
     """Prepare the address of the admin listener, and return its socket or path. Raises `AddressError`."""
     if not isinstance(admin, Path):
         return listen(*admin) if admin else None
-    from foreseal.server.unix_listener import free_path
+    from foreseal.server.native.unix_listener import free_path
 
     free_path(admin)
     return admin
@@ -216,7 +216,7 @@ class App:
     ) -> None:
         # Imported only if there is an admin listener.
         from foreseal.server.native import NativeListener
-        from foreseal.server.unix_listener import UnixListener
+        from foreseal.server.native.unix_listener import UnixListener
 
         node = self._node.for_admin()
         answering = Dispatcher(

@@ -9,11 +9,11 @@ from typing import Any, Protocol
 import uvloop
 
 from foreseal.server.app import App
-from foreseal.server.listening import ASGI, NATIVE, listen, reserve, room
 from foreseal.server.native import NativeListener
+from foreseal.server.processes.shared_socket import LEAVE, SharedSocket
 from foreseal.server.settings.model import STOP_MARGIN
-from foreseal.server.shared import LEAVE, SharedSocket
-from foreseal.server.tls import Tls
+from foreseal.server.sockets.listening import ASGI, NATIVE, listen, reserve, room
+from foreseal.server.sockets.tls import Tls
 
 # Seconds in which each client of a draining worker may send one more request, whose response closes its connection. A
 # connection that stays silent is then closed, like any idle one.
@@ -53,7 +53,7 @@ def serve(
     and the exceptions of `App.startup` and `App.started`: a node whose journal cannot be replayed ends the server.
     """
     if transport == ASGI:
-        from foreseal.server.listener import AHEAD, Listener
+        from foreseal.server.asgi.granian import AHEAD, Listener
 
         app.ahead = AHEAD
         _run(_serve(app, reserve, (host, port), on_listening, lambda held: Listener(app, held, tls, room(app.open))))

@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 
 from foreseal.errors import NodeError
-from foreseal.server.heartbeat import Heartbeat
+from foreseal.server.processes.heartbeat import Heartbeat
 from foreseal.server.settings import Settings
 
 

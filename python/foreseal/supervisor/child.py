@@ -15,7 +15,7 @@ from typing import IO, cast
 import orjson
 
 from foreseal.errors import NodeError
-from foreseal.server.heartbeat import Heartbeat, is_in_disk_sleep
+from foreseal.server.processes.heartbeat import Heartbeat, is_in_disk_sleep
 from foreseal.supervisor.bootstrap import BootstrapMessage
 from foreseal.supervisor.stall_detector import StallDetector, Timeouts
 

@@ -6,8 +6,8 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from foreseal.server.address import LONGEST_PATH
 from foreseal.server.settings import SettingsError
+from foreseal.server.sockets.address import LONGEST_PATH
 
 _NAME = "feed.sock"
 _PRIVATE = 0o700

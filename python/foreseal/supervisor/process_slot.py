@@ -13,7 +13,7 @@ import signal
 from collections.abc import Callable
 from typing import Any
 
-from foreseal.server.shared import LEAVE
+from foreseal.server.processes.shared_socket import LEAVE
 from foreseal.supervisor.backoff import Backoff
 from foreseal.supervisor.child import Child
 from foreseal.supervisor.exit_status import describe_exit

@@ -6,10 +6,10 @@ from typing import Any
 
 from foreseal.errors import NodeError
 from foreseal.server import App, interpreter
-from foreseal.server.heartbeat import HeartbeatSender
-from foreseal.server.process_table import ProcessTable
+from foreseal.server.processes.heartbeat import HeartbeatSender
+from foreseal.server.processes.process_table import ProcessTable
+from foreseal.server.processes.shared_socket import SharedSocket
 from foreseal.server.runner import hold, serve_shared
-from foreseal.server.shared import SharedSocket
 from foreseal.supervisor.bootstrap import BootstrapMessage, Report
 from foreseal.supervisor.exit_status import FAILED, USAGE_ERROR
 

@@ -7,7 +7,7 @@ started  ->  heartbeats  ->  "stopping"  ->  ended
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from foreseal.server.heartbeat import STOPPING, Heartbeat
+from foreseal.server.processes.heartbeat import STOPPING, Heartbeat
 from foreseal.server.settings import Settings
 
 NEVER = float("inf")

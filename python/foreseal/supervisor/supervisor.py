@@ -13,11 +13,11 @@ from collections.abc import Callable, Sequence
 from time import monotonic
 from typing import Any
 
-from foreseal.server.address import url
-from foreseal.server.buckets import shared_memory
-from foreseal.server.listening import listen
-from foreseal.server.process_table import ProcessTable, shared_table
+from foreseal.server.processes.process_table import ProcessTable, shared_table
+from foreseal.server.processes.rate_limit_memory import shared_memory
 from foreseal.server.settings import Settings
+from foreseal.server.sockets.address import url
+from foreseal.server.sockets.listening import listen
 from foreseal.supervisor.bootstrap import BootstrapMessage
 from foreseal.supervisor.child import Child
 from foreseal.supervisor.exit_status import FAILED, describe_exit

@@ -9,7 +9,7 @@ from damage import chain
 from flips.kind import Expected, Flip, Kind, Outcome
 from foreseal._core import run_backup, run_restore
 from foreseal.errors import NodeError
-from foreseal.server import keys
+from foreseal.server.auth import keys
 
 
 class Journal(Kind):

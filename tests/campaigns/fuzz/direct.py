@@ -8,10 +8,10 @@ from websockets.protocol import State
 from websockets.server import ServerProtocol
 
 from bare_transport import BareTransport, statuses_in
-from foreseal.server.listening import listen
 from foreseal.server.native.frames import FrameParser, ProtocolViolation, close_code
 from foreseal.server.native.http import Http
 from foreseal.server.native.listener import NativeListener
+from foreseal.server.sockets.listening import listen
 from fuzz.edge import Served, served
 
 _BAD_HEAD = 400

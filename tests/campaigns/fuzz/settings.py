@@ -1,7 +1,7 @@
 """Texts of settings: durations and addresses."""
 
-from foreseal.server.address import parse_address
-from foreseal.server.durations import format_duration, parse_duration
+from foreseal.server.settings.durations import format_duration, parse_duration
+from foreseal.server.sockets.address import parse_address
 
 
 def run(data: bytes) -> None:

@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 
 from campaign_cli import conclude, options, show
-from foreseal.server.listening import NATIVE, TRANSPORTS
+from foreseal.server.sockets.listening import NATIVE, TRANSPORTS
 from soak.campaign import Campaign
 from soak.load import Rates
 

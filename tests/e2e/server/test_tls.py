@@ -18,7 +18,7 @@ from websockets.sync.client import connect
 from certificates import EXPIRED, Certificates, certificates
 from command import foreseal
 from foreseal.client import Client
-from foreseal.server.tls import Tls
+from foreseal.server.sockets.tls import Tls
 from live import LiveNode, live_node
 from live.process import foreseal_command
 

@@ -11,12 +11,12 @@ import pytest
 
 from foreseal.errors import NodeError
 from foreseal.server import App, Settings
-from foreseal.server.address import AddressError
-from foreseal.server.listening import _KEEP_ALIVE, listen
+from foreseal.server.sockets.address import AddressError
+from foreseal.server.sockets.listening import _KEEP_ALIVE, listen
 
 from fake_core import FakeNode
 
-ROOM = "from foreseal.server.listening import room; import resource; {limit}; print(room({wanted}))"
+ROOM = "from foreseal.server.sockets.listening import room; import resource; {limit}; print(room({wanted}))"
 LIMIT = "resource.setrlimit(resource.RLIMIT_NOFILE, ({soft}, {hard}))"
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from foreseal.server.address import LONGEST_PATH
 from foreseal.server.settings import SettingsError
+from foreseal.server.sockets.address import LONGEST_PATH
 from foreseal.supervisor.feed_socket import feed_path
 
 

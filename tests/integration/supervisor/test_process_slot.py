@@ -10,8 +10,8 @@ from typing import Any, cast
 
 import pytest
 
+from foreseal.server.processes.shared_socket import LEAVE
 from foreseal.server.settings import Settings
-from foreseal.server.shared import LEAVE
 from foreseal.supervisor.bootstrap import BootstrapMessage
 from foreseal.supervisor.child import Child
 from foreseal.supervisor.process_slot import ProcessSlot

@@ -16,8 +16,9 @@ import uvicorn
 
 from foreseal.cli.entry import stop_quietly_from_now
 from foreseal.rpc import Limits
-from foreseal.server import App, Settings, connection
+from foreseal.server import App, Settings
 from foreseal.server.runner import serve
+from foreseal.server.websocket import connection
 
 from fake_core import FakeNode
 

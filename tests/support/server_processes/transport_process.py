@@ -10,8 +10,8 @@ from pathlib import Path
 
 from foreseal.cli.entry import stop_quietly_from_now
 from foreseal.server import App, Settings
-from foreseal.server.address import AddressError
 from foreseal.server.runner import serve
+from foreseal.server.sockets.address import AddressError
 
 from fake_core import FakeNode
 

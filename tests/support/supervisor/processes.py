@@ -13,7 +13,7 @@ from typing import Any
 
 import orjson
 
-from foreseal.server.tls import Tls
+from foreseal.server.sockets.tls import Tls
 from live.blocks import wait_for
 from live.group import group_of
 from repository import PYTHONPATH

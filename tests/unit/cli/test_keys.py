@@ -12,8 +12,8 @@ import pytest
 
 from foreseal.cli.keys import parse_expiry
 from foreseal.cli.main import run
-from foreseal.server import keys
-from foreseal.server.key_file import changing
+from foreseal.server.auth import keys
+from foreseal.server.auth.key_file import changing
 
 NOW = 1_700_000_000.0
 

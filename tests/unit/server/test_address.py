@@ -2,7 +2,7 @@
 
 import pytest
 
-from foreseal.server.address import parse_address, url
+from foreseal.server.sockets.address import parse_address, url
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from foreseal.server.native.backlog import Backlog, Pause
-from foreseal.server.native.table import AddressAccount, WorkBucket
+from foreseal.server.native.connection_table import AddressAccount, WorkBucket
 from native_server import Served, Wire, post, serving
 
 from access_doubles import KeyRing

@@ -1,10 +1,10 @@
-"""foreseal.server.bodies: time limits of bodies, and stopped readers."""
+"""foreseal.server.asgi.body_timeouts: time limits of bodies, and stopped readers."""
 
 import asyncio
 
 import pytest
 
-from foreseal.server.bodies import Bodies
+from foreseal.server.asgi.body_timeouts import Bodies
 
 MOST = 200
 

@@ -11,12 +11,12 @@ from websockets.frames import Frame, Opcode
 
 from bare_transport import statuses_in
 from foreseal.rpc import Limits
+from foreseal.server.http.transport_limits import TransportLimits
 from foreseal.server.native.chunks import MAX_TRAILERS, ChunkDecoder
-from foreseal.server.native.head import BadRequest
-from foreseal.server.native.intake import Intake
-from foreseal.server.native.table import IDLE, NEVER, UNFINISHED, AddressAccount, ConnectionTable, WorkBucket
+from foreseal.server.native.connection_table import IDLE, NEVER, UNFINISHED, AddressAccount, ConnectionTable, WorkBucket
+from foreseal.server.native.input_buffer import Intake
+from foreseal.server.native.request_head import BadRequest
 from foreseal.server.settings.access import Access, PublicLimits
-from foreseal.server.transport_limits import TransportLimits
 from native_server import CHUNKED, HEAD, Served, post, serving
 
 from access_doubles import rated

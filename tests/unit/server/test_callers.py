@@ -12,9 +12,9 @@ from foreseal._core import Buckets
 from foreseal.rpc import Dispatcher, Limits, Registry
 from foreseal.rpc.completions import Completions
 from foreseal.rpc.rate import Rate
-from foreseal.server.callers import Callers, Schedule, WrongKey
-from foreseal.server.keys import Keys
-from foreseal.server.tier import Tier
+from foreseal.server.auth.callers import Callers, Schedule, WrongKey
+from foreseal.server.auth.keys import Keys
+from foreseal.server.auth.tiers import Tier
 
 from access_doubles import NOW, Clock, FakeCaller, KeyRing
 from fake_core import FakeNode

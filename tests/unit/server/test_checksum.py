@@ -3,7 +3,7 @@
 import orjson
 import pytest
 
-from foreseal.server.checksum import ChecksumError, has_checksum, sealed
+from foreseal.server.auth.checksum import ChecksumError, has_checksum, sealed
 
 TEXT = orjson.dumps({"version": 2, "keys": [{"name": "till"}, {"name": "app"}]}, option=orjson.OPT_INDENT_2)
 

@@ -8,8 +8,8 @@ from websockets.frames import Frame, Opcode
 
 from foreseal.rpc import Limits
 from foreseal.server import App
-from foreseal.server.connections import Connections
 from foreseal.server.settings.access import PublicLimits
+from foreseal.server.websocket.connections import Connections
 from native_server import Served, Wire, post, serving
 
 from access_doubles import KeyRing, rated, running

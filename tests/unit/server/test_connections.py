@@ -12,7 +12,7 @@ import pytest
 from foreseal.rpc import Limits
 from foreseal.server import App
 from foreseal.server.settings.access import Access
-from foreseal.server.websocket import Gone, Side, WebSocket
+from foreseal.server.websocket.socket import Gone, Side, WebSocket
 
 from asgi_client import Closed, Socket, call, connect, metrics, request, served, until
 from fake_core import FakeNode
@@ -288,7 +288,7 @@ def test_a_connection_that_takes_nothing_is_closed() -> None:
 
     limits = Limits(idle=50)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("foreseal.server.connection.CLOSE_TIME", 0.01)
+        patch.setattr("foreseal.server.websocket.connection.CLOSE_TIME", 0.01)
         served(use, limits=limits)
 
 

@@ -17,7 +17,6 @@ from websockets.streams import StreamReader
 from bare_transport import BareTransport, statuses_in
 from foreseal._core import Submitted
 from foreseal.server import App, Settings
-from foreseal.server.listening import listen
 from foreseal.server.native.frames import (
     FrameParser,
     ProtocolViolation,
@@ -28,6 +27,7 @@ from foreseal.server.native.frames import (
 )
 from foreseal.server.native.http import Http
 from foreseal.server.native.listener import NativeListener
+from foreseal.server.sockets.listening import listen
 
 from asgi_client import until
 from fake_core import FakeEntrance, FakeNode

@@ -5,7 +5,7 @@ import threading
 import time
 from pathlib import Path
 
-from foreseal.server.heartbeat import Heartbeat, LinuxClock, ProgressMonitor, Signs, is_in_disk_sleep
+from foreseal.server.processes.heartbeat import Heartbeat, LinuxClock, ProgressMonitor, Signs, is_in_disk_sleep
 
 INTERVAL = 0.5
 # Beyond the largest ID that Linux assigns.

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from bare_transport import BareTransport
 from foreseal.server import App, Settings
-from foreseal.server.listening import listen
 from foreseal.server.native.http import Http
 from foreseal.server.native.listener import NativeListener
+from foreseal.server.sockets.listening import listen
 
 from access_doubles import KeyRing, rated
 from fake_core import FakeEntrance, FakeNode

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foreseal.rpc.rate import Rate
-from foreseal.server import keys
-from foreseal.server.keys import Key, KeyFileError, Keys
+from foreseal.server.auth import keys
+from foreseal.server.auth.keys import Key, KeyFileError, Keys
 
 from access_doubles import NOW, KeyRing
 

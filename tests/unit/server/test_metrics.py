@@ -15,7 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from foreseal.rpc.counts import BOUNDS, Counts, Timing
 from foreseal.server import App, Settings
 from foreseal.server.metrics import FAMILIES, join
-from foreseal.server.process_table import ProcessTable, shared_table
+from foreseal.server.processes.process_table import ProcessTable, shared_table
 from foreseal.server.settings.model import LogSettings
 
 from asgi_client import ask, until

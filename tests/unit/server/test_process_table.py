@@ -2,7 +2,7 @@
 
 import os
 
-from foreseal.server.process_table import ProcessTable, shared_table
+from foreseal.server.processes.process_table import ProcessTable, shared_table
 
 
 def test_readers_see_restarts_and_heartbeats() -> None:

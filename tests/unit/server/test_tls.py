@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives import serialization
 from certificates import Certificates, certificates
 from foreseal.server import Settings, SettingsError
 from foreseal.server.settings import Listen
-from foreseal.server.tls import Tls, TlsError
+from foreseal.server.sockets.tls import Tls, TlsError
 
 END = datetime(2030, 6, 1, 12, 0, 0, tzinfo=UTC)
 

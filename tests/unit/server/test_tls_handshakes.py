@@ -9,7 +9,7 @@ import pytest
 
 from certificates import Certificates, certificates
 from foreseal.rpc import Limits
-from foreseal.server.native.table import MAX_HANDSHAKES
+from foreseal.server.native.connection_table import MAX_HANDSHAKES
 from foreseal.server.settings.access import Access
 from native_server import Served, post, serving
 

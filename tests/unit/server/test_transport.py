@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from bare_transport import BareTransport
-from foreseal.server.native.transport import LONG, TOGETHER, Transport, WriteBatch
+from foreseal.server.native.write_batch import LONG, TOGETHER, Transport, WriteBatch
 
 
 def with_connections(count: int, test: Callable[[list[BareTransport], list[Transport]], None]) -> list[BareTransport]:

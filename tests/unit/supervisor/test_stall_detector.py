@@ -2,7 +2,7 @@
 
 import pytest
 
-from foreseal.server.heartbeat import STOPPING, Heartbeat
+from foreseal.server.processes.heartbeat import STOPPING, Heartbeat
 from foreseal.supervisor.stall_detector import NEVER, StallDetector, Timeouts
 
 TIMEOUTS = Timeouts(heartbeat=3.0, busy=60.0, stop=15.0)

@@ -14,9 +14,9 @@ from typing import Any, Protocol
 import orjson
 
 from foreseal.rpc.hub import Hub
+from foreseal.server.auth.tiers import Tier
 from foreseal.server.cache import BoundedCache
-from foreseal.server.process_table import ProcessMetrics, ProcessTable
-from foreseal.server.tier import Tier
+from foreseal.server.processes.process_table import ProcessMetrics, ProcessTable
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _TICKS = os.sysconf("SC_CLK_TCK")

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 
 from foreseal.rpc.round_robin import RoundRobin
-from foreseal.server.native.table import AddressAccount
+from foreseal.server.native.connection_table import AddressAccount
 
 # Seconds that one iteration may spend on the input of limited addresses.
 _MAX_ITERATION = 0.004

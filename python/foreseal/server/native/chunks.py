@@ -2,7 +2,7 @@
 
 import re
 
-from foreseal.server.native.head import BadRequest
+from foreseal.server.native.request_head import BadRequest
 
 MAX_CHUNK_LINE = 256
 """Largest line with the size of a chunk and its extensions, in bytes."""

@@ -3,13 +3,13 @@
 import asyncio
 from typing import Protocol
 
-from foreseal.server.access import Headers
-from foreseal.server.callers import Peer
-from foreseal.server.handler import Handler
+from foreseal.server.auth.callers import Peer
+from foreseal.server.auth.origins import Headers
+from foreseal.server.http.handler import Handler
 from foreseal.server.native.backlog import Backlog
-from foreseal.server.native.table import ConnectionTable, Tracked
-from foreseal.server.native.transport import WriteBatch
-from foreseal.server.websocket import Socket
+from foreseal.server.native.connection_table import ConnectionTable, Tracked
+from foreseal.server.native.write_batch import WriteBatch
+from foreseal.server.websocket.socket import Socket
 
 
 class OwnedConnection(Tracked, Protocol):

@@ -23,18 +23,18 @@ from typing import Any
 from foreseal._core import Submitted
 from foreseal.rpc.dispatch import Dispatcher, Reply
 from foreseal.rpc.submissions import Submission
-from foreseal.server.access import Headers
-from foreseal.server.callers import Caller, Peer
-from foreseal.server.handler import CLOSE, TEXT, Answer, Response
+from foreseal.server.auth.callers import Caller, Peer
+from foreseal.server.auth.origins import Headers
+from foreseal.server.http.handler import CLOSE, TEXT, Answer, Response
 from foreseal.server.native.backlog import Pause
+from foreseal.server.native.cached_call import MAX_HEAD, NO_CALL, RememberedCall
+from foreseal.server.native.call_request import CallRequest, head_of
 from foreseal.server.native.connection_owner import ConnectionOwner
-from foreseal.server.native.head import BadRequest, RequestHead
-from foreseal.server.native.intake import Intake
-from foreseal.server.native.remembered_call import MAX_HEAD, NO_CALL, RememberedCall
-from foreseal.server.native.request import CallRequest, head_of
-from foreseal.server.native.table import IDLE, NEVER, UNFINISHED, Excess
-from foreseal.server.native.transport import LONG, Transport
+from foreseal.server.native.connection_table import IDLE, NEVER, UNFINISHED, Excess
+from foreseal.server.native.input_buffer import Intake
+from foreseal.server.native.request_head import BadRequest, RequestHead
 from foreseal.server.native.websocket import NativeWebSocket
+from foreseal.server.native.write_batch import LONG, Transport
 
 log = logging.getLogger(__name__)
 

@@ -9,17 +9,17 @@ from collections.abc import Coroutine
 from email.utils import formatdate
 from typing import Any
 
-from foreseal.server.access import Headers
-from foreseal.server.callers import Peer
-from foreseal.server.endpoint import Endpoint
-from foreseal.server.listening import BACKLOG, IDLE_TIME, STOP_TIME, url_of
+from foreseal.server.asgi.endpoint import Endpoint
+from foreseal.server.auth.callers import Peer
+from foreseal.server.auth.origins import Headers
 from foreseal.server.native.backlog import Backlog
 from foreseal.server.native.connection_owner import OwnedConnection
+from foreseal.server.native.connection_table import MAX_HANDSHAKES, AddressAccount, ConnectionTable
 from foreseal.server.native.http import Http
-from foreseal.server.native.table import MAX_HANDSHAKES, AddressAccount, ConnectionTable
-from foreseal.server.native.transport import WriteBatch
-from foreseal.server.tls import Tls
-from foreseal.server.websocket import Socket
+from foreseal.server.native.write_batch import WriteBatch
+from foreseal.server.sockets.listening import BACKLOG, IDLE_TIME, STOP_TIME, url_of
+from foreseal.server.sockets.tls import Tls
+from foreseal.server.websocket.socket import Socket
 
 log = logging.getLogger(__name__)
 

@@ -1,4 +1,4 @@
-"""A WebSocket of the native transport, with the interface of an ASGI WebSocket (`foreseal.server.websocket`)."""
+"""A WebSocket of the native transport, with the interface of an ASGI WebSocket (`foreseal.server.websocket.socket`)."""
 
 import asyncio
 from collections import deque
@@ -11,10 +11,12 @@ from websockets.http11 import Request as Handshake
 from websockets.server import ServerProtocol
 
 from foreseal.rpc.outbox import END, Messages
-from foreseal.server.callers import Peer
-from foreseal.server.handler import CLOSE, Response
+from foreseal.server.auth.callers import Peer
+from foreseal.server.http.handler import CLOSE, Response
 from foreseal.server.native.backlog import Pause
+from foreseal.server.native.call_request import head_of
 from foreseal.server.native.connection_owner import ConnectionOwner
+from foreseal.server.native.connection_table import NEVER, UNFINISHED, AddressAccount, WorkBucket
 from foreseal.server.native.frames import (
     FrameParser,
     ProtocolViolation,
@@ -24,11 +26,9 @@ from foreseal.server.native.frames import (
     pong_frame,
     text_frame,
 )
-from foreseal.server.native.head import RequestHead
-from foreseal.server.native.request import head_of
-from foreseal.server.native.table import NEVER, UNFINISHED, AddressAccount, WorkBucket
-from foreseal.server.native.transport import Transport
-from foreseal.server.websocket import Converse, Gone, Side, StartRequest, cut
+from foreseal.server.native.request_head import RequestHead
+from foreseal.server.native.write_batch import Transport
+from foreseal.server.websocket.socket import Converse, Gone, Side, StartRequest, cut
 
 # Messages queued for the handler at which reading stops.
 _AHEAD = 8

@@ -9,9 +9,9 @@ from typing import Any
 import orjson
 
 from foreseal.rpc.rate import Rate, parse_rate
-from foreseal.server.address import UNIX, is_loopback, parse_admin_address
-from foreseal.server.durations import format_duration, parse_duration
 from foreseal.server.logs import LEVELS, parse_levels
+from foreseal.server.settings.durations import format_duration, parse_duration
+from foreseal.server.sockets.address import UNIX, is_loopback, parse_admin_address
 
 MOST = 2**63 - 1
 """Largest value of any number, unless its kind has another."""

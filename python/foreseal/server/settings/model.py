@@ -9,13 +9,13 @@ import orjson
 
 from foreseal.rpc.limits import Limits
 from foreseal.rpc.rate import burst_of
-from foreseal.server.access import Hosts, Origins
-from foreseal.server.durations import format_duration
-from foreseal.server.listening import ASGI, NATIVE
+from foreseal.server.auth.origins import Hosts, Origins
 from foreseal.server.settings.access import Access, PublicCoreLimits, PublicLimits, lowered
+from foreseal.server.settings.durations import format_duration
 from foreseal.server.settings.setting import Setting, SettingsError
 from foreseal.server.settings.table import TABLE
-from foreseal.server.tls import Tls
+from foreseal.server.sockets.listening import ASGI, NATIVE
+from foreseal.server.sockets.tls import Tls
 
 PUBLIC, DEDICATED = "public", "dedicated"
 """Tiers of callers."""

@@ -5,7 +5,6 @@ and default.
 """
 
 from foreseal.rpc.rate import MAX_CPU_BURST, MAX_CPU_RATE, MOST_CALLS
-from foreseal.server.listening import TRANSPORTS
 from foreseal.server.logs import FORMATS
 from foreseal.server.settings.kinds import (
     AdminAddress,
@@ -27,6 +26,7 @@ from foreseal.server.settings.kinds import (
 )
 from foreseal.server.settings.limit_rows import LIMITS, PUBLIC
 from foreseal.server.settings.setting import STARTED, Command, Setting
+from foreseal.server.sockets.listening import TRANSPORTS
 
 SECTIONS = {
     "node": "The chain, and how its blocks are produced.",

@@ -27,8 +27,8 @@ from foreseal.payments.x402.seller.middleware import PaidRoutes
 from foreseal.payments.x402.seller.offers import Shop
 from foreseal.payments.x402.seller.prices import Price, Scheme, TransferMethod
 from foreseal.payments.x402.seller.seller import Seller
-from foreseal.server.listener import Listener
-from foreseal.server.listening import reserve
+from foreseal.server.asgi.granian import Listener
+from foreseal.server.sockets.listening import reserve
 from payments.x402.world import CHAIN_ID, DOMAIN, FACILITATOR, SHOP
 
 PRICES = {

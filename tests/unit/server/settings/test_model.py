@@ -8,9 +8,9 @@ import pytest
 
 from foreseal.rpc.rate import Rate
 from foreseal.server import DevChain, Settings, SettingsError
-from foreseal.server.durations import format_duration, parse_duration
 from foreseal.server.settings import from_environment
 from foreseal.server.settings.access import Access
+from foreseal.server.settings.durations import format_duration, parse_duration
 
 
 @pytest.mark.parametrize(("text", "ms"), [("200ms", 200), ("2s", 2000), ("1m", 60_000), (" 5s ", 5000), ("0s", 0)])

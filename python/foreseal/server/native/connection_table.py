@@ -4,8 +4,8 @@ from collections import Counter
 from enum import Enum
 from typing import Protocol
 
-from foreseal.server.callers import Peer, network_of
-from foreseal.server.transport_limits import TransportLimits
+from foreseal.server.auth.callers import Peer, network_of
+from foreseal.server.http.transport_limits import TransportLimits
 
 NEVER = 0
 """Rank of a connection that is never evicted."""

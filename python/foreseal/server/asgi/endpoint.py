@@ -5,13 +5,13 @@ from collections.abc import Coroutine
 from typing import Any
 
 from foreseal.rpc.dispatch import Reply
-from foreseal.server.access import Headers
-from foreseal.server.bodies import Bodies
-from foreseal.server.callers import Caller, Peer
-from foreseal.server.connections import Connections
-from foreseal.server.handler import CLOSE, Answer, Handler, Response
-from foreseal.server.http_headers import framing_error, is_host, is_websocket_key, repeated_header
-from foreseal.server.websocket import Receive, Scope, Send, WebSocket
+from foreseal.server.asgi.body_timeouts import Bodies
+from foreseal.server.auth.callers import Caller, Peer
+from foreseal.server.auth.origins import Headers
+from foreseal.server.http.handler import CLOSE, Answer, Handler, Response
+from foreseal.server.http.headers import framing_error, is_host, is_websocket_key, repeated_header
+from foreseal.server.websocket.connections import Connections
+from foreseal.server.websocket.socket import Receive, Scope, Send, WebSocket
 
 INCOMPLETE = "the body is not complete"
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 
-from foreseal.server.address import is_loopback
+from foreseal.server.sockets.address import is_loopback
 
 Headers = Mapping[bytes, bytes]
 

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from foreseal.rpc.dispatch import Dispatcher
 from foreseal.rpc.rate_limiter import RateLimiter
-from foreseal.server.access import Headers
-from foreseal.server.callers import Caller
+from foreseal.server.auth.callers import Caller
+from foreseal.server.auth.origins import Headers
 
 MAX_HEAD = 4 * 1024
 """Largest head that is cached, in bytes; each connection has one."""

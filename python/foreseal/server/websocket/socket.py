@@ -17,7 +17,7 @@ from enum import Enum, auto
 from typing import Any, Protocol
 
 from foreseal.rpc.outbox import Messages
-from foreseal.server.handler import Response
+from foreseal.server.http.handler import Response
 
 Message = MutableMapping[str, Any]
 Scope = MutableMapping[str, Any]

@@ -4,8 +4,8 @@ import logging
 import resource
 import socket
 
-from foreseal.server.address import UNIX, AddressError, url
-from foreseal.server.tls import Tls
+from foreseal.server.sockets.address import UNIX, AddressError, url
+from foreseal.server.sockets.tls import Tls
 
 log = logging.getLogger(__name__)
 

@@ -9,9 +9,9 @@ from typing import Any
 from foreseal.rpc.dispatch import Reply
 from foreseal.rpc.outbox import END, Budget, Messages, Outbox, Traffic
 from foreseal.rpc.session import Exchange
-from foreseal.server.callers import Caller
-from foreseal.server.handler import Handler
-from foreseal.server.websocket import Gone, Side, Socket
+from foreseal.server.auth.callers import Caller
+from foreseal.server.http.handler import Handler
+from foreseal.server.websocket.socket import Gone, Side, Socket
 
 log = logging.getLogger(__name__)
 

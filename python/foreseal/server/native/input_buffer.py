@@ -4,7 +4,7 @@ Each byte is searched and copied a bounded number of times, for any segmentation
 """
 
 from foreseal.server.native.chunks import ChunkDecoder
-from foreseal.server.native.head import END_OF_HEAD, BadRequest, RequestHead, check_start, parse_head
+from foreseal.server.native.request_head import END_OF_HEAD, BadRequest, RequestHead, check_start, parse_head
 
 MAX_EMPTY_LINES = 8
 """Most empty lines before a request."""

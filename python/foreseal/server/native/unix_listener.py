@@ -6,10 +6,10 @@ import socket
 import stat
 from pathlib import Path
 
-from foreseal.server.address import UNIX, AddressError
-from foreseal.server.endpoint import Endpoint
-from foreseal.server.listening import BACKLOG, STOP_TIME
+from foreseal.server.asgi.endpoint import Endpoint
 from foreseal.server.native import NativeListener
+from foreseal.server.sockets.address import UNIX, AddressError
+from foreseal.server.sockets.listening import BACKLOG, STOP_TIME
 
 _MODE = 0o600
 

@@ -9,9 +9,9 @@ from granian.http import HTTP1Settings
 from granian.log import LogLevels
 from granian.server.embed import Server
 
-from foreseal.server.listening import BACKLOG, IDLE_TIME, STOP_TIME, url_of
 from foreseal.server.logs import GRANIAN
-from foreseal.server.tls import Tls
+from foreseal.server.sockets.listening import BACKLOG, IDLE_TIME, STOP_TIME, url_of
+from foreseal.server.sockets.tls import Tls
 
 # Messages that a WebSocket may start sending at once. granian's single thread processes them in this order and sends
 # them under a first-come, first-served lock. Sent one at a time, each would wake that thread again, which costs as much

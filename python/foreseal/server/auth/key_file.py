@@ -6,8 +6,8 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from foreseal.server import keys
-from foreseal.server.keys import Key, KeyFileError
+from foreseal.server.auth import keys
+from foreseal.server.auth.keys import Key, KeyFileError
 
 _PRIVATE = 0o600
 

@@ -8,15 +8,15 @@ from foreseal.rpc import codes
 from foreseal.rpc.core import Core
 from foreseal.rpc.envelope import NULL, failure, over_limit
 from foreseal.rpc.rejected_call import TOO_MANY, UNKNOWN
-from foreseal.server.access import Headers, Origins
+from foreseal.server.auth.callers import Anyone, Caller, Callers, Peer, TooManyWrongKeys, WrongKey
+from foreseal.server.auth.origins import Headers, Origins
 from foreseal.server.cache import BoundedCache
-from foreseal.server.callers import Anyone, Caller, Callers, Peer, TooManyWrongKeys, WrongKey
+from foreseal.server.http.transport_limits import transport_limits
 from foreseal.server.metrics import Watched, join, render
 from foreseal.server.metrics.read import Node as Measured
 from foreseal.server.metrics.read import Streams
-from foreseal.server.process_table import ProcessTable
+from foreseal.server.processes.process_table import ProcessTable
 from foreseal.server.settings import Settings
-from foreseal.server.transport_limits import transport_limits
 
 JSON = (b"content-type", b"application/json")
 TEXT = (b"content-type", b"text/plain; charset=utf-8")

@@ -2,10 +2,10 @@
 
 from http import HTTPStatus
 
-from foreseal.server.callers import Caller
-from foreseal.server.handler import Answer, Response
+from foreseal.server.auth.callers import Caller
+from foreseal.server.http.handler import Answer, Response
 from foreseal.server.native.chunks import ChunkDecoder
-from foreseal.server.native.head import RequestHead
+from foreseal.server.native.request_head import RequestHead
 
 _REASONS = {status.value: status.phrase.encode() for status in HTTPStatus}
 

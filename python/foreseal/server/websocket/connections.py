@@ -9,12 +9,12 @@ from foreseal.rpc.limits import Limits
 from foreseal.rpc.rate_limiter import RateLimiter
 from foreseal.rpc.rejected_call import TOO_MANY
 from foreseal.rpc.shares import longest_idle_of_largest
-from foreseal.server.access import Headers
-from foreseal.server.callers import Caller, Peer
-from foreseal.server.connection import CLOSE_TIME, GOING_AWAY, TRY_AGAIN_LATER, Connection
-from foreseal.server.handler import Handler, Response
+from foreseal.server.auth.callers import Caller, Peer
+from foreseal.server.auth.origins import Headers
+from foreseal.server.http.handler import Handler, Response
 from foreseal.server.settings.model import PUBLIC
-from foreseal.server.websocket import Gone, Socket
+from foreseal.server.websocket.connection import CLOSE_TIME, GOING_AWAY, TRY_AGAIN_LATER, Connection
+from foreseal.server.websocket.socket import Gone, Socket
 
 log = logging.getLogger(__name__)
 

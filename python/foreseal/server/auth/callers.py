@@ -11,11 +11,11 @@ from weakref import WeakValueDictionary
 from foreseal.rpc.rate import NONE, Rate, burst_of
 from foreseal.rpc.rate_limiter import Bucket, Buckets, Clock, CpuBudget, RateLimiter, ScheduledCaller
 from foreseal.rpc.rejected_call import RejectedCall
-from foreseal.server.access import Headers
+from foreseal.server.auth.keys import Key, Keys
+from foreseal.server.auth.origins import Headers
+from foreseal.server.auth.tiers import Tier
 from foreseal.server.cache import BoundedCache
-from foreseal.server.keys import Key, Keys
 from foreseal.server.settings.model import DEDICATED, PUBLIC
-from foreseal.server.tier import Tier
 
 # Seconds between two checks of the key file: a revoked key is rejected within twice that time.
 LOOK = 0.25

@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 
 from foreseal.rpc.rate import Rate, burst_of, parse_rate
-from foreseal.server.checksum import has_checksum, sealed
+from foreseal.server.auth.checksum import has_checksum, sealed
 from foreseal.server.settings import SettingsError
 from foreseal.server.settings.model import DEDICATED, PUBLIC
 

@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 from urllib.parse import unquote
 
-from foreseal.server.http_headers import SINGLE, framing_error, is_host
+from foreseal.server.http.headers import SINGLE, framing_error, is_host
 
 MAX_HEAD = 64 * 1024
 """Largest head in bytes."""

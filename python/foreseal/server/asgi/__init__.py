@@ -1,0 +1,1 @@
+"""The `asgi` transport: the handler as an ASGI application, and granian, which serves it."""

@@ -1,0 +1,1 @@
+"""Access control: API keys, tiers of callers, and origins of web pages."""

@@ -1,0 +1,1 @@
+"""Listening sockets: addresses, TLS, and the sockets themselves."""

@@ -1,0 +1,1 @@
+"""WebSocket connections, common to both transports."""
