@@ -17,11 +17,13 @@ from foreseal.rpc import Dispatcher, Limits, Registry
 from foreseal.rpc.rate_limiter import Clock
 from foreseal.rpc.registry import Function
 from foreseal.server.asgi.body_timeouts import Bodies
-from foreseal.server.asgi.endpoint import Endpoint
+from foreseal.server.asgi.endpoint import AsgiEndpoint
+from foreseal.server.asgi.protocol import Receive, Scope, Send
 from foreseal.server.auth.callers import Anyone, Callers
 from foreseal.server.auth.keys import FILE as KEYS
 from foreseal.server.auth.keys import KeyFileError, Keys
 from foreseal.server.auth.tiers import Tier, tiers_of
+from foreseal.server.endpoint import Endpoint
 from foreseal.server.http.handler import Handler
 from foreseal.server.processes.heartbeat import HeartbeatSender
 from foreseal.server.processes.process_table import ProcessTable
@@ -31,7 +33,6 @@ from foreseal.server.settings.model import DEDICATED, DRAIN_TIME
 from foreseal.server.sockets.address import AddressError
 from foreseal.server.sockets.listening import listen
 from foreseal.server.websocket.connections import Connections
-from foreseal.server.websocket.socket import Receive, Scope, Send
 
 log = logging.getLogger(__name__)
 
@@ -116,7 +117,7 @@ class App:
         self._drained_by: float | None = None
         self._hurried = asyncio.Event()
         self._dispatcher: Dispatcher | None = None
-        self._endpoint: Endpoint | None = None
+        self._endpoint: AsgiEndpoint | None = None
         self._bodies: Bodies | None = None
         self._connections: Connections | None = None
         self._callers: Callers | None = None
@@ -160,7 +161,7 @@ class App:
         )
         self._drain_time, self._drain_delay = settings.drain_time / 1000, settings.drain_delay / 1000
         handler = Handler(node, callers, settings, connections, processes=self._processes)
-        self._endpoint = Endpoint(handler, bodies, connections)
+        self._endpoint = AsgiEndpoint(handler, bodies, connections)
         if "follow" in self._role:
             loop.call_soon(self._report, loop, handler)
         self._callers = callers
@@ -238,7 +239,7 @@ class App:
             processes=self._processes,
             shown=public.handler,
         )
-        endpoint = Endpoint(handler, public.bodies, public.connections)
+        endpoint = Endpoint(handler, public.connections)
         if isinstance(where, Path):
             self._admin = UnixListener(endpoint, where)
         else:
@@ -249,7 +250,7 @@ class App:
         self.admin_url = self._admin.url
 
     @property
-    def endpoint(self) -> Endpoint:
+    def endpoint(self) -> AsgiEndpoint:
         """The endpoint, from `startup` to `shutdown`. Raises RuntimeError outside."""
         if self._endpoint is None:
             raise RuntimeError("the application was not started: the server must run its lifespan")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from foreseal.server import App, Settings
-from foreseal.server.asgi.endpoint import Endpoint
+from foreseal.server.endpoint import Endpoint
 from foreseal.server.native.unix_listener import UnixListener, free_path
 from foreseal.server.sockets.address import AddressError, is_loopback, parse_admin_address
 from unix_http import UnixConnection

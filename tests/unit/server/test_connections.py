@@ -11,8 +11,9 @@ import pytest
 
 from foreseal.rpc import Limits
 from foreseal.server import App
+from foreseal.server.asgi.websocket import WebSocket
 from foreseal.server.settings.access import Access
-from foreseal.server.websocket.socket import Gone, Side, WebSocket
+from foreseal.server.websocket.socket import Gone, Side
 
 from asgi_client import Closed, Socket, call, connect, metrics, request, served, until
 from fake_core import FakeNode

@@ -9,6 +9,7 @@ import pytest
 
 from foreseal.rpc import Limits
 from foreseal.server import App, DevChain, Settings
+from foreseal.server.auth.origins import admin_hosts, endpoint_hosts
 from foreseal.server.settings.access import Access
 
 from asgi_client import Answer, ask
@@ -314,8 +315,8 @@ def test_an_answer_without_an_unread_body_keeps_the_connection() -> None:
 
 def test_a_star_among_the_host_names_opens_the_admin_listener_to_none(tmp_path: Path) -> None:
     settings = Settings(tmp_path, hosts=frozenset({"*", "node.example"}))
-    assert settings.endpoint_hosts().accepts({b"host": b"evil.example"})
-    admin = settings.admin_hosts()
+    assert endpoint_hosts(settings).accepts({b"host": b"evil.example"})
+    admin = admin_hosts(settings)
     assert [admin.accepts({b"host": name}) for name in (b"evil.example", b"node.example", b"localhost:1")] == [
         False,
         True,

@@ -1,4 +1,4 @@
-"""HTTP requests and WebSockets of the ASGI protocol, passed to one handler."""
+"""The endpoint as an ASGI application: HTTP requests and WebSockets, passed to its handler."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -6,32 +6,24 @@ from typing import Any
 
 from foreseal.rpc.dispatch import Reply
 from foreseal.server.asgi.body_timeouts import Bodies
+from foreseal.server.asgi.protocol import Receive, Scope, Send
+from foreseal.server.asgi.websocket import WebSocket
 from foreseal.server.auth.callers import Caller, Peer
 from foreseal.server.auth.origins import Headers
+from foreseal.server.endpoint import Endpoint
 from foreseal.server.http.handler import CLOSE, Answer, Handler, Response
 from foreseal.server.http.headers import framing_error, is_host, is_websocket_key, repeated_header
 from foreseal.server.websocket.connections import Connections
-from foreseal.server.websocket.socket import Receive, Scope, Send, WebSocket
 
 INCOMPLETE = "the body is not complete"
 
 
-class Endpoint:
-    """A handler as an ASGI application without its own lifespan."""
+class AsgiEndpoint(Endpoint):
+    """An endpoint as an ASGI application without its own lifespan."""
 
     def __init__(self, handler: Handler, bodies: Bodies, connections: Connections) -> None:
-        self.handler = handler
-        self.bodies = bodies
-        self.connections = connections
-
-    def stop(self) -> None:
-        """Drain as in `leave`, and report on `/readyz` that the node stops."""
-        self.handler.stopping = True
-        self.leave()
-
-    def leave(self) -> None:
-        """Close each connection with its next response."""
-        self.handler.leaving = True
+        super().__init__(handler, connections)
+        self._bodies = bodies
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one HTTP request, or one WebSocket to its end."""
@@ -98,7 +90,7 @@ class Endpoint:
 
     async def _body(self, caller: Caller, headers: Headers, receive: Receive) -> bytes | Response:
         """Read the body of a call, or return an error response."""
-        handler, bodies, largest = self.handler, self.bodies, caller.tier.largest
+        handler, bodies, largest = self.handler, self._bodies, caller.tier.largest
         reading = bodies.begin()
         try:
             message = await receive()

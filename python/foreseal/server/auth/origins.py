@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 
+from foreseal.server.settings.model import Settings
 from foreseal.server.sockets.address import is_loopback
 
 Headers = Mapping[bytes, bytes]
@@ -74,6 +75,21 @@ class Hosts:
             return True
         name = _host_name(headers.get(b"host", b"").decode("latin-1"))
         return name in self._names or _is_loopback(name)
+
+
+def endpoint_hosts(settings: Settings) -> Hosts:
+    """Return the accepted host names of requests to the endpoint."""
+    return Hosts(settings.hosts, any_by_default=not settings.browsers)
+
+
+def endpoint_origins(settings: Settings) -> Origins:
+    """Return the origins of pages that may call the endpoint."""
+    return Origins(settings.access.origins, loopback=settings.browsers)
+
+
+def admin_hosts(settings: Settings) -> Hosts:
+    """Return the accepted host names of requests to the admin listener; `*` has no effect there."""
+    return Hosts(settings.hosts - {"*"}, any_by_default=False)
 
 
 def _host_name(value: str) -> str:

@@ -9,7 +9,7 @@ from foreseal.rpc.core import Core
 from foreseal.rpc.envelope import NULL, failure, over_limit
 from foreseal.rpc.rejected_call import TOO_MANY, UNKNOWN
 from foreseal.server.auth.callers import Anyone, Caller, Callers, Peer, TooManyWrongKeys, WrongKey
-from foreseal.server.auth.origins import Headers, Origins
+from foreseal.server.auth.origins import Headers, Origins, admin_hosts, endpoint_hosts, endpoint_origins
 from foreseal.server.cache import BoundedCache
 from foreseal.server.http.transport_limits import transport_limits
 from foreseal.server.metrics import Watched, join, render
@@ -98,8 +98,8 @@ class Handler:
         self._is_public = settings.public and not admin
         self._page_of_metrics, self._page_expires = b"", 0.0
         self._admin = admin
-        self._origins = Origins(frozenset(), loopback=False) if admin else settings.endpoint_origins()
-        self._hosts = settings.admin_hosts() if admin else settings.endpoint_hosts()
+        self._origins = Origins(frozenset(), loopback=False) if admin else endpoint_origins(settings)
+        self._hosts = admin_hosts(settings) if admin else endpoint_hosts(settings)
         # Accepted heads of calls, by the fields that `_check` reads, so that a usual head costs one look-up.
         self._good: BoundedCache[tuple[str, str, bytes | None, bytes | None, bytes | None], None]
         self._good = BoundedCache(settings.access.head_cache)

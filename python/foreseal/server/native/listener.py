@@ -9,9 +9,9 @@ from collections.abc import Coroutine
 from email.utils import formatdate
 from typing import Any
 
-from foreseal.server.asgi.endpoint import Endpoint
 from foreseal.server.auth.callers import Peer
 from foreseal.server.auth.origins import Headers
+from foreseal.server.endpoint import Endpoint
 from foreseal.server.native.backlog import Backlog
 from foreseal.server.native.connection_owner import OwnedConnection
 from foreseal.server.native.connection_table import MAX_HANDSHAKES, AddressAccount, ConnectionTable

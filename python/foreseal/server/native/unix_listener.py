@@ -6,7 +6,7 @@ import socket
 import stat
 from pathlib import Path
 
-from foreseal.server.asgi.endpoint import Endpoint
+from foreseal.server.endpoint import Endpoint
 from foreseal.server.native import NativeListener
 from foreseal.server.sockets.address import UNIX, AddressError
 from foreseal.server.sockets.listening import BACKLOG, STOP_TIME

@@ -1,4 +1,4 @@
-"""A WebSocket of the native transport, with the interface of an ASGI WebSocket (`foreseal.server.websocket.socket`)."""
+"""A WebSocket of the native transport, see `foreseal.server.websocket.socket`."""
 
 import asyncio
 from collections import deque

@@ -9,7 +9,6 @@ import orjson
 
 from foreseal.rpc.limits import Limits
 from foreseal.rpc.rate import burst_of
-from foreseal.server.auth.origins import Hosts, Origins
 from foreseal.server.settings.access import Access, PublicCoreLimits, PublicLimits, lowered
 from foreseal.server.settings.durations import format_duration
 from foreseal.server.settings.setting import Setting, SettingsError
@@ -252,18 +251,6 @@ class Settings:
         """Return the core's limits of a tier's callers, JSON."""
         limits = lowered(self.core_limits, self.public_core_limits) if tier == PUBLIC else self.core_limits
         return orjson.dumps(asdict(limits))
-
-    def endpoint_hosts(self) -> Hosts:
-        """Return the accepted host names of requests to the endpoint."""
-        return Hosts(self.hosts, any_by_default=not self.browsers)
-
-    def endpoint_origins(self) -> Origins:
-        """Return the origins of pages that may call the endpoint."""
-        return Origins(self.access.origins, loopback=self.browsers)
-
-    def admin_hosts(self) -> Hosts:
-        """Return the accepted host names of requests to the admin listener; `*` has no effect there."""
-        return Hosts(self.hosts - {"*"}, any_by_default=False)
 
     def for_core(self, role: Mapping[str, str] | None = None) -> bytes:
         """Return the core's settings as JSON: times in ms, amounts in wei as hex, `chain` one of file, dev, stored.
