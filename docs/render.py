@@ -15,7 +15,7 @@ import orjson
 import tables
 
 from foreseal._core import openrpc
-from foreseal.rpc.costs import COSTS
+from foreseal.rpc.call_costs import COSTS
 from foreseal.server.metrics import FAMILIES
 from foreseal.server.settings import Setting
 from foreseal.server.settings.groups import GROUPS, grouped

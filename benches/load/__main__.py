@@ -13,7 +13,7 @@ import orjson
 import uvloop
 from benches.load.client import CONNECTIONS, run, wait_until_it_answers
 
-from foreseal.bench.origin import origin, save
+from foreseal.bench.provenance import origin, save
 from foreseal.bench.run_metrics import Latencies, RunMetrics
 from foreseal.server.sockets.listening import TRANSPORTS
 

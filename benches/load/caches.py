@@ -12,12 +12,12 @@ from typing import Any
 
 from benches.load.workers import served
 
-from foreseal.bench.contents import Shape
-from foreseal.bench.filling import Filled, Filling
-from foreseal.bench.matrix import ROWS, Call, Row
-from foreseal.bench.measuring import Extent, Matrix, cells_reported
+from foreseal.bench.call_matrix import ROWS, Call, Row
+from foreseal.bench.chain_content import Shape
+from foreseal.bench.content_writer import Filled, Filling
+from foreseal.bench.measurement import Extent, Matrix, cells_reported
 from foreseal.bench.node import Node
-from foreseal.bench.origin import origin, save
+from foreseal.bench.provenance import origin, save
 
 RESULT = Path(__file__).parents[1] / "results" / "caches.json"
 PACKAGES = ("granian", "orjson", "uvloop")

@@ -3,7 +3,7 @@
 import asyncio
 import time
 
-from foreseal.bench.failures import ErrorResponse
+from foreseal.bench.errors import ErrorResponse
 from foreseal.bench.node import Node
 from foreseal.bench.run_metrics import RunMetrics
 

@@ -31,8 +31,8 @@ from benches.load.lanes import Lane, fail_with, pace, quantiles, until
 from benches.load.visible import deploy
 from benches.load.wallets import wallets
 
-from foreseal.bench.origin import origin, save
-from foreseal.bench.processes import Processes
+from foreseal.bench.process_usage import Processes
+from foreseal.bench.provenance import origin, save
 
 RESULT = Path(__file__).parents[1] / "results" / "fanout.json"
 PACKAGES = ("granian", "uvicorn", "websockets", "orjson", "uvloop")

@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from foreseal.bench.origin import origin, save
+from foreseal.bench.provenance import origin, save
 
 ROOT = Path(__file__).parents[2]
 RESULT = ROOT / "benches" / "results" / "million.json"

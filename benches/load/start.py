@@ -6,8 +6,8 @@ from pathlib import Path
 
 from benches.load.__main__ import served
 
-from foreseal.bench.origin import origin, save
-from foreseal.bench.processes import listening_on
+from foreseal.bench.process_usage import listening_on
+from foreseal.bench.provenance import origin, save
 
 RESULT = Path(__file__).parents[1] / "results" / "start.json"
 ROUNDS, IDLE_SECONDS = 7, 10

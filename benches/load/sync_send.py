@@ -20,7 +20,7 @@ from benches.load.__main__ import served
 from benches.load.lanes import Lane, fail_with, pace, quantiles, until
 from benches.load.wallets import Signed, wallets
 
-from foreseal.bench.origin import origin, save
+from foreseal.bench.provenance import origin, save
 
 RESULT = Path(__file__).parents[1] / "results" / "sync_send.json"
 METHOD = "eth_sendRawTransactionSync"

@@ -24,7 +24,7 @@ from benches.load.lanes import Lane, fail_with, pace, quantiles, until
 from benches.load.wallets import Signed, wallets
 from benches.load.websocket import Subscriber
 
-from foreseal.bench.origin import origin, save
+from foreseal.bench.provenance import origin, save
 
 RESULT = Path(__file__).parents[1] / "results" / "visible.json"
 PACKAGES = ("granian", "orjson", "uvloop")

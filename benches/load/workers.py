@@ -23,7 +23,7 @@ from benches.load.client import CONNECTIONS, run
 from benches.load.lanes import Lane, quantiles
 from benches.load.wallets import wallets
 
-from foreseal.bench.origin import origin, save
+from foreseal.bench.provenance import origin, save
 from foreseal.bench.run_metrics import Latencies, RunMetrics
 
 RESULT = Path(__file__).parents[1] / "results" / "workers.json"

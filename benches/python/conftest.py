@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from benches.python.peer_ratios import PEERS
 
-from foreseal.bench.origin import origin
+from foreseal.bench.provenance import origin
 
 
 def pytest_benchmark_update_json(config: pytest.Config, output_json: dict[str, Any]) -> None:

@@ -10,7 +10,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from foreseal.bench.origin import origin, save
+from foreseal.bench.provenance import origin, save
 
 RESULT = Path("benches/results/core.json")
 CRITERION = Path(os.environ.get("CARGO_TARGET_DIR", "target")) / "criterion"

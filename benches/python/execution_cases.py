@@ -21,7 +21,7 @@ from eth.vm.forks.cancun import CancunVM
 from eth.vm.forks.cancun.blocks import CancunBlockHeader
 
 from foreseal.bench import token
-from foreseal.bench.contents import ETHER, Order, accounts, native, owner
+from foreseal.bench.chain_content import ETHER, Order, accounts, native, owner
 from foreseal.testing import Chain, ChainSettings
 
 NAMES = ("block_of_100_transfers", "block_of_100_token_transfers")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from benches.python.core_figures import nanoseconds
 
-from foreseal.bench.origin import origin, save
+from foreseal.bench.provenance import origin, save
 
 RESULT = Path("benches/results/logs.json")
 RANGES = (1, 100, 2_000, 100_000, 200_000)

@@ -14,7 +14,7 @@ from benches.python.case import Case
 from benches.python.codec_cases import codec_cases
 from benches.python.execution_cases import execution_cases
 
-from foreseal.bench.origin import origin, save
+from foreseal.bench.provenance import origin, save
 
 # Many short rounds: on a busy machine some of them run undisturbed, and the best one counts.
 ROUND_SECONDS = 0.002

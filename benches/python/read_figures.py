@@ -10,7 +10,7 @@ from statistics import median
 
 from benches.python.core_figures import CRITERION, nanoseconds
 
-from foreseal.bench.origin import origin, save
+from foreseal.bench.provenance import origin, save
 
 RESULT = Path("benches/results/reads.json")
 # File in which the suite writes its measurements without criterion.

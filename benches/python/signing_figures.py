@@ -8,7 +8,7 @@ from pathlib import Path
 
 from benches.python.core_figures import Figure, measured
 
-from foreseal.bench.origin import origin, save
+from foreseal.bench.provenance import origin, save
 
 RESULT = Path("benches/results/signing.json")
 FIGURES = (

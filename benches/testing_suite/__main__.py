@@ -12,7 +12,7 @@ from time import monotonic
 
 from benches.testing_suite.environment import prepare, versions
 
-from foreseal.bench.origin import origin, save
+from foreseal.bench.provenance import origin, save
 
 HERE = Path(__file__).parent
 PROJECT = HERE / "project"

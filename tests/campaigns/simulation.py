@@ -12,7 +12,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from foreseal.bench.origin import origin, save
+from foreseal.bench.provenance import origin, save
 from repository import ROOT
 
 

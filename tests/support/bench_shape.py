@@ -1,6 +1,6 @@
 """A small benchmark content, and a progress report that shows nothing."""
 
-from foreseal.bench.contents import Shape
+from foreseal.bench.chain_content import Shape
 
 SHAPE = Shape(blocks=30, dense=2, transfers=100, every=10)
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from foreseal.bench.origin import origin, save
+from foreseal.bench.provenance import origin, save
 
 T = TypeVar("T", int, float)
 # Number of faults that are printed; all of them count.

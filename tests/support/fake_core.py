@@ -8,8 +8,8 @@ import orjson
 
 from foreseal._core import ParsedBody, parse_body
 from foreseal.errors import RpcError
-from foreseal.rpc.core import Notification, StepPosition
-from foreseal.rpc.counts import BOUNDS
+from foreseal.rpc.call_metrics import BOUNDS
+from foreseal.rpc.core_protocol import Notification, StepPosition
 
 KINDS = {"newHeads", "logs", "newPendingTransactions"}
 

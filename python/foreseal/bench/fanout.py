@@ -7,10 +7,10 @@ from typing import Any
 import orjson
 
 from foreseal.bench import token
-from foreseal.bench.contents import owner
-from foreseal.bench.failures import BenchError
-from foreseal.bench.filling import Filled, Mining
-from foreseal.bench.processes import Processes
+from foreseal.bench.chain_content import owner
+from foreseal.bench.content_writer import Filled, Mining
+from foreseal.bench.errors import BenchError
+from foreseal.bench.process_usage import Processes
 
 _PATIENCE = 30.0
 _PACE = 0.05

@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 import orjson
 
 from foreseal._core import Load, Subscribers
-from foreseal.bench.failures import BenchError, ErrorResponse
-from foreseal.bench.processes import Processes, listening_on
+from foreseal.bench.errors import BenchError, ErrorResponse
+from foreseal.bench.process_usage import Processes, listening_on
 from foreseal.bench.run_metrics import RunMetrics
 
 PATIENCE = 60.0

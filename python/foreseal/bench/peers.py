@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from foreseal.bench.failures import BenchError
+from foreseal.bench.errors import BenchError
 from foreseal.bench.node import Node
 
 START = 120.0

@@ -5,16 +5,16 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from foreseal._core import Responder
-from foreseal.bench.contents import Shape
-from foreseal.bench.failures import BenchError
+from foreseal.bench.call_matrix import ROWS, Row
+from foreseal.bench.chain_content import Shape
+from foreseal.bench.content_writer import Filled, Filling, Mining, Show
+from foreseal.bench.errors import BenchError
 from foreseal.bench.fanout import fanout
-from foreseal.bench.filling import Filled, Filling, Mining, Show
-from foreseal.bench.matrix import ROWS, Row
-from foreseal.bench.measuring import Extent, Matrix, cells_reported
+from foreseal.bench.measurement import Extent, Matrix, cells_reported
 from foreseal.bench.node import Node, body
 from foreseal.bench.peers import Started
 from foreseal.bench.scale import resident_mb, scale
-from foreseal.bench.sending import sends
+from foreseal.bench.throughput import sends
 from foreseal.bench.visibility import visibility
 
 PHASES = ("reads", "open", "send", "visible", "fanout", "restart")

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import Any
 
-from foreseal.bench.contents import Shape
-from foreseal.bench.failures import BenchError, ErrorResponse
-from foreseal.bench.filling import Filled, Filling, Show
-from foreseal.bench.matrix import ROWS
-from foreseal.bench.measuring import Cell, Extent, Matrix
+from foreseal.bench.call_matrix import ROWS
+from foreseal.bench.chain_content import Shape
+from foreseal.bench.content_writer import Filled, Filling, Show
+from foreseal.bench.errors import BenchError, ErrorResponse
+from foreseal.bench.measurement import Cell, Extent, Matrix
 from foreseal.bench.node import Node
 
 ROWS_OF_SCALE = (

@@ -4,12 +4,12 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from foreseal.bench.contents import native, owner
-from foreseal.bench.failures import BenchError
-from foreseal.bench.filling import Filled, Show
+from foreseal.bench.chain_content import native, owner
+from foreseal.bench.content_writer import Filled, Show
+from foreseal.bench.errors import BenchError
 from foreseal.bench.node import Node
 from foreseal.bench.run_metrics import Latencies
-from foreseal.bench.sending import producing
+from foreseal.bench.throughput import producing
 
 _LOOK = 0.001
 _PATIENCE = 30.0

@@ -9,14 +9,14 @@ from typing import Any
 
 import click
 
-from foreseal.bench.contents import Shape
-from foreseal.bench.failures import BenchError
-from foreseal.bench.matrix import ROWS, Row
-from foreseal.bench.measuring import Extent
+from foreseal.bench.call_matrix import ROWS, Row
+from foreseal.bench.chain_content import Shape
+from foreseal.bench.errors import BenchError
+from foreseal.bench.measurement import Extent
 from foreseal.bench.node import Node
-from foreseal.bench.origin import origin, save
 from foreseal.bench.peers import KINDS, Absent, Started, named
 from foreseal.bench.phases import PHASES, Bench, Plan, extent_of
+from foreseal.bench.provenance import origin, save
 from foreseal.bench.report import page
 from foreseal.cli.options import Value
 from foreseal.cli.output import progress_shown

@@ -11,7 +11,7 @@ import click
 from foreseal.cli.banner import Banner
 from foreseal.cli.help import GroupedCommand
 from foreseal.cli.options import gathered, setting_options, settings_of
-from foreseal.cli.serving import serve_until_stopped
+from foreseal.cli.serve import serve_until_stopped
 from foreseal.server.settings import DevChain, Settings
 
 

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import click
 from click.exceptions import NoArgsIsHelpError
 
-from foreseal.cli.commands import Commands
 from foreseal.cli.exit_codes import FAILED, INTERRUPTED, USAGE_ERROR
+from foreseal.cli.lazy_commands import Commands
 from foreseal.errors import NodeError
 
 _COMMANDS = {

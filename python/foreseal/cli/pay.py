@@ -2,7 +2,7 @@
 
 import click
 
-from foreseal.cli.commands import Commands
+from foreseal.cli.lazy_commands import Commands
 
 _COMMANDS = {
     "check": "pay_check:check_command",

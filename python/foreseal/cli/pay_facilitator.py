@@ -13,8 +13,8 @@ from foreseal.client import Client
 from foreseal.payments.chain import ChainError, RpcNode
 from foreseal.payments.configuration import Configuration
 from foreseal.payments.ledger import Database, Ledger
-from foreseal.payments.repeating import Repeating
-from foreseal.payments.sending import Intents, Sender
+from foreseal.payments.periodic_thread import Repeating
+from foreseal.payments.transactions import Intents, Sender
 from foreseal.payments.x402.facilitator.app import facilitator_app
 from foreseal.payments.x402.facilitator.facilitator import Bounds, Facilitator
 from foreseal.payments.x402.facilitator.settlements import Patience, Settlements

@@ -41,7 +41,7 @@ def run_command(config: Path | None, **options: Any) -> int:
 
     if settings.listen.workers == 1:
         # Each branch imports only its own modules: the supervisor loads neither a server nor the core.
-        from foreseal.cli.serving import serve_until_stopped
+        from foreseal.cli.serve import serve_until_stopped
 
         serve_until_stopped(settings, listening)
         return 0

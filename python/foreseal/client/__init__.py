@@ -26,7 +26,7 @@ from foreseal.client.errors import (
 )
 from foreseal.client.flashblocks import Event, Flashblock, FlashblockPage, StepAdded, StepRemoved
 from foreseal.client.options import Options
-from foreseal.client.pages import LogPage
+from foreseal.client.pagination import LogPage
 from foreseal.client.requests import Position, Request
 from foreseal.client.status import PoolStatus, Status, StoreStatus
 from foreseal.client.transactions import AccessListItem, Authorization, Log, Receipt, Transaction, TransactionStatus

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from foreseal.client.shapes import Shape, text
+from foreseal.client.json_model import Shape, text
 from foreseal.client.transactions import Transaction
 
 

@@ -8,13 +8,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from foreseal._core import keccak, rlp_decode, rlp_encode
-from foreseal.client import pages
+from foreseal.client import pagination as pages
 from foreseal.client.blocks import Block
 from foreseal.client.cursor import Cursor
 from foreseal.client.flashblocks import FlashblockPage
-from foreseal.client.pages import LogPage
+from foreseal.client.json_model import many, nullable, quantity, text
+from foreseal.client.pagination import LogPage
 from foreseal.client.requests import BlockId, Hex, Request, argument, block_hash, block_id, call_object, data
-from foreseal.client.shapes import many, nullable, quantity, text
 from foreseal.client.status import Status
 from foreseal.client.transactions import Receipt, Transaction, TransactionStatus
 from foreseal.errors import RpcError

@@ -6,12 +6,12 @@ from typing import Any, Self, TypeVar
 from foreseal.client.cursor import Cursor
 from foreseal.client.feed import Feed
 from foreseal.client.flashblocks import Event
-from foreseal.client.flow import Flow, run, run_async
 from foreseal.client.inprocess import AsyncChainTransport, ChainTransport, InProcess
 from foreseal.client.methods import Methods
 from foreseal.client.options import Options
+from foreseal.client.sans_io import Flow, run, run_async
 from foreseal.client.session import Session, Transport
-from foreseal.client.target import scheme
+from foreseal.client.urls import scheme
 
 T = TypeVar("T")
 

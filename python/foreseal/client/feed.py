@@ -18,8 +18,8 @@ import orjson
 from foreseal.client.cursor import Cursor, checked_cursor
 from foreseal.client.errors import ConnectionLost, CursorGone, FeedBroken, InvalidResponse, TimedOut
 from foreseal.client.flashblocks import Event, Flashblock, FlashblockPage, StepAdded, StepRemoved
-from foreseal.client.flow import Flow, perform
-from foreseal.client.pages import flashblocks_request
+from foreseal.client.pagination import flashblocks_request
+from foreseal.client.sans_io import Flow, perform
 from foreseal.client.session import Session, is_passing
 from foreseal.client.subscription import Subscription
 from foreseal.errors import RpcError

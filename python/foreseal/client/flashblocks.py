@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from foreseal.client.blocks import Header
 from foreseal.client.cursor import Cursor
-from foreseal.client.shapes import Shape
+from foreseal.client.json_model import Shape
 from foreseal.client.transactions import Receipt, Transaction
 
 

@@ -5,10 +5,10 @@ import time
 from typing import Any
 
 from foreseal.client.errors import ConnectionLost, TimedOut
-from foreseal.client.needed import needed
+from foreseal.client.http_errors import refusal
+from foreseal.client.optional_packages import needed
 from foreseal.client.options import Options
-from foreseal.client.refusal import refusal
-from foreseal.client.target import origin
+from foreseal.client.urls import origin
 
 httpx = needed("httpx")
 

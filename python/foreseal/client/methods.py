@@ -8,9 +8,11 @@ import inspect
 from collections.abc import Callable, Coroutine
 from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, overload
 
-from foreseal.client import calls, pages, waiting
-from foreseal.client.flow import Flow
+from foreseal.client import calls
+from foreseal.client import pagination as pages
+from foreseal.client import receipt_waiter as waiting
 from foreseal.client.requests import Request
+from foreseal.client.sans_io import Flow
 from foreseal.client.session import Session
 
 P = ParamSpec("P")

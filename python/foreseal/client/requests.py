@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from foreseal.client.cursor import Cursor
-from foreseal.client.shapes import text
+from foreseal.client.json_model import text
 from foreseal.errors import RpcError
 
 T = TypeVar("T")

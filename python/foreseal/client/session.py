@@ -7,9 +7,9 @@ from typing import Any, Protocol, TypeVar
 import orjson
 
 from foreseal.client.errors import ConnectionLost, InvalidResponse, TimedOut
-from foreseal.client.flow import Flow, perform
 from foreseal.client.options import Options
 from foreseal.client.requests import Request
+from foreseal.client.sans_io import Flow, perform
 from foreseal.errors import RpcError
 
 T = TypeVar("T")

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from foreseal.client.shapes import Shape
+from foreseal.client.json_model import Shape
 
 
 @dataclass(frozen=True, slots=True)

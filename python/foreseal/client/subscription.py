@@ -6,10 +6,10 @@ import orjson
 
 from foreseal.client.cursor import Cursor
 from foreseal.client.errors import ConnectionLost, InvalidResponse, TimedOut
-from foreseal.client.flow import Flow, perform
+from foreseal.client.json_model import text
 from foreseal.client.requests import Request
+from foreseal.client.sans_io import Flow, perform
 from foreseal.client.session import Link, Session, decoded, read_answer
-from foreseal.client.shapes import text
 
 
 class Subscription:

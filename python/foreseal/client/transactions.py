@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from foreseal.client.shapes import Shape, succeeded
+from foreseal.client.json_model import Shape, succeeded
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,10 +14,10 @@ from typing import Any
 import orjson
 
 from foreseal.client.errors import ConnectionLost, TimedOut
-from foreseal.client.needed import needed
+from foreseal.client.http_errors import refusal
+from foreseal.client.optional_packages import needed
 from foreseal.client.options import Options
-from foreseal.client.refusal import refusal
-from foreseal.client.target import origin
+from foreseal.client.urls import origin
 
 asyncio_client = needed("websockets.asyncio.client")
 sync_client = needed("websockets.sync.client")

@@ -5,7 +5,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from foreseal.rpc.core import Outcome, Reader
+from foreseal.rpc.core_protocol import Outcome, Reader
 from foreseal.rpc.limits import Allowance
 from foreseal.rpc.rate_limiter import RateLimiter
 from foreseal.rpc.session import Exchange

@@ -3,10 +3,10 @@
 import asyncio
 from typing import Any
 
-from foreseal.rpc.core import Core, Outcome
-from foreseal.rpc.hub import Hub
+from foreseal.rpc.core_protocol import Core, Outcome
 from foreseal.rpc.rate_limiter import RateLimiter
 from foreseal.rpc.submissions import Submission
+from foreseal.rpc.subscription_hub import Hub
 
 
 class Due(asyncio.Future[Outcome]):

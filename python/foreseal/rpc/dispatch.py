@@ -6,12 +6,12 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from foreseal.errors import RpcError
-from foreseal.rpc import codes
+from foreseal.rpc import error_codes as codes
 from foreseal.rpc.batch import Batch, WaitingCall
-from foreseal.rpc.calls import Calls
+from foreseal.rpc.call_metrics import QUICK, Counts
+from foreseal.rpc.call_router import Calls
 from foreseal.rpc.completions import Completions
-from foreseal.rpc.core import Core, Outcome
-from foreseal.rpc.counts import QUICK, Counts
+from foreseal.rpc.core_protocol import Core, Outcome
 from foreseal.rpc.envelope import NULL, failure, over_limit, success
 from foreseal.rpc.filters import TierFilters
 from foreseal.rpc.limits import Allowance, Limits
@@ -19,8 +19,8 @@ from foreseal.rpc.rate_limiter import RateLimiter
 from foreseal.rpc.registry import Registry
 from foreseal.rpc.rejected_call import RejectedCall, as_rejected_call
 from foreseal.rpc.session import Exchange, Link, Session
-from foreseal.rpc.slices import Slices
 from foreseal.rpc.submissions import METHOD, Submission
+from foreseal.rpc.time_slices import Slices
 
 if TYPE_CHECKING:
     from foreseal._core import ParsedBody, ParsedCall, Submitted

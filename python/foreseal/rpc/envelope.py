@@ -3,7 +3,7 @@
 import orjson
 
 from foreseal.errors import RpcError
-from foreseal.rpc import codes
+from foreseal.rpc import error_codes as codes
 
 NULL = b"null"
 

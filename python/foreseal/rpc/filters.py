@@ -9,10 +9,10 @@ from typing import Any
 import orjson
 
 from foreseal.errors import RpcError
-from foreseal.rpc.core import Outcome
+from foreseal.rpc.core_protocol import Outcome
 from foreseal.rpc.envelope import over_limit
+from foreseal.rpc.fair_eviction import longest_idle_of_largest
 from foreseal.rpc.rate_limiter import RateLimiter
-from foreseal.rpc.shares import longest_idle_of_largest
 
 UNINSTALL = "eth_uninstallFilter"
 NEW = frozenset({"eth_newFilter", "eth_newBlockFilter", "eth_newPendingTransactionFilter"})

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Protocol
 
-from foreseal.rpc.costs import COSTS
+from foreseal.rpc.call_costs import COSTS
 from foreseal.rpc.rate import Rate
 from foreseal.rpc.rejected_call import RejectedCall, busy, cpu_exhausted, too_fast
 

@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 import orjson
 
 from foreseal.errors import RpcError
-from foreseal.rpc import codes
-from foreseal.rpc.core import Outcome
+from foreseal.rpc import error_codes as codes
+from foreseal.rpc.core_protocol import Outcome
 
 log = logging.getLogger(__name__)
 

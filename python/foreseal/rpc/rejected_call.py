@@ -5,7 +5,7 @@ import math
 import orjson
 
 from foreseal.errors import RpcError
-from foreseal.rpc import codes
+from foreseal.rpc import error_codes as codes
 
 UNKNOWN, FORBIDDEN, TOO_MANY = 401, 403, 429
 

@@ -7,14 +7,14 @@ from typing import Any, Protocol
 import orjson
 
 from foreseal.errors import RpcError
-from foreseal.rpc import codes
-from foreseal.rpc.core import Outcome
+from foreseal.rpc import error_codes as codes
+from foreseal.rpc.core_protocol import Outcome
 from foreseal.rpc.envelope import over_limit
-from foreseal.rpc.hub import CLOSING, Hub
+from foreseal.rpc.feed_replay import Ask, Replay
 from foreseal.rpc.limits import Limits
 from foreseal.rpc.rate_limiter import RateLimiter
-from foreseal.rpc.replay import Ask, Replay
 from foreseal.rpc.subscription import FEED, Listener, State, Subscription
+from foreseal.rpc.subscription_hub import CLOSING, Hub
 
 SUBSCRIBE, UNSUBSCRIBE = "eth_subscribe", "eth_unsubscribe"
 METHODS = frozenset({SUBSCRIBE, UNSUBSCRIBE})

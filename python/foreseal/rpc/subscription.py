@@ -15,8 +15,8 @@ import asyncio
 from enum import Enum, auto
 from typing import Protocol
 
-from foreseal.rpc.core import StepPosition
-from foreseal.rpc.outbox import Messages, Outbox
+from foreseal.rpc.core_protocol import StepPosition
+from foreseal.rpc.outgoing_queue import Messages, Outbox
 
 FEED = "foreseal_feed"
 """The kind that catches up from a cursor, and lags instead of losing its connection."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import orjson
 
-from foreseal.bench.origin import origin, save
+from foreseal.bench.provenance import origin, save
 from fuzz.campaign import Run, build, fuzz, rust_targets, versions
 from fuzz.targets import TARGETS
 

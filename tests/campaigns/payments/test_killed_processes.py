@@ -18,7 +18,7 @@ from foreseal.payments.contracts.development import PAYOUTS, TOKEN
 from foreseal.payments.crash_points import CrashPoint
 from foreseal.payments.ledger import Database, OrderState
 from foreseal.payments.ledger.tables import orders
-from foreseal.payments.transfers.conservation import balance
+from foreseal.payments.transfers.balance import balance
 from live import DEV_ACCOUNTS, LiveNode, live_node
 from live.accounts import key_of
 from live.sending import Sender

@@ -23,8 +23,8 @@ from foreseal.payments.orders.authorizations import memo, message, permit
 from foreseal.payments.orders.cancellations import NotCancelable
 from foreseal.payments.orders.captures import NotCapturable
 from foreseal.payments.orders.reconciler import IN_FLIGHT, NotExpired
-from foreseal.payments.sending import SendingError
-from foreseal.payments.transfers.conservation import expected_amount
+from foreseal.payments.transactions import SendingError
+from foreseal.payments.transfers.balance import expected_amount
 from payments.fake.contracts import TOKEN, State, call_data
 from payments.real.node import on_a_node
 from payments.scan import canceled, paid, received

@@ -18,7 +18,7 @@ from foreseal.payments.ledger import LedgerError, OrderState
 from foreseal.payments.orders.cancellations import NotCancelable
 from foreseal.payments.orders.captures import NotCapturable
 from foreseal.payments.orders.reconciler import NotExpired
-from foreseal.payments.sending import SendingError
+from foreseal.payments.transactions import SendingError
 from payments.fake.node import FakeNode
 from payments.scan import paid, received
 from payments.shop import Make, Shop

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from bench_shape import SHAPE, quiet
-from foreseal.bench.filling import Filled, Filling
+from foreseal.bench.content_writer import Filled, Filling
 from foreseal.bench.node import Node
 from foreseal.bench.peers import KINDS, Started
 

@@ -9,7 +9,7 @@ import pytest
 
 from command import foreseal
 from foreseal.bench import token
-from foreseal.bench.matrix import ROWS
+from foreseal.bench.call_matrix import ROWS
 from foreseal.bench.peers import KINDS, Absent
 from foreseal.codec import keccak
 from live import live_node

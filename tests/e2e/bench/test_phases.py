@@ -5,16 +5,16 @@ from collections.abc import Iterator
 import pytest
 
 from bench_shape import SHAPE, quiet
-from foreseal.bench.contents import Shape, owner
+from foreseal.bench.call_matrix import ROWS
+from foreseal.bench.chain_content import Shape, owner
+from foreseal.bench.content_writer import Filled, Filling
 from foreseal.bench.fanout import fanout
-from foreseal.bench.filling import Filled, Filling
-from foreseal.bench.matrix import ROWS
-from foreseal.bench.measuring import Extent, Matrix, cells_reported
+from foreseal.bench.measurement import Extent, Matrix, cells_reported
 from foreseal.bench.node import Node
 from foreseal.bench.peers import KINDS, Started
 from foreseal.bench.phases import generator
 from foreseal.bench.scale import scale
-from foreseal.bench.sending import sends
+from foreseal.bench.throughput import sends
 from foreseal.bench.visibility import visibility
 
 EXTENT = Extent(connections=(1, 2), seconds=0.05, repetitions=2)

@@ -8,10 +8,10 @@ import pytest
 
 from altering_proxy import Change, between, error, result
 from bench_shape import SHAPE, quiet
-from foreseal.bench.failures import BenchError
-from foreseal.bench.filling import Filled, Filling
-from foreseal.bench.matrix import ROWS
-from foreseal.bench.measuring import Extent, Matrix
+from foreseal.bench.call_matrix import ROWS
+from foreseal.bench.content_writer import Filled, Filling
+from foreseal.bench.errors import BenchError
+from foreseal.bench.measurement import Extent, Matrix
 from foreseal.bench.node import Node, body
 
 EXTENT = Extent(connections=(1,), seconds=0.05, repetitions=1)

@@ -4,7 +4,7 @@ import subprocess
 from pathlib import Path
 
 from foreseal._core import build_profile
-from foreseal.bench.origin import origin, source_state
+from foreseal.bench.provenance import origin, source_state
 
 
 def git(folder: Path, *arguments: str) -> str:

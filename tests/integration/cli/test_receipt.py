@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 import pytest
 
-from foreseal.cli import receipt
+from foreseal.cli import verify_receipt as receipt
 from foreseal.cli.main import run
 from foreseal.preconfirmation import Preconfirmation
 from foreseal.testing import Chain, ChainSettings

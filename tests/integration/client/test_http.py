@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from foreseal.client import AsyncClient, Client, ConnectionLost, InvalidResponse, Options, RpcError, TimedOut
-from foreseal.client.needed import needed
+from foreseal.client.optional_packages import needed
 
 Prepared = list[tuple[int, str, bytes]]
 

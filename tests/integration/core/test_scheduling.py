@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from foreseal._core import Buckets, Caller, Node
-from foreseal.bench.contents import accounts, native
+from foreseal.bench.chain_content import accounts, native
 from foreseal.errors import RpcError
 from live_node import ALICE, outcomes
 

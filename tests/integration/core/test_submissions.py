@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from foreseal._core import Node, Submitted
-from foreseal.bench.contents import Account, accounts, native
+from foreseal.bench.chain_content import Account, accounts, native
 from foreseal.errors import RpcError
 from foreseal.rpc import Dispatcher, Limits, Registry
 from foreseal.rpc.submissions import METHOD, Submission

@@ -9,8 +9,8 @@ from foreseal.payments.merchant import Merchant
 from foreseal.payments.orders.cancellations import NotCancelable
 from foreseal.payments.orders.captures import Captures, NotCapturable, Obstacle
 from foreseal.payments.orders.reconciler import NotExpired, OrderReconciler
-from foreseal.payments.sending import WrongChain
 from foreseal.payments.signatures import WrongSignature
+from foreseal.payments.transactions import WrongChain
 from foreseal.payments.typed_data import Domain
 from payments.fake.contracts import NAME, VERSION
 from payments.shop import ADDRESS, BUYER, BUYERS, FUNDS, SHOP, Make, Shop

@@ -7,7 +7,7 @@ from sqlalchemy import Connection, delete, insert, update
 
 from foreseal.payments.ledger import Finality
 from foreseal.payments.ledger.tables import Reason, orders, refunds, transfers, unmatched_transfers
-from foreseal.payments.transfers.conservation import Balance, Fault
+from foreseal.payments.transfers.balance import Balance, Fault
 from payments.shop import Shop
 
 DAMAGE: dict[str, Callable[[Connection], object]] = {

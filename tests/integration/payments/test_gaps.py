@@ -5,7 +5,7 @@ from sqlalchemy import func, select
 
 from foreseal.errors import RpcError
 from foreseal.payments.ledger.tables import Purpose, attempts
-from foreseal.payments.sending import Delivery, open_intent
+from foreseal.payments.transactions import Delivery, open_intent
 from payments.fake.blocks import decoded
 from payments.fake.contracts import TOKEN
 from payments.scan import paid

@@ -21,7 +21,7 @@ from foreseal.payments.chain import (
     heads,
 )
 from foreseal.payments.ledger.tables import Purpose
-from foreseal.payments.sending import GWEI, Delivery, Intents, Quote, Sender
+from foreseal.payments.transactions import GWEI, Delivery, Intents, Quote, Sender
 from foreseal.testing import Chain, ChainSettings
 from payments.shop import Shop
 

@@ -10,7 +10,7 @@ from sqlalchemy import select
 from foreseal.payments.chain import RejectedByNode
 from foreseal.payments.ledger import Finality, TxStatus
 from foreseal.payments.ledger.tables import Purpose, TxResult, attempts, transactions
-from foreseal.payments.sending import (
+from foreseal.payments.transactions import (
     GWEI,
     Call,
     Delivery,

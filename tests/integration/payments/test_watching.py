@@ -12,7 +12,7 @@ from foreseal.payments.ledger.tables import cursors, unmatched_transfers
 from foreseal.payments.orders.authorizations import memo
 from foreseal.payments.orders.captures import call_of
 from foreseal.payments.orders.reconciler import OrderReconciler
-from foreseal.payments.transfers.evidence import windows
+from foreseal.payments.transfers.authorization_logs import windows
 from foreseal.payments.transfers.watcher import Watch, Watcher
 from payments.scan import received
 from payments.shop import ADDRESS, BUYERS, SHOP, Killed, Make, Shop

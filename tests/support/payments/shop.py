@@ -19,8 +19,8 @@ from foreseal.payments.orders.authorizations import Orders, PermitTerms, Terms
 from foreseal.payments.orders.cancellations import Cancellations
 from foreseal.payments.orders.captures import Captures
 from foreseal.payments.orders.reconciler import OrderReconciler
-from foreseal.payments.sending import Fees, Intents, Sender
-from foreseal.payments.transfers.conservation import Balance, balance
+from foreseal.payments.transactions import Fees, Intents, Sender
+from foreseal.payments.transfers.balance import Balance, balance
 from foreseal.payments.transfers.watcher import Watch, Watcher
 from foreseal.payments.typed_data import Domain, Permit, ReceiveAuthorization
 from payments.fake.blocks import FakeChain

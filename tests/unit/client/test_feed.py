@@ -23,7 +23,7 @@ from foreseal.client import (
     TimedOut,
 )
 from foreseal.client.feed import Feed
-from foreseal.client.flow import run
+from foreseal.client.sans_io import run
 from foreseal.client.session import Session
 
 Action = Callable[[ScriptedNode], Any]

@@ -8,9 +8,9 @@ import pytest
 from eth_account import Account
 
 from foreseal.client import ConnectionLost, InvalidResponse, Options, RpcError, TimedOut, calls
-from foreseal.client.flow import run
-from foreseal.client.pages import get_logs
+from foreseal.client.pagination import get_logs
 from foreseal.client.requests import Request
+from foreseal.client.sans_io import run
 from foreseal.client.session import Session
 from foreseal.codec import keccak, rlp_encode
 

@@ -10,7 +10,7 @@ from foreseal.cli.main import run
 from foreseal.payments.chain import Policy, Tier
 from foreseal.payments.configuration import ConfigurationError, Secret, SecretError, read, template
 from foreseal.payments.ledger import Finality
-from foreseal.payments.sending import Fees
+from foreseal.payments.transactions import Fees
 from foreseal.payments.typed_data import Domain
 
 TOKEN = "0x036CbD53842c5426634e7929541eC2318f3dCF7e"

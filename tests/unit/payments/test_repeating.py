@@ -4,7 +4,7 @@ import queue
 
 import pytest
 
-from foreseal.payments.repeating import Repeating
+from foreseal.payments.periodic_thread import Repeating
 
 LONG = 3_600.0
 

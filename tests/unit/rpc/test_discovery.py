@@ -6,7 +6,7 @@ from typing import Any
 import orjson
 
 from foreseal.rpc import Registry
-from foreseal.rpc.calls import Calls
+from foreseal.rpc.call_router import Calls
 
 from fake_core import FakeNode
 

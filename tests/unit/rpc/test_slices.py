@@ -2,7 +2,7 @@
 
 import asyncio
 
-from foreseal.rpc.slices import Slices
+from foreseal.rpc.time_slices import Slices
 
 
 def iterations_of(works: int, slices_each: int) -> list[list[int]]:

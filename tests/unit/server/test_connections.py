@@ -147,7 +147,7 @@ def test_a_batch_waits_for_the_one_before_and_calls_do_not() -> None:
 
 
 def test_too_many_calls_of_all_together_fail_as_over_http(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("foreseal.rpc.calls._ASSURED", ((1, 4),))
+    monkeypatch.setattr("foreseal.rpc.call_router._ASSURED", ((1, 4),))
 
     async def use(app: App, node: FakeNode) -> None:
         async with connect(app) as socket:

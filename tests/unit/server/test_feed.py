@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from foreseal.rpc import Limits
-from foreseal.rpc.core import StepPosition
+from foreseal.rpc.core_protocol import StepPosition
 from foreseal.server import App
 
 from asgi_client import Socket, call, connect, ending_of, metrics, served, until

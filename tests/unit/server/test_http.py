@@ -123,7 +123,7 @@ def test_the_public_endpoint_refuses_block_receipts() -> None:
 
 
 def test_too_many_calls_say_when_to_try_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("foreseal.rpc.calls._ASSURED", ((1, 4),))
+    monkeypatch.setattr("foreseal.rpc.call_router._ASSURED", ((1, 4),))
     node = FakeNode()
     node.hold = True
     subject = app(node, limits=Limits(calls=1))

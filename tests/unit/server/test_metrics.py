@@ -12,7 +12,7 @@ import pytest
 from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
-from foreseal.rpc.counts import BOUNDS, Counts, Timing
+from foreseal.rpc.call_metrics import BOUNDS, Counts, Timing
 from foreseal.server import App, Settings
 from foreseal.server.metrics import FAMILIES, join
 from foreseal.server.processes.process_table import ProcessTable, shared_table

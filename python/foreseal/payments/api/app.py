@@ -14,7 +14,7 @@ from foreseal.payments.api.errors import ApiError
 from foreseal.payments.api.idempotency import Requests
 from foreseal.payments.api.route import RequestHandler, Route, refusal
 from foreseal.payments.api.routes import ROUTES
-from foreseal.payments.api.routes.general import Health, general_routes
+from foreseal.payments.api.routes.service import Health, general_routes
 
 log = logging.getLogger(__name__)
 

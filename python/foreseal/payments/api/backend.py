@@ -6,7 +6,8 @@ from typing import Self
 
 from foreseal.client import Client
 from foreseal.payments.api import tables
-from foreseal.payments.chain import Batches, Node, RpcNode, Token, Wish, ahead, forbidden
+from foreseal.payments.chain import Batches, Node, RpcNode, Token, Wish, forbidden
+from foreseal.payments.chain.prefetch import ahead
 from foreseal.payments.configuration import Configuration, TokenSection
 from foreseal.payments.crash_points import Passed, unwatched
 from foreseal.payments.disbursements.payouts import Payouts
@@ -17,8 +18,8 @@ from foreseal.payments.orders.authorizations import Orders
 from foreseal.payments.orders.cancellations import Cancellations
 from foreseal.payments.orders.captures import Captures, call_of, parties_of
 from foreseal.payments.orders.reconciler import OrderReconciler
-from foreseal.payments.sending import Intents, Sender
-from foreseal.payments.transfers.evidence import is_used
+from foreseal.payments.transactions import Intents, Sender
+from foreseal.payments.transfers.authorization_logs import is_used
 from foreseal.payments.transfers.watcher import Watch
 
 # Imported for its tables: `Database` creates the tables that are registered.

@@ -20,8 +20,8 @@ from foreseal.payments.disbursements.refunds import NotRefundable
 from foreseal.payments.ledger import ConcurrentUpdate, Duplicate, NotAllowed, NotCovered, Unknown
 from foreseal.payments.orders.cancellations import NotCancelable
 from foreseal.payments.orders.captures import NotCapturable
-from foreseal.payments.sending import FeeTooHigh, SendingError, StillOpen
 from foreseal.payments.signatures import WrongSignature
+from foreseal.payments.transactions import FeeTooHigh, SendingError, StillOpen
 
 
 class ApiError(Exception):

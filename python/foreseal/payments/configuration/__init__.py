@@ -1,7 +1,7 @@
 """`pay.toml`: configuration of the `foreseal pay` commands."""
 
 from foreseal.payments.configuration.file import Configuration, ConfigurationError, read
-from foreseal.payments.configuration.secret import Secret, SecretError
+from foreseal.payments.configuration.secrets import Secret, SecretError
 from foreseal.payments.configuration.sections import (
     DatabaseSection,
     FacilitatorSection,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from foreseal.payments.configuration.keys import described
-from foreseal.payments.configuration.secret import SecretError
+from foreseal.payments.configuration.secrets import SecretError
 from foreseal.payments.configuration.sections import (
     DatabaseSection,
     FacilitatorSection,

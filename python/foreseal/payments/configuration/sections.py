@@ -17,9 +17,9 @@ from foreseal.payments.configuration.keys import (
     url_of,
     whole,
 )
-from foreseal.payments.configuration.secret import Secret
+from foreseal.payments.configuration.secrets import Secret
 from foreseal.payments.ledger import Finality
-from foreseal.payments.sending import GWEI, Fees
+from foreseal.payments.transactions import GWEI, Fees
 from foreseal.payments.typed_data import Domain
 
 _LATEST = 2**63 - 1

@@ -4,7 +4,7 @@
 from the specification.
 """
 
-from foreseal.payments.demo.player import DemoPlayer, Surprise
-from foreseal.payments.demo.stage import NotDevelopment, Stage
+from foreseal.payments.demo.environment import NotDevelopment, Stage
+from foreseal.payments.demo.scenes import DemoPlayer, Surprise
 
 __all__ = ["DemoPlayer", "NotDevelopment", "Stage", "Surprise"]

@@ -46,7 +46,7 @@ from foreseal.payments.ledger import locked as lock
 from foreseal.payments.ledger.states import DISBURSEMENT, following
 from foreseal.payments.ledger.tables import Purpose
 from foreseal.payments.merchant import Merchant
-from foreseal.payments.sending import (
+from foreseal.payments.transactions import (
     Outcome,
     Sender,
     advance_each,
@@ -55,7 +55,7 @@ from foreseal.payments.sending import (
     open_intent,
     read_intent,
 )
-from foreseal.payments.transfers.evidence import WIDEST, Topics, newest_logs
+from foreseal.payments.transfers.authorization_logs import WIDEST, Topics, newest_logs
 
 
 class Forbidden(LedgerError):

@@ -12,7 +12,7 @@ from foreseal.payments.crash_points import CrashPoint
 from foreseal.payments.disbursements.disbursements import Disbursements, Forbidden, paid_by
 from foreseal.payments.ledger import Duplicate, Trigger
 from foreseal.payments.ledger.tables import Purpose, payout_legs, payouts
-from foreseal.payments.transfers.evidence import Topics
+from foreseal.payments.transfers.authorization_logs import Topics
 from foreseal.payments.typed_data import address, bytes32
 
 MOST_RECIPIENTS = 100

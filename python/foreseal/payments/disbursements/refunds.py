@@ -22,7 +22,7 @@ from foreseal.payments.ledger import (
 from foreseal.payments.ledger.identifiers import identifier
 from foreseal.payments.ledger.tables import Purpose, orders, refunds
 from foreseal.payments.ledger.tables import transfers as rows
-from foreseal.payments.transfers.evidence import Topics
+from foreseal.payments.transfers.authorization_logs import Topics
 
 
 class NotRefundable(LedgerError):

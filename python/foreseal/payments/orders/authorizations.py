@@ -15,7 +15,7 @@ from foreseal.payments.ledger.identifiers import identifier
 from foreseal.payments.ledger.tables import authorizations, orders
 from foreseal.payments.merchant import Merchant
 from foreseal.payments.signatures import WrongSignature, check
-from foreseal.payments.transfers.evidence import WIDEST
+from foreseal.payments.transfers.authorization_logs import WIDEST
 from foreseal.payments.typed_data import Permit, ReceiveAuthorization, address, bytes32
 
 # Latest time, in seconds since 1970, that a database column can hold. A uint256 could be larger.

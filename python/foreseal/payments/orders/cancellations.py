@@ -12,8 +12,8 @@ from foreseal.payments.ledger.states import ORDER, following
 from foreseal.payments.ledger.tables import Purpose, orders
 from foreseal.payments.merchant import Merchant
 from foreseal.payments.orders.reconciler import OrderReconciler
-from foreseal.payments.sending import Sender, building
 from foreseal.payments.signatures import check
+from foreseal.payments.transactions import Sender, building
 from foreseal.payments.typed_data import Cancellation
 
 

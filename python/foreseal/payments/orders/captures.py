@@ -16,9 +16,9 @@ from foreseal.payments.ledger.tables import Purpose, orders
 from foreseal.payments.merchant import Merchant
 from foreseal.payments.orders.authorizations import authorization, message, permit
 from foreseal.payments.orders.reconciler import OrderReconciler
-from foreseal.payments.sending import Sender, WrongChain, building
 from foreseal.payments.signatures import check
-from foreseal.payments.transfers.evidence import is_used
+from foreseal.payments.transactions import Sender, WrongChain, building
+from foreseal.payments.transfers.authorization_logs import is_used
 
 
 class Obstacle(StrEnum):

@@ -33,7 +33,7 @@ from foreseal.payments.ledger import (
 from foreseal.payments.ledger.tables import Purpose, TxResult, orders
 from foreseal.payments.ledger.tables import transfers as rows
 from foreseal.payments.merchant import Merchant
-from foreseal.payments.sending import (
+from foreseal.payments.transactions import (
     Outcome,
     Sender,
     advance_each,
@@ -44,7 +44,7 @@ from foreseal.payments.sending import (
     open_subjects,
     safety,
 )
-from foreseal.payments.transfers.evidence import consumed, is_used
+from foreseal.payments.transfers.authorization_logs import consumed, is_used
 from foreseal.payments.transfers.matching import ObservedTransfer, forget, record
 
 _SENDING = (OrderState.STORED, OrderState.VOIDED)

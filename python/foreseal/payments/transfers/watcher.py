@@ -39,8 +39,8 @@ from foreseal.payments.crash_points import CrashPoint
 from foreseal.payments.ledger import REVERSIBLE, ConcurrentUpdate, Finality, Ledger, ensure, locked
 from foreseal.payments.ledger.tables import cursors, orders
 from foreseal.payments.ledger.tables import transfers as rows
-from foreseal.payments.sending import grade
-from foreseal.payments.transfers.evidence import WIDEST
+from foreseal.payments.transactions import grade
+from foreseal.payments.transfers.authorization_logs import WIDEST
 from foreseal.payments.transfers.matching import ObservedTransfer, forget, record
 from foreseal.payments.typed_data import address
 

@@ -17,9 +17,9 @@ from foreseal.payments.api.idempotency import Requests
 from foreseal.payments.api.tables import Delivery, deliveries
 from foreseal.payments.api.webhooks import Outbox
 from foreseal.payments.chain import ChainError
-from foreseal.payments.repeating import Repeating
+from foreseal.payments.periodic_thread import Repeating
 from foreseal.payments.workers.feed_listener import FeedListener
-from foreseal.payments.workers.processes import Processes
+from foreseal.payments.workers.process_registry import Processes
 from foreseal.payments.workers.webhook_dispatcher import WebhookDispatcher
 from foreseal.payments.workers.worker import Worker
 

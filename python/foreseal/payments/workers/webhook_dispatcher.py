@@ -15,9 +15,9 @@ from sqlalchemy import Row
 from sqlalchemy.exc import SQLAlchemyError
 
 from foreseal.payments.api.events import event, event_id
-from foreseal.payments.api.signing import HEADER, sign
+from foreseal.payments.api.webhook_signature import HEADER, sign
 from foreseal.payments.api.webhooks import Outbox
-from foreseal.payments.repeating import Repeating
+from foreseal.payments.periodic_thread import Repeating
 
 log = logging.getLogger(__name__)
 

@@ -27,9 +27,9 @@ from foreseal.payments.chain import CachedHeads, ChainError, FinalityBroken, Nod
 from foreseal.payments.ledger import ConcurrentUpdate, LedgerError, OrderState
 from foreseal.payments.ledger.tables import attempts, orders, transactions
 from foreseal.payments.orders.reconciler import NotExpired, OrderReconciler
-from foreseal.payments.sending import Sender, SendingError
+from foreseal.payments.transactions import Sender, SendingError
 from foreseal.payments.transfers.watcher import Watcher
-from foreseal.payments.workers.processes import Processes, Share
+from foreseal.payments.workers.process_registry import Processes, Share
 from foreseal.payments.workers.scheduler import Scheduler
 
 log = logging.getLogger(__name__)

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Sequence
 
-from foreseal.rpc.outbox import Messages
+from foreseal.rpc.outgoing_queue import Messages
 from foreseal.server.asgi.protocol import Message, Receive, Scope, Send
 from foreseal.server.http.handler import Response
 from foreseal.server.websocket.socket import Converse, Gone, Side, StartRequest, cut

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from foreseal.rpc import Dispatcher, Limits, Registry, Reply
-from foreseal.rpc.core import Core
-from foreseal.rpc.counts import Counts
+from foreseal.rpc.call_metrics import Counts
+from foreseal.rpc.core_protocol import Core
 from foreseal.rpc.discovery import METHODS as ALWAYS
 from foreseal.rpc.filters import FilterTable, TierFilters
 from foreseal.rpc.rate import NONE, Rate

@@ -4,8 +4,8 @@ from time import monotonic
 from typing import NamedTuple, Protocol
 
 from foreseal.errors import RpcError
-from foreseal.rpc import codes
-from foreseal.rpc.core import Core
+from foreseal.rpc import error_codes as codes
+from foreseal.rpc.core_protocol import Core
 from foreseal.rpc.envelope import NULL, failure, over_limit
 from foreseal.rpc.rejected_call import TOO_MANY, UNKNOWN
 from foreseal.server.auth.callers import Anyone, Caller, Callers, Peer, TooManyWrongKeys, WrongKey

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import orjson
 
-from foreseal.rpc.hub import Hub
+from foreseal.rpc.subscription_hub import Hub
 from foreseal.server.auth.tiers import Tier
 from foreseal.server.cache import BoundedCache
 from foreseal.server.processes.process_table import ProcessMetrics, ProcessTable

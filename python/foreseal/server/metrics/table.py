@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from foreseal.rpc.counts import BOUNDS
+from foreseal.rpc.call_metrics import BOUNDS
 from foreseal.server.cache import BoundedCache
 from foreseal.server.metrics.family import Family, Kind, Sample, histogram
 from foreseal.server.metrics.read import Readings

@@ -10,7 +10,7 @@ from websockets.frames import Opcode
 from websockets.http11 import Request as Handshake
 from websockets.server import ServerProtocol
 
-from foreseal.rpc.outbox import END, Messages
+from foreseal.rpc.outgoing_queue import END, Messages
 from foreseal.server.auth.callers import Peer
 from foreseal.server.http.handler import CLOSE, Response
 from foreseal.server.native.backlog import Pause

@@ -7,7 +7,7 @@ from collections.abc import Coroutine, Sequence
 from typing import Any
 
 from foreseal.rpc.dispatch import Reply
-from foreseal.rpc.outbox import END, Budget, Messages, Outbox, Traffic
+from foreseal.rpc.outgoing_queue import END, Budget, Messages, Outbox, Traffic
 from foreseal.rpc.session import Exchange
 from foreseal.server.auth.callers import Caller
 from foreseal.server.http.handler import Handler

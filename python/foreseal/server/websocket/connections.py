@@ -4,11 +4,11 @@ import asyncio
 import logging
 from collections import defaultdict
 
-from foreseal.rpc.hub import Hub
+from foreseal.rpc.fair_eviction import longest_idle_of_largest
 from foreseal.rpc.limits import Limits
 from foreseal.rpc.rate_limiter import RateLimiter
 from foreseal.rpc.rejected_call import TOO_MANY
-from foreseal.rpc.shares import longest_idle_of_largest
+from foreseal.rpc.subscription_hub import Hub
 from foreseal.server.auth.callers import Caller, Peer
 from foreseal.server.auth.origins import Headers
 from foreseal.server.http.handler import Handler, Response

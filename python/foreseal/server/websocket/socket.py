@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from enum import Enum, auto
 from typing import Protocol
 
-from foreseal.rpc.outbox import Messages
+from foreseal.rpc.outgoing_queue import Messages
 from foreseal.server.http.handler import Response
 
 # A close frame holds 125 bytes, two of them for the code.

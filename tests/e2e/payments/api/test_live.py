@@ -12,7 +12,7 @@ import orjson
 import pytest
 from jsonschema import Draft202012Validator
 
-from foreseal.payments.api.signing import verify
+from foreseal.payments.api.webhook_signature import verify
 from foreseal.payments.contracts.development import PAYOUTS, TOKEN
 from live import LiveNode, live_node
 from live.blocks import wait_for

@@ -18,7 +18,7 @@ from x402.schemas import PaymentPayload, PaymentRequired, SettleResponse
 
 from foreseal.payments.typed_data import Cancellation
 from foreseal.payments.x402.facilitator.app import facilitator_app
-from foreseal.payments.x402.identities import settled
+from foreseal.payments.x402.payment_key import settled
 from payments.x402.paying import by_hand, demand, over_permit2, pay
 from payments.x402.selling import ORIGIN, Selling, settlement
 from payments.x402.world import (

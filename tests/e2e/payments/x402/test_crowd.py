@@ -14,7 +14,7 @@ import httpx
 from x402.http.utils import decode_payment_required_header
 from x402.schemas import PaymentPayload, PaymentRequired
 
-from foreseal.payments.x402.identities import granted
+from foreseal.payments.x402.payment_key import granted
 from payments.x402.paying import stock_client
 from payments.x402.selling import settlement, signed
 from payments.x402.world import BUYERS, FACILITATOR, SHOP, World

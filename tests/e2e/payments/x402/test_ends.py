@@ -12,7 +12,7 @@ import pytest
 from foreseal.payments.crash_points import CrashPoint
 from foreseal.payments.x402.crash_points import PaidPoint
 from foreseal.payments.x402.facilitator.facilitator import InProcess
-from foreseal.payments.x402.identities import granted
+from foreseal.payments.x402.payment_key import granted
 from payments.shop import Crashes, Killed
 from payments.x402.selling import Selling, settlement, signed
 from payments.x402.world import BUYERS, FACILITATOR, SHOP, World

@@ -6,8 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from foreseal.payments.x402.facilitator.facilitator import Bounds, Facilitator
-from foreseal.payments.x402.identities import settled
-from foreseal.payments.x402.proof import Fate
+from foreseal.payments.x402.payment_key import settled
+from foreseal.payments.x402.payment_status import Fate
 from payments.x402.paying import by_hand, demand, over_permit2, pay
 from payments.x402.world import BUYERS, FACILITATOR, SHOP, STRANGER, World
 

@@ -10,8 +10,8 @@ from sqlalchemy import select
 
 from foreseal.payments.api import webhooks as hooks
 from foreseal.payments.api.events import event
-from foreseal.payments.api.signing import InvalidWebhookSignature, sign, verify
 from foreseal.payments.api.tables import Delivery, Role, deliveries
+from foreseal.payments.api.webhook_signature import InvalidWebhookSignature, sign, verify
 from foreseal.payments.api.webhooks import ATTEMPTS, LONGEST_WAIT
 from foreseal.payments.crash_points import CrashPoint
 from foreseal.payments.ledger.tables import timeline

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from foreseal.client.errors import ConnectionLost
-from foreseal.payments.workers.processes import Share
+from foreseal.payments.workers.process_registry import Share
 from foreseal.payments.workers.scheduler import GRACE, LONGEST, Scheduler
 from payments.api.service_harness import LEASE, ServiceHarness
 

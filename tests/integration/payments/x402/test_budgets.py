@@ -16,7 +16,7 @@ from foreseal.payments.ledger import Finality, NotAllowed, PurchaseState, Trigge
 from foreseal.payments.x402.buyer import OutcomeUnknown, PaymentRejected
 from foreseal.payments.x402.buyer.channels import Channels
 from foreseal.payments.x402.buyer.purchases import Outcome
-from foreseal.payments.x402.identities import Payment, PaymentKey
+from foreseal.payments.x402.payment_key import Payment, PaymentKey
 from payments.shop import BUYER
 from payments.x402.budgets import DAY_CAP, SESSION_CAP, intent, offer
 from payments.x402.buyers import Buyers

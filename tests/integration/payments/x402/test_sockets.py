@@ -14,7 +14,7 @@ from starlette.routing import Route
 
 from foreseal.payments.ledger import PurchaseState
 from foreseal.payments.x402.buyer import PayingTransport
-from foreseal.payments.x402.buyer.adapters import PayingAdapter
+from foreseal.payments.x402.buyer.requests_adapter import PayingAdapter
 from payments.x402.buyers import Buyers
 from payments.x402.pairings.serving import serving
 from payments.x402.seller_double import required, settled

@@ -24,7 +24,7 @@ from foreseal.payments.x402.buyer import (
     Policy,
     Rule,
 )
-from foreseal.payments.x402.buyer.adapters import PayingAdapter
+from foreseal.payments.x402.buyer.requests_adapter import PayingAdapter
 from payments.x402.buyers import Buyers, policy
 from payments.x402.seller_double import PAYEE, Seller, paid, required, terms
 

@@ -24,7 +24,7 @@ from foreseal.payments.api.webhooks import Outbox
 from foreseal.payments.configuration import read
 from foreseal.payments.ledger.tables import orders
 from foreseal.payments.typed_data import Cancellation, ReceiveAuthorization
-from foreseal.payments.workers.processes import Processes
+from foreseal.payments.workers.process_registry import Processes
 from foreseal.payments.workers.webhook_dispatcher import WebhookDispatcher
 from foreseal.payments.workers.worker import Worker
 from payments.fake.blocks import FakeChain

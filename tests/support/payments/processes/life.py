@@ -21,7 +21,7 @@ from foreseal.payments.orders.authorizations import Orders, PermitTerms, Terms, 
 from foreseal.payments.orders.cancellations import Cancellations
 from foreseal.payments.orders.captures import Captures
 from foreseal.payments.orders.reconciler import NotExpired, OrderReconciler
-from foreseal.payments.sending import Fees, Intents, Sender, building
+from foreseal.payments.transactions import Fees, Intents, Sender, building
 from foreseal.payments.transfers.watcher import Watch, Watcher
 from foreseal.payments.typed_data import Domain, random_nonce
 

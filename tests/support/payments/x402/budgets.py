@@ -1,7 +1,7 @@
 """Spending caps, and purchases that count against them."""
 
-from foreseal.payments.x402.buyer.policy import Offer
 from foreseal.payments.x402.buyer.purchases import Intent
+from foreseal.payments.x402.buyer.spending_policy import Offer
 from payments.shop import BUYER
 from payments.x402.buyers import policy
 from payments.x402.seller_double import terms

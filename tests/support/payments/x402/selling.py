@@ -22,7 +22,7 @@ from x402.schemas import PaymentPayload, PaymentRequirements, SettleResponse
 
 from foreseal.payments.x402.facilitator.facilitator import InProcess
 from foreseal.payments.x402.seller.middleware import PaidRoutes
-from foreseal.payments.x402.seller.offers import Shop
+from foreseal.payments.x402.seller.payment_requirements import Shop
 from foreseal.payments.x402.seller.prices import Price, Scheme, TransferMethod
 from foreseal.payments.x402.seller.seller import Seller
 from payments.x402.paying import pay

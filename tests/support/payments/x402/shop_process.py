@@ -20,11 +20,11 @@ from x402.http.facilitator_client_base import FacilitatorConfig
 from foreseal.client import Client
 from foreseal.payments.chain import Policy, RpcNode
 from foreseal.payments.ledger import Database, Ledger
-from foreseal.payments.sending import Intents, Sender
+from foreseal.payments.transactions import Intents, Sender
 from foreseal.payments.x402.facilitator.facilitator import Facilitator, InProcess
 from foreseal.payments.x402.facilitator.settlements import Settlements
 from foreseal.payments.x402.seller.middleware import PaidRoutes
-from foreseal.payments.x402.seller.offers import Shop
+from foreseal.payments.x402.seller.payment_requirements import Shop
 from foreseal.payments.x402.seller.prices import Price, Scheme, TransferMethod
 from foreseal.payments.x402.seller.seller import Seller
 from foreseal.server.asgi.granian import Listener

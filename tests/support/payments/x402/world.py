@@ -16,7 +16,7 @@ from foreseal.client import Client
 from foreseal.payments.chain import Policy, RpcNode, Token
 from foreseal.payments.contracts import TokenGenesis, TokenSetup, addresses, token_alloc, x402_alloc
 from foreseal.payments.ledger import Database, Ledger
-from foreseal.payments.sending import Fees, Intents, Sender
+from foreseal.payments.transactions import Fees, Intents, Sender
 from foreseal.payments.typed_data import Domain
 from foreseal.payments.x402.facilitator.facilitator import Facilitator
 from foreseal.payments.x402.facilitator.settlements import Patience, Settlements

@@ -17,15 +17,15 @@ from foreseal.payments.api.fields import (
     one_of,
     whole,
 )
-from foreseal.payments.api.pages import PAGE, by_beginning
+from foreseal.payments.api.pagination import PAGE, by_beginning
 from foreseal.payments.api.route import Call, Reply, Route
 from foreseal.payments.api.schemas import TX_STATUSES
 from foreseal.payments.api.tables import Role
 from foreseal.payments.ledger import Duplicate, Finality, NotAllowed, OrderState, Trigger, TxStatus, read
 from foreseal.payments.ledger.tables import Purpose, orders, transfers
 from foreseal.payments.orders.authorizations import PermitTerms, Terms, message
-from foreseal.payments.sending import building
 from foreseal.payments.signatures import WrongSignature
+from foreseal.payments.transactions import building
 from foreseal.payments.typed_data import random_nonce
 
 ORDER_ID = Field("id", ID, "The order.", required=True)

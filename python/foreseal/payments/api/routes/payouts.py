@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from foreseal.payments.api import views
 from foreseal.payments.api.errors import ApiError
 from foreseal.payments.api.fields import ADDRESS, AMOUNT, WORD, Field, listed, whole
-from foreseal.payments.api.pages import PAGE, by_beginning
+from foreseal.payments.api.pagination import PAGE, by_beginning
 from foreseal.payments.api.route import Call, Reply, Route
 from foreseal.payments.api.routes.refunds import STATE
 from foreseal.payments.api.tables import Role

@@ -2,7 +2,7 @@
 
 from foreseal.payments.api import views
 from foreseal.payments.api.fields import AMOUNT, ID, Field, one_of
-from foreseal.payments.api.pages import PAGE, by_beginning
+from foreseal.payments.api.pagination import PAGE, by_beginning
 from foreseal.payments.api.route import Call, Reply, Route
 from foreseal.payments.api.routes.orders import ORDER_ID
 from foreseal.payments.api.tables import Role

@@ -8,7 +8,7 @@ from foreseal.payments.api import views
 from foreseal.payments.api import webhooks as hooks
 from foreseal.payments.api.errors import ApiError
 from foreseal.payments.api.fields import ID, TEXT, Field, one_of, whole
-from foreseal.payments.api.pages import LARGEST_ID, PAGE, by_id
+from foreseal.payments.api.pagination import LARGEST_ID, PAGE, by_id
 from foreseal.payments.api.route import Call, Reply, Route
 from foreseal.payments.api.tables import Delivery, Role, deliveries
 from foreseal.payments.api.tables import hooks as targets

@@ -9,9 +9,9 @@ from foreseal.payments.x402.buyer.errors import (
     Rule,
     Unreadable,
 )
-from foreseal.payments.x402.buyer.policy import Asset, Caps, Policy, ReportSource
+from foreseal.payments.x402.buyer.httpx_transports import PURCHASE, AsyncPayingTransport, PayingTransport
 from foreseal.payments.x402.buyer.purchases import Purchases
-from foreseal.payments.x402.buyer.transports import PURCHASE, AsyncPayingTransport, PayingTransport
+from foreseal.payments.x402.buyer.spending_policy import Asset, Caps, Policy, ReportSource
 
 __all__ = [
     "PURCHASE",

@@ -31,13 +31,13 @@ from x402.schemas import PaymentRequired
 from foreseal.payments.ledger import LedgerError, Trigger
 from foreseal.payments.ledger.identifiers import identifier
 from foreseal.payments.typed_data import address
-from foreseal.payments.x402.buyer.answers import Headers, read_outcome, read_required
 from foreseal.payments.x402.buyer.channels import Channels
 from foreseal.payments.x402.buyer.errors import PaymentRejected, PolicyViolation, Rule
-from foreseal.payments.x402.buyer.policy import Offer, Policy
+from foreseal.payments.x402.buyer.payment_responses import Headers, read_outcome, read_required
 from foreseal.payments.x402.buyer.purchases import Intent, Outcome, Purchases
 from foreseal.payments.x402.buyer.signing import Signature, Signer
-from foreseal.payments.x402.identities import BATCH, UPTO
+from foreseal.payments.x402.buyer.spending_policy import Offer, Policy
+from foreseal.payments.x402.payment_key import BATCH, UPTO
 
 _log = logging.getLogger(__name__)
 

@@ -11,9 +11,9 @@ from sqlalchemy import Connection, Row, select, update
 from foreseal.payments.contracts.addresses import BATCH_SETTLEMENT
 from foreseal.payments.ledger import Duplicate, Finality, Ledger, PurchaseState, Trigger, ensure, read
 from foreseal.payments.x402.buyer.errors import OutcomeUnknown, PaymentRejected, PolicyViolation, Rule
-from foreseal.payments.x402.buyer.policy import Offer
+from foreseal.payments.x402.buyer.spending_policy import Offer
 from foreseal.payments.x402.buyer.tables import budgets, purchases
-from foreseal.payments.x402.identities import Payment
+from foreseal.payments.x402.payment_key import Payment
 
 
 def random_id() -> str:

@@ -18,12 +18,12 @@ from sqlalchemy import Row, select
 from foreseal.payments.chain import ChainError, Node
 from foreseal.payments.chain.token import transfers
 from foreseal.payments.ledger import ConcurrentUpdate, Database, PurchaseState, Trigger
-from foreseal.payments.x402.buyer.answers import read_status
-from foreseal.payments.x402.buyer.policy import Asset
+from foreseal.payments.x402.buyer.payment_responses import read_status
 from foreseal.payments.x402.buyer.purchases import Outcome, Purchases
+from foreseal.payments.x402.buyer.spending_policy import Asset
 from foreseal.payments.x402.buyer.tables import purchases
-from foreseal.payments.x402.identities import UPTO, PaymentKey
-from foreseal.payments.x402.proof import Fate, Status, find_status
+from foreseal.payments.x402.payment_key import UPTO, PaymentKey
+from foreseal.payments.x402.payment_status import Fate, Status, find_status
 
 _LARGEST = 1 << 16
 """Maximum bytes of a seller's status."""

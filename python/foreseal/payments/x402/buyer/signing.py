@@ -17,9 +17,9 @@ from x402.mechanisms.evm.upto import UptoEvmClientScheme
 from x402.schemas import NoMatchingRequirementsError, PaymentPayload, PaymentRequired
 
 from foreseal.payments.x402.buyer.errors import PaymentRejected, PolicyViolation, Rule, Unreadable
-from foreseal.payments.x402.buyer.policy import Offer
-from foreseal.payments.x402.identities import BATCH, EXACT, UPTO, granted, settled
-from foreseal.payments.x402.identities import Payment as SignedPayment
+from foreseal.payments.x402.buyer.spending_policy import Offer
+from foreseal.payments.x402.payment_key import BATCH, EXACT, UPTO, granted, settled
+from foreseal.payments.x402.payment_key import Payment as SignedPayment
 
 Reserve = Callable[[int, str | None], None]
 """Callback before signing, with the amount in units and the id of the channel for a deposit, else None."""

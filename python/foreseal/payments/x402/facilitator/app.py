@@ -16,11 +16,11 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from foreseal.payments.chain import ChainError
-from foreseal.payments.repeating import Repeating
-from foreseal.payments.sending import SendingError
+from foreseal.payments.periodic_thread import Repeating
+from foreseal.payments.transactions import SendingError
 from foreseal.payments.x402.facilitator.facilitator import Facilitator
-from foreseal.payments.x402.identities import PaymentKey
-from foreseal.payments.x402.wire import Malformed, read_body, read_bounded
+from foreseal.payments.x402.payloads import Malformed, read_body, read_bounded
+from foreseal.payments.x402.payment_key import PaymentKey
 
 _log = logging.getLogger(__name__)
 

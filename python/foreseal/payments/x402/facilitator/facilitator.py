@@ -29,8 +29,18 @@ from foreseal.payments.ledger import Finality, SettlementState, TxStatus
 from foreseal.payments.typed_data import address
 from foreseal.payments.x402.facilitator.settlements import AlreadySettling, SettlementRequest, Settlements
 from foreseal.payments.x402.facilitator.signer import NodeSigner
-from foreseal.payments.x402.identities import BATCH, EXACT, PENDING, UPTO, Payment, PaymentKey, digest, granted, settled
-from foreseal.payments.x402.proof import Fate, Status, find_status, spent_by
+from foreseal.payments.x402.payment_key import (
+    BATCH,
+    EXACT,
+    PENDING,
+    UPTO,
+    Payment,
+    PaymentKey,
+    digest,
+    granted,
+    settled,
+)
+from foreseal.payments.x402.payment_status import Fate, Status, find_status, spent_by
 
 _log = logging.getLogger(__name__)
 

@@ -30,7 +30,7 @@ from foreseal.payments.chain.token import transfers
 from foreseal.payments.crash_points import CrashPoint
 from foreseal.payments.ledger import Duplicate, Ledger, SettlementState, Trigger, TxStatus, ensure, locked, read
 from foreseal.payments.ledger.tables import Purpose, attempts, transactions
-from foreseal.payments.sending import (
+from foreseal.payments.transactions import (
     Call,
     Outcome,
     Sender,
@@ -41,7 +41,7 @@ from foreseal.payments.sending import (
     open_subjects,
 )
 from foreseal.payments.x402.crash_points import PaidPoint
-from foreseal.payments.x402.identities import Payment, PaymentKey
+from foreseal.payments.x402.payment_key import Payment, PaymentKey
 from foreseal.payments.x402.tables import settlements, turns
 
 T = TypeVar("T")

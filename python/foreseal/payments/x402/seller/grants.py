@@ -20,7 +20,7 @@ from sqlalchemy import Connection, Row, select, update
 from x402.schemas import PaymentPayload, PaymentRequirements, SettleResponse
 
 from foreseal.payments.ledger import Duplicate, Finality, GrantState, Ledger, Step, Trigger, Unknown, locked, read
-from foreseal.payments.x402.identities import Payment
+from foreseal.payments.x402.payment_key import Payment
 from foreseal.payments.x402.tables import grants
 
 Headers = tuple[tuple[str, str], ...]

@@ -32,12 +32,12 @@ from x402.schemas.errors import FacilitatorCapabilityError
 
 from foreseal.payments.ledger import GrantState, LedgerError
 from foreseal.payments.x402.crash_points import PaidPoint
-from foreseal.payments.x402.identities import PaymentKey, granted
+from foreseal.payments.x402.payloads import Malformed, read_bounded, read_header
+from foreseal.payments.x402.payment_key import PaymentKey, granted
 from foreseal.payments.x402.seller.grants import Answer, Claim, stored_answer
-from foreseal.payments.x402.seller.offers import JSON, NO_STORE
+from foreseal.payments.x402.seller.payment_requirements import JSON, NO_STORE
 from foreseal.payments.x402.seller.prices import Charge, Price, chargeable
 from foreseal.payments.x402.seller.seller import PaymentRejected, Seller, Silent, Unavailable, Undecided
-from foreseal.payments.x402.wire import Malformed, read_bounded, read_header
 
 _log = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ from starlette.routing import compile_path
 from x402.schemas import PaymentRequirements
 
 from foreseal.payments.amounts import checked
-from foreseal.payments.x402.identities import BATCH, EXACT, UPTO, Payment
+from foreseal.payments.x402.payment_key import BATCH, EXACT, UPTO, Payment
 
 
 class Scheme(StrEnum):

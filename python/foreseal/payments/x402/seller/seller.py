@@ -20,15 +20,15 @@ from x402.server_base import FacilitatorClient
 from foreseal.payments.chain import ChainError, Node, Policy
 from foreseal.payments.chain.token import transfers
 from foreseal.payments.ledger import Finality, GrantState, Ledger, LedgerError
-from foreseal.payments.sending import SendingError, safety
+from foreseal.payments.transactions import SendingError, safety
 from foreseal.payments.x402 import channels
 from foreseal.payments.x402.channels import Channels
 from foreseal.payments.x402.facilitator.facilitator import InProcess
-from foreseal.payments.x402.identities import BATCH, PENDING, PaymentKey, granted
-from foreseal.payments.x402.proof import Fate, Status, find_status
+from foreseal.payments.x402.payloads import HASH
+from foreseal.payments.x402.payment_key import BATCH, PENDING, PaymentKey, granted
+from foreseal.payments.x402.payment_status import Fate, Status, find_status
 from foreseal.payments.x402.seller.grants import Grants, stored_payment
-from foreseal.payments.x402.seller.offers import Offers, Shop
-from foreseal.payments.x402.wire import HASH
+from foreseal.payments.x402.seller.payment_requirements import Offers, Shop
 
 _log = logging.getLogger(__name__)
 

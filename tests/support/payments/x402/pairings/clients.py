@@ -23,8 +23,8 @@ from x402.mechanisms.evm.upto import UptoEvmClientScheme
 
 from foreseal.payments.ledger import Database, Ledger
 from foreseal.payments.x402.buyer import AsyncPayingTransport, Buyer, PayingTransport, Purchases
-from foreseal.payments.x402.buyer.adapters import PayingAdapter
 from foreseal.payments.x402.buyer.reconciliation import totals
+from foreseal.payments.x402.buyer.requests_adapter import PayingAdapter
 from npm import find_node, install
 from payments.x402.buyers import policy
 from payments.x402.pairings.prices import CHANNEL, HERE, PRICES

@@ -23,7 +23,7 @@ from x402.schemas import SettleRequest, VerifyRequest
 from foreseal.client import Client
 from foreseal.payments.chain import Policy, RpcNode
 from foreseal.payments.ledger import Database, Ledger
-from foreseal.payments.sending import Fees, Intents, Sender
+from foreseal.payments.transactions import Fees, Intents, Sender
 from foreseal.payments.x402.facilitator.app import facilitator_app
 from foreseal.payments.x402.facilitator.facilitator import Facilitator
 from foreseal.payments.x402.facilitator.settlements import Settlements

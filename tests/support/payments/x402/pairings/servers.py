@@ -26,7 +26,7 @@ from foreseal.client import Client
 from foreseal.payments.chain import RpcNode
 from foreseal.payments.ledger import Database, Ledger
 from foreseal.payments.x402.seller.middleware import PaidRoutes
-from foreseal.payments.x402.seller.offers import Shop
+from foreseal.payments.x402.seller.payment_requirements import Shop
 from foreseal.payments.x402.seller.prices import Price, Scheme, TransferMethod
 from foreseal.payments.x402.seller.seller import Seller
 from npm import find_node, install

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from foreseal.bench.failures import BenchError, ErrorResponse
-from foreseal.bench.filling import Filled, Show
-from foreseal.bench.matrix import Call, Row
+from foreseal.bench.call_matrix import Call, Row
+from foreseal.bench.content_writer import Filled, Show
+from foreseal.bench.errors import BenchError, ErrorResponse
 from foreseal.bench.node import Node
 from foreseal.bench.run_metrics import Latencies, RunMetrics
 

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from foreseal.bench.contents import ETHER, Account, Contents, Shape, Signed, account
-from foreseal.bench.failures import BenchError, ErrorResponse
+from foreseal.bench.chain_content import ETHER, Account, Contents, Shape, Signed, account
+from foreseal.bench.errors import BenchError, ErrorResponse
 from foreseal.bench.node import Node
 
 Show = Callable[[str, int, int], None]

@@ -11,13 +11,13 @@ from typing import Any
 import orjson
 
 from foreseal.errors import RpcError
-from foreseal.rpc import codes
-from foreseal.rpc.core import Outcome, StepPosition
-from foreseal.rpc.hub import Hub
-from foreseal.rpc.outbox import Messages
+from foreseal.rpc import error_codes as codes
+from foreseal.rpc.core_protocol import Outcome, StepPosition
+from foreseal.rpc.outgoing_queue import Messages
 from foreseal.rpc.rate_limiter import RateLimiter
 from foreseal.rpc.rejected_call import RejectedCall
 from foreseal.rpc.subscription import FEED, Subscription
+from foreseal.rpc.subscription_hub import Hub
 
 PAGES = "foreseal_getFlashblocks"
 """The method that returns the pages after a cursor."""

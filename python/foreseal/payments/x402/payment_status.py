@@ -13,8 +13,8 @@ from eth_abi.abi import decode, encode
 from foreseal.payments.chain import Block, Head, Node, Receipt, Token
 from foreseal.payments.chain.token import canceled, transfers
 from foreseal.payments.contracts.addresses import BATCH_SETTLEMENT, PERMIT2
-from foreseal.payments.transfers.evidence import WIDEST, consumption
-from foreseal.payments.x402.identities import PaymentKey
+from foreseal.payments.transfers.authorization_logs import WIDEST, consumption
+from foreseal.payments.x402.payment_key import PaymentKey
 
 # Selector of Permit2's nonceBitmap(address,uint256).
 _NONCE_BITMAP = bytes.fromhex("4fe02b44")

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from foreseal.client.cursor import Cursor, checked_cursor
-from foreseal.client.flow import Flow
+from foreseal.client.json_model import Shape
 from foreseal.client.requests import BlockId, Hex, Request, block_hash, block_id, data
+from foreseal.client.sans_io import Flow
 from foreseal.client.session import Session
-from foreseal.client.shapes import Shape
 from foreseal.client.transactions import Log
 
 T = TypeVar("T")

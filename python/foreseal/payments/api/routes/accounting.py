@@ -12,10 +12,10 @@ from sqlalchemy.exc import IntegrityError
 
 from foreseal.payments.amounts import tokens
 from foreseal.payments.api.fields import WORD, Field, one_of, short, whole
-from foreseal.payments.api.pages import LARGEST_ID, PAGE, limited, parse_cursor
+from foreseal.payments.api.pagination import LARGEST_ID, PAGE, limited, parse_cursor
 from foreseal.payments.api.route import Call, Lines, Reply, Route
 from foreseal.payments.api.tables import Role, resolutions
-from foreseal.payments.chain.policy import HIGHEST
+from foreseal.payments.chain.confirmation_policy import HIGHEST
 from foreseal.payments.ledger import DisbursementState, Duplicate, Finality, Trigger, Unknown
 from foreseal.payments.ledger.tables import (
     Reason,
@@ -26,7 +26,7 @@ from foreseal.payments.ledger.tables import (
     transfers,
     unmatched_transfers,
 )
-from foreseal.payments.transfers.conservation import balance
+from foreseal.payments.transfers.balance import balance
 
 HEADS = (
     "kind",

@@ -8,11 +8,11 @@ from typing import Any
 from foreseal.payments.amounts import tokens
 from foreseal.payments.chain import Reverted
 from foreseal.payments.chain.token import receive_call
-from foreseal.payments.demo.stage import Stage
+from foreseal.payments.demo.environment import Stage
 from foreseal.payments.ledger import DisbursementState, Finality, NotAllowed, NotCovered, OrderState, Step, TxStatus
 from foreseal.payments.orders.authorizations import PermitTerms, Terms, authorization, message
 from foreseal.payments.orders.captures import NotCapturable
-from foreseal.payments.transfers.conservation import balance
+from foreseal.payments.transfers.balance import balance
 from foreseal.payments.typed_data import random_nonce
 
 HOUR = 3_600

@@ -11,8 +11,8 @@ names that host.
 import httpx
 from anyio import to_thread
 
-from foreseal.payments.x402.buyer.answers import PAYMENT_REQUIRED, REQUIRED, SMALL
 from foreseal.payments.x402.buyer.buyer import Buyer, Payment, Wanted
+from foreseal.payments.x402.buyer.payment_responses import PAYMENT_REQUIRED, REQUIRED, SMALL
 
 PURCHASE = "foreseal.purchase"
 """Key in a response's `extensions` for the id of the purchase that paid it."""

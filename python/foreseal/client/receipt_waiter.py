@@ -4,8 +4,8 @@ from foreseal.client.calls import block_number, get_receipt
 from foreseal.client.errors import TimedOut
 from foreseal.client.feed import Feed
 from foreseal.client.flashblocks import StepRemoved
-from foreseal.client.flow import Flow, perform
 from foreseal.client.requests import Hex, data
+from foreseal.client.sans_io import Flow, perform
 from foreseal.client.session import Session
 from foreseal.client.transactions import Receipt
 

@@ -5,9 +5,9 @@ from collections import Counter
 from collections.abc import Callable
 
 from foreseal.errors import RpcError
-from foreseal.rpc import codes
-from foreseal.rpc.core import Core, Notification
-from foreseal.rpc.outbox import Messages, Traffic
+from foreseal.rpc import error_codes as codes
+from foreseal.rpc.core_protocol import Core, Notification
+from foreseal.rpc.outgoing_queue import Messages, Traffic
 from foreseal.rpc.subscription import State, Subscription
 
 CLOSING = "the connection is being closed"

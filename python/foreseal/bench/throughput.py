@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from threading import Event, Thread
 from typing import Any
 
-from foreseal.bench.contents import Account, native, owner
-from foreseal.bench.failures import BenchError, ErrorResponse
-from foreseal.bench.filling import Filled, Show, included
+from foreseal.bench.chain_content import Account, native, owner
+from foreseal.bench.content_writer import Filled, Show, included
+from foreseal.bench.errors import BenchError, ErrorResponse
 from foreseal.bench.node import Node, batch_body, body
 
 KINDS = {"send, native": (False, 1), "send, ERC-20": (True, 1), "send, ERC-20 in batches of 100": (True, 100)}

@@ -15,7 +15,7 @@ from x402.schemas import PaymentPayload, PaymentRequirements
 
 from foreseal.payments.contracts.addresses import BATCH_SETTLEMENT, PERMIT2
 from foreseal.payments.typed_data import address, bytes32
-from foreseal.payments.x402.wire import Claim, Deposit, Eip3009, Malformed, Permit2, Refund, Sweep, Voucher, checked
+from foreseal.payments.x402.payloads import Claim, Deposit, Eip3009, Malformed, Permit2, Refund, Sweep, Voucher, checked
 
 EXACT, UPTO, BATCH = "exact", "upto", "batch-settlement"
 PENDING = "settlement_pending"

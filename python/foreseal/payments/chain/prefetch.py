@@ -16,7 +16,7 @@ from foreseal.client.errors import ClientError
 from foreseal.client.requests import Request
 from foreseal.errors import RpcError
 from foreseal.payments.chain.node import Node
-from foreseal.payments.chain.rpc import RpcNode
+from foreseal.payments.chain.rpc_node import RpcNode
 
 # Requests per batch; nodes limit the batch size.
 _AT_ONCE = 100

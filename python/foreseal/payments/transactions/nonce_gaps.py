@@ -12,8 +12,8 @@ from sqlalchemy import Connection, select
 
 from foreseal.payments.chain import Node, RejectedByNode
 from foreseal.payments.ledger.tables import transactions
-from foreseal.payments.sending.fees import Quote
-from foreseal.payments.sending.intents import Intents
+from foreseal.payments.transactions.fees import Quote
+from foreseal.payments.transactions.intents import Intents
 
 _GAS = 21_000
 

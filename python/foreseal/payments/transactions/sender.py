@@ -36,10 +36,10 @@ from foreseal.payments.chain import (
 )
 from foreseal.payments.crash_points import CrashPoint
 from foreseal.payments.ledger import Finality, Ledger, Step, TxStatus
-from foreseal.payments.sending.errors import FeeTooHigh, WrongChain
-from foreseal.payments.sending.fees import Fees, Quote, quote
-from foreseal.payments.sending.gaps import fill, is_used
-from foreseal.payments.sending.intents import Call, Intents, newest_ordinal, read_intent
+from foreseal.payments.transactions.errors import FeeTooHigh, WrongChain
+from foreseal.payments.transactions.fees import Fees, Quote, quote
+from foreseal.payments.transactions.intents import Call, Intents, newest_ordinal, read_intent
+from foreseal.payments.transactions.nonce_gaps import fill, is_used
 
 # A block may be sealed between a receipt and the check of its hash; a retry finds the new block.
 _LOOKS = 3

@@ -9,8 +9,8 @@ from foreseal.payments.chain import Receipt
 from foreseal.payments.crash_points import CrashPoint
 from foreseal.payments.ledger import EFFECTED, Finality, Ledger, Trigger, TxStatus, locked
 from foreseal.payments.ledger.tables import TxResult
-from foreseal.payments.sending.intents import close, is_open
-from foreseal.payments.sending.sender import Delivered, Delivery, Outcome
+from foreseal.payments.transactions.intents import close, is_open
+from foreseal.payments.transactions.sender import Delivered, Delivery, Outcome
 
 Shown = Callable[[Row[Any], Receipt], dict[str, Any] | None]
 """Function that returns the log positions of the effect in a receipt, for the timeline, or None if it shows none."""

@@ -13,8 +13,8 @@ import requests
 from requests.adapters import BaseAdapter, HTTPAdapter
 from urllib3.exceptions import ConnectTimeoutError, MaxRetryError, NewConnectionError
 
-from foreseal.payments.x402.buyer.answers import PAYMENT_REQUIRED, REQUIRED, SMALL
 from foreseal.payments.x402.buyer.buyer import Buyer, Payment, Wanted
+from foreseal.payments.x402.buyer.payment_responses import PAYMENT_REQUIRED, REQUIRED, SMALL
 
 
 class PayingAdapter(BaseAdapter):

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from foreseal.bench import token
-from foreseal.bench.contents import OWNERS, owner
-from foreseal.bench.filling import Filled
+from foreseal.bench.chain_content import OWNERS, owner
+from foreseal.bench.content_writer import Filled
 from foreseal.bench.node import batch_body, body
 
 Call = tuple[str, list[Any]]

@@ -8,7 +8,7 @@ from eth_account.signers.local import LocalAccount
 from eth_utils.address import to_checksum_address
 
 from foreseal.payments.chain import ChainError, Policy, RpcNode, Token, Unanswered
-from foreseal.payments.chain.rpc import Requests
+from foreseal.payments.chain.rpc_node import Requests
 from foreseal.payments.contracts.development import CHECKOUT, FUNDS, NAME, TOKEN, VERSION, Development
 from foreseal.payments.crash_points import CrashPoint
 from foreseal.payments.disbursements.refunds import Refunds
@@ -18,7 +18,7 @@ from foreseal.payments.orders.authorizations import Orders
 from foreseal.payments.orders.cancellations import Cancellations
 from foreseal.payments.orders.captures import Captures
 from foreseal.payments.orders.reconciler import OrderReconciler
-from foreseal.payments.sending import Intents, Sender, building
+from foreseal.payments.transactions import Intents, Sender, building
 from foreseal.payments.transfers.watcher import Watch, Watcher
 from foreseal.payments.typed_data import Domain, Message
 

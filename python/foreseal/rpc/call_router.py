@@ -5,9 +5,10 @@ from collections.abc import Mapping
 from functools import partial
 
 from foreseal.errors import RpcError
-from foreseal.rpc import codes, discovery
+from foreseal.rpc import discovery
+from foreseal.rpc import error_codes as codes
 from foreseal.rpc.completions import Completions
-from foreseal.rpc.core import Core, Outcome, Reader
+from foreseal.rpc.core_protocol import Core, Outcome, Reader
 from foreseal.rpc.filters import METHODS as FILTERING
 from foreseal.rpc.filters import TierFilters
 from foreseal.rpc.rate_limiter import RateLimiter

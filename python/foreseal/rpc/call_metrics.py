@@ -4,7 +4,7 @@ import logging
 from bisect import bisect_left
 from collections import Counter, defaultdict
 
-from foreseal.rpc.core import Entrance
+from foreseal.rpc.core_protocol import Entrance
 
 log = logging.getLogger(__name__)
 

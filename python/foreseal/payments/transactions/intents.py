@@ -10,8 +10,8 @@ from sqlalchemy import Connection, Row, Select, func, insert, select, update
 
 from foreseal.payments.ledger import ensure
 from foreseal.payments.ledger.tables import Purpose, TxResult, accounts, attempts, transactions
-from foreseal.payments.sending.errors import StillOpen
-from foreseal.payments.sending.fees import Quote
+from foreseal.payments.transactions.errors import StillOpen
+from foreseal.payments.transactions.fees import Quote
 
 
 @dataclass(frozen=True, slots=True)

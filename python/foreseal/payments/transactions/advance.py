@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 
 from foreseal.payments.chain import ChainError
 from foreseal.payments.ledger import LedgerError
-from foreseal.payments.sending.errors import SendingError
+from foreseal.payments.transactions.errors import SendingError
 
 
 def advance_each(ids: Iterable[str], advance: Callable[[str], object]) -> dict[str, Exception]:

@@ -11,7 +11,7 @@ from x402.schemas import PaymentRequirements
 from foreseal.payments.amounts import checked
 from foreseal.payments.typed_data import address
 from foreseal.payments.x402.buyer.errors import PaymentRejected, PolicyViolation, Rule
-from foreseal.payments.x402.identities import BATCH, EXACT, UPTO
+from foreseal.payments.x402.payment_key import BATCH, EXACT, UPTO
 
 SCHEMES = (EXACT, UPTO, BATCH)
 """Schemes of x402 v2 that the buyer supports."""

@@ -9,9 +9,9 @@ from x402.schemas import PaymentRequired, SettleResponse
 
 from foreseal.payments.ledger import Trigger
 from foreseal.payments.x402.buyer.errors import Unreadable
-from foreseal.payments.x402.buyer.policy import AMOUNT, ReportSource
 from foreseal.payments.x402.buyer.purchases import Outcome
-from foreseal.payments.x402.wire import HASH
+from foreseal.payments.x402.buyer.spending_policy import AMOUNT, ReportSource
+from foreseal.payments.x402.payloads import HASH
 
 REQUIRED = "PAYMENT-REQUIRED"
 RESPONSE = "PAYMENT-RESPONSE"
