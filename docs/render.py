@@ -20,7 +20,7 @@ from foreseal.server.metrics import FAMILIES
 from foreseal.server.settings import Setting
 from foreseal.server.settings.groups import GROUPS, grouped
 from foreseal.server.settings.kinds import Flag, in_toml
-from foreseal.server.settings.model import default_of
+from foreseal.server.settings.model import default_value
 from foreseal.server.settings.setting import COMMANDS
 
 DOCS = Path(__file__).resolve().parent
@@ -57,7 +57,7 @@ def _option(setting: Setting) -> str:
 
 
 def _default(setting: Setting) -> str:
-    value = default_of(setting)
+    value = default_value(setting)
     if setting.unset:
         return setting.unset
     return f"`{str(in_toml(setting.kind.plain(value))).strip(chr(34))}`"

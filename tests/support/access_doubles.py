@@ -7,7 +7,7 @@ from typing import Any
 from foreseal.rpc.rate import Rate
 from foreseal.server import App, Settings
 from foreseal.server.auth import keys
-from foreseal.server.settings.access import Access
+from foreseal.server.settings.access import AccessSettings
 
 from asgi_client import started
 from fake_core import FakeNode
@@ -40,12 +40,12 @@ class KeyRing:
     """The file of keys of a data directory."""
 
     def __init__(self, folder: Path) -> None:
-        self.path = folder / keys.FILE
-        self.keys: dict[str, keys.Key] = {}
+        self.path = folder / keys.KEY_FILE
+        self.keys: dict[str, keys.ApiKey] = {}
 
     def add(self, name: str, **more: Any) -> str:
         """Return the text of a new key."""
-        key, text = keys.make(name, NOW, **more)
+        key, text = keys.create_key(name, NOW, **more)
         self.keys[key.id] = key
         self.save()
         return text
@@ -53,13 +53,13 @@ class KeyRing:
     def save(self) -> None:
         """Write the file, replacing the previous one."""
         new = self.path.with_suffix(".new")
-        new.write_bytes(keys.encode(self.keys))
+        new.write_bytes(keys.encode_keys(self.keys))
         new.replace(self.path)
 
 
-def rated(public: str | int = 0, dedicated: str | int = 0, **more: Any) -> Access:
+def rated(public: str | int = 0, dedicated: str | int = 0, **more: Any) -> AccessSettings:
     """Return access settings with these rates, such as 10, and bursts of as many calls."""
-    return Access(
+    return AccessSettings(
         public_rate=Rate(int(public)),
         public_burst=int(public) or None,
         dedicated_rate=Rate(int(dedicated)),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import trustme
 
-from foreseal.server.sockets.tls import Tls
+from foreseal.server.sockets.tls import TlsFiles
 
 
 @dataclass(frozen=True)
@@ -21,10 +21,10 @@ class Certificates:
         """The authority's own certificate."""
         return self.folder / "ca.pem"
 
-    def issue(self, name: str = "server", until: datetime | None = None) -> Tls:
+    def issue(self, name: str = "server", until: datetime | None = None) -> TlsFiles:
         """Issue a certificate for this machine, with its key."""
         made = self.authority.issue_cert("localhost", "127.0.0.1", "::1", not_after=until)
-        found = Tls(self.folder / f"{name}.pem", self.folder / f"{name}.key")
+        found = TlsFiles(self.folder / f"{name}.pem", self.folder / f"{name}.key")
         found.cert.write_bytes(b"".join(blob.bytes() for blob in made.cert_chain_pems))
         found.key.write_bytes(made.private_key_pem.bytes())
         return found

@@ -12,10 +12,10 @@ from unittest.mock import patch
 from bare_transport import BareTransport
 from foreseal.server import App, Settings
 from foreseal.server.native import backlog, http, websocket
-from foreseal.server.native.http import Http
+from foreseal.server.native.http import HttpConnection
 from foreseal.server.native.listener import NativeListener
 from foreseal.server.sockets.listening import listen
-from foreseal.server.sockets.tls import Tls
+from foreseal.server.sockets.tls import TlsFiles
 
 from asgi_client import until
 from fake_core import FakeNode
@@ -55,9 +55,9 @@ class Served:
     def __init__(self, app: App, listener: NativeListener, node: FakeNode) -> None:
         self.app, self.listener, self.node = app, listener, node
 
-    def connect(self, address: str = "192.0.2.1") -> tuple[Http, Wire]:
+    def connect(self, address: str = "192.0.2.1") -> tuple[HttpConnection, Wire]:
         wire = Wire(address)
-        http = Http(self.listener)
+        http = HttpConnection(self.listener)
         http.connection_made(wire)
         return http, wire
 
@@ -77,7 +77,7 @@ class Served:
 def serving(
     use: Callable[[Served], Awaitable[None]],
     max_open: int = 1024,
-    tls: Tls | None = None,
+    tls: TlsFiles | None = None,
     iteration: float = math.inf,
     folder: Path = Path("unused"),
     **settings: Any,

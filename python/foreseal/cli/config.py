@@ -11,12 +11,12 @@ from foreseal.cli.exit_codes import USAGE_ERROR
 from foreseal.cli.help import GroupedCommand
 from foreseal.cli.options import FILE, gathered, setting_options
 from foreseal.server.settings import SECTIONS, TABLE, Setting, SettingsError
-from foreseal.server.settings.file import File
-from foreseal.server.settings.kinds import Integer, Plain, in_toml
-from foreseal.server.settings.model import default_of
+from foreseal.server.settings.file import SettingsFile
+from foreseal.server.settings.kinds import Integer, PlainValue, in_toml
+from foreseal.server.settings.model import default_value
 from foreseal.server.settings.origin import SettingValue
 from foreseal.server.settings.setting import COMMANDS, STARTED, Command
-from foreseal.server.settings.sources import Gathered
+from foreseal.server.settings.sources import SettingValues
 
 _HIDDEN = "(hidden)"
 
@@ -66,7 +66,7 @@ def show_command(command: Command | None, as_json: bool, config: Path | None, **
 def check_command(command: Command | None, file: Path) -> None:
     """Print every fault in a FILE of settings; exit 2 if there is one."""
     try:
-        read = File(file, command)
+        read = SettingsFile(file, command)
     except SettingsError as error:
         raise click.UsageError(str(error)) from None
     for problem in read.problems:
@@ -74,11 +74,11 @@ def check_command(command: Command | None, file: Path) -> None:
     if read.problems:
         raise SystemExit(USAGE_ERROR)
     names: tuple[Command, ...] = (command,) if command else tuple(COMMANDS)
-    fitting = [name for name in names if all(name in TABLE[key].commands for key in read.given)]
+    fitting = [name for name in names if all(name in TABLE[key].commands for key in read.values)]
     if not fitting:
         raise click.UsageError(f"{file}: no command has all of its settings: `--for run` says which it has not")
-    check(Gathered(fitting[0], read.given))
-    click.echo(f"{file}: {len(read.given)} settings, all good")
+    check(SettingValues(fitting[0], read.values))
+    click.echo(f"{file}: {len(read.values)} settings, all good")
 
 
 @config_group.command("template")
@@ -91,7 +91,7 @@ def template_command() -> None:
                 click.echo("\n".join(_template(setting)) + "\n")
 
 
-def check(values: Gathered) -> None:
+def check(values: SettingValues) -> None:
     """Check that the settings are consistent. Raise a usage error that names the conflicting ones."""
     try:
         values.settings(Path())
@@ -99,14 +99,14 @@ def check(values: Gathered) -> None:
         raise click.UsageError(str(error)) from None
 
 
-def _shown(each: SettingValue) -> Plain | None:
+def _shown(each: SettingValue) -> PlainValue | None:
     setting = TABLE[each.key]
     if setting.secret and not each.by_default:
         return _HIDDEN
     return None if each.value is None else setting.kind.plain(each.value)
 
 
-def _lines(values: Gathered) -> Iterator[str]:
+def _lines(values: SettingValues) -> Iterator[str]:
     """Yield a section's name, then a line for each of its settings."""
     rows = []
     for each in values.values.values():
@@ -131,7 +131,7 @@ def _template(setting: Setting) -> Iterator[str]:
     if len(commands) < len(COMMANDS):
         yield f"# For {' and '.join(commands)} alone."
     yield f"# Allowed: {setting.kind.allowed}."
-    value, name = default_of(setting), setting.key.partition(".")[2]
+    value, name = default_value(setting), setting.key.partition(".")[2]
     if setting.unset:
         yield f"# Without it: {setting.unset.replace('`', '')}."
     if value is None:

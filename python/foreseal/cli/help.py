@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from foreseal.server.settings import TABLE
-from foreseal.server.settings.groups import ESSENTIAL, GROUPS, group_of
+from foreseal.server.settings.groups import ESSENTIAL, GROUPS, find_group
 from foreseal.server.settings.setting import Command
 
 _ALL = "foreseal.help_all"
@@ -42,7 +42,7 @@ class GroupedCommand(click.Command):
             if record is None:
                 continue
             setting = _SETTINGS.get(parameter.name or "")
-            group = group_of(setting) if setting else _OTHER
+            group = find_group(setting) if setting else _OTHER
             if show_all or setting is None or setting.key in ESSENTIAL[self._of]:
                 groups[group].append(record)
             else:

@@ -14,10 +14,10 @@ import orjson
 
 from foreseal.cli.options import CONFIG, Decorated, Value, gathered, option
 from foreseal.cli.output import moment, print_table
-from foreseal.rpc.rate import MOST_CALLS, NONE, Rate, burst_of, parse_rate
+from foreseal.rpc.rate import MAX_CALLS, UNLIMITED, Rate, parse_rate, resolve_burst
 from foreseal.server.auth import keys
-from foreseal.server.auth.key_file import changing
-from foreseal.server.auth.keys import Key, KeyFileError
+from foreseal.server.auth.key_file import update_keys
+from foreseal.server.auth.keys import ApiKey, KeyFileError
 from foreseal.server.settings.model import DEDICATED, PUBLIC
 
 LONGEST_NAME = 64
@@ -53,7 +53,7 @@ def keys_group() -> None:
 @_folder_options
 @click.option("--tier", type=click.Choice([DEDICATED, PUBLIC]), default=DEDICATED, show_default=True, help="Its tier.")
 @click.option("--rate", type=Value("RATE", parse_rate), help="Calls it may make, such as 100/s.  [default: its tier's]")
-@click.option("--burst", type=click.IntRange(1, MOST_CALLS), help="Calls at once.  [default: those of two seconds]")
+@click.option("--burst", type=click.IntRange(1, MAX_CALLS), help="Calls at once.  [default: those of two seconds]")
 @click.option("--expires", metavar="TIME", help="When it ends: 30d, 12h or a day, 2027-01-31.  [default: never]")
 def create_command(
     name: str,
@@ -70,15 +70,15 @@ def create_command(
     if burst is not None and not (rate and rate.calls):
         raise click.UsageError("--burst needs a --rate")
     try:
-        burst_of(rate or NONE, burst)
+        resolve_burst(rate or UNLIMITED, burst)
     except ValueError as error:
         raise click.UsageError(f"--burst: {error}") from None
     now = time.time()
-    with _explained(), changing(_folder(config, datadir)) as found:
+    with _explained(), update_keys(_folder(config, datadir)) as found:
         if any(key.name == name for key in found.values() if key.state(now) == "active"):
             raise click.UsageError(f"there is a key called {name}: revoke it first, or take another name")
         end = _expiry(expires, now)
-        key, text = keys.make(name, int(now), tier=tier, rate=rate, burst=burst, expires=end)
+        key, text = keys.create_key(name, int(now), tier=tier, rate=rate, burst=burst, expires=end)
         found[key.id] = key
     click.echo(f"foreseal: key {key.id}, {name}: keep it, it is shown this once", err=True)
     click.echo(text)
@@ -91,7 +91,7 @@ def list_command(config: Path | None, datadir: Path | None, as_json: bool) -> No
     """Show all keys without their secrets, including revoked and expired ones."""
     now = time.time()
     with _explained():
-        found = keys.read(_folder(config, datadir) / keys.FILE)
+        found = keys.read_keys(_folder(config, datadir) / keys.KEY_FILE)
     if as_json:
         click.echo(orjson.dumps([_entry(key, now) for key in found.values()], option=orjson.OPT_INDENT_2))
         return
@@ -104,7 +104,7 @@ def list_command(config: Path | None, datadir: Path | None, as_json: bool) -> No
 def revoke_command(key: str, config: Path | None, datadir: Path | None) -> None:
     """Revoke the KEY with this ID or name: within a second its calls are rejected and its WebSockets closed."""
     now = time.time()
-    with _explained(), changing(_folder(config, datadir)) as found:
+    with _explained(), update_keys(_folder(config, datadir)) as found:
         meant = [one for one in found.values() if one.revoked is None and key in (one.id, one.name)]
         if not meant:
             raise click.UsageError(f"there is no key with the id or name {key} that is not revoked: see keys list")
@@ -147,18 +147,18 @@ def _expiry(text: str | None, now: float) -> int | None:
     return end
 
 
-def _rate(key: Key) -> str:
+def _rate(key: ApiKey) -> str:
     if key.rate is None:
         return "its tier's"
     return f"{key.rate}, {key.burst or key.rate.burst} at once" if key.rate.calls else "any"
 
 
-def _row(key: Key, now: float) -> tuple[str, ...]:
+def _row(key: ApiKey, now: float) -> tuple[str, ...]:
     expires = "never" if key.expires is None else moment(key.expires)
     return key.id, key.name, key.tier, _rate(key), moment(key.created), expires, key.state(now)
 
 
-def _entry(key: Key, now: float) -> dict[str, Any]:
+def _entry(key: ApiKey, now: float) -> dict[str, Any]:
     rate = None if key.rate is None else str(key.rate)
-    fields = {name: getattr(key, name) for name in Key.__slots__ if name != "hash"}
+    fields = {name: getattr(key, name) for name in ApiKey.__slots__ if name != "hash"}
     return fields | {"rate": rate, "state": key.state(now)}

@@ -18,14 +18,14 @@ _COMMANDS = {
     },
     "Chain data": {
         "genesis": "genesis:genesis_command",
-        "import": "chain:import_command",
-        "export": "chain:export_command",
+        "import": "chain_files:import_command",
+        "export": "chain_files:export_command",
         "backup": "backup:backup_command",
         "restore": "backup:restore_command",
         "db": "db:db_group",
         "journal": "journal:journal_group",
     },
-    "Payments and pre-confirmations": {"pay": "pay:pay_group", "verify-receipt": "receipt:receipt_command"},
+    "Payments and pre-confirmations": {"pay": "pay:pay_group", "verify-receipt": "verify_receipt:receipt_command"},
     "Measure and verify": {
         "bench": "bench:bench_command",
         "statetest": "conformance:statetest_command",

@@ -8,11 +8,11 @@ from typing import Any, TypeVar
 
 import click
 
-from foreseal.server.settings import TABLE, Setting, Settings, SettingsError, gather
-from foreseal.server.settings.kinds import FilePath, Flag, Folder, Kind, Names, in_toml
-from foreseal.server.settings.model import default_of
+from foreseal.server.settings import TABLE, Setting, Settings, SettingsError, merge_sources
+from foreseal.server.settings.kinds import FilePath, Flag, Folder, Names, ValueKind, in_toml
+from foreseal.server.settings.model import default_value
 from foreseal.server.settings.setting import Command
-from foreseal.server.settings.sources import Gathered
+from foreseal.server.settings.sources import SettingValues
 from foreseal.server.sockets.tls import TlsError
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
@@ -68,19 +68,19 @@ def setting_options(*commands: Command) -> Callable[[Decorated], Decorated]:
     return decorate
 
 
-def gathered(command: Command, config: Path | None, options: dict[str, Any]) -> Gathered:
+def gathered(command: Command, config: Path | None, options: dict[str, Any]) -> SettingValues:
     """Return the settings of a command from all sources. Raise a usage error that names the fault."""
     given = {name: value for name, value in options.items() if value not in (None, ())}
     for name, value in given.items():
         if isinstance(value, tuple) and isinstance(value[0], frozenset):
             given[name] = frozenset().union(*value)
     try:
-        return gather(command, os.environ, given, config)
+        return merge_sources(command, os.environ, given, config)
     except SettingsError as error:
         raise click.UsageError(str(error)) from None
 
 
-def settings_of(values: Gathered, datadir: Path | None = None) -> Settings:
+def settings_of(values: SettingValues, datadir: Path | None = None) -> Settings:
     """Return the typed settings, and print a warning if there is one. Raise a usage error if they are unusable."""
     if datadir is None and values.values["node.datadir"].value is None:
         raise click.UsageError("Missing option '--datadir': the folder of the chain")
@@ -95,14 +95,14 @@ def settings_of(values: Gathered, datadir: Path | None = None) -> Settings:
 
 
 def _default(setting: Setting) -> str:
-    value = default_of(setting)
+    value = default_value(setting)
     if isinstance(value, frozenset):
         value = None
     words = setting.unset if value is None else in_toml(setting.kind.plain(value)).strip('"')
     return f"  [default: {words.replace('`', '')}]" if words else ""
 
 
-def _type(setting: Setting, kind: Kind) -> click.ParamType[Any]:
+def _type(setting: Setting, kind: ValueKind) -> click.ParamType[Any]:
     if isinstance(kind, Folder):
         return FOLDER
     if isinstance(kind, FilePath):

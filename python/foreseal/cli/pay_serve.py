@@ -14,10 +14,10 @@ from foreseal.cli.pay_check import configured, opening, read_configuration
 from foreseal.payments.api.backend import Backend
 from foreseal.payments.workers.service import Service
 from foreseal.server import interpreter
-from foreseal.server.asgi.granian import Listener
+from foreseal.server.asgi.granian import GranianListener
 from foreseal.server.logs import FORMATS, parse_levels
 from foreseal.server.settings.model import LogSettings
-from foreseal.server.sockets.listening import reserve
+from foreseal.server.sockets.listening import bind
 
 
 @click.command("serve")
@@ -30,7 +30,7 @@ def serve_command(config: Path, level: str, form: str) -> None:
     Several processes may run on one PostgreSQL. `foreseal pay keys create` creates API keys. Ctrl-C stops it.
     """
     try:
-        interpreter.set_up(LogSettings(parse_levels(level), form))
+        interpreter.configure_interpreter(LogSettings(parse_levels(level), form))
     except ValueError as error:
         raise click.UsageError(f"--log: {error}") from None
     configuration = read_configuration(config)
@@ -58,8 +58,8 @@ async def _serve(app: Any, host: str, port: int, name: str) -> None:
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    with reserve(host, port) as listening:
-        listener = Listener(app, listening)
+    with bind(host, port) as listening:
+        listener = GranianListener(app, listening)
         try:
             if await listener.start():
                 click.echo(f"{name} at {listener.url}")

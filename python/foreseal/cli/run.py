@@ -48,7 +48,7 @@ def run_command(config: Path | None, **options: Any) -> int:
     from foreseal.server import interpreter
     from foreseal.supervisor.supervisor import supervise
 
-    interpreter.set_up(dataclasses.replace(settings.log, process="supervisor"))
+    interpreter.configure_interpreter(dataclasses.replace(settings.log, process="supervisor"))
     try:
         return supervise(settings, listening, lambda url: click.echo(f"foreseal: administrators call at {url}"))
     except SettingsError as error:

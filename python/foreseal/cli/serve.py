@@ -10,7 +10,7 @@ from foreseal.server.runner import serve
 
 def serve_until_stopped(settings: Settings, on_listening: Callable[[str], None]) -> None:
     """Run a node and its endpoint in this process until SIGINT or SIGTERM."""
-    interpreter.set_up(settings.log)
+    interpreter.configure_interpreter(settings.log)
     app = App(settings)
 
     def listening(url: str) -> None:

@@ -5,10 +5,10 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from foreseal.rpc.core_protocol import Outcome, Reader
-from foreseal.rpc.limits import Allowance
+from foreseal.rpc.core_protocol import CallOutcome, CallReader
+from foreseal.rpc.limits import ResponseBudget
 from foreseal.rpc.rate_limiter import RateLimiter
-from foreseal.rpc.session import Exchange
+from foreseal.rpc.session import RequestExchange
 
 if TYPE_CHECKING:
     from foreseal._core import ParsedCall
@@ -26,7 +26,7 @@ class WaitingCall(NamedTuple):
     """JSON of its id; None for a notification."""
     method: str
     begun: float
-    outcome: asyncio.Future[Outcome]
+    outcome: asyncio.Future[CallOutcome]
 
 
 @dataclass(slots=True)
@@ -34,9 +34,9 @@ class Batch:
     """The calls of a batch, all answered from one view, and their answers."""
 
     requests: "list[ParsedCall]"
-    view: Reader
-    allowance: Allowance
-    exchange: Exchange | None
+    view: CallReader
+    allowance: ResponseBudget
+    exchange: RequestExchange | None
     limiter: RateLimiter | None
     next: int = 0
     """Index of the first call that is not started."""

@@ -4,7 +4,7 @@ import logging
 from bisect import bisect_left
 from collections import Counter, defaultdict
 
-from foreseal.rpc.core_protocol import Entrance
+from foreseal.rpc.core_protocol import RequestEntrance
 
 log = logging.getLogger(__name__)
 
@@ -18,7 +18,7 @@ WAITING = frozenset({"eth_sendRawTransactionSync"})
 """Methods that wait at the caller's request: they are not slow."""
 
 
-class Timing:
+class CallTimings:
     """Durations of the calls of one method, successful or failed."""
 
     __slots__ = ("later", "quick", "seconds")
@@ -50,20 +50,20 @@ class Timing:
         return counts
 
 
-class Counts:
+class CallMetrics:
     """Calls of all dispatchers that share it. Slow calls are logged, without their parameters."""
 
     def __init__(self, slow: float = 1.0) -> None:
         """Create the counters. A call that takes `slow` seconds or more is logged."""
-        self._timings: defaultdict[str, Timing] = defaultdict(Timing)
-        self._elsewhere: list[Entrance] = []
+        self._timings: defaultdict[str, CallTimings] = defaultdict(CallTimings)
+        self._elsewhere: list[RequestEntrance] = []
         self._failed: Counter[tuple[str, int]] = Counter()
         self.slow_calls = 0
         """Number of logged slow calls."""
         self._slow = slow
 
     @property
-    def timings(self) -> defaultdict[str, Timing]:
+    def timings(self) -> defaultdict[str, CallTimings]:
         """Calls by method. The empty name holds unknown methods and calls rejected before the method was checked."""
         for entrance in self._elsewhere:
             for method, calls, seconds in entrance.drain_calls():
@@ -80,7 +80,7 @@ class Counts:
                 self._failed[method, code] += calls
         return self._failed
 
-    def count_in(self, entrance: Entrance) -> None:
+    def include_entrance(self, entrance: RequestEntrance) -> None:
         """Include the calls that `entrance` counts."""
         self._elsewhere.append(entrance)
 
@@ -93,7 +93,9 @@ class Counts:
         counts = {method: timing.calls - failed[method] for method, timing in self.timings.items()}
         return {method: count for method, count in counts.items() if count}
 
-    def add(self, method: str, seconds: float, size: int, tier: str, key: str | None = None, *, calls: int = 1) -> None:
+    def record(
+        self, method: str, seconds: float, size: int, tier: str, key: str | None = None, *, calls: int = 1
+    ) -> None:
         """Count a call by a caller of `tier` that took `seconds` and whose answer has `size` bytes.
 
         `key` is the id of the caller's API key, if it has one. With several `calls`, time and size belong to all of

@@ -8,29 +8,29 @@ from foreseal.errors import RpcError
 from foreseal.rpc import discovery
 from foreseal.rpc import error_codes as codes
 from foreseal.rpc.completions import Completions
-from foreseal.rpc.core_protocol import Core, Outcome, Reader
+from foreseal.rpc.core_protocol import CallOutcome, CallReader, Core
 from foreseal.rpc.filters import METHODS as FILTERING
 from foreseal.rpc.filters import TierFilters
 from foreseal.rpc.rate_limiter import RateLimiter
 from foreseal.rpc.registry import Registry
 from foreseal.rpc.rejected_call import FORBIDDEN, RejectedCall, busy, rejected
 from foreseal.rpc.session import METHODS as STREAMING
-from foreseal.rpc.session import Exchange
+from foreseal.rpc.session import RequestExchange
 
 # Above the limit for all callers, a caller with fewer running calls than the first number is admitted up to this
 # multiple of the limit. Other callers cannot use up its share, even in large numbers.
-_ASSURED = ((4, 8), (8, 4))
+_RESERVED_SHARES = ((4, 8), (8, 4))
 _NO_CONNECTION = RpcError(codes.METHOD, "subscriptions belong to a connection: open a WebSocket at the same URL", None)
 
 
-class Calls:
+class CallRouter:
     """Runs calls against one node. Used from the event loop's thread only."""
 
     def __init__(
         self,
         core: Core,
         registry: Registry,
-        most: int,
+        max_calls: int,
         forbidden: Mapping[str, str],
         completions: Completions | None = None,
         filters: TierFilters | None = None,
@@ -42,7 +42,7 @@ class Calls:
         self.completions = Completions(core) if completions is None else completions
         self._registry = registry
         self._registered = registry.methods
-        self._most = most
+        self._max_calls = max_calls
         self._forbidden = forbidden
         self.filters = filters
         """Filters of these callers; None if only the core's limit applies."""
@@ -56,12 +56,12 @@ class Calls:
 
     def run(
         self,
-        reader: Reader,
+        reader: CallReader,
         method: str,
         params: bytes,
-        exchange: Exchange | None = None,
+        exchange: RequestExchange | None = None,
         limiter: RateLimiter | None = None,
-    ) -> Outcome | asyncio.Future[Outcome]:
+    ) -> CallOutcome | asyncio.Future[CallOutcome]:
         """Start a call against `reader`. Return its outcome if it is immediate, otherwise the future of it.
 
         `exchange` belongs to a persistent connection; without one subscriptions are unavailable. `limiter` is that of a
@@ -83,8 +83,8 @@ class Calls:
         return self._run(reader, method, params, limiter)
 
     def _run(
-        self, reader: Reader, method: str, params: bytes, limiter: RateLimiter | None
-    ) -> Outcome | asyncio.Future[Outcome]:
+        self, reader: CallReader, method: str, params: bytes, limiter: RateLimiter | None
+    ) -> CallOutcome | asyncio.Future[CallOutcome]:
         """Start a call of the core."""
         completions = self.completions
         try:
@@ -95,11 +95,11 @@ class Calls:
         if result is not None:
             return result
         self._apart.add(method)
-        return completions.due(limiter)
+        return completions.register_call(limiter)
 
     def _listing(
-        self, reader: Reader, method: str, params: bytes, limiter: RateLimiter | None
-    ) -> Outcome | asyncio.Future[Outcome]:
+        self, reader: CallReader, method: str, params: bytes, limiter: RateLimiter | None
+    ) -> CallOutcome | asyncio.Future[CallOutcome]:
         """Return the core's list of methods together with those registered from Python."""
         try:
             answer = reader.call(
@@ -109,13 +109,13 @@ class Calls:
             # The traceback refers to the callers' frames, which hold the error: a cycle that retains a whole body.
             return error.with_traceback(None)
         if answer is None:
-            return asyncio.ensure_future(self._listed(method, self.completions.due(limiter)))
+            return asyncio.ensure_future(self._listed(method, self.completions.register_call(limiter)))
         return self._joined(method, answer)
 
-    async def _listed(self, method: str, due: asyncio.Future[Outcome]) -> Outcome:
+    async def _listed(self, method: str, due: asyncio.Future[CallOutcome]) -> CallOutcome:
         return self._joined(method, await due)
 
-    def _joined(self, method: str, answer: Outcome) -> Outcome:
+    def _joined(self, method: str, answer: CallOutcome) -> CallOutcome:
         if isinstance(answer, RpcError):
             return answer
         signatures = {name: signature for name, (_, signature) in self._registered.items()}
@@ -128,9 +128,9 @@ class Calls:
         if method in STREAMING:
             return None
         under_way = len(self.completions)
-        if under_way >= self._most and not (
+        if under_way >= self._max_calls and not (
             limiter is not None
-            and any(limiter.running < few and under_way < times * self._most for few, times in _ASSURED)
+            and any(limiter.running < few and under_way < times * self._max_calls for few, times in _RESERVED_SHARES)
         ):
-            return busy("calls", self._most, "too many calls at once: try again")
-        return None if limiter is None else limiter.full()
+            return busy("calls", self._max_calls, "too many calls at once: try again")
+        return None if limiter is None else limiter.check_concurrency()

@@ -3,13 +3,13 @@
 import asyncio
 from typing import Any
 
-from foreseal.rpc.core_protocol import Core, Outcome
+from foreseal.rpc.core_protocol import CallOutcome, Core
 from foreseal.rpc.rate_limiter import RateLimiter
 from foreseal.rpc.submissions import Submission
-from foreseal.rpc.subscription_hub import Hub
+from foreseal.rpc.subscription_hub import SubscriptionHub
 
 
-class Due(asyncio.Future[Outcome]):
+class PendingCall(asyncio.Future[CallOutcome]):
     """The future outcome of a call on a worker thread."""
 
     ticket = 0
@@ -24,7 +24,7 @@ class Completions:
     def __init__(self, core: Core) -> None:
         self.ticket = 0
         """The ticket of the next call."""
-        self.hub = Hub(core)
+        self.hub = SubscriptionHub(core)
         """Dispatches the notices that arrive through the same event."""
         self._core = core
         self._due: dict[int, asyncio.Future[Any] | Submission] = {}
@@ -48,11 +48,11 @@ class Completions:
             future.cancel()
         self._due.clear()
 
-    def due(self, limiter: RateLimiter | None = None) -> Due:
+    def register_call(self, limiter: RateLimiter | None = None) -> PendingCall:
         """Return the future outcome of the call just submitted under `ticket` by the caller with this meter."""
         if self._loop is None:
             raise RuntimeError("the core answered later, but no event loop listens to it")
-        future = Due(loop=self._loop)
+        future = PendingCall(loop=self._loop)
         future.ticket, future.limiter = self.ticket, limiter
         if limiter is not None:
             limiter.running += 1
@@ -63,15 +63,15 @@ class Completions:
     def cancel(self, call: asyncio.Future[Any]) -> None:
         """Cancel a call whose outcome is no longer needed; a submission continues."""
         call.cancel()
-        if isinstance(call, Due):
+        if isinstance(call, PendingCall):
             self._core.cancel(call.ticket)
 
-    def expect(self, submission: Submission) -> None:
+    def register_submission(self, submission: Submission) -> None:
         """Register a body just submitted under `ticket`, to receive its outcomes."""
         self._due[self.ticket] = submission
         self.ticket += 1
 
-    async def drained(self) -> None:
+    async def wait_until_idle(self) -> None:
         """Wait until no outcome is pending."""
         if self._due and self._loop is not None:
             self._idle = self._loop.create_future()
@@ -81,7 +81,7 @@ class Completions:
         outcomes, notices = self._core.drain()
         for ticket, outcome in outcomes:
             future = self._due.pop(ticket, None)
-            if isinstance(future, Due) and future.limiter is not None:
+            if isinstance(future, PendingCall) and future.limiter is not None:
                 future.limiter.running -= 1
             # The client may have disconnected, which ended the task that waited.
             if future is not None and not future.done():

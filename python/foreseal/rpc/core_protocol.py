@@ -8,10 +8,10 @@ if TYPE_CHECKING:
     # The supervisor imports this module, and loads no core.
     from foreseal._core import Answered, ParsedBody, Submitted
 
-Outcome = bytes | RpcError
+CallOutcome = bytes | RpcError
 """JSON bytes of a result, or the error in its place."""
 
-Outcomes = list[tuple[bytes, Outcome]]
+SubmissionOutcomes = list[tuple[bytes, CallOutcome]]
 """Outcomes of the calls of a body of submissions, each with the JSON of its id."""
 
 StepPosition = tuple[int, int, str]
@@ -21,7 +21,7 @@ Notification = tuple[int, int, list[str] | None, StepPosition]
 """Channel, sequence, the JSON of each `result` (None: notices were lost), place of the newest step after it."""
 
 
-class Reader(Protocol):
+class CallReader(Protocol):
     """Answers methods: the node itself, or one pinned view of it."""
 
     def call(self, method: str, params: bytes, ticket: int, caller: Any = None) -> bytes | None:
@@ -32,7 +32,7 @@ class Reader(Protocol):
         """
 
 
-class Entrance(Protocol):
+class RequestEntrance(Protocol):
     """Entrance of request bodies: each is parsed once, and answered at once if its calls allow it."""
 
     def respond(
@@ -48,11 +48,11 @@ class Entrance(Protocol):
     def parse(self, body: bytes) -> "ParsedBody":
         """Parse a body without running any of its calls."""
 
-    def respond_to_frames(self, data: bytes, most: int) -> tuple[bytes, int, list[tuple[str, float, int]]] | None:
+    def respond_to_frames(self, data: bytes, max_size: int) -> tuple[bytes, int, list[tuple[str, float, int]]] | None:
         """Return the frames that answer the leading WebSocket frames of `data`, the bytes consumed, and slow calls.
 
-        Each answered frame is a complete text message of at most `most` bytes that qualifies for the fast path. None if
-        the first frame does not qualify. Slow calls as in `Answered.slow`.
+        Each answered frame is a complete text message of at most `max_size` bytes that qualifies for the fast path.
+        None if the first frame does not qualify. Slow calls as in `Answered.slow`.
         """
 
     def exclude(self, method: str) -> None:
@@ -65,10 +65,12 @@ class Entrance(Protocol):
         """Return the failed calls since the last `drain_failed_calls`: method, error code, number."""
 
 
-class Core(Reader, Protocol):
+class Core(CallReader, Protocol):
     """Interface of the running node."""
 
-    def entrance(self, *, response: int, depth: int, batch: int, values: int, parsed: int, quick: float) -> Entrance:
+    def entrance(
+        self, *, response: int, depth: int, batch: int, values: int, parsed: int, quick: float
+    ) -> RequestEntrance:
         """Create the entrance of requests.
 
         Its fast path gives answers of `response` bytes at most, counts calls of at most `quick` seconds, and returns
@@ -79,13 +81,13 @@ class Core(Reader, Protocol):
     def cancel(self, ticket: int) -> None:
         """Cancel the call with this ticket before it starts, or soon after; submissions continue."""
 
-    def view(self) -> Reader:
+    def view(self) -> CallReader:
         """Pin the newest view, which then answers all calls made on it."""
 
     def event_fd(self) -> int:
         """Return a descriptor that becomes readable when `drain` has entries."""
 
-    def drain(self) -> tuple[list[tuple[int, Outcome | Outcomes]], list[Notification]]:
+    def drain(self) -> tuple[list[tuple[int, CallOutcome | SubmissionOutcomes]], list[Notification]]:
         """Return finished work by ticket, and the notices of channels in order."""
 
     def subscribe(self, params: bytes) -> tuple[int, int] | None:

@@ -8,27 +8,27 @@ from typing import TYPE_CHECKING, Any
 from foreseal.errors import RpcError
 from foreseal.rpc import error_codes as codes
 from foreseal.rpc.batch import Batch, WaitingCall
-from foreseal.rpc.call_metrics import QUICK, Counts
-from foreseal.rpc.call_router import Calls
+from foreseal.rpc.call_metrics import QUICK, CallMetrics
+from foreseal.rpc.call_router import CallRouter
 from foreseal.rpc.completions import Completions
-from foreseal.rpc.core_protocol import Core, Outcome
+from foreseal.rpc.core_protocol import CallOutcome, Core
 from foreseal.rpc.envelope import NULL, failure, over_limit, success
 from foreseal.rpc.filters import TierFilters
-from foreseal.rpc.limits import Allowance, Limits
+from foreseal.rpc.limits import Limits, ResponseBudget
 from foreseal.rpc.rate_limiter import RateLimiter
 from foreseal.rpc.registry import Registry
 from foreseal.rpc.rejected_call import RejectedCall, as_rejected_call
-from foreseal.rpc.session import Exchange, Link, Session
+from foreseal.rpc.session import ConnectionSession, RequestExchange, SessionConnection
 from foreseal.rpc.submissions import METHOD, Submission
-from foreseal.rpc.time_slices import Slices
+from foreseal.rpc.time_slices import TimeSlices
 
 if TYPE_CHECKING:
     from foreseal._core import ParsedBody, ParsedCall, Submitted
 
-Reply = tuple[int, bytes, int]
+HttpReply = tuple[int, bytes, int]
 """HTTP status, body, and the seconds after which the caller may retry (0: not stated)."""
 
-Started = tuple[bytes | None, str, Outcome | asyncio.Future[Outcome]]
+StartedReply = tuple[bytes | None, str, CallOutcome | asyncio.Future[CallOutcome]]
 """A started call: JSON of its id (None for a notification), method, outcome or the future of it."""
 
 OK, NO_CONTENT = 200, 204
@@ -53,9 +53,9 @@ class Dispatcher:
         registry: Registry,
         forbidden: Mapping[str, str] | None = None,
         completions: Completions | None = None,
-        counts: Counts | None = None,
+        call_metrics: CallMetrics | None = None,
         tier: str = "",
-        slices: Slices | None = None,
+        time_slices: TimeSlices | None = None,
         filters: TierFilters | None = None,
         *,
         is_public: bool = False,
@@ -63,13 +63,13 @@ class Dispatcher:
         """Create a dispatcher. `forbidden` maps methods rejected with HTTP 403 and -32004 to error messages.
 
         Dispatchers of one node share `completions`, because the node has one queue of outcomes; they may also share
-        `counts` and `slices`. `tier` is the name of the callers' tier, for the log, and `filters` are their filters.
-        Long work of public callers runs after that of others.
+        `call_metrics` and `time_slices`. `tier` is the name of the callers' tier, for the log, and `filters` are their
+        filters. Long work of public callers runs after that of others.
         """
-        self.slices = slices or Slices()
+        self.time_slices = time_slices or TimeSlices()
         """Slices of the event loop for long work."""
-        self.calls = Calls(core, registry, limits.calls, forbidden or {}, completions, filters)
-        self.counts = counts or Counts()
+        self.router = CallRouter(core, registry, limits.calls, forbidden or {}, completions, filters)
+        self.call_metrics = call_metrics or CallMetrics()
         """Metrics of the calls."""
         self._tier = tier
         self._is_public = is_public
@@ -84,10 +84,10 @@ class Dispatcher:
             parsed=_LARGE_BODY,
             quick=QUICK,
         )
-        for method in (*self.calls.owned, *registry.methods):
+        for method in (*self.router.owned, *registry.methods):
             entrance.exclude(method)
         registry.watchers.append(entrance.exclude)
-        self.counts.count_in(entrance)
+        self.call_metrics.include_entrance(entrance)
         # Not at import: the supervisor imports this module, and loads no core.
         from foreseal._core import Answered, Submitted
 
@@ -96,54 +96,54 @@ class Dispatcher:
         self._respond_to_frames = entrance.respond_to_frames
         self._parse = entrance.parse
 
-    def session(self, link: Link, limiter: RateLimiter | None = None) -> Session:
+    def session(self, link: SessionConnection, limiter: RateLimiter | None = None) -> ConnectionSession:
         """Return the session of a new connection of the caller with this meter."""
 
-        def call(method: str, params: bytes) -> Outcome | asyncio.Future[Outcome]:
-            return _charged(method, limiter) or self.calls.run(self._core, method, params, None, limiter)
+        def call(method: str, params: bytes) -> CallOutcome | asyncio.Future[CallOutcome]:
+            return _charged(method, limiter) or self.router.run(self._core, method, params, None, limiter)
 
-        return Session(self.calls.completions.hub, call, link, self._limits, limiter)
+        return ConnectionSession(self.router.completions.hub, call, link, self._limits, limiter)
 
     def respond(
         self, data: bytes, start: int = 0, head: bytes | None = None, limiter: RateLimiter | None = None
     ) -> "bytes | Submitted | ParsedBody | None":
-        """Pass the body at `start` of `data` to the core, for a caller without limits; see `Entrance.respond`.
+        """Pass the body at `start` of `data` to the core, for a caller without limits; see `RequestEntrance.respond`.
 
-        With `head`, the first lines of an HTTP response, the response is a whole one. Pass the body on to `expect` if
-        it is `Submitted`, and to `answer_at_length` if it is not answered.
+        With `head`, the first lines of an HTTP response, the response is a whole one. Pass the body on to
+        `register_submission` if it is `Submitted`, and to `answer_on_slow_path` if it is not answered.
         """
-        completions = self.calls.completions
+        completions = self.router.completions
         ticket = completions.ticket if len(completions) < self._limits.calls else None
         found = self._respond(data, start, head, ticket, None if limiter is None else limiter.scheduled)
         if isinstance(found, self._answered):
             for call in found.slow:
-                self.counts.add(*call, self._tier)
+                self.call_metrics.record(*call, self._tier)
             return found.response
         return found
 
     def expect(self, submitted: "Submitted", notify: Callable[[Submission], None]) -> Submission:
         """Register a body that was just submitted. `notify` is called when `finish` can return the answer."""
         submission = Submission(notify, perf_counter(), submitted.calls, is_batch=submitted.is_batch)
-        self.calls.completions.expect(submission)
+        self.router.completions.register_submission(submission)
         return submission
 
-    def respond_to_frames(self, data: bytes, most: int) -> tuple[bytes, int] | None:
+    def respond_to_frames(self, data: bytes, max_size: int) -> tuple[bytes, int] | None:
         """Return the frames that answer the leading WebSocket frames of `data`, and the number of bytes consumed.
 
-        The caller has no meter. Each answered frame is a text message of at most `most` bytes that qualifies for the
-        fast path; None if the first frame does not qualify.
+        The caller has no meter. Each answered frame is a text message of at most `max_size` bytes that qualifies for
+        the fast path; None if the first frame does not qualify.
         """
-        found = self._respond_to_frames(data, most)
+        found = self._respond_to_frames(data, max_size)
         if found is None:
             return None
         frames, end, slow = found
         for call in slow:
-            self.counts.add(*call, self._tier)
+            self.call_metrics.record(*call, self._tier)
         return frames, end
 
     def answer(
-        self, body: bytes, exchange: Exchange | None = None, limiter: RateLimiter | None = None
-    ) -> Reply | Coroutine[Any, Any, Reply]:
+        self, body: bytes, exchange: RequestExchange | None = None, limiter: RateLimiter | None = None
+    ) -> HttpReply | Coroutine[Any, Any, HttpReply]:
         """Answer one request body: at once, unless it is a batch or waits for a worker thread.
 
         `exchange` belongs to the persistent connection of the body, if there is one. `limiter` is that of the caller; a
@@ -151,7 +151,7 @@ class Dispatcher:
         the calls in progress, except submissions.
         """
         if limiter is not None and limiter.is_limited:
-            return self.answer_at_length(body, exchange, limiter)
+            return self.answer_on_slow_path(body, exchange, limiter)
         found = self.respond(body, 0, None, limiter)
         if isinstance(found, bytes):
             return OK, found, 0
@@ -159,49 +159,55 @@ class Dispatcher:
             done: asyncio.Future[Submission] = asyncio.get_running_loop().create_future()
             submission = self.expect(found, done.set_result)
             if exchange is not None:
-                exchange.leave()
+                exchange.detach()
             return self._finish_later(submission, done)
-        return self.answer_at_length(body, exchange, limiter, found)
+        return self.answer_on_slow_path(body, exchange, limiter, found)
 
-    def answer_at_length(
+    def answer_on_slow_path(
         self,
         body: bytes,
-        exchange: Exchange | None = None,
+        exchange: RequestExchange | None = None,
         limiter: RateLimiter | None = None,
         parsed: "ParsedBody | None" = None,
-    ) -> Reply | Coroutine[Any, Any, Reply]:
+    ) -> HttpReply | Coroutine[Any, Any, HttpReply]:
         """Answer a body on the slow path; see `answer`. `parsed` is the body if the core has parsed it already."""
         if parsed is None and len(body) > _LARGE_BODY:
             return self._answer_large(body, exchange, limiter)
         return self._answer_now(body, exchange, limiter, parsed)
 
-    async def _answer_large(self, body: bytes, exchange: Exchange | None, limiter: RateLimiter | None) -> Reply:
+    async def _answer_large(
+        self, body: bytes, exchange: RequestExchange | None, limiter: RateLimiter | None
+    ) -> HttpReply:
         """Answer a body whose parsing takes long, in a slice."""
-        await self.slices.begin(limiter, is_public=self._is_public)
+        await self.time_slices.begin(limiter, is_public=self._is_public)
         try:
             reply = self._answer_now(body, exchange, limiter)
         finally:
-            self.slices.end()
+            self.time_slices.end()
         return reply if isinstance(reply, tuple) else await reply
 
     def _answer_now(
-        self, body: bytes, exchange: Exchange | None, limiter: RateLimiter | None, parsed: "ParsedBody | None" = None
-    ) -> Reply | Coroutine[Any, Any, Reply]:
+        self,
+        body: bytes,
+        exchange: RequestExchange | None,
+        limiter: RateLimiter | None,
+        parsed: "ParsedBody | None" = None,
+    ) -> HttpReply | Coroutine[Any, Any, HttpReply]:
         if limiter is None:
             return self._answer_parsed(parsed or self._parse(body), exchange, None)
         if parsed is None and len(body) > _SMALL_BODY:
-            refusal = limiter.nothing_left()
+            refusal = limiter.check_exhausted()
             if refusal is not None:
                 return self._refuse(refusal)
         begun = perf_counter()
         try:
             return self._answer_parsed(parsed or self._parse(body), exchange, limiter)
         finally:
-            limiter.use(perf_counter() - begun)
+            limiter.charge_cpu(perf_counter() - begun)
 
     def _answer_parsed(
-        self, parsed: "ParsedBody", exchange: Exchange | None, limiter: RateLimiter | None
-    ) -> Reply | Coroutine[Any, Any, Reply]:
+        self, parsed: "ParsedBody", exchange: RequestExchange | None, limiter: RateLimiter | None
+    ) -> HttpReply | Coroutine[Any, Any, HttpReply]:
         begun = perf_counter()
         if parsed.error is not None:
             return self._refuse(parsed.error, limiter)
@@ -216,10 +222,10 @@ class Dispatcher:
             if refusal is not None:
                 # The method was not looked up, so the call is counted without a name.
                 return self._reply(ident, "", refusal, begun, limiter)
-        outcome = self.calls.run(self._core, method, call.params, exchange, limiter)
+        outcome = self.router.run(self._core, method, call.params, exchange, limiter)
         if isinstance(outcome, asyncio.Future):
             if exchange is not None:
-                exchange.leave()
+                exchange.detach()
             return self._answer_later(ident, method, outcome, begun, limiter)
         return self._reply(ident, method, outcome, begun, limiter)
 
@@ -227,54 +233,54 @@ class Dispatcher:
         self,
         ident: bytes | None,
         method: str,
-        future: asyncio.Future[Outcome],
+        future: asyncio.Future[CallOutcome],
         begun: float,
         limiter: RateLimiter | None,
-    ) -> Reply:
+    ) -> HttpReply:
         return self._reply(ident, method, await self._outcome(future), begun, limiter)
 
-    async def _outcome(self, future: asyncio.Future[Outcome]) -> Outcome:
+    async def _outcome(self, future: asyncio.Future[CallOutcome]) -> CallOutcome:
         """Wait for a call on a worker thread; cancel the call if the waiting task is cancelled."""
         try:
             outcome = await future
         except asyncio.CancelledError:
-            self.calls.completions.cancel(future)
+            self.router.completions.cancel(future)
             raise
         return as_rejected_call(outcome) if isinstance(outcome, RpcError) else outcome
 
-    def finish(self, submission: Submission) -> Reply:
+    def finish(self, submission: Submission) -> HttpReply:
         """Return the answer to a submitted body once its outcomes have arrived."""
         outcomes, begun = submission.outcomes, submission.begun
         if outcomes.__class__ is bytes:
-            self.counts.add(METHOD, perf_counter() - begun, len(outcomes), self._tier, calls=submission.calls)
+            self.call_metrics.record(METHOD, perf_counter() - begun, len(outcomes), self._tier, calls=submission.calls)
             return OK, outcomes, 0
         if not submission.is_batch:
             [(ident, outcome)] = outcomes
             return self._reply(ident, METHOD, outcome, begun, None)
-        allowance = Allowance(self._limits.response)
+        allowance = ResponseBudget(self._limits.response)
         answers = [self._render(ident, METHOD, outcome, begun, None, allowance) for ident, outcome in outcomes]
         return OK, b"[%b]" % b",".join(answers), 0
 
-    async def _finish_later(self, submission: Submission, done: asyncio.Future[Submission]) -> Reply:
+    async def _finish_later(self, submission: Submission, done: asyncio.Future[Submission]) -> HttpReply:
         try:
             return self.finish(await done)
         finally:
             submission.cancel()
 
     async def _answer_batch(
-        self, requests: "list[ParsedCall]", exchange: Exchange | None, limiter: RateLimiter | None
-    ) -> Reply:
+        self, requests: "list[ParsedCall]", exchange: RequestExchange | None, limiter: RateLimiter | None
+    ) -> HttpReply:
         # A WebSocket has no status codes: there each entry is rejected individually.
         if limiter is not None and exchange is None:
-            refusal = limiter.nothing_left()
+            refusal = limiter.check_exhausted()
             if refusal is not None:
                 return self._refuse(refusal)
-        batch = Batch(requests, self._core.view(), Allowance(self._limits.response), exchange, limiter)
+        batch = Batch(requests, self._core.view(), ResponseBudget(self._limits.response), exchange, limiter)
         try:
             await self._run_batch(batch)
         except asyncio.CancelledError:
             for waiting in batch.waiting:
-                self.calls.completions.cancel(waiting.outcome)
+                self.router.completions.cancel(waiting.outcome)
             raise
         said = b",".join(filter(None, batch.answers))
         return (OK, b"[%b]" % said, 0) if said else (NO_CONTENT, b"", 0)
@@ -282,11 +288,11 @@ class Dispatcher:
     async def _run_batch(self, batch: Batch) -> None:
         """Start the calls slice by slice, and wait for those that are not answered at once."""
         while batch.is_unstarted:
-            await self.slices.begin(batch.limiter, is_public=self._is_public)
+            await self.time_slices.begin(batch.limiter, is_public=self._is_public)
             try:
                 self._start_slice(batch)
             finally:
-                self.slices.end()
+                self.time_slices.end()
             while batch.is_full:
                 await self._settle(batch)
         while batch.waiting:
@@ -299,7 +305,7 @@ class Dispatcher:
         while batch.is_unstarted and not batch.is_full and perf_counter() - begun < _SLICE:
             self._start_next(batch)
         if batch.limiter is not None:
-            batch.limiter.use(perf_counter() - begun)
+            batch.limiter.charge_cpu(perf_counter() - begun)
 
     async def _settle(self, batch: Batch) -> None:
         """Wait for the oldest call in progress of a batch."""
@@ -314,12 +320,12 @@ class Dispatcher:
         ident, method, outcome = self._start(batch, batch.requests[index])
         if isinstance(outcome, asyncio.Future):
             if batch.exchange is not None:
-                batch.exchange.leave()
+                batch.exchange.detach()
             batch.waiting.append(WaitingCall(index, ident, method, begun, outcome))
         else:
             batch.answers[index] = self._render(ident, method, outcome, begun, batch.limiter, batch.allowance)
 
-    def _start(self, batch: Batch, call: "ParsedCall") -> Started:
+    def _start(self, batch: Batch, call: "ParsedCall") -> StartedReply:
         limiter, ident, method = batch.limiter, call.id, call.method
         if call.error is not None:
             return ident, "", _charged("", limiter) or call.error
@@ -329,18 +335,18 @@ class Dispatcher:
         if not batch.allowance.left:
             # The method was not called or looked up, so the call is counted without a name.
             return ident, "", self._too_large()
-        return ident, method, self.calls.run(batch.view, method, call.params, batch.exchange, limiter)
+        return ident, method, self.router.run(batch.view, method, call.params, batch.exchange, limiter)
 
     def _too_large(self) -> RpcError:
         most = self._limits.response
         return over_limit("response", most, f"the answer is larger than {most} bytes")
 
-    def _refuse(self, error: RpcError, limiter: RateLimiter | None = None) -> Reply:
+    def _refuse(self, error: RpcError, limiter: RateLimiter | None = None) -> HttpReply:
         return self._reply(NULL, "", _charged("", limiter) or error, perf_counter(), limiter)
 
     def _reply(
-        self, ident: bytes | None, method: str, outcome: Outcome, begun: float, limiter: RateLimiter | None
-    ) -> Reply:
+        self, ident: bytes | None, method: str, outcome: CallOutcome, begun: float, limiter: RateLimiter | None
+    ) -> HttpReply:
         answer = self._render(ident, method, outcome, begun, limiter)
         if not answer:
             return NO_CONTENT, answer, 0
@@ -350,26 +356,26 @@ class Dispatcher:
         self,
         ident: bytes | None,
         method: str,
-        outcome: Outcome,
+        outcome: CallOutcome,
         begun: float,
         limiter: RateLimiter | None,
-        allowance: Allowance | None = None,
+        allowance: ResponseBudget | None = None,
     ) -> bytes:
         """Count the call and return its answer; no bytes for a notification."""
         key = None if limiter is None else limiter.key
         if isinstance(outcome, bytes):
             size = len(outcome)
             if limiter is not None and size > _LARGE_BODY:
-                limiter.use(size * _BYTE_TIME)
+                limiter.charge_cpu(size * _BYTE_TIME)
             if allowance.consume(size) if allowance else size <= self._largest:
-                self.counts.add(method, perf_counter() - begun, size, self._tier, key)
+                self.call_metrics.record(method, perf_counter() - begun, size, self._tier, key)
                 return b"" if ident is None else success(ident, outcome)
             outcome = self._too_large()
         code = outcome.args[0]
         # Unknown method names are not recorded: callers could invent any number.
         known = "" if code == codes.METHOD else method
-        self.counts.add(known, perf_counter() - begun, 0, self._tier, key)
-        self.counts.failed[known, code] += 1
+        self.call_metrics.record(known, perf_counter() - begun, 0, self._tier, key)
+        self.call_metrics.failed[known, code] += 1
         return b"" if ident is None else failure(ident, outcome)
 
 

@@ -22,6 +22,6 @@ def failure(ident: bytes, error: RpcError) -> bytes:
     return b'{"jsonrpc":"2.0","id":%b,"error":{"code":%d,"message":%b,"data":%b}}' % (ident, code, text, data)
 
 
-def over_limit(limit: str, most: int, message: str) -> RpcError:
+def over_limit(limit: str, maximum: int, message: str) -> RpcError:
     """Return the error of a request that exceeds the limit named `limit`."""
-    return RpcError(codes.LIMIT, message, orjson.dumps({"limit": limit, "max": most}))
+    return RpcError(codes.LIMIT, message, orjson.dumps({"limit": limit, "max": maximum}))

@@ -3,12 +3,12 @@
 from collections.abc import Callable, Collection
 from typing import Any, TypeVar
 
-Item = TypeVar("Item")
+HeldItem = TypeVar("HeldItem")
 
 
-def longest_idle_of_largest(
-    held: Collection[Collection[Item]], own: int, last_used: Callable[[Item], Any]
-) -> Item | None:
+def find_eviction_candidate(
+    held: Collection[Collection[HeldItem]], own: int, last_used: Callable[[HeldItem], Any]
+) -> HeldItem | None:
     """Return the item to evict for a caller that holds `own` items; None if no caller holds more.
 
     `held` has the items of each caller, and `last_used` orders items by their last use. A caller without items is

@@ -12,12 +12,12 @@ import orjson
 
 from foreseal.errors import RpcError
 from foreseal.rpc import error_codes as codes
-from foreseal.rpc.core_protocol import Outcome, StepPosition
-from foreseal.rpc.outgoing_queue import Messages
+from foreseal.rpc.core_protocol import CallOutcome, StepPosition
+from foreseal.rpc.outgoing_queue import NotificationBatch
 from foreseal.rpc.rate_limiter import RateLimiter
 from foreseal.rpc.rejected_call import RejectedCall
 from foreseal.rpc.subscription import FEED, Subscription
-from foreseal.rpc.subscription_hub import Hub
+from foreseal.rpc.subscription_hub import SubscriptionHub
 
 PAGES = "foreseal_getFlashblocks"
 """The method that returns the pages after a cursor."""
@@ -25,20 +25,22 @@ PAGES = "foreseal_getFlashblocks"
 # Most steps of one page: a page is parsed on the event loop.
 _PAGE = 16
 # Seconds before a page is requested again that was rejected because too many calls were in progress.
-_AGAIN = 0.05
+_RETRY_DELAY = 0.05
 # Processor time of the event loop for each byte of a page, which is parsed there, seconds.
 _BYTE_TIME = 2e-8
 
-Ask = Callable[[str, bytes], Outcome | asyncio.Future[Outcome]]
+CallMethod = Callable[[str, bytes], CallOutcome | asyncio.Future[CallOutcome]]
 """Calls a method of the node with the JSON of its params."""
 
 
-class Replay:
+class FeedReplay:
     """Catch-up of one subscription to the live channel."""
 
-    def __init__(self, hub: Hub, ask: Ask, subscription: Subscription, limiter: RateLimiter | None = None) -> None:
+    def __init__(
+        self, hub: SubscriptionHub, call: CallMethod, subscription: Subscription, limiter: RateLimiter | None = None
+    ) -> None:
         self._hub = hub
-        self._ask = ask
+        self._call = call
         self._subscription = subscription
         self._limiter = limiter
         self._page: dict[str, Any] = {}
@@ -54,18 +56,18 @@ class Replay:
             cursor = rest[0]
         if not self._hub.join(params, self._subscription):
             self._page = await self._read(cursor)
-        self._subscription.place = read_cursor(cursor)
+        self._subscription.position = read_cursor(cursor)
 
     async def run(self) -> None:
         """Queue page after page, as there is room, until the live channel is joined. Raises `RpcError`."""
         subscription, page = self._subscription, self._page
         while True:
             for flashblock in page["flashblocks"]:
-                message = Messages([orjson.dumps(flashblock).decode()])
+                message = NotificationBatch([orjson.dumps(flashblock).decode()])
                 while not subscription.offer(message):
-                    await subscription.room()
+                    await subscription.wait_for_room()
             cursor = page["cursor"]
-            subscription.place = read_cursor(cursor)
+            subscription.position = read_cursor(cursor)
             if page["complete"] and self._hub.join(orjson.dumps([FEED, cursor]), subscription):
                 return
             page = await self._read_on(cursor)
@@ -78,16 +80,16 @@ class Replay:
                 if error.code != codes.LIMIT:
                     raise
                 seconds = error.seconds if isinstance(error, RejectedCall) else 0
-            await asyncio.sleep(max(seconds, _AGAIN))
+            await asyncio.sleep(max(seconds, _RETRY_DELAY))
 
     async def _read(self, cursor: Any) -> dict[str, Any]:
-        outcome = self._ask(PAGES, orjson.dumps([cursor, hex(_PAGE)]))
+        outcome = self._call(PAGES, orjson.dumps([cursor, hex(_PAGE)]))
         if isinstance(outcome, asyncio.Future):
             outcome = await outcome
         if isinstance(outcome, RpcError):
             raise outcome
         if self._limiter is not None:
-            self._limiter.use(len(outcome) * _BYTE_TIME)
+            self._limiter.charge_cpu(len(outcome) * _BYTE_TIME)
         page: dict[str, Any] = orjson.loads(outcome)
         return page
 

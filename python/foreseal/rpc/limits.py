@@ -60,13 +60,13 @@ class Limits:
     """Most bytes in flight of a process; above it, the address with the most loses its largest connection."""
 
 
-class Allowance:
+class ResponseBudget:
     """Bytes that the results of one request may still use."""
 
     __slots__ = ("left",)
 
-    def __init__(self, most: int) -> None:
-        self.left = most
+    def __init__(self, size: int) -> None:
+        self.left = size
 
     def consume(self, size: int) -> bool:
         """Use `size` bytes; if fewer are left, return False and leave none."""

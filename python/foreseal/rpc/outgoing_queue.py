@@ -5,25 +5,25 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-END = "}}"
+NOTIFICATION_END = "}}"
 """Suffix of each message of an item whose prefix is not empty."""
 
 
-class Messages:
+class NotificationBatch:
     """The JSON of each result of one notice, shared by all its subscribers."""
 
-    __slots__ = ("pieces", "size", "texts")
+    __slots__ = ("encoded_chunks", "size", "texts")
 
     def __init__(self, texts: Sequence[str]) -> None:
         self.texts = texts
         self.size = sum(map(len, texts))
         """Total number of characters."""
-        self.pieces: dict[int, list[bytes]] = {}
+        self.encoded_chunks: dict[int, list[bytes]] = {}
         """Cache for transports: encoded bytes around each prefix, by length of the prefix."""
 
 
 @dataclass(slots=True)
-class Traffic:
+class NotificationCounters:
     """Traffic to all clients of a process."""
 
     notified: int = 0
@@ -32,22 +32,22 @@ class Traffic:
     """Times that a subscription lost notifications and was notified of it."""
 
 
-class Budget:
+class QueueBudget:
     """Queued or unsent bytes and frames of one kind, and their limits."""
 
-    __slots__ = ("_most_bytes", "_most_frames", "_waiting", "bytes", "frames")
+    __slots__ = ("_max_bytes", "_max_frames", "_waiting", "bytes", "frames")
 
-    def __init__(self, most_bytes: int, most_frames: int) -> None:
+    def __init__(self, max_bytes: int, max_frames: int) -> None:
         self.bytes = 0
         self.frames = 0
-        self._most_bytes = most_bytes
-        self._most_frames = most_frames
+        self._max_bytes = max_bytes
+        self._max_frames = max_frames
         self._waiting: list[asyncio.Future[None]] = []
 
     @property
-    def full(self) -> bool:
+    def is_full(self) -> bool:
         """True if a limit is reached."""
-        return self.bytes >= self._most_bytes or self.frames >= self._most_frames
+        return self.bytes >= self._max_bytes or self.frames >= self._max_frames
 
     def add(self, size: int, frames: int) -> None:
         """Count `size` bytes in `frames` frames, even above the limits."""
@@ -56,8 +56,8 @@ class Budget:
 
     def reserve(self, size: int, frames: int) -> bool:
         """Count them if they fit. Items above the limits fit while the queue is empty: otherwise they never would."""
-        most_bytes, most_frames = self._most_bytes, self._most_frames
-        if self.frames and (self.bytes + size > most_bytes or self.frames + frames > most_frames):
+        max_bytes, max_frames = self._max_bytes, self._max_frames
+        if self.frames and (self.bytes + size > max_bytes or self.frames + frames > max_frames):
             return False
         self.add(size, frames)
         return True
@@ -72,7 +72,7 @@ class Budget:
                 if not future.done():
                     future.set_result(None)
 
-    def when_empty(self) -> "asyncio.Future[None]":
+    def wait_until_empty(self) -> "asyncio.Future[None]":
         """Return a future that is done once nothing of this kind is queued."""
         future = asyncio.get_running_loop().create_future()
         if self.frames:
@@ -82,49 +82,49 @@ class Budget:
         return future
 
 
-Item = tuple[Budget, str, Sequence[str]]
+QueueItem = tuple[QueueBudget, str, Sequence[str]]
 """Counter of the messages, their prefix (empty for an answer), and the messages themselves."""
 
 
-class Outbox:
+class OutgoingQueue:
     """The queue of one connection. Used from the event loop's thread only, by one consumer.
 
     Answers and notifications have separate limits: a long answer in transit does not count as a slow reader.
     """
 
-    def __init__(self, most_bytes: int, most_frames: int, traffic: Traffic) -> None:
+    def __init__(self, max_bytes: int, max_frames: int, traffic: NotificationCounters) -> None:
         self.traffic = traffic
-        self.answers = Budget(most_bytes, most_frames)
-        self.notifications = Budget(most_bytes, most_frames)
-        self._items: deque[Item] = deque()
-        self._taker: asyncio.Future[None] | None = None
+        self.answers = QueueBudget(max_bytes, max_frames)
+        self.notifications = QueueBudget(max_bytes, max_frames)
+        self._items: deque[QueueItem] = deque()
+        self._consumer: asyncio.Future[None] | None = None
 
     @property
     def is_empty(self) -> bool:
         """True if nothing is queued or being sent."""
         return not (self.answers.frames or self.notifications.frames)
 
-    def answer(self, text: str) -> None:
+    def put_answer(self, text: str) -> None:
         """Queue an answer. The caller must stop while `answers` is full."""
         self.answers.add(len(text), 1)
         self._put((self.answers, "", (text,)))
 
-    def notify(self, prefix: str, messages: Sequence[str]) -> None:
+    def put_notifications(self, prefix: str, messages: Sequence[str]) -> None:
         """Queue notifications that were already counted in `notifications`."""
         self._put((self.notifications, prefix, messages))
 
-    async def get(self) -> Item:
+    async def get(self) -> QueueItem:
         """Return the oldest item; wait for one. The consumer calls `release` on its budget for sent messages."""
         while not self._items:
-            self._taker = asyncio.get_running_loop().create_future()
-            await self._taker
+            self._consumer = asyncio.get_running_loop().create_future()
+            await self._consumer
         return self._items.popleft()
 
     def clear(self) -> None:
         """Drop queued items: the connection has ended, and garbage collection may be late."""
         self._items.clear()
 
-    def _put(self, item: Item) -> None:
+    def _put(self, item: QueueItem) -> None:
         self._items.append(item)
-        if self._taker is not None and not self._taker.done():
-            self._taker.set_result(None)
+        if self._consumer is not None and not self._consumer.done():
+            self._consumer.set_result(None)

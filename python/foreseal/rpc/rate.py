@@ -7,13 +7,13 @@ from typing import Any
 
 _UNITS = {"s": 1, "m": 60, "h": 3600}
 _FORM = re.compile(r"([0-9]{1,7})(?:/([smh]))?")
-MOST_CALLS = 1_000_000
+MAX_CALLS = 1_000_000
 """Largest number of calls of a rate, and of a burst."""
 MAX_CPU_RATE = 1_000_000
 """Largest rate of processor time, ms a second: that of the crate `buckets`."""
 MAX_CPU_BURST = 3_600_000
 """Largest burst of processor time, ms."""
-MOST_SPAN = 1 << 46
+MAX_SPAN = 1 << 46
 """Longest time in us to fill an empty bucket, as in the crate `buckets`."""
 
 
@@ -40,14 +40,14 @@ class Rate:
         return max(1, 2 * self.calls // self.seconds)
 
 
-NONE = Rate(0)
+UNLIMITED = Rate(0)
 """No limit."""
 
 
-def burst_of(rate: Rate, burst: int | None) -> int:
+def resolve_burst(rate: Rate, burst: int | None) -> int:
     """Return the burst: `burst` or the calls of two seconds. Raises ValueError if the bucket fills too slowly."""
     size = burst or rate.burst
-    if rate.calls and rate.interval * size > MOST_SPAN:
+    if rate.calls and rate.interval * size > MAX_SPAN:
         raise ValueError(f"{size} calls at once are too many at {rate}: they would take more than two years to come")
     return size
 
@@ -55,6 +55,6 @@ def burst_of(rate: Rate, burst: int | None) -> int:
 def parse_rate(value: Any) -> Rate:
     """Parse a rate such as 100/s, 600/m, 5000/h, or 100 for 100/s. Raises ValueError."""
     match = _FORM.fullmatch(str(value).strip())
-    if match is None or int(match[1]) > MOST_CALLS:
+    if match is None or int(match[1]) > MAX_CALLS:
         raise ValueError(f"{value!r} is not a rate: write calls and their time, such as 100/s, 600/m or 5000/h")
-    return Rate(int(match[1]), _UNITS[match[2] or "s"]) if int(match[1]) else NONE
+    return Rate(int(match[1]), _UNITS[match[2] or "s"]) if int(match[1]) else UNLIMITED

@@ -6,13 +6,13 @@ from typing import Protocol
 
 from foreseal.rpc.call_costs import COSTS
 from foreseal.rpc.rate import Rate
-from foreseal.rpc.rejected_call import RejectedCall, busy, cpu_exhausted, too_fast
+from foreseal.rpc.rejected_call import RejectedCall, busy, cpu_exhausted, rate_exceeded
 
 Clock = Callable[[], int]
 """us since an arbitrary moment; it never goes back and is the same for all processes of the machine."""
 
 
-class Buckets(Protocol):
+class BucketTable(Protocol):
     """Token buckets of all callers: `foreseal._core.Buckets`, or a test double."""
 
     def key(self, name: bytes) -> int:
@@ -25,12 +25,12 @@ class Buckets(Protocol):
         """Return the same as `consume` without taking tokens."""
 
 
-class Bucket:
+class TokenBucket:
     """Token bucket of one caller: a call costs one token, or its entry in `COSTS`."""
 
     __slots__ = ("_burst", "_clock", "_interval", "_key", "_rate", "_table")
 
-    def __init__(self, table: Buckets, name: bytes, rate: Rate, burst: int, clock: Clock) -> None:
+    def __init__(self, table: BucketTable, name: bytes, rate: Rate, burst: int, clock: Clock) -> None:
         self._table = table
         self._key = table.key(name)
         self._rate = rate
@@ -43,12 +43,12 @@ class Bucket:
         cost = COSTS.get(method, 1)
         return self._answer(self._table.consume(self._key, self._clock(), self._interval, self._burst, cost))
 
-    def nothing_left(self) -> RejectedCall | None:
+    def check_empty(self) -> RejectedCall | None:
         """Return the rejection of any call if the bucket has no token."""
         return self._answer(self._table.wait(self._key, self._clock(), self._interval, self._burst, 1))
 
     def _answer(self, wait: int) -> RejectedCall | None:
-        return too_fast(f"{self._rate}, {self._burst} at once", self._rate.calls, wait) if wait else None
+        return rate_exceeded(f"{self._rate}, {self._burst} at once", self._rate.calls, wait) if wait else None
 
 
 class ScheduledCaller(Protocol):
@@ -86,7 +86,7 @@ class RateLimiter:
         "__weakref__",
         "_bucket",
         "_cpu",
-        "_most",
+        "_max_calls",
         "_refusals",
         "connections",
         "is_limited",
@@ -98,19 +98,19 @@ class RateLimiter:
 
     def __init__(
         self,
-        bucket: Bucket | None,
-        most: int | None,
+        bucket: TokenBucket | None,
+        max_calls: int | None,
         refusals: Counter[str],
         key: str | None = None,
         scheduled: ScheduledCaller | None = None,
         cpu: CpuBudget | None = None,
     ) -> None:
-        """Allow at most `most` concurrent calls on worker threads. `refusals` counts a tier's rejections by reason."""
+        """Allow `max_calls` concurrent calls on worker threads. `refusals` counts a tier's rejections by reason."""
         self.key = key
         """Id of the caller's API key, if it has one, for the log."""
         self.scheduled = scheduled
         """Caller of the core's scheduler; calls with None share one place in the fair queue."""
-        self.is_limited = bucket is not None or most is not None or cpu is not None
+        self.is_limited = bucket is not None or max_calls is not None or cpu is not None
         """True if the caller has its own limits."""
         self.running = 0
         """Calls on worker threads, including cancelled ones until the core has ended them."""
@@ -120,7 +120,7 @@ class RateLimiter:
         self.connections = 0
         """Open WebSockets."""
         self._bucket = bucket
-        self._most = most
+        self._max_calls = max_calls
         self._refusals = refusals
 
     def charge(self, method: str) -> RejectedCall | None:
@@ -130,14 +130,14 @@ class RateLimiter:
             return exhausted
         return self._counted(self._bucket.consume(method), "rate")
 
-    def nothing_left(self) -> RejectedCall | None:
+    def check_exhausted(self) -> RejectedCall | None:
         """Return the rejection of any call if none is allowed now."""
         exhausted = self._exhausted()
         if exhausted is not None or self._bucket is None:
             return exhausted
-        return self._counted(self._bucket.nothing_left(), "rate")
+        return self._counted(self._bucket.check_empty(), "rate")
 
-    def use(self, seconds: float) -> None:
+    def charge_cpu(self, seconds: float) -> None:
         """Charge processor time that the event loop has spent on the caller."""
         if self._cpu is not None:
             self._cpu.charge(seconds)
@@ -148,14 +148,14 @@ class RateLimiter:
     @property
     def is_full(self) -> bool:
         """True if no further call may be submitted to worker threads now."""
-        return self._most is not None and self.running >= self._most
+        return self._max_calls is not None and self.running >= self._max_calls
 
-    def full(self) -> RejectedCall | None:
+    def check_concurrency(self) -> RejectedCall | None:
         """Return the rejection of a further call to worker threads; None if it is accepted."""
-        if self._most is None or not self.is_full:
+        if self._max_calls is None or not self.is_full:
             return None
         self._refusals["caller_calls"] += 1
-        return busy("caller_calls", self._most, "too many calls of yours at once: try again")
+        return busy("caller_calls", self._max_calls, "too many calls of yours at once: try again")
 
     def count_refusal(self, reason: str) -> None:
         """Count a call that was rejected for a limit of the caller."""

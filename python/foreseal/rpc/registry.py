@@ -10,7 +10,7 @@ import orjson
 
 from foreseal.errors import RpcError
 from foreseal.rpc import error_codes as codes
-from foreseal.rpc.core_protocol import Outcome
+from foreseal.rpc.core_protocol import CallOutcome
 
 log = logging.getLogger(__name__)
 
@@ -43,7 +43,7 @@ class Registry:
 
         return register
 
-    def call(self, name: str, params: bytes) -> Outcome | asyncio.Future[Outcome]:
+    def call(self, name: str, params: bytes) -> CallOutcome | asyncio.Future[CallOutcome]:
         """Run a registered method. The outcome is -32602 for wrong params, -32603 for an exception but `RpcError`."""
         function, signature = self.methods[name]
         arguments = orjson.loads(params)
@@ -60,7 +60,7 @@ class Registry:
             return _as_outcome(name, error)
 
 
-async def _awaited(name: str, result: Awaitable[Any]) -> Outcome:
+async def _awaited(name: str, result: Awaitable[Any]) -> CallOutcome:
     try:
         return orjson.dumps(await result)
     except Exception as error:  # as in `Registry.call`

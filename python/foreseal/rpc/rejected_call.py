@@ -25,12 +25,12 @@ def rejected(status: int, code: int, message: str, data: bytes | None = None, se
     return error
 
 
-def busy(limit: str, most: int, message: str) -> RejectedCall:
-    """Return the rejection of a call while `most` others that `limit` names are in progress."""
-    return rejected(TOO_MANY, codes.LIMIT, message, orjson.dumps({"limit": limit, "max": most}), 1)
+def busy(limit: str, maximum: int, message: str) -> RejectedCall:
+    """Return the rejection of a call while `maximum` others that `limit` names are in progress."""
+    return rejected(TOO_MANY, codes.LIMIT, message, orjson.dumps({"limit": limit, "max": maximum}), 1)
 
 
-def too_fast(rate: str, calls: int, wait: int) -> RejectedCall:
+def rate_exceeded(rate: str, calls: int, wait: int) -> RejectedCall:
     """Return the rejection of a call for `wait` us, at a rate of `calls` calls; `rate` is its text for people."""
     ms = math.ceil(wait / 1000)
     data = orjson.dumps({"limit": "rate", "max": calls, "retryAfterMs": ms})

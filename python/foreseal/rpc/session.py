@@ -8,53 +8,64 @@ import orjson
 
 from foreseal.errors import RpcError
 from foreseal.rpc import error_codes as codes
-from foreseal.rpc.core_protocol import Outcome
+from foreseal.rpc.core_protocol import CallOutcome
 from foreseal.rpc.envelope import over_limit
-from foreseal.rpc.feed_replay import Ask, Replay
+from foreseal.rpc.feed_replay import CallMethod, FeedReplay
 from foreseal.rpc.limits import Limits
 from foreseal.rpc.rate_limiter import RateLimiter
-from foreseal.rpc.subscription import FEED, Listener, State, Subscription
-from foreseal.rpc.subscription_hub import CLOSING, Hub
+from foreseal.rpc.subscription import FEED, Subscriber, Subscription, SubscriptionState
+from foreseal.rpc.subscription_hub import CLOSING, SubscriptionHub
 
 SUBSCRIBE, UNSUBSCRIBE = "eth_subscribe", "eth_unsubscribe"
 METHODS = frozenset({SUBSCRIBE, UNSUBSCRIBE})
 """Methods that belong to a connection."""
 
 
-class Link(Listener, Protocol):
+class SessionConnection(Subscriber, Protocol):
     """Interface of the connection for a session."""
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
         """Run `work` until the connection ends; the connection ends if it fails."""
 
 
-class Session:
+class ConnectionSession:
     """The subscriptions of one connection. Used from the event loop's thread only."""
 
-    def __init__(self, hub: Hub, ask: Ask, link: Link, limits: Limits, limiter: RateLimiter | None = None) -> None:
+    def __init__(
+        self,
+        hub: SubscriptionHub,
+        call: CallMethod,
+        link: SessionConnection,
+        limits: Limits,
+        limiter: RateLimiter | None = None,
+    ) -> None:
         """Create a session. `limiter` belongs to the caller, whose connections also share a limit."""
         self._hub = hub
-        self._ask = ask
+        self._call = call
         self._link = link
-        self._most = limits.subscriptions
-        self._most_of_caller = limits.caller_subscriptions
+        self._max_subscriptions = limits.subscriptions
+        self._max_caller_subscriptions = limits.caller_subscriptions
         self._limiter = limiter
         self._closed = False
         self._subscriptions: dict[str, Subscription] = {}
         # Subscriptions behind their cursor, with the task that catches up for each.
-        self._replays: dict[str, Replay] = {}
+        self._replays: dict[str, FeedReplay] = {}
         self._reading: dict[str, asyncio.Task[None]] = {}
 
     def __len__(self) -> int:
         return len(self._subscriptions)
 
-    def subscribe(self, params: bytes) -> tuple[Subscription, Outcome | asyncio.Future[Outcome]] | RpcError:
+    def subscribe(self, params: bytes) -> tuple[Subscription, CallOutcome | asyncio.Future[CallOutcome]] | RpcError:
         """Return a new subscription and the outcome of eth_subscribe, or the error."""
         if self._closed:
             return RpcError(codes.LIMIT, CLOSING, None)
-        if len(self._subscriptions) >= self._most:
-            return over_limit("subscriptions", self._most, f"a connection may have at most {self._most} subscriptions")
-        limiter, most = self._limiter, self._most_of_caller
+        if len(self._subscriptions) >= self._max_subscriptions:
+            return over_limit(
+                "subscriptions",
+                self._max_subscriptions,
+                f"a connection may have at most {self._max_subscriptions} subscriptions",
+            )
+        limiter, most = self._limiter, self._max_caller_subscriptions
         if limiter is not None:
             if most is not None and limiter.subscriptions >= most:
                 return over_limit("caller_subscriptions", most, f"a caller may have at most {most} subscriptions")
@@ -65,7 +76,7 @@ class Session:
         self._subscriptions[subscription.ident] = subscription
         if kind == FEED:
             self._hub.kinds[FEED] += 1
-            return subscription, asyncio.ensure_future(self._follow(subscription, params))
+            return subscription, asyncio.ensure_future(self._subscribe_to_feed(subscription, params))
         try:
             joined = self._hub.join(params, subscription)
         except RpcError as error:
@@ -75,28 +86,28 @@ class Session:
         self._hub.kinds[kind] += 1
         return subscription, orjson.dumps(subscription.ident)
 
-    def unsubscribe(self, params: bytes) -> Outcome:
+    def unsubscribe(self, params: bytes) -> CallOutcome:
         """Return the outcome of eth_unsubscribe: true if the subscription existed. No further notifications follow."""
         match orjson.loads(params):
             case [str(ident)]:
                 subscription = self._subscriptions.get(ident)
             case _:
                 return RpcError(codes.PARAMS, "subscription: one id, a string, is needed", None)
-        if subscription is None or subscription.state is State.PENDING:
+        if subscription is None or subscription.state is SubscriptionState.PENDING:
             return b"false"
         self.drop(subscription)
         return b"true"
 
-    def answered(self, subscription: Subscription) -> None:
+    def start_notifications(self, subscription: Subscription) -> None:
         """Start notifications: the answer with the subscription's id is queued."""
         replay = self._replays.pop(subscription.ident, None)
-        subscription.answered()
-        if subscription.state is State.CATCHING_UP and replay is not None:
-            self._reading[subscription.ident] = self._link.spawn(self._read_on(subscription, replay))
+        subscription.start()
+        if subscription.state is SubscriptionState.CATCHING_UP and replay is not None:
+            self._reading[subscription.ident] = self._link.spawn(self._run_replay(subscription, replay))
 
     def drop(self, subscription: Subscription) -> None:
         """End a subscription whose creation succeeded."""
-        if subscription.state is not State.CLOSED:
+        if subscription.state is not SubscriptionState.CLOSED:
             self._hub.kinds[subscription.kind] -= 1
             self._drop(subscription)
 
@@ -106,9 +117,9 @@ class Session:
         for subscription in tuple(self._subscriptions.values()):
             self.drop(subscription)
 
-    async def _follow(self, subscription: Subscription, params: bytes) -> Outcome:
+    async def _subscribe_to_feed(self, subscription: Subscription, params: bytes) -> CallOutcome:
         """Return the outcome of a subscription to the feed."""
-        replay = Replay(self._hub, self._ask, subscription, self._limiter)
+        replay = FeedReplay(self._hub, self._call, subscription, self._limiter)
         try:
             await replay.begin(params)
         except BaseException as error:
@@ -120,7 +131,7 @@ class Session:
             self._replays[subscription.ident] = replay
         return orjson.dumps(subscription.ident)
 
-    async def _read_on(self, subscription: Subscription, replay: Replay) -> None:
+    async def _run_replay(self, subscription: Subscription, replay: FeedReplay) -> None:
         try:
             await replay.run()
         except RpcError as error:
@@ -140,17 +151,17 @@ class Session:
             reading.cancel()
 
 
-class Exchange:
+class RequestExchange:
     """One request or batch of a connection, and its work after the answer is queued."""
 
-    def __init__(self, session: Session) -> None:
-        self.left = False
+    def __init__(self, session: ConnectionSession) -> None:
+        self.is_detached = False
         """True once a call has left the event loop: the next request need not wait."""
         self._session = session
         self._made: list[Subscription] = []
-        self._turn: asyncio.Future[None] | None = None
+        self._detached: asyncio.Future[None] | None = None
 
-    def call(self, method: str, params: bytes) -> Outcome | asyncio.Future[Outcome]:
+    def call(self, method: str, params: bytes) -> CallOutcome | asyncio.Future[CallOutcome]:
         """Return the outcome of one of `METHODS`."""
         if method == UNSUBSCRIBE:
             return self._session.unsubscribe(params)
@@ -161,23 +172,23 @@ class Exchange:
         self._made.append(subscription)
         return outcome
 
-    def leave(self) -> None:
+    def detach(self) -> None:
         """Let the next request start: a call runs elsewhere, or the answer is complete."""
-        self.left = True
-        if self._turn is not None and not self._turn.done():
-            self._turn.set_result(None)
+        self.is_detached = True
+        if self._detached is not None and not self._detached.done():
+            self._detached.set_result(None)
 
-    async def has_left(self) -> None:
-        """Wait until `leave` is called."""
-        if not self.left:
-            self._turn = asyncio.get_running_loop().create_future()
-            await self._turn
+    async def wait_until_detached(self) -> None:
+        """Wait until `detach` is called."""
+        if not self.is_detached:
+            self._detached = asyncio.get_running_loop().create_future()
+            await self._detached
 
-    def answered(self, answer: bytes) -> None:
+    def answer_queued(self, answer: bytes) -> None:
         """Start the notifications of new subscriptions: the answer is queued."""
         for subscription in self._made:
             if subscription.ident.encode() in answer:
-                self._session.answered(subscription)
+                self._session.start_notifications(subscription)
             else:
                 # The call was a notification, or its answer did not fit: the client does not have the id.
                 self._session.drop(subscription)

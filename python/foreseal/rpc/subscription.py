@@ -16,7 +16,7 @@ from enum import Enum, auto
 from typing import Protocol
 
 from foreseal.rpc.core_protocol import StepPosition
-from foreseal.rpc.outgoing_queue import Messages, Outbox
+from foreseal.rpc.outgoing_queue import NotificationBatch, OutgoingQueue
 
 FEED = "foreseal_feed"
 """The kind that catches up from a cursor, and lags instead of losing its connection."""
@@ -27,7 +27,7 @@ LOST = "the node could not keep all notifications: subscribe again"
 _HEAD = '{"jsonrpc":"2.0","method":"%s","params":{"subscription":"%s","result":'
 
 
-class State(Enum):
+class SubscriptionState(Enum):
     """State of a subscription."""
 
     PENDING = auto()
@@ -37,13 +37,13 @@ class State(Enum):
     CLOSED = auto()
 
 
-class Listener(Protocol):
+class Subscriber(Protocol):
     """Interface of the connection for a subscription."""
 
-    outbox: Outbox
+    outbox: OutgoingQueue
     """Queue of messages to the client."""
 
-    def notify_now(self, prefix: bytes, messages: Messages) -> bool:
+    def notify_now(self, prefix: bytes, messages: NotificationBatch) -> bool:
         """Send notifications directly if the queue is empty and the client accepts them; True if they were sent."""
 
     def abort(self, reason: str) -> None:
@@ -53,99 +53,99 @@ class Listener(Protocol):
 class Subscription:
     """One subscription of one connection. Used from the event loop's thread only."""
 
-    def __init__(self, ident: str, kind: str, listener: Listener) -> None:
+    def __init__(self, ident: str, kind: str, subscriber: Subscriber) -> None:
         self.ident = ident
         self.kind = kind
-        self.state = State.PENDING
+        self.state = SubscriptionState.PENDING
         self.channel: int | None = None
         """The joined channel."""
-        self.place: StepPosition | None = None
+        self.position: StepPosition | None = None
         """Newest queued step of a feed subscription, initially that of its cursor."""
         self._start = 0
-        self._outbox = listener.outbox
-        self._notify_now = listener.notify_now
-        self._give_up = listener.abort
+        self._outbox = subscriber.outbox
+        self._notify_now = subscriber.notify_now
+        self._abort_connection = subscriber.abort
         self._prefix = _HEAD % ("eth_subscription", ident)
         self._encoded = self._prefix.encode()
         # Notifications counted in the queue's limits, to be queued after the answer.
-        self._held: list[Messages] = []
+        self._held: list[NotificationBatch] = []
         self._missed_to: StepPosition | None = None
 
-    def joined(self, channel: int, start: int) -> None:
+    def channel_joined(self, channel: int, start: int) -> None:
         """Record the joined channel; notices from sequence `start` on belong to this subscription."""
         self.channel, self._start = channel, start
-        if self.state is State.CATCHING_UP:
-            self.state = State.LIVE
+        if self.state is SubscriptionState.CATCHING_UP:
+            self.state = SubscriptionState.LIVE
 
-    def answered(self) -> None:
+    def start(self) -> None:
         """Queue the held notifications: the answer with its id is queued."""
-        if self.state is State.PENDING:
-            self.state = State.LIVE if self.channel is not None else State.CATCHING_UP
+        if self.state is SubscriptionState.PENDING:
+            self.state = SubscriptionState.LIVE if self.channel is not None else SubscriptionState.CATCHING_UP
             if self._missed_to is not None:
                 self._lag()
         for messages in self._held:
-            self._outbox.notify(self._prefix, messages.texts)
+            self._outbox.put_notifications(self._prefix, messages.texts)
         self._held.clear()
 
-    def deliver(self, sequence: int, messages: Messages | None, place: StepPosition) -> None:
+    def deliver(self, sequence: int, messages: NotificationBatch | None, position: StepPosition) -> None:
         """Process a notice of its channel: its messages, None for a loss."""
-        if sequence < self._start or self.state is State.CLOSED:
+        if sequence < self._start or self.state is SubscriptionState.CLOSED:
             return
         # The common case: a live subscription that missed nothing.
-        if self.state is State.LIVE and messages is not None and self._notify_now(self._encoded, messages):
-            self.place = place
+        if self.state is SubscriptionState.LIVE and messages is not None and self._notify_now(self._encoded, messages):
+            self.position = position
         elif messages is None:
-            self._give_up(LOST)
+            self._abort_connection(LOST)
         elif self._missed_to is not None:
-            self._missed_to = place
+            self._missed_to = position
         elif self.offer(messages):
-            self.place = place
+            self.position = position
         elif self.kind != FEED:
-            self._give_up(SLOW)
-        elif place != self.place:
-            # A notice at the same place is a heartbeat: nothing was missed.
-            self._missed_to = place
-            if self.state is State.LIVE:
+            self._abort_connection(SLOW)
+        elif position != self.position:
+            # A notice at the same position is a heartbeat: nothing was missed.
+            self._missed_to = position
+            if self.state is SubscriptionState.LIVE:
                 self._lag()
 
-    def offer(self, messages: Messages) -> bool:
+    def offer(self, messages: NotificationBatch) -> bool:
         """Queue messages if there is room for them."""
         if not self._outbox.notifications.reserve(messages.size, len(messages.texts)):
             return False
-        if self.state is State.PENDING:
+        if self.state is SubscriptionState.PENDING:
             self._held.append(messages)
         else:
-            self._outbox.notify(self._prefix, messages.texts)
+            self._outbox.put_notifications(self._prefix, messages.texts)
         return True
 
-    async def room(self) -> None:
+    async def wait_for_room(self) -> None:
         """Wait until the queue of notifications is empty."""
-        await self._outbox.notifications.when_empty()
+        await self._outbox.notifications.wait_until_empty()
 
     def close(self) -> None:
         """End it and drop its held notifications."""
-        self.state = State.CLOSED
+        self.state = SubscriptionState.CLOSED
         for messages in self._held:
             self._outbox.notifications.release(messages.size, len(messages.texts))
         self._held.clear()
 
     def _lag(self) -> None:
-        self.state = State.LAGGING
+        self.state = SubscriptionState.LAGGING
         self._outbox.traffic.lagged += 1
-        self._outbox.notifications.when_empty().add_done_callback(self._go_on)
+        self._outbox.notifications.wait_until_empty().add_done_callback(self._report_lag)
 
-    def _go_on(self, emptied: "asyncio.Future[None]") -> None:
+    def _report_lag(self, emptied: "asyncio.Future[None]") -> None:
         """Report the missed range, now that the queue is empty, and return to live."""
-        if self.state is not State.LAGGING or emptied.cancelled():
+        if self.state is not SubscriptionState.LAGGING or emptied.cancelled():
             return
-        missed = f'{{"after":{cursor_json(self.place)},"to":{cursor_json(self._missed_to)}}}'
-        self.place, self._missed_to, self.state = self._missed_to, None, State.LIVE
+        missed = f'{{"after":{cursor_json(self.position)},"to":{cursor_json(self._missed_to)}}}'
+        self.position, self._missed_to, self.state = self._missed_to, None, SubscriptionState.LIVE
         self._outbox.notifications.add(len(missed), 1)
-        self._outbox.notify(_HEAD % ("foreseal_lagged", self.ident), (missed,))
+        self._outbox.put_notifications(_HEAD % ("foreseal_lagged", self.ident), (missed,))
 
 
-def cursor_json(place: StepPosition | None) -> str:
-    """Format a place for clients: a cursor."""
-    assert place is not None, "the feed begins at a place"
-    number, index, step = place
+def cursor_json(position: StepPosition | None) -> str:
+    """Format a position for clients: a cursor."""
+    assert position is not None, "the feed begins at a position"
+    number, index, step = position
     return f'{{"block":"{number:#x}","index":"{index:#x}","hash":"{step}"}}'

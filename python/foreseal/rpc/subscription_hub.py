@@ -7,8 +7,8 @@ from collections.abc import Callable
 from foreseal.errors import RpcError
 from foreseal.rpc import error_codes as codes
 from foreseal.rpc.core_protocol import Core, Notification
-from foreseal.rpc.outgoing_queue import Messages, Traffic
-from foreseal.rpc.subscription import State, Subscription
+from foreseal.rpc.outgoing_queue import NotificationBatch, NotificationCounters
+from foreseal.rpc.subscription import Subscription, SubscriptionState
 
 CLOSING = "the connection is being closed"
 
@@ -18,7 +18,7 @@ def random_id() -> str:
     return "0x" + secrets.token_hex(16)
 
 
-class Hub:
+class SubscriptionHub:
     """Channels with at least one subscriber. Used from the event loop's thread only."""
 
     def __init__(self, core: Core, new_id: Callable[[], str] = random_id) -> None:
@@ -26,7 +26,7 @@ class Hub:
         """Creates the id of a subscription."""
         self.kinds: Counter[str] = Counter()
         """Subscriptions by kind."""
-        self.traffic = Traffic()
+        self.traffic = NotificationCounters()
         self._core = core
         # In the order in which they joined.
         self._channels: dict[int, dict[Subscription, None]] = {}
@@ -36,14 +36,14 @@ class Hub:
 
         Raises `RpcError`.
         """
-        if subscription.state is State.CLOSED:
+        if subscription.state is SubscriptionState.CLOSED:
             raise RpcError(codes.LIMIT, CLOSING, None)
         joined = self._core.subscribe(params)
         if joined is None:
             return False
         channel, start = joined
         self._channels.setdefault(channel, {})[subscription] = None
-        subscription.joined(channel, start)
+        subscription.channel_joined(channel, start)
         return True
 
     def leave(self, subscription: Subscription) -> None:
@@ -64,7 +64,7 @@ class Hub:
         subscribers = self._channels.get(channel)
         if subscribers is None:
             return
-        messages = None if texts is None else Messages(texts)
+        messages = None if texts is None else NotificationBatch(texts)
         # A copy: a subscription that is closed by the delivery leaves the set.
         for subscription in tuple(subscribers):
             subscription.deliver(sequence, messages, place)

@@ -5,7 +5,7 @@ import asyncio
 from foreseal.rpc.round_robin import RoundRobin
 
 
-class Slices:
+class TimeSlices:
     """Lets one slice of long work run in each iteration of the event loop. Used from that loop's thread only.
 
     Long work delays other requests by one slice, however many callers have such work. Callers alternate, those of the
@@ -13,14 +13,14 @@ class Slices:
     """
 
     def __init__(self) -> None:
-        self._is_taken = False
+        self._is_busy = False
         self._dedicated: RoundRobin[asyncio.Future[None]] = RoundRobin()
         self._public: RoundRobin[asyncio.Future[None]] = RoundRobin()
 
     async def begin(self, caller: object = None, *, is_public: bool = False) -> None:
         """Wait for a slice of `caller`; `end` must follow in the same iteration of the loop."""
-        if not self._is_taken:
-            self._is_taken = True
+        if not self._is_busy:
+            self._is_busy = True
             return
         turn = asyncio.get_running_loop().create_future()
         waiting = self._public if is_public else self._dedicated
@@ -43,4 +43,4 @@ class Slices:
                 if not turn.done():
                     turn.set_result(None)
                     return
-        self._is_taken = False
+        self._is_busy = False

@@ -16,34 +16,34 @@ from foreseal.errors import NodeError
 from foreseal.rpc import Dispatcher, Limits, Registry
 from foreseal.rpc.rate_limiter import Clock
 from foreseal.rpc.registry import Function
-from foreseal.server.asgi.body_timeouts import Bodies
+from foreseal.server.asgi.body_timeouts import BodyTimeouts
 from foreseal.server.asgi.endpoint import AsgiEndpoint
 from foreseal.server.asgi.protocol import Receive, Scope, Send
-from foreseal.server.auth.callers import Anyone, Callers
-from foreseal.server.auth.keys import FILE as KEYS
-from foreseal.server.auth.keys import KeyFileError, Keys
-from foreseal.server.auth.tiers import Tier, tiers_of
+from foreseal.server.auth.callers import Callers, SingleCaller
+from foreseal.server.auth.keys import KEY_FILE as KEYS
+from foreseal.server.auth.keys import KeyFileError, KeyStore
+from foreseal.server.auth.tiers import CallerTier, build_tiers
 from foreseal.server.endpoint import Endpoint
-from foreseal.server.http.handler import Handler
+from foreseal.server.http.handler import HttpHandler
 from foreseal.server.processes.heartbeat import HeartbeatSender
 from foreseal.server.processes.process_table import ProcessTable
-from foreseal.server.processes.rate_limit_memory import slots
+from foreseal.server.processes.rate_limit_memory import slot_count
 from foreseal.server.settings import Settings, SettingsError, from_environment
 from foreseal.server.settings.model import DEDICATED, DRAIN_TIME
 from foreseal.server.sockets.address import AddressError
 from foreseal.server.sockets.listening import listen
-from foreseal.server.websocket.connections import Connections
+from foreseal.server.websocket.connections import WebSocketConnections
 
 log = logging.getLogger(__name__)
 
 # Seconds between two reports of a follower's metrics.
-_REPORT = 1.0
+_REPORT_INTERVAL = 1.0
 # Seconds between two checks of a starting node.
-_LOOK = 0.05
+_STARTUP_CHECK_INTERVAL = 0.05
 # Seconds between two checks of a running node.
-_LOOK_AGAIN = 1.0
+_HEALTH_CHECK_INTERVAL = 1.0
 # Seconds that are enough to detect that no calls are in progress.
-_LEAST_TIME = 0.1
+_MIN_DRAIN_TIME = 0.1
 
 
 def _monotonic() -> int:
@@ -96,7 +96,7 @@ class App:
         self.registry = Registry()
         self.admin_url: str | None = None
         """Admin URL while the application runs; None without an admin listener."""
-        self.ahead = 1
+        self.max_concurrent_sends = 1
         """Messages that each WebSocket may start sending at once.
 
         Values above 1, set before `startup`, need an ASGI server that sends messages in the order of the calls. The
@@ -110,16 +110,16 @@ class App:
         self._heartbeats = heartbeats
         self._processes = processes
         self._node: Any = None
-        self._open = Limits().open
+        self._max_connections = Limits().open
         # Seconds; set from the settings in `startup`.
         self._drain_time, self._drain_delay = DRAIN_TIME / 1000, 0.0
         # Deadline for calls in progress on the loop's clock; None until a stop begins.
-        self._drained_by: float | None = None
-        self._hurried = asyncio.Event()
+        self._drain_deadline: float | None = None
+        self._drain_skipped = asyncio.Event()
         self._dispatcher: Dispatcher | None = None
         self._endpoint: AsgiEndpoint | None = None
-        self._bodies: Bodies | None = None
-        self._connections: Connections | None = None
+        self._bodies: BodyTimeouts | None = None
+        self._connections: WebSocketConnections | None = None
         self._callers: Callers | None = None
         self._admin: Any = None
 
@@ -150,22 +150,22 @@ class App:
             raise
         dispatcher = tiers[DEDICATED].dispatcher
         loop = asyncio.get_running_loop()
-        dispatcher.calls.completions.attach(loop)
+        dispatcher.router.completions.attach(loop)
         node.start()
         if self._heartbeats is not None:
             self._heartbeats.node = node
-        self._node, self._dispatcher, self._open = node, dispatcher, settings.limits.open
-        self._bodies = bodies = Bodies(loop, settings.limits.wait)
-        self._connections = connections = Connections(
-            dispatcher.calls.completions.hub, settings.limits, loop, self.ahead
+        self._node, self._dispatcher, self._max_connections = node, dispatcher, settings.limits.open
+        self._bodies = bodies = BodyTimeouts(loop, settings.limits.wait)
+        self._connections = connections = WebSocketConnections(
+            dispatcher.router.completions.hub, settings.limits, loop, self.max_concurrent_sends
         )
         self._drain_time, self._drain_delay = settings.drain_time / 1000, settings.drain_delay / 1000
-        handler = Handler(node, callers, settings, connections, processes=self._processes)
+        handler = HttpHandler(node, callers, settings, connections, processes=self._processes)
         self._endpoint = AsgiEndpoint(handler, bodies, connections)
         if "follow" in self._role:
             loop.call_soon(self._report, loop, handler)
         self._callers = callers
-        callers.watch(loop, connections.review)
+        callers.watch_keys(loop, connections.close_invalid_keys)
         if admin is not None:
             try:
                 await self._open_admin(settings, dispatcher, self._endpoint, admin)
@@ -173,28 +173,28 @@ class App:
                 await self.shutdown()
                 raise
 
-    def _report(self, loop: asyncio.AbstractEventLoop, handler: Handler) -> None:
+    def _report(self, loop: asyncio.AbstractEventLoop, handler: HttpHandler) -> None:
         """Send the metrics of this process to the sequencer, periodically while it runs."""
         if self._node is not None:
             # Scheduled first, so that a failed report, for example for lack of a descriptor, is not the last one.
-            loop.call_later(_REPORT, self._report, loop, handler)
+            loop.call_later(_REPORT_INTERVAL, self._report, loop, handler)
             self._node.report(handler.metrics().encode())
 
-    def _open_access(self, settings: Settings, node: Any) -> tuple[dict[str, Tier], Callers]:
+    def _open_access(self, settings: Settings, node: Any) -> tuple[dict[str, CallerTier], Callers]:
         """Create tiers and callers. Raises `NodeError`."""
         from foreseal._core import Buckets, method_names
         from foreseal._core import Caller as ScheduledCaller
 
         try:
-            tiers = tiers_of(settings, node, self.registry, method_names())
-            keys = Keys(settings.datadir / KEYS, time.time)
+            tiers = build_tiers(settings, node, self.registry, method_names())
+            keys = KeyStore(settings.datadir / KEYS, time.time)
         except KeyFileError as error:
             # Not a usage error: the file may be repaired when the process is restarted.
             raise NodeError("keys", str(error)) from None
         except SettingsError as error:
             raise NodeError("settings", str(error)) from None
         access = settings.access
-        buckets = Buckets(self._buckets, slots(access.buckets))
+        buckets = Buckets(self._buckets, slot_count(access.buckets))
         callers = Callers(
             tiers,
             keys,
@@ -213,7 +213,7 @@ class App:
         settings: Settings,
         dispatcher: Dispatcher,
         public: Endpoint,
-        where: socket.socket | Path,
+        address: socket.socket | Path,
     ) -> None:
         # Imported only if there is an admin listener.
         from foreseal.server.native import NativeListener
@@ -224,27 +224,27 @@ class App:
             node,
             settings.limits,
             self.registry,
-            completions=dispatcher.calls.completions,
-            counts=dispatcher.counts,
+            completions=dispatcher.router.completions,
+            call_metrics=dispatcher.call_metrics,
             tier="admin",
-            filters=dispatcher.calls.filters,
+            filters=dispatcher.router.filters,
         )
-        administrators = Anyone(Tier("admin", settings.limits, answering))
-        handler = Handler(
+        administrators = SingleCaller(CallerTier("admin", settings.limits, answering))
+        handler = HttpHandler(
             node,
             administrators,
             settings,
             public.connections,
             admin=True,
             processes=self._processes,
-            shown=public.handler,
+            public_handler=public.handler,
         )
         endpoint = Endpoint(handler, public.connections)
-        if isinstance(where, Path):
-            self._admin = UnixListener(endpoint, where)
+        if isinstance(address, Path):
+            self._admin = UnixListener(endpoint, address)
         else:
             # The caller closes the socket itself at the end of the startup, even after an error.
-            self._admin = NativeListener(endpoint, where.dup())  # noqa: ASYNC240 - of a socket
+            self._admin = NativeListener(endpoint, address.dup())  # noqa: ASYNC240 - of a socket
         if not await self._admin.start():
             raise AddressError(f"cannot listen on {self._admin.url}")
         self.admin_url = self._admin.url
@@ -257,11 +257,11 @@ class App:
         return self._endpoint
 
     @property
-    def open(self) -> int:
+    def max_connections(self) -> int:
         """Most connections that the server may have open, from `startup` on."""
-        return self._open
+        return self._max_connections
 
-    async def started(self) -> None:
+    async def wait_until_ready(self) -> None:
         """Wait until the journal is replayed. Raises `NodeError` with the reason if that fails.
 
         A follower waits until it has caught up with the sequencer, without a time limit.
@@ -270,9 +270,9 @@ class App:
             good, reason = self._node.health()
             if not good and "follow" not in self._role:
                 raise NodeError("start", reason)
-            await asyncio.sleep(_LOOK)
+            await asyncio.sleep(_STARTUP_CHECK_INTERVAL)
 
-    async def unfit(self) -> None:
+    async def wait_until_failed(self) -> None:
         """Wait until this follower can no longer follow, and raise `NodeError`: a restarted process may be able to.
 
         Damage of the store is not a reason: a restarted process would read the same file.
@@ -281,7 +281,7 @@ class App:
             status = orjson.loads(self._node.status())
             if status.get("phase") == "failed" and self._node.damage() is None:
                 raise NodeError("follow", status["reason"])
-            await asyncio.sleep(_LOOK_AGAIN)
+            await asyncio.sleep(_HEALTH_CHECK_INTERVAL)
 
     async def begin_stop(self) -> None:
         """Report on `/readyz` that the node stops, and close connections with their next response.
@@ -291,7 +291,7 @@ class App:
         self._end_heartbeats()
         if self._endpoint is not None:
             self._endpoint.stop()
-        await self.patiently(asyncio.sleep(self._drain_delay))
+        await self.drain(asyncio.sleep(self._drain_delay))
 
     def _end_heartbeats(self) -> None:
         if self._heartbeats is not None:
@@ -308,20 +308,20 @@ class App:
         All stages of a stop share this time; it starts with the first call.
         """
         now = asyncio.get_running_loop().time()
-        if self._drained_by is None:
-            self._drained_by = now + self._drain_time
-        return max(self._drained_by - now, _LEAST_TIME)
+        if self._drain_deadline is None:
+            self._drain_deadline = now + self._drain_time
+        return max(self._drain_deadline - now, _MIN_DRAIN_TIME)
 
-    def hurry(self) -> None:
+    def skip_drain(self) -> None:
         """Stop waiting for calls in progress and clients: the node stops as soon as it can in good order."""
-        self._hurried.set()
+        self._drain_skipped.set()
 
-    async def patiently(self, work: Coroutine[Any, Any, None], least: float = 0.0) -> None:
-        """Wait for `work`; cancel it `least` seconds after `hurry` is called."""
-        task, hurried = asyncio.ensure_future(work), asyncio.ensure_future(self._hurried.wait())
+    async def drain(self, work: Coroutine[Any, Any, None], grace: float = 0.0) -> None:
+        """Wait for `work`; cancel it `grace` seconds after `skip_drain` is called."""
+        task, hurried = asyncio.ensure_future(work), asyncio.ensure_future(self._drain_skipped.wait())
         try:
             await asyncio.wait({task, hurried}, return_when=asyncio.FIRST_COMPLETED)
-            await asyncio.wait({task}, timeout=least)
+            await asyncio.wait({task}, timeout=grace)
         finally:
             hurried.cancel()
             if not task.done():
@@ -338,13 +338,13 @@ class App:
         if connections is not None:
             await connections.stop(self.time_left())
 
-    async def leave(self) -> None:
+    async def retire(self) -> None:
         """Call `disconnect`, and close each connection with its next response: clients reconnect elsewhere."""
         if self._endpoint is not None:
-            self._endpoint.leave()
+            self._endpoint.drain()
         await self.disconnect()
         # Calls from now on have the whole drain time when the process is stopped.
-        self._drained_by = None
+        self._drain_deadline = None
 
     async def shutdown(self) -> None:
         """Let calls in progress finish, then stop the node: it saves its pool and closes its journal.
@@ -354,19 +354,19 @@ class App:
         self._end_heartbeats()
         if self._dispatcher is None or self._bodies is None:
             return
-        await self.patiently(self.disconnect())
+        await self.drain(self.disconnect())
         if self._callers is not None:
             self._callers.stop()
         self._bodies.stop()
-        completions = self._dispatcher.calls.completions
+        completions = self._dispatcher.router.completions
         try:
-            await self.patiently(asyncio.wait_for(completions.drained(), self.time_left()))
+            await self.drain(asyncio.wait_for(completions.wait_until_idle(), self.time_left()))
         except TimeoutError:
             log.warning("calls were still running when the server stopped", extra={"calls": len(completions)})
         admin, self._admin, self.admin_url = self._admin, None, None
         try:
             if admin is not None:
-                await self.patiently(admin.stop())
+                await self.drain(admin.stop())
         finally:
             completions.detach()
             node, self._node, self._dispatcher, self._endpoint = self._node, None, None, None

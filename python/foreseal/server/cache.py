@@ -2,11 +2,11 @@
 
 from typing import TypeVar
 
-Key = TypeVar("Key")
-Value = TypeVar("Value")
+CacheKey = TypeVar("CacheKey")
+CacheValue = TypeVar("CacheValue")
 
 
-class BoundedCache(dict[Key, Value]):
+class BoundedCache(dict[CacheKey, CacheValue]):
     """A dictionary for reading; entries are only added by `add`."""
 
     __slots__ = ("evicted", "misses", "size")
@@ -20,7 +20,7 @@ class BoundedCache(dict[Key, Value]):
         self.evicted = 0
         """Number of entries evicted to make room."""
 
-    def add(self, key: Key, value: Value) -> None:
+    def add(self, key: CacheKey, value: CacheValue) -> None:
         """Add an entry that was not found; evict the oldest one if the cache is full."""
         self.misses += 1
         if key not in self and len(self) >= self.size:

@@ -10,7 +10,7 @@ from foreseal.server.settings.model import LogSettings
 _COLLECTED = (20_000, 20, 50)
 
 
-def set_up(log: LogSettings) -> None:
+def configure_interpreter(log: LogSettings) -> None:
     """Configure logs to standard error, and exempt imported objects from garbage collection."""
     configure_logs(log.level, log.format, log.process)
     gc.freeze()

@@ -30,7 +30,7 @@ GRANIAN: dict[str, Any] = {
 """Logging configuration for granian: its lines go to the same handlers as all others."""
 
 # Standard attributes of a record; all others are fields.
-_OWN = {*vars(logging.makeLogRecord({})), "message", "asctime"}
+_STANDARD_ATTRIBUTES = {*vars(logging.makeLogRecord({})), "message", "asctime"}
 
 
 def parse_levels(text: str) -> str:
@@ -62,19 +62,19 @@ def _uncaught(kind: type[BaseException], error: BaseException, trace: Any) -> No
     logging.getLogger("foreseal").critical("the process ends", exc_info=(kind, error, trace))
 
 
-def fields_of(record: logging.LogRecord) -> dict[str, Any]:
+def record_fields(record: logging.LogRecord) -> dict[str, Any]:
     """Return the fields of the record, without its standard attributes."""
-    return {name: value for name, value in vars(record).items() if name not in _OWN}
+    return {name: value for name, value in vars(record).items() if name not in _STANDARD_ATTRIBUTES}
 
 
-def level_of(record: logging.LogRecord) -> str:
+def level_name(record: logging.LogRecord) -> str:
     """Return the record's level by the core's name."""
     if record.levelno >= logging.ERROR:
         return "ERROR"
     return "WARN" if record.levelno == logging.WARNING else record.levelname
 
 
-def time_of(record: logging.LogRecord) -> str:
+def format_time(record: logging.LogRecord) -> str:
     """Return the record's time, RFC 3339 with milliseconds."""
     return datetime.fromtimestamp(record.created, UTC).strftime("%Y-%m-%dT%H:%M:%S.") + f"{int(record.msecs):03}Z"
 
@@ -91,11 +91,11 @@ class JsonLines(_Lines):
     """One JSON object a line: `time`, `level`, `target`, `message`, `process` if there are several, and the fields."""
 
     def format(self, record: logging.LogRecord) -> str:
-        line: dict[str, Any] = {"time": time_of(record), "level": level_of(record)}
+        line: dict[str, Any] = {"time": format_time(record), "level": level_name(record)}
         if self._process is not None:
             line["process"] = self._process
         line |= {"target": record.name, "message": record.getMessage()}
-        line |= {name: value for name, value in fields_of(record).items() if name not in line}
+        line |= {name: value for name, value in record_fields(record).items() if name not in line}
         if record.exc_info:
             line["error"] = repr(record.exc_info[1])
             line["trace"] = self.formatException(record.exc_info)
@@ -107,8 +107,8 @@ class TextLines(_Lines):
 
     def format(self, record: logging.LogRecord) -> str:
         process = "" if self._process is None else f"[{self._process}] "
-        fields = "".join(f" {name}={_shown(value)}" for name, value in fields_of(record).items())
-        line = f"{time_of(record)} {level_of(record):>5} {process}{record.name}: {record.getMessage()}{fields}"
+        fields = "".join(f" {name}={_shown(value)}" for name, value in record_fields(record).items())
+        line = f"{format_time(record)} {level_name(record):>5} {process}{record.name}: {record.getMessage()}{fields}"
         return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
 
 

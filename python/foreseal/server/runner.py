@@ -10,23 +10,23 @@ import uvloop
 
 from foreseal.server.app import App
 from foreseal.server.native import NativeListener
-from foreseal.server.processes.shared_socket import LEAVE, SharedSocket
+from foreseal.server.processes.shared_socket import RETIRE_SIGNAL, SharedSocket
 from foreseal.server.settings.model import STOP_MARGIN
-from foreseal.server.sockets.listening import ASGI, NATIVE, listen, reserve, room
-from foreseal.server.sockets.tls import Tls
+from foreseal.server.sockets.listening import ASGI, NATIVE, bind, listen, raise_connection_limit
+from foreseal.server.sockets.tls import TlsFiles
 
 # Seconds in which each client of a draining worker may send one more request, whose response closes its connection. A
 # connection that stays silent is then closed, like any idle one.
-LEAVE_TIME = 5.0
+RETIRE_TIME = 5.0
 # Seconds after which a worker accepts connections even if it has not caught up with the sequencer.
 CATCH_UP_TIME = 10.0
 # Longest time in seconds for a listener without calls in progress to end.
 _ENDING = 0.2
 
-Told = Callable[[], None]
+Callback = Callable[[], None]
 
 
-class AnyListener(Protocol):
+class Listener(Protocol):
     """A listener of either transport."""
 
     url: str
@@ -44,19 +44,28 @@ def serve(
     host: str,
     port: int,
     on_listening: Callable[[str], None],
-    tls: Tls | None = None,
+    tls: TlsFiles | None = None,
     transport: str = NATIVE,
 ) -> None:
     """Start the application, serve on `host`:`port` (0: any free port) until SIGINT or SIGTERM, and stop in good order.
 
     `transport` is one of `TRANSPORTS`. `on_listening` gets the URL once requests are answered. Raises `AddressError`,
-    and the exceptions of `App.startup` and `App.started`: a node whose journal cannot be replayed ends the server.
+    and the exceptions of `App.startup` and `App.wait_until_ready`: a node whose journal cannot be replayed ends the
+    server.
     """
     if transport == ASGI:
-        from foreseal.server.asgi.granian import AHEAD, Listener
+        from foreseal.server.asgi.granian import MAX_CONCURRENT_SENDS, GranianListener
 
-        app.ahead = AHEAD
-        _run(_serve(app, reserve, (host, port), on_listening, lambda held: Listener(app, held, tls, room(app.open))))
+        app.max_concurrent_sends = MAX_CONCURRENT_SENDS
+        _run(
+            _serve(
+                app,
+                bind,
+                (host, port),
+                on_listening,
+                lambda held: GranianListener(app, held, tls, raise_connection_limit(app.max_connections)),
+            )
+        )
         return
     _run(_serve(app, listen, (host, port), on_listening, lambda held: _native(app, held, tls)))
 
@@ -64,20 +73,20 @@ def serve(
 def serve_shared(
     app: App,
     shared: SharedSocket,
-    on_listening: Told,
-    on_ready: Told,
-    tls: Tls | None = None,
+    on_listening: Callback,
+    on_ready: Callback,
+    tls: TlsFiles | None = None,
 ) -> None:
     """Serve with the native transport, as `serve` does, on a socket that other processes accept from as well.
 
     It accepts once the application has started, and after `CATCH_UP_TIME` in any case: health checks are answered
-    during a long replay. It is stopped by SIGTERM, or by `LEAVE`, which first lets its clients move to the other
-    processes. `on_ready` is called when the application has started.
+    during a long replay. It is stopped by SIGTERM, or by `RETIRE_SIGNAL`, which first lets its clients move to the
+    other processes. `on_ready` is called when the application has started.
     """
     _run(_serve_shared(app, shared, on_listening, on_ready, tls))
 
 
-def hold(app: App, on_open: Told, on_ready: Told) -> None:
+def serve_admin_only(app: App, on_open: Callback, on_ready: Callback) -> None:
     """Start the application, whose only endpoint is that for administrators, and stop it on SIGTERM."""
     _run(_hold(app, on_open, on_ready))
 
@@ -87,9 +96,9 @@ def _run(work: Coroutine[Any, Any, None]) -> None:
         runner.run(work)
 
 
-def _native(app: App, listening: socket.socket, tls: Tls | None) -> NativeListener:
+def _native(app: App, listening: socket.socket, tls: TlsFiles | None) -> NativeListener:
     """Create the listener after the application has started."""
-    return NativeListener(app.endpoint, listening, tls, room(app.open))
+    return NativeListener(app.endpoint, listening, tls, raise_connection_limit(app.max_connections))
 
 
 async def _serve(
@@ -97,9 +106,9 @@ async def _serve(
     bind: Callable[[str, int], socket.socket],
     address: tuple[str, int],
     on_listening: Callable[[str], None],
-    make: Callable[[socket.socket], AnyListener],
+    make: Callable[[socket.socket], Listener],
 ) -> None:
-    stop = _on(signal.SIGINT, signal.SIGTERM, again=app.hurry)
+    stop = _on(signal.SIGINT, signal.SIGTERM, again=app.skip_drain)
     _limit_stop(app, signal.SIGINT, signal.SIGTERM)
     # Before any resource is opened.
     with bind(*address) as listening:
@@ -121,31 +130,33 @@ async def _serve(
 async def _serve_shared(
     app: App,
     shared: SharedSocket,
-    on_listening: Told,
-    on_ready: Told,
-    tls: Tls | None,
+    on_listening: Callback,
+    on_ready: Callback,
+    tls: TlsFiles | None,
 ) -> None:
-    stop, leave = _on(signal.SIGTERM, again=app.hurry), _on(LEAVE)
+    stop, leave = _on(signal.SIGTERM, again=app.skip_drain), _on(RETIRE_SIGNAL)
     _limit_stop(app, signal.SIGTERM)
     with shared.listening:
         await app.startup()
         try:
             # Other processes accept meanwhile: no client reaches a process without a chain while another has it.
-            await _first(stop.wait(), leave.wait(), app.started(), app.unfit(), asyncio.sleep(CATCH_UP_TIME))
+            await _first(
+                stop.wait(), leave.wait(), app.wait_until_ready(), app.wait_until_failed(), asyncio.sleep(CATCH_UP_TIME)
+            )
             listener = _native(app, shared.listening, tls)
             try:
                 if await listener.start():
                     on_listening()
-                unfit = asyncio.ensure_future(app.unfit())
+                unfit = asyncio.ensure_future(app.wait_until_failed())
                 await _until((stop, leave), app, [listener.serving, unfit], on_ready)
                 if unfit.done():
                     unfit.result()
                 unfit.cancel()
             finally:
                 if leave.is_set():
-                    listener.leave()
-                    await app.leave()
-                    await _first(stop.wait(), shared.left(LEAVE_TIME))
+                    listener.stop_accepting()
+                    await app.retire()
+                    await _first(stop.wait(), shared.wait_until_unused(RETIRE_TIME))
                 else:
                     await app.begin_stop()
                 await _end(app, listener)
@@ -153,14 +164,14 @@ async def _serve_shared(
             await app.shutdown()
 
 
-async def _end(app: App, listener: AnyListener) -> None:
+async def _end(app: App, listener: Listener) -> None:
     # granian would cut the WebSockets.
-    await app.patiently(app.disconnect())
+    await app.drain(app.disconnect())
     # Cancelled before its end, it would log an error; without calls in progress it ends at once.
-    await app.patiently(listener.stop(app.time_left()), _ENDING)
+    await app.drain(listener.stop(app.time_left()), _ENDING)
 
 
-async def _hold(app: App, on_open: Told, on_ready: Told) -> None:
+async def _hold(app: App, on_open: Callback, on_ready: Callback) -> None:
     stop = _on(signal.SIGTERM)
     _limit_stop(app, signal.SIGTERM)
     await app.startup()
@@ -178,7 +189,7 @@ def _limit_stop(app: App, *numbers: int) -> None:
     start_stop_watchdog(numbers, app.stop_time, STOP_MARGIN / 1000)
 
 
-def _on(*numbers: int, again: Told | None = None) -> asyncio.Event:
+def _on(*numbers: int, again: Callback | None = None) -> asyncio.Event:
     """Return an event that is set by the first of these signals; `again` is called for each further one."""
     event = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -197,11 +208,11 @@ async def _until(
     stops: tuple[asyncio.Event, ...],
     app: App,
     others: Sequence["asyncio.Future[None] | None"],
-    on_ready: Told | None = None,
+    on_ready: Callback | None = None,
 ) -> None:
     """Wait until a stop, or until one of `others` is done. Raises errors of the application's start."""
     stopping = [asyncio.ensure_future(stop.wait()) for stop in stops]
-    starting = asyncio.ensure_future(app.started())
+    starting = asyncio.ensure_future(app.wait_until_ready())
     ending: set[asyncio.Future[Any]] = {*stopping, *(other for other in others if other is not None)}
     try:
         await asyncio.wait({*ending, starting}, return_when=asyncio.FIRST_COMPLETED)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from foreseal.server.settings import SettingsError
-from foreseal.server.sockets.address import LONGEST_PATH
+from foreseal.server.sockets.address import MAX_PATH_SIZE
 
 _NAME = "feed.sock"
 _PRIVATE = 0o700
@@ -32,4 +32,4 @@ def feed_path(datadir: Path, environment: Mapping[str, str], stack: contextlib.E
 
 
 def _fits(folder: Path) -> bool:
-    return len(os.fsencode(folder / _NAME)) <= LONGEST_PATH
+    return len(os.fsencode(folder / _NAME)) <= MAX_PATH_SIZE

@@ -13,7 +13,7 @@ import signal
 from collections.abc import Callable
 from typing import Any
 
-from foreseal.server.processes.shared_socket import LEAVE
+from foreseal.server.processes.shared_socket import RETIRE_SIGNAL
 from foreseal.supervisor.backoff import Backoff
 from foreseal.supervisor.child import Child
 from foreseal.supervisor.exit_status import describe_exit
@@ -141,7 +141,7 @@ class ProcessSlot:
             _done(wanted)
             return old
         self._child = new
-        old.send(LEAVE)
+        old.send(RETIRE_SIGNAL)
         old.ended.add_done_callback(lambda _: _done(wanted))
         return new
 

@@ -9,21 +9,21 @@ from foreseal.server import App, interpreter
 from foreseal.server.processes.heartbeat import HeartbeatSender
 from foreseal.server.processes.process_table import ProcessTable
 from foreseal.server.processes.shared_socket import SharedSocket
-from foreseal.server.runner import hold, serve_shared
+from foreseal.server.runner import serve_admin_only, serve_shared
 from foreseal.supervisor.bootstrap import BootstrapMessage, Report
 from foreseal.supervisor.exit_status import FAILED, USAGE_ERROR
 
 
 def fill(message: BootstrapMessage, make_node: Callable[[bytes], Any] | None) -> int:
     """Run the role of this process until it is stopped. Return the exit code."""
-    interpreter.set_up(message.settings.log)
+    interpreter.configure_interpreter(message.settings.log)
     report = Report(message.report)
     heartbeats = HeartbeatSender(report.heartbeat, message.heartbeat_interval)
     processes = None if message.processes is None else ProcessTable(message.processes)
     app = App(message.settings, make_node, message.role, message.buckets, heartbeats=heartbeats, processes=processes)
     try:
         if message.socket is None:
-            hold(app, lambda: report.opened(app.admin_url), report.ready)
+            serve_admin_only(app, lambda: report.opened(app.admin_url), report.ready)
         else:
             shared = SharedSocket(socket.socket(fileno=message.socket))
             listen = message.settings.listen

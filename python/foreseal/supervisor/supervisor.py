@@ -13,10 +13,10 @@ from collections.abc import Callable, Sequence
 from time import monotonic
 from typing import Any
 
-from foreseal.server.processes.process_table import ProcessTable, shared_table
-from foreseal.server.processes.rate_limit_memory import shared_memory
+from foreseal.server.processes.process_table import ProcessTable, create_process_table
+from foreseal.server.processes.rate_limit_memory import create_rate_limit_memory
 from foreseal.server.settings import Settings
-from foreseal.server.sockets.address import url
+from foreseal.server.sockets.address import format_url
 from foreseal.server.sockets.listening import listen
 from foreseal.supervisor.bootstrap import BootstrapMessage
 from foreseal.supervisor.child import Child
@@ -51,9 +51,9 @@ def supervise(
     with contextlib.ExitStack() as stack:
         listening = stack.enter_context(listen(settings.listen.host, settings.listen.port))
         feed = feed_path(settings.datadir, os.environ, stack)
-        buckets = shared_memory(settings.access.buckets)
+        buckets = create_rate_limit_memory(settings.access.buckets)
         stack.callback(os.close, buckets)
-        processes = shared_table([SEQUENCER, *worker_names(settings)])
+        processes = create_process_table([SEQUENCER, *worker_names(settings)])
         stack.callback(os.close, processes)
 
         async def run() -> int:
@@ -87,9 +87,9 @@ class Supervisor:
         self._timeouts = Timeouts.from_settings(settings)
         self._feed = feed
         self._command = command
-        self._sequencer = ProcessSlot(SEQUENCER, self._start_sequencer, alone=True, on_restart=table.restart)
+        self._sequencer = ProcessSlot(SEQUENCER, self._start_sequencer, alone=True, on_restart=table.record_restart)
         self._workers = [
-            ProcessSlot(name, self._start_worker, on_restart=table.restart) for name in worker_names(settings)
+            ProcessSlot(name, self._start_worker, on_restart=table.record_restart) for name in worker_names(settings)
         ]
         self._keeping: set[asyncio.Task[None]] = set()
         # Done, with the exception, when a slot failed permanently.
@@ -125,7 +125,7 @@ class Supervisor:
             self._start_slot(worker)
         await asyncio.wait([worker.opened for worker in self._workers], return_when=asyncio.FIRST_COMPLETED)
         address, port = self._listening.getsockname()[:2]
-        on_listening(url(address, port, self._settings.listen.scheme))
+        on_listening(format_url(address, port, self._settings.listen.scheme))
         if admin is not None:
             on_admin(admin)
         await self._replace_when(told.replace)
@@ -191,7 +191,7 @@ class Supervisor:
         return BootstrapMessage(os.getpid(), -1, settings, role, heartbeat_interval=self._timeouts.interval)
 
     def _start(self, name: str, bootstrap: BootstrapMessage) -> Child:
-        return Child(name, self._command, bootstrap, self._timeouts, lambda: self._table.beat(name))
+        return Child(name, self._command, bootstrap, self._timeouts, lambda: self._table.record_heartbeat(name))
 
 
 def _named(settings: Settings, process: str) -> Settings:

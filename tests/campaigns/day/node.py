@@ -12,7 +12,7 @@ def main() -> None:
     """Serve on a free port until SIGTERM."""
     datadir, speed = sys.argv[1:]
     settings = Settings(Path(datadir), dev=DevChain(), development=True)
-    interpreter.set_up(settings.log)
+    interpreter.configure_interpreter(settings.log)
     app = App(settings, role={"speed": int(speed)})
     serve(app, "127.0.0.1", 0, lambda url: print(f"listening on {url}", flush=True))
 

@@ -73,17 +73,17 @@ class ApiKeys(Kind):
 
     def files(self, datadir: Path) -> list[Path]:
         """Return the file, creating it at first."""
-        path = datadir / keys.FILE
+        path = datadir / keys.KEY_FILE
         if not path.exists():
-            made = (keys.make(name, 1_700_000_000)[0] for name in ("till", "app", "back office"))
-            path.write_bytes(keys.encode({key.id: key for key in made}))
+            made = (keys.create_key(name, 1_700_000_000)[0] for name in ("till", "app", "back office"))
+            path.write_bytes(keys.encode_keys({key.id: key for key in made}))
         return [path]
 
     def read(self, datadir: Path, known: Expected) -> tuple[Outcome, str]:
         """Read the keys like a node at its start."""
         del known
         try:
-            keys.read(datadir / keys.FILE)
+            keys.read_keys(datadir / keys.KEY_FILE)
         except keys.KeyFileError as error:
             return Outcome.OPEN, str(error)
         return Outcome.SERVED, "the keys are taken"

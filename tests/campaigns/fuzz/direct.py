@@ -9,7 +9,7 @@ from websockets.server import ServerProtocol
 
 from bare_transport import BareTransport, statuses_in
 from foreseal.server.native.frames import FrameParser, ProtocolViolation, close_code
-from foreseal.server.native.http import Http
+from foreseal.server.native.http import HttpConnection
 from foreseal.server.native.listener import NativeListener
 from foreseal.server.sockets.listening import listen
 from fuzz.edge import Served, served
@@ -47,7 +47,7 @@ def _final(responses: bytes) -> bytes:
 async def _played(at: Served, pieces: list[bytes], *, alone: bool = True) -> bytes:
     listener = NativeListener(at.app.endpoint, listen("127.0.0.1", 0))
     transport = BareTransport()
-    http = Http(listener)
+    http = HttpConnection(listener)
     http.connection_made(transport)
     listener.write_batch.alone = alone
     for piece in pieces:

@@ -10,9 +10,9 @@ from typing import Any, ClassVar
 
 import orjson
 
-from foreseal.rpc.rate import NONE
+from foreseal.rpc.rate import UNLIMITED
 from foreseal.server import App, Settings
-from foreseal.server.settings.access import Access
+from foreseal.server.settings.access import AccessSettings
 
 from asgi_client import request
 from bodies import LIMITS, check_answer, check_entry
@@ -39,7 +39,7 @@ class Served:
     def __init__(self) -> None:
         self.node = FakeNode()
         self._runner = asyncio.Runner()
-        access = Access(wrong_key_rate=NONE)
+        access = AccessSettings(wrong_key_rate=UNLIMITED)
         self.app = App(Settings(Path("unused"), limits=LIMITS, access=access), make_node=lambda _: self.node)
         self._complaints = Complaints()
         logging.getLogger("foreseal").addHandler(self._complaints)

@@ -10,7 +10,7 @@ import pytest
 from command import foreseal
 from foreseal.cli.main import run
 from foreseal.server.settings import TABLE
-from foreseal.server.settings.model import default_of
+from foreseal.server.settings.model import default_value
 from live import live_node
 
 TEXT = '[node]\nstep = "100ms"\n\n[limits]\nbatch = 3\n\n[server]\nport = 0\n'
@@ -122,7 +122,7 @@ def test_the_template_is_right_as_it_is_and_with_every_default_written_out(
     assert capsys.readouterr().out == f"{file}: 0 settings, all good\n"
     # Remove the sections and settings that `run` lacks, and the settings without a default.
     text = re.sub(r"\[dev\].*?\[store\]", "[store]", text, flags=re.DOTALL)
-    absent = [key for key, row in TABLE.items() if default_of(row) is None or "run" not in row.commands]
+    absent = [key for key, row in TABLE.items() if default_value(row) is None or "run" not in row.commands]
     without = "|".join(["dev", *(key.partition(".")[2] for key in absent if not key.startswith("dev."))])
     text = re.sub(rf"^# ({without}) = .*$", "", text, flags=re.MULTILINE)
     file.write_text(re.sub(r"^# (\w+ = .*)$", r"\1", text, flags=re.MULTILINE))

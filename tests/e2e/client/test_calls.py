@@ -181,7 +181,7 @@ def test_an_application_in_this_process_needs_no_socket(tmp_path: Path) -> None:
         app = App(Settings(datadir=tmp_path, dev=DevChain()))
         await app.startup()
         try:
-            await app.started()
+            await app.wait_until_ready()
             async with AsyncClient(app) as client:
                 assert await client.chain_id() == CHAIN_ID
                 assert (await client.status()).phase == "producing"

@@ -189,7 +189,7 @@ def test_an_application_in_this_process_is_followed(tmp_path: Path) -> None:
         app = App(Settings(datadir=tmp_path, dev=DevChain()))
         await app.startup()
         try:
-            await app.started()
+            await app.wait_until_ready()
             async with AsyncClient(app, QUICK) as client, client.feed() as feed:
                 await feed.connect()
                 hash = await client.send_raw_transaction(signed(DEV_ACCOUNTS[0], 0))

@@ -18,7 +18,7 @@ from websockets.sync.client import connect
 from certificates import EXPIRED, Certificates, certificates
 from command import foreseal
 from foreseal.client import Client
-from foreseal.server.sockets.tls import Tls
+from foreseal.server.sockets.tls import TlsFiles
 from live import LiveNode, live_node
 from live.process import foreseal_command
 
@@ -35,7 +35,7 @@ def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Certificates:
 
 
 @contextlib.contextmanager
-def secured(tls: Tls, transport: str, *arguments: str, command: str = "dev") -> Iterator[LiveNode]:
+def secured(tls: TlsFiles, transport: str, *arguments: str, command: str = "dev") -> Iterator[LiveNode]:
     with live_node(
         "--transport", transport, "--tls-cert", str(tls.cert), "--tls-key", str(tls.key), *arguments, command=command
     ) as node:
@@ -105,7 +105,7 @@ def test_clients_need_a_certificate_of_the_authority_that_is_named(
     (tmp_path / "strangers").mkdir()
     stranger = certificates(tmp_path / "strangers").issue()
 
-    def ask(port: int, by: Tls | None) -> int:
+    def ask(port: int, by: TlsFiles | None) -> int:
         context = ssl.create_default_context()
         if by is not None:
             context.load_cert_chain(by.cert, by.key)

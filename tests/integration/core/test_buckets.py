@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foreseal._core import Buckets
-from foreseal.rpc.rate import MOST_SPAN, Rate, burst_of
+from foreseal.rpc.rate import MAX_SPAN, Rate, resolve_burst
 
 HEAD, SLOTS = 64, 64
 
@@ -113,10 +113,10 @@ def test_a_descriptor_that_is_none_is_refused() -> None:
 
 @pytest.mark.parametrize("rate", [Rate(1, 3600), Rate(7, 3600), Rate(1, 60)])
 def test_every_burst_that_a_rate_may_have_is_one_of_a_bucket(rate: Rate) -> None:
-    most = MOST_SPAN // rate.interval
-    assert Buckets(None, 8).consume(0, 0, rate.interval, burst_of(rate, most), 1) == 0
+    most = MAX_SPAN // rate.interval
+    assert Buckets(None, 8).consume(0, 0, rate.interval, resolve_burst(rate, most), 1) == 0
     with pytest.raises(ValueError, match="too many"):
-        burst_of(rate, most + 1)
+        resolve_burst(rate, most + 1)
     with pytest.raises(ValueError, match="no bucket"):
         Buckets(None, 8).consume(0, 0, rate.interval, most + 1, 1)
 

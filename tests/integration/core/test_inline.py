@@ -13,7 +13,7 @@ from websockets.frames import Frame, Opcode
 
 from foreseal._core import Answered, Entrance, Node, method_names
 from foreseal.rpc import Dispatcher, Limits, Registry
-from foreseal.rpc.dispatch import Reply
+from foreseal.rpc.dispatch import HttpReply
 from live_node import ALICE, wait_until
 from live_node import settings as node_settings
 
@@ -41,13 +41,13 @@ class Ways:
             self.dispatcher._respond = respond
 
     async def _answered(self, body: bytes) -> bytes:
-        self.dispatcher.calls.completions.attach(asyncio.get_running_loop())
+        self.dispatcher.router.completions.attach(asyncio.get_running_loop())
         try:
             reply: Any = self.dispatcher.answer(body)
-            settled: Reply = reply if isinstance(reply, tuple) else await reply
+            settled: HttpReply = reply if isinstance(reply, tuple) else await reply
             return settled[1]
         finally:
-            self.dispatcher.calls.completions.detach()
+            self.dispatcher.router.completions.detach()
 
 
 @pytest.fixture(scope="module")
@@ -241,8 +241,8 @@ def test_a_failing_request_runs_once(still: Node, request_: Any) -> None:
     # One message is one call into the core, and nothing ran on the slow path.
     assert (core.messages, core.executions) == (1, 0)
     requests = request_ if isinstance(request_, list) else [request_]
-    failed = ways.dispatcher.counts.failed
-    answered = ways.dispatcher.counts.answered
+    failed = ways.dispatcher.call_metrics.failed
+    answered = ways.dispatcher.call_metrics.answered
     assert failed.total() + sum(answered.values()) == len(requests)
     assert failed == CountedFailures(still, body).failed
 
@@ -253,7 +253,7 @@ class CountedFailures:
     def __init__(self, node: Node, body: bytes) -> None:
         ways = Ways(node)
         ways.general(body)
-        self.failed = ways.dispatcher.counts.failed
+        self.failed = ways.dispatcher.call_metrics.failed
 
 
 @pytest.mark.parametrize(
@@ -356,7 +356,7 @@ def test_calls_of_the_short_way_are_counted(still: Node) -> None:
     ways = Ways(still)
     for request in (BALANCE, [BALANCE, call("eth_chainId")], call("eth_chainId")):
         assert ways.short(orjson.dumps(request)) is not None
-    counts = ways.dispatcher.counts
+    counts = ways.dispatcher.call_metrics
     assert counts.answered == {"eth_getBalance": 2, "eth_chainId": 2}
     assert counts.answered == {"eth_getBalance": 2, "eth_chainId": 2}, "reading takes nothing away"
     assert all(0 < timing.seconds < 1 for timing in counts.timings.values())
@@ -366,7 +366,7 @@ def test_a_call_that_is_not_quick_is_told_with_its_time(still: Node, monkeypatch
     ways = Ways(still)
     monkeypatch.setattr(ways.dispatcher, "_respond", entrance(still, 0.0).respond)
     assert ways.short(orjson.dumps(BALANCE)) is not None
-    timing = ways.dispatcher.counts.timings["eth_getBalance"]
+    timing = ways.dispatcher.call_metrics.timings["eth_getBalance"]
     assert (timing.calls, timing.quick) == (1, 0)
     assert 0 < timing.seconds < 1
 

@@ -31,7 +31,7 @@ class World:
         return asyncio.run(self._answered(body))
 
     async def _answered(self, body: bytes) -> Any:
-        completions = self.dispatcher.calls.completions
+        completions = self.dispatcher.router.completions
         completions.attach(asyncio.get_running_loop())
         try:
             reply: Any = self.dispatcher.answer(body)
@@ -44,7 +44,7 @@ class World:
 
     def answered(self) -> int:
         """Return the number of successful submissions."""
-        return self.dispatcher.counts.answered.get(METHOD, 0)
+        return self.dispatcher.call_metrics.answered.get(METHOD, 0)
 
 
 @pytest.fixture
@@ -107,7 +107,7 @@ def _told(world: World, data: bytes, start: int, head: bytes) -> bytes:
     """Return the response to the body at `start` of `data` behind `head`."""
 
     async def play() -> bytes:
-        completions = world.dispatcher.calls.completions
+        completions = world.dispatcher.router.completions
         completions.attach(asyncio.get_running_loop())
         told = asyncio.get_running_loop().create_future()
         submitted = world.dispatcher.respond(data, start, head)
@@ -129,7 +129,7 @@ def test_errors_are_those_of_the_long_way(world: World, monkeypatch: pytest.Monk
     body = orjson.dumps([bad, good, again, none])
     answers = world.answer(body)
     assert "result" in answers.pop(1)
-    assert world.dispatcher.counts.failed.total() == 3
+    assert world.dispatcher.call_metrics.failed.total() == 3
     monkeypatch.setattr(world.dispatcher, "respond", lambda *_: None)
     assert [world.answer(orjson.dumps(call)) for call in (bad, again, none)] == answers
 

@@ -16,7 +16,10 @@ from foreseal.server.sockets.listening import _KEEP_ALIVE, listen
 
 from fake_core import FakeNode
 
-ROOM = "from foreseal.server.sockets.listening import room; import resource; {limit}; print(room({wanted}))"
+ROOM = (
+    "from foreseal.server.sockets.listening import raise_connection_limit; import resource; {limit}; "
+    "print(raise_connection_limit({wanted}))"
+)
 LIMIT = "resource.setrlimit(resource.RLIMIT_NOFILE, ({soft}, {hard}))"
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from foreseal.server.settings import SettingsError
-from foreseal.server.sockets.address import LONGEST_PATH
+from foreseal.server.sockets.address import MAX_PATH_SIZE
 from foreseal.supervisor.feed_socket import feed_path
 
 
@@ -38,7 +38,7 @@ def test_a_folder_that_others_could_enter_is_closed(tmp_path: Path) -> None:
         assert private(feed_path(tmp_path, {}, stack).parent)
 
 
-@pytest.mark.parametrize("length", [LONGEST_PATH, LONGEST_PATH + 1])
+@pytest.mark.parametrize("length", [MAX_PATH_SIZE, MAX_PATH_SIZE + 1])
 def test_a_path_that_no_socket_takes_is_elsewhere(tmp_path: Path, length: int) -> None:
     runtime = tmp_path / "r"
     runtime.mkdir()
@@ -46,14 +46,14 @@ def test_a_path_that_no_socket_takes_is_elsewhere(tmp_path: Path, length: int) -
     datadir = Path(base + "d" * (length - len(base) - len("/feed/feed.sock")))
     with contextlib.ExitStack() as stack:
         path = feed_path(datadir, {"XDG_RUNTIME_DIR": str(runtime)}, stack)
-        assert (runtime in path.parents) == (length > LONGEST_PATH)
+        assert (runtime in path.parents) == (length > MAX_PATH_SIZE)
         assert private(path.parent)
         assert usable(path)
-    assert path.exists() == (length == LONGEST_PATH)
+    assert path.exists() == (length == MAX_PATH_SIZE)
 
 
 def test_no_place_at_all_is_a_clear_error(tmp_path: Path) -> None:
-    deep = tmp_path / ("d" * LONGEST_PATH)
+    deep = tmp_path / ("d" * MAX_PATH_SIZE)
     deep.mkdir()
     with contextlib.ExitStack() as stack, pytest.raises(SettingsError, match="short enough"):
         feed_path(deep, {"XDG_RUNTIME_DIR": str(deep)}, stack)

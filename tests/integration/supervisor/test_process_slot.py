@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import pytest
 
-from foreseal.server.processes.shared_socket import LEAVE
+from foreseal.server.processes.shared_socket import RETIRE_SIGNAL
 from foreseal.server.settings import Settings
 from foreseal.supervisor.bootstrap import BootstrapMessage
 from foreseal.supervisor.child import Child
@@ -132,7 +132,7 @@ def test_a_stop_during_a_replacement_leaves_nothing_unsaid() -> None:
         replacing = asyncio.ensure_future(post.replace())
         await until(lambda: len(starts.started) == 2)
         starts.started[1].answer()
-        await until(lambda: old.sent == [LEAVE])
+        await until(lambda: old.sent == [RETIRE_SIGNAL])
         replacing.cancel()
         keeping.cancel()
         await asyncio.wait([replacing, keeping])

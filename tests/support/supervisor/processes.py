@@ -13,7 +13,7 @@ from typing import Any
 
 import orjson
 
-from foreseal.server.sockets.tls import Tls
+from foreseal.server.sockets.tls import TlsFiles
 from live.blocks import wait_for
 from live.group import group_of
 from repository import PYTHONPATH
@@ -26,7 +26,7 @@ JSON = {"content-type": "application/json"}
 class Group:
     """A running supervisor."""
 
-    def __init__(self, datadir: Path, workers: int = 2, tls: Tls | None = None, **times: int) -> None:
+    def __init__(self, datadir: Path, workers: int = 2, tls: TlsFiles | None = None, **times: int) -> None:
         datadir.mkdir(exist_ok=True)
         self.datadir = datadir
         self.workers = workers
@@ -122,7 +122,7 @@ class Group:
 
 
 @contextlib.contextmanager
-def running(datadir: Path, workers: int = 2, tls: Tls | None = None, **times: int) -> Iterator[Group]:
+def running(datadir: Path, workers: int = 2, tls: TlsFiles | None = None, **times: int) -> Iterator[Group]:
     """Run a supervisor whose workers are all ready, and clean up afterwards. `times` are settings in ms."""
     group = Group(datadir, workers, tls, **times)
     try:

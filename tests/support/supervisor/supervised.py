@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from foreseal.errors import NodeError
-from foreseal.server.settings import Listen, Settings
+from foreseal.server.settings import ListenSettings, Settings
 from foreseal.server.settings.model import DRAIN_TIME
 from foreseal.supervisor.supervisor import supervise
 
@@ -27,7 +27,7 @@ def main() -> int:
     cert, key = (Path(sys.argv[3]), Path(sys.argv[4])) if len(sys.argv) > 3 else (None, None)
     times = json.loads(os.environ.get("TIMES", "{}"))
     drain_time = times.pop("drain_time", DRAIN_TIME)
-    listen = Listen(port=0, workers=workers, tls_cert=cert, tls_key=key, **times)
+    listen = ListenSettings(port=0, workers=workers, tls_cert=cert, tls_key=key, **times)
     try:
         return supervise(
             Settings(folder, drain_time=drain_time, listen=listen),

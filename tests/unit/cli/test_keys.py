@@ -13,7 +13,7 @@ import pytest
 from foreseal.cli.keys import parse_expiry
 from foreseal.cli.main import run
 from foreseal.server.auth import keys
-from foreseal.server.auth.key_file import changing
+from foreseal.server.auth.key_file import update_keys
 
 NOW = 1_700_000_000.0
 
@@ -31,14 +31,14 @@ def refusal(capsys: pytest.CaptureFixture[str], *arguments: object, code: int = 
 
 def test_a_key_is_printed_once_and_kept_as_its_hash(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = keys_command(capsys, tmp_path, "create", "shop").strip()
-    path = tmp_path / keys.FILE
+    path = tmp_path / keys.KEY_FILE
     assert re.fullmatch(r"fs_[0-9a-f]{10}_[0-9a-f]{64}", text)
     assert path.stat().st_mode & 0o777 == 0o600
     assert text.rpartition("_")[2] not in path.read_text()
-    (key,) = keys.read(path).values()
+    (key,) = keys.read_keys(path).values()
     assert (key.name, key.tier, key.rate, key.burst, key.expires, key.revoked) == ("shop", "dedicated", *[None] * 4)
-    assert key.hash == keys.hash_of(text)
-    assert sorted(entry.name for entry in tmp_path.iterdir()) == [keys.FILE, "keys.lock"]
+    assert key.hash == keys.hash_key(text)
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == [keys.KEY_FILE, "keys.lock"]
 
 
 def test_what_was_given_is_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -66,15 +66,15 @@ def test_what_was_given_is_listed(tmp_path: Path, capsys: pytest.CaptureFixture[
 def test_a_key_is_revoked_by_its_name_or_its_id(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name in ("a", "b"):
         keys_command(capsys, tmp_path, "create", name)
-    first, second = keys.read(tmp_path / keys.FILE)
+    first, second = keys.read_keys(tmp_path / keys.KEY_FILE)
     keys_command(capsys, tmp_path, "revoke", "a")
     keys_command(capsys, tmp_path, "revoke", second)
-    assert [key.state(NOW) for key in keys.read(tmp_path / keys.FILE).values()] == ["revoked", "revoked"]
+    assert [key.state(NOW) for key in keys.read_keys(tmp_path / keys.KEY_FILE).values()] == ["revoked", "revoked"]
     for gone in ("a", first, "c"):
         message = refusal(capsys, "revoke", gone, "--datadir", tmp_path)
         assert f"there is no key with the id or name {gone} that is not revoked" in message
     keys_command(capsys, tmp_path, "create", "a")
-    assert len(keys.read(tmp_path / keys.FILE)) == 3
+    assert len(keys.read_keys(tmp_path / keys.KEY_FILE)) == 3
 
 
 @pytest.mark.parametrize(
@@ -99,9 +99,9 @@ def test_wrong_use_changes_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
 ) -> None:
     keys_command(capsys, tmp_path, "create", "there")
-    before = (tmp_path / keys.FILE).read_bytes()
+    before = (tmp_path / keys.KEY_FILE).read_bytes()
     assert message in refusal(capsys, *arguments, "--datadir", tmp_path)
-    assert (tmp_path / keys.FILE).read_bytes() == before
+    assert (tmp_path / keys.KEY_FILE).read_bytes() == before
 
 
 def test_the_folder_is_that_of_the_settings(
@@ -112,11 +112,11 @@ def test_the_folder_is_that_of_the_settings(
     assert f"--datadir: {missing} is not a folder" in refusal(capsys, "create", "a", "--datadir", missing)
     monkeypatch.setenv("FORESEAL_DATADIR", str(tmp_path))
     assert run(["keys", "create", "a"]) == 0
-    assert (tmp_path / keys.FILE).exists()
+    assert (tmp_path / keys.KEY_FILE).exists()
 
 
 def test_a_broken_file_is_not_written_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / keys.FILE
+    path = tmp_path / keys.KEY_FILE
     path.write_text("{")
     for command in (["create", "a"], ["list"], ["revoke", "a"]):
         assert f"the API keys in {path} cannot be used" in refusal(capsys, *command, "--datadir", tmp_path, code=1)
@@ -129,7 +129,7 @@ def test_a_disk_that_takes_nothing_leaves_the_keys_as_they_were(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, command: list[str], call: str
 ) -> None:
     keys_command(capsys, tmp_path, "create", "a")
-    path = tmp_path / keys.FILE
+    path = tmp_path / keys.KEY_FILE
     before = path.read_bytes()
     real = os.open
 
@@ -145,14 +145,14 @@ def test_a_disk_that_takes_nothing_leaves_the_keys_as_they_were(
     assert shown.err == f"foreseal: cannot write the API keys in {path}: No space left on device\n"
     assert shown.out == "", "a key that is not kept is not shown"
     assert path.read_bytes() == before
-    assert sorted(entry.name for entry in tmp_path.iterdir()) == [keys.FILE, "keys.lock"]
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == [keys.KEY_FILE, "keys.lock"]
     assert run(["keys", *command, "--datadir", str(tmp_path)]) == 0
 
 
 def test_keys_that_are_made_at_the_same_time_are_all_kept(tmp_path: Path) -> None:
     def add(name: str) -> None:
-        with changing(tmp_path) as found:
-            key, _ = keys.make(name, 1)
+        with update_keys(tmp_path) as found:
+            key, _ = keys.create_key(name, 1)
             found[key.id] = key
 
     threads = [threading.Thread(target=add, args=(str(number),)) for number in range(20)]
@@ -160,7 +160,9 @@ def test_keys_that_are_made_at_the_same_time_are_all_kept(tmp_path: Path) -> Non
         thread.start()
     for thread in threads:
         thread.join()
-    assert {key.name for key in keys.read(tmp_path / keys.FILE).values()} == {str(number) for number in range(20)}
+    assert {key.name for key in keys.read_keys(tmp_path / keys.KEY_FILE).values()} == {
+        str(number) for number in range(20)
+    }
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from typing import Any
 import orjson
 
 from foreseal.rpc import Registry
-from foreseal.rpc.call_router import Calls
+from foreseal.rpc.call_router import CallRouter
 
 from fake_core import FakeNode
 
@@ -14,7 +14,7 @@ from fake_core import FakeNode
 def listed(registry: Registry, method: str) -> dict[str, object]:
     async def answered() -> Any:
         node = FakeNode()
-        calls = Calls(node, registry, most=10, forbidden={})
+        calls = CallRouter(node, registry, max_calls=10, forbidden={})
         calls.completions.attach(asyncio.get_running_loop())
         # Called twice: a later outcome must not be taken for that of the other call.
         outcomes = [calls.run(node, method, b"[]"), calls.run(node, method, b"[]")]

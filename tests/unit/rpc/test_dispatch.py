@@ -12,7 +12,7 @@ import pytest
 
 from foreseal.errors import RpcError
 from foreseal.rpc import Dispatcher, Limits, Registry
-from foreseal.rpc.dispatch import Reply
+from foreseal.rpc.dispatch import HttpReply
 from foreseal.rpc.rate_limiter import CpuBudget, RateLimiter
 
 from access_doubles import Clock, FakeCaller
@@ -36,13 +36,13 @@ def ask(subject: Dispatcher, request: Any) -> tuple[int, Any]:
     """Return the status and parsed response to one body, on a new event loop; None without a response."""
     body = request if isinstance(request, bytes) else orjson.dumps(request)
 
-    async def answered() -> Reply:
-        subject.calls.completions.attach(asyncio.get_running_loop())
+    async def answered() -> HttpReply:
+        subject.router.completions.attach(asyncio.get_running_loop())
         try:
             reply = subject.answer(body)
             return await reply if isinstance(reply, Awaitable) else reply
         finally:
-            subject.calls.completions.detach()
+            subject.router.completions.detach()
 
     status, answer, _ = asyncio.run(answered())
     return status, orjson.loads(answer) if answer else None
@@ -184,7 +184,7 @@ def test_too_many_calls_on_core_threads_are_429(node: FakeNode) -> None:
     node.hold = True
 
     async def scenario() -> None:
-        subject.calls.completions.attach(asyncio.get_running_loop())
+        subject.router.completions.attach(asyncio.get_running_loop())
         body = orjson.dumps(call("slow"))
         first, second = subject.answer(body), subject.answer(body)
         status, answer, seconds = subject.answer(body)
@@ -195,7 +195,7 @@ def test_too_many_calls_on_core_threads_are_429(node: FakeNode) -> None:
         assert [(await first)[0], (await second)[0]] == [200, 200]
         node.hold = False
         assert (await subject.answer(body))[0] == 200
-        subject.calls.completions.detach()
+        subject.router.completions.detach()
 
     asyncio.run(scenario())
 
@@ -205,11 +205,11 @@ def test_drained_waits_for_every_call_under_way(node: FakeNode) -> None:
     node.hold = True
 
     async def scenario() -> None:
-        completions = subject.calls.completions
+        completions = subject.router.completions
         completions.attach(asyncio.get_running_loop())
-        await completions.drained()
+        await completions.wait_until_idle()
         waiting = subject.answer(orjson.dumps(call("slow")))
-        drained = asyncio.ensure_future(completions.drained())
+        drained = asyncio.ensure_future(completions.wait_until_idle())
         await asyncio.sleep(0)
         assert not drained.done()
         node.release()
@@ -255,8 +255,8 @@ def test_calls_are_counted_by_method_and_strange_names_are_not(node: FakeNode) -
     subject = dispatcher(node)
     for request in (call("echo"), call("echo"), call("fails"), call("made-up-1"), call("made-up-2"), 7):
         ask(subject, request)
-    assert subject.counts.answered == {"echo": 2}
-    assert subject.counts.failed == {("fails", -32000): 1, ("", -32601): 2, ("", -32600): 1}
+    assert subject.call_metrics.answered == {"echo": 2}
+    assert subject.call_metrics.failed == {("fails", -32000): 1, ("", -32601): 2, ("", -32600): 1}
 
 
 def cancelled(subject: Dispatcher, node: FakeNode, request: Any, submitted: int) -> list[int]:
@@ -264,7 +264,7 @@ def cancelled(subject: Dispatcher, node: FakeNode, request: Any, submitted: int)
 
     async def scenario() -> None:
         node.hold = True
-        subject.calls.completions.attach(asyncio.get_running_loop())
+        subject.router.completions.attach(asyncio.get_running_loop())
         reply = subject.answer(orjson.dumps(request))
         assert isinstance(reply, Awaitable)
         task = asyncio.ensure_future(reply)
@@ -275,7 +275,7 @@ def cancelled(subject: Dispatcher, node: FakeNode, request: Any, submitted: int)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        subject.calls.completions.detach()
+        subject.router.completions.detach()
 
     asyncio.run(scenario())
     return node.cancelled
@@ -307,9 +307,9 @@ def test_an_exhausted_budget_of_processor_time_is_429(node: FakeNode) -> None:
 
 
 def test_a_call_that_used_up_its_budget_is_429(node: FakeNode) -> None:
-    async def scenario() -> Reply:
+    async def scenario() -> HttpReply:
         node.hold = True
-        subject.calls.completions.attach(asyncio.get_running_loop())
+        subject.router.completions.attach(asyncio.get_running_loop())
         reply = subject.answer(orjson.dumps(call("slow")))
         ticket, _ = node.held.pop()
         node.held.append((ticket, lambda: RpcError(-32005, "used up", b'{"limit":"cpu","retryAfterMs":1200}')))
@@ -331,7 +331,7 @@ def test_a_large_body_is_answered_as_a_small_one(node: FakeNode) -> None:
 def test_a_caller_with_few_calls_is_let_in_beyond_the_limit_of_all(node: FakeNode) -> None:
     async def scenario() -> None:
         node.hold = True
-        subject.calls.completions.attach(asyncio.get_running_loop())
+        subject.router.completions.attach(asyncio.get_running_loop())
         crowd, other = (RateLimiter(None, None, Counter()) for _ in range(2))
         callers = (*[crowd] * 10, *[other] * 5, None)
         replies = [subject.answer(body, None, limiter) for limiter in callers]
@@ -344,7 +344,7 @@ def test_a_caller_with_few_calls_is_let_in_beyond_the_limit_of_all(node: FakeNod
     subject = dispatcher(node, Limits(calls=2))
     body = orjson.dumps(call("slow"))
     # A method counts as slow once it was called.
-    subject.calls._apart.add("slow")
+    subject.router._apart.add("slow")
     asyncio.run(scenario())
 
 
@@ -392,7 +392,7 @@ def test_a_body_with_too_many_values_is_refused_unparsed(node: FakeNode, content
 def test_a_cancelled_call_holds_its_place_until_the_core_has_ended_it(node: FakeNode) -> None:
     async def scenario() -> None:
         node.hold = True
-        completions = subject.calls.completions
+        completions = subject.router.completions
         completions.attach(asyncio.get_running_loop())
         limiter = RateLimiter(None, 1, Counter())
         task = asyncio.ensure_future(subject.answer(body, None, limiter))  # type: ignore[arg-type]
@@ -404,7 +404,7 @@ def test_a_cancelled_call_holds_its_place_until_the_core_has_ended_it(node: Fake
         assert isinstance(refusal, tuple)
         assert refusal[0] == 429
         node.release()
-        await completions.drained()
+        await completions.wait_until_idle()
         again = subject.answer(body, None, limiter)
         node.release()
         assert isinstance(again, Awaitable)
@@ -412,7 +412,7 @@ def test_a_cancelled_call_holds_its_place_until_the_core_has_ended_it(node: Fake
 
     subject, body = dispatcher(node), orjson.dumps(call("slow"))
     # A method counts as slow once it was called.
-    subject.calls._apart.add("slow")
+    subject.router._apart.add("slow")
     asyncio.run(scenario())
 
 

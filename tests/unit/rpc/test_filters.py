@@ -64,7 +64,7 @@ class Callers:
             "public": TierFilters(self.table, "public", public_most, caller_most),
         }
         dedicated = Dispatcher(self.node, Limits(), Registry(), filters=tiers["dedicated"])
-        completions = dedicated.calls.completions
+        completions = dedicated.router.completions
         public = Dispatcher(self.node, Limits(), Registry(), completions=completions, filters=tiers["public"])
         self.dispatchers = {"dedicated": dedicated, "public": public}
         self.completions = completions
@@ -252,7 +252,7 @@ def test_random_calls_keep_count_and_serve_every_newcomer() -> None:
                     assert own or (tier == "public" and dedicated >= 6), outcome
             elif made:
                 await callers.ask(name, method, draw.choice(made[-12:]))
-            assert callers.node.filters == set(callers.table._places)
+            assert callers.node.filters == set(callers.table._owners)
             assert not callers.table._pending
             assert all(callers.table.count(callers.limiter(name), "public") <= 3 for name in names)
 

@@ -2,14 +2,14 @@
 
 import asyncio
 
-from foreseal.rpc.time_slices import Slices
+from foreseal.rpc.time_slices import TimeSlices
 
 
 def iterations_of(works: int, slices_each: int) -> list[list[int]]:
     """Return the works that had a slice in each iteration of the event loop."""
 
     async def scenario() -> list[list[int]]:
-        subject, iterations = Slices(), [[]]
+        subject, iterations = TimeSlices(), [[]]
 
         async def work(number: int) -> None:
             for _ in range(slices_each):
@@ -40,7 +40,7 @@ def test_works_take_turns() -> None:
 
 def test_a_cancelled_wait_passes_its_slice_on() -> None:
     async def scenario() -> None:
-        subject = Slices()
+        subject = TimeSlices()
         await subject.begin()
         waiting = [asyncio.ensure_future(subject.begin()) for _ in range(3)]
         await asyncio.sleep(0)
@@ -58,7 +58,7 @@ def order_of(*asked: tuple[str, bool]) -> list[str]:
     """Return the callers in the order of their slices, all requested at once."""
 
     async def scenario() -> list[str]:
-        subject, order = Slices(), []
+        subject, order = TimeSlices(), []
         await subject.begin("first")
 
         async def work(caller: str, is_public: bool) -> None:

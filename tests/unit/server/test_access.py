@@ -9,9 +9,9 @@ import pytest
 
 from foreseal.errors import NodeError
 from foreseal.rpc import Limits
-from foreseal.rpc.rate import NONE, Rate
+from foreseal.rpc.rate import UNLIMITED, Rate
 from foreseal.server import App, Settings
-from foreseal.server.settings.access import Access, PublicLimits
+from foreseal.server.settings.access import AccessSettings, PublicLimits
 from foreseal.server.settings.model import LogSettings
 
 from access_doubles import Clock, KeyRing, rated, running
@@ -340,10 +340,10 @@ def _with(key: str | None) -> dict[str, str]:
 
 def test_a_public_bound_is_never_above_that_of_all(tmp_path: Path) -> None:
     settings = Settings(datadir=tmp_path, limits=Limits(batch=7, caller_calls=3), public_limits=PublicLimits(body=5))
-    limits = settings.limits_of("public")
+    limits = settings.tier_limits("public")
     assert (limits.batch, limits.body, limits.caller_calls, limits.depth) == (7, 5, 3, 64)
-    assert settings.limits_of("dedicated") is settings.limits
-    assert orjson.loads(settings.core_limits_of("public"))["terms"] == 1000
+    assert settings.tier_limits("dedicated") is settings.limits
+    assert orjson.loads(settings.tier_core_limits("public"))["terms"] == 1000
 
 
 def test_long_calls_of_one_caller_leave_room_for_others(ring: KeyRing, tmp_path: Path) -> None:
@@ -420,7 +420,7 @@ def test_a_key_counts_from_the_moment_it_is_in_the_file(ring: KeyRing, tmp_path:
             assert (await post(app, NUMBER, text)).status == 401
             assert await anonymous.ask("eth_blockNumber")
 
-    running(tmp_path, use, access=Access(wrong_key_rate=NONE))
+    running(tmp_path, use, access=AccessSettings(wrong_key_rate=UNLIMITED))
 
 
 def test_a_broken_file_changes_nothing_and_is_told(
@@ -481,7 +481,7 @@ def test_a_method_that_there_is_not_is_an_error_at_the_start(tmp_path: Path, wro
     for tier in ("public_allow", "public_deny", "dedicated_allow", "dedicated_deny"):
         lists: dict[str, Any] = {tier: frozenset({wrong, "eth_call"})}
         with pytest.raises(NodeError) as caught:
-            running(tmp_path, use, access=Access(**lists))
+            running(tmp_path, use, access=AccessSettings(**lists))
         assert caught.value.message == f"access.{tier}: there is no method {wrong}"
         assert caught.value.is_usage_error
 
@@ -514,7 +514,7 @@ def test_lists_say_what_a_tier_may_call(tmp_path: Path, tier: str) -> None:
             assert (await socket.ask("eth_getBalance"))["code"] == -32004
             assert await socket.ask("eth_blockNumber")
 
-    running(tmp_path, use, public=tier == "public", access=Access(**lists))
+    running(tmp_path, use, public=tier == "public", access=AccessSettings(**lists))
 
 
 def test_wrong_keys_of_an_address_are_limited_but_no_valid_one(ring: KeyRing, tmp_path: Path) -> None:
@@ -541,4 +541,4 @@ def test_wrong_keys_of_an_address_are_limited_but_no_valid_one(ring: KeyRing, tm
         refusals = (await metrics(app))['foreseal_refused_total{tier="dedicated",reason="wrong_keys"}']
         assert refusals == 4
 
-    running(tmp_path, use, clock, access=Access(wrong_key_rate=Rate(1), wrong_key_burst=3))
+    running(tmp_path, use, clock, access=AccessSettings(wrong_key_rate=Rate(1), wrong_key_burst=3))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from foreseal.server.sockets.address import parse_address, url
+from foreseal.server.sockets.address import format_url, parse_address
 
 
 @pytest.mark.parametrize(
@@ -26,6 +26,6 @@ def test_what_is_no_address_is_named(text: str) -> None:
 
 
 def test_urls_can_be_reached_from_this_machine() -> None:
-    assert url("0.0.0.0", 1) == "http://127.0.0.1:1"
-    assert url("::", 2) == "http://[::1]:2"
-    assert url("10.0.0.5", 3) == "http://10.0.0.5:3"
+    assert format_url("0.0.0.0", 1) == "http://127.0.0.1:1"
+    assert format_url("::", 2) == "http://[::1]:2"
+    assert format_url("10.0.0.5", 3) == "http://10.0.0.5:3"

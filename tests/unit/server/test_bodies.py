@@ -4,12 +4,12 @@ import asyncio
 
 import pytest
 
-from foreseal.server.asgi.body_timeouts import Bodies
+from foreseal.server.asgi.body_timeouts import BodyTimeouts
 
 MOST = 200
 
 
-async def read(bodies: Bodies, seconds: float) -> str:
+async def read(bodies: BodyTimeouts, seconds: float) -> str:
     """Read a body that takes this many seconds."""
     task = bodies.begin()
     try:
@@ -28,7 +28,7 @@ async def read(bodies: Bodies, seconds: float) -> str:
 def test_a_body_may_take_half_the_limit_and_never_more_than_all_of_it() -> None:
     async def run() -> None:
         loop = asyncio.get_running_loop()
-        bodies = Bodies(loop, MOST)
+        bodies = BodyTimeouts(loop, MOST)
         began = loop.time()
         slow = [asyncio.create_task(read(bodies, 60)) for _ in range(3)]
         quick = [asyncio.create_task(read(bodies, seconds)) for seconds in (0, MOST / 4000)]
@@ -42,7 +42,7 @@ def test_a_body_may_take_half_the_limit_and_never_more_than_all_of_it() -> None:
 
 def test_time_after_the_body_does_not_count() -> None:
     async def run() -> str:
-        bodies = Bodies(asyncio.get_running_loop(), MOST)
+        bodies = BodyTimeouts(asyncio.get_running_loop(), MOST)
         outcome = await read(bodies, 0)
         await asyncio.sleep(2.5 * MOST / 1000)
         bodies.stop()
@@ -53,7 +53,7 @@ def test_time_after_the_body_does_not_count() -> None:
 
 def test_who_is_cancelled_for_another_reason_is_cancelled() -> None:
     async def run() -> None:
-        bodies = Bodies(asyncio.get_running_loop(), MOST)
+        bodies = BodyTimeouts(asyncio.get_running_loop(), MOST)
         task = asyncio.create_task(read(bodies, 60))
         await asyncio.sleep(0)
         task.cancel()

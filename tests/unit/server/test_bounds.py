@@ -14,9 +14,9 @@ from foreseal.rpc import Limits
 from foreseal.server.http.transport_limits import TransportLimits
 from foreseal.server.native.chunks import MAX_TRAILERS, ChunkDecoder
 from foreseal.server.native.connection_table import IDLE, NEVER, UNFINISHED, AddressAccount, ConnectionTable, WorkBucket
-from foreseal.server.native.input_buffer import Intake
+from foreseal.server.native.input_buffer import InputBuffer
 from foreseal.server.native.request_head import BadRequest
-from foreseal.server.settings.access import Access, PublicLimits
+from foreseal.server.settings.access import AccessSettings, PublicLimits
 from native_server import CHUNKED, HEAD, Served, post, serving
 
 from access_doubles import rated
@@ -40,7 +40,7 @@ def test_trailers_and_heads_in_single_bytes_are_read_in_linear_time() -> None:
     """Each byte is searched a bounded number of times."""
 
     def spent(size: int) -> float:
-        decoder, intake = ChunkDecoder(), Intake()
+        decoder, intake = ChunkDecoder(), InputBuffer()
         intake.add(b"0\r\nX: ")
         intake.decode(decoder)
         begun = time.thread_time()
@@ -191,7 +191,7 @@ def test_a_refused_caller_is_not_read_for_a_while() -> None:
         assert 0.5 < delays[-1] <= 1.0
         assert statuses_in(wire.written) == [200] + [429] * 9
 
-    serving(use, public=True, access=Access(public_rate=rated(1).public_rate, public_burst=1))
+    serving(use, public=True, access=AccessSettings(public_rate=rated(1).public_rate, public_burst=1))
 
 
 def test_a_refused_websocket_is_not_read_for_a_while() -> None:
@@ -205,7 +205,7 @@ def test_a_refused_websocket_is_not_read_for_a_while() -> None:
         assert wire.written.count(b"-32005") <= 2
         assert not wire.reading
 
-    serving(use, public=True, access=Access(public_rate=rated(1).public_rate, public_burst=1))
+    serving(use, public=True, access=AccessSettings(public_rate=rated(1).public_rate, public_burst=1))
 
 
 # Bytes in flight.

@@ -13,35 +13,35 @@ from foreseal.rpc import Dispatcher, Limits, Registry
 from foreseal.rpc.completions import Completions
 from foreseal.rpc.rate import Rate
 from foreseal.server.auth.callers import Callers, Schedule, WrongKey
-from foreseal.server.auth.keys import Keys
-from foreseal.server.auth.tiers import Tier
+from foreseal.server.auth.keys import KeyStore
+from foreseal.server.auth.tiers import CallerTier
 
 from access_doubles import NOW, Clock, FakeCaller, KeyRing
 from fake_core import FakeNode
 
 
 @pytest.fixture
-def tiers() -> dict[str, Tier]:
+def tiers() -> dict[str, CallerTier]:
     return made_tiers()
 
 
-def made_tiers() -> dict[str, Tier]:
+def made_tiers() -> dict[str, CallerTier]:
     limits = Limits()
     dispatcher = Dispatcher(FakeNode(), limits, Registry())
     return {
-        "public": Tier("public", limits, dispatcher, Rate(1), 1),
-        "dedicated": Tier("dedicated", limits, dispatcher),
+        "public": CallerTier("public", limits, dispatcher, Rate(1), 1),
+        "dedicated": CallerTier("dedicated", limits, dispatcher),
     }
 
 
 def callers(
-    tiers: dict[str, Tier],
+    tiers: dict[str, CallerTier],
     *proxies: str,
     public: bool = True,
     schedule: Schedule | None = None,
     cache_size: int = 4096,
 ) -> Callers:
-    keys = Keys(Path("no such folder/keys.json"), lambda: 0.0)
+    keys = KeyStore(Path("no such folder/keys.json"), lambda: 0.0)
     options = {"public": public, "cache_size": cache_size}
     return Callers(tiers, keys, Buckets(None, 64), Clock(), schedule, proxies=frozenset(proxies), **options)
 
@@ -59,11 +59,11 @@ def callers(
         ("/run/foreseal.sock", ""),
     ],
 )
-def test_addresses_that_count_as_one(tiers: dict[str, Tier], peer: str, address: str) -> None:
+def test_addresses_that_count_as_one(tiers: dict[str, CallerTier], peer: str, address: str) -> None:
     assert callers(tiers).identify((peer, 5), {}).address == address
 
 
-def test_without_a_peer_there_is_one_caller(tiers: dict[str, Tier]) -> None:
+def test_without_a_peer_there_is_one_caller(tiers: dict[str, CallerTier]) -> None:
     assert callers(tiers).identify(None, {}).address == ""
 
 
@@ -86,7 +86,7 @@ def test_without_a_peer_there_is_one_caller(tiers: dict[str, Tier]) -> None:
     ],
 )
 def test_a_trusted_proxy_says_who_its_client_is(
-    tiers: dict[str, Tier], proxies: tuple[str, ...], peer: str, forwarded: str, address: str
+    tiers: dict[str, CallerTier], proxies: tuple[str, ...], peer: str, forwarded: str, address: str
 ) -> None:
     headers = {b"x-forwarded-for": forwarded.encode()}
     assert callers(tiers, *proxies).identify((peer, 5), headers).address == address
@@ -109,17 +109,17 @@ def test_no_header_and_no_address_is_more_than_refused(peer: str, headers: dict[
         assert (caller.key, caller.tier.name) == (None, "public")
 
 
-def test_callers_without_limits_are_plain_and_have_a_turn_by_address(tiers: dict[str, Tier]) -> None:
+def test_callers_without_limits_are_plain_and_have_a_turn_by_address(tiers: dict[str, CallerTier]) -> None:
     subject = callers(tiers, public=False)
     first, same, other = (subject.identify((host, 5), {}) for host in ("203.0.113.9", "203.0.113.9", "203.0.113.8"))
     assert first is same
     assert first.limiter is not other.limiter
-    assert first.is_plain
+    assert first.is_unrestricted
     assert first.limiter is not None
     assert not first.limiter.is_limited
 
 
-def test_a_caller_of_the_scheduler_is_made_once_with_the_limits_of_its_tier(tiers: dict[str, Tier]) -> None:
+def test_a_caller_of_the_scheduler_is_made_once_with_the_limits_of_its_tier(tiers: dict[str, CallerTier]) -> None:
     made: list[tuple[bytes, bool, int, int]] = []
 
     def schedule(name: bytes, dedicated: bool, cpu: int, burst: int) -> FakeCaller:
@@ -130,10 +130,10 @@ def test_a_caller_of_the_scheduler_is_made_once_with_the_limits_of_its_tier(tier
     subject = callers({**tiers, "public": public}, schedule=schedule)
     callers_found = [subject.identify((host, 5), {}) for host in ("203.0.113.9", "203.0.113.9", "2001:db8::1")]
     assert made == [(b"a203.0.113.9", False, 250, 2000), (b"a2001:db8::/64", False, 250, 2000)]
-    assert not callers_found[0].is_plain
+    assert not callers_found[0].is_unrestricted
 
 
-def test_a_caller_has_one_meter_also_when_it_was_forgotten(tiers: dict[str, Tier]) -> None:
+def test_a_caller_has_one_meter_also_when_it_was_forgotten(tiers: dict[str, CallerTier]) -> None:
     subject = callers(tiers, cache_size=2)
 
     async def scenario() -> None:
@@ -145,7 +145,7 @@ def test_a_caller_has_one_meter_also_when_it_was_forgotten(tiers: dict[str, Tier
         completions = Completions(node)
         completions.attach(asyncio.get_running_loop())
         node.call("slow", b"[]", completions.ticket)
-        call = completions.due(first)
+        call = completions.register_call(first)
         first = None
         for number in range(10):
             other = subject.identify((f"203.0.113.{100 + number}", 5), {}).limiter
@@ -157,7 +157,7 @@ def test_a_caller_has_one_meter_also_when_it_was_forgotten(tiers: dict[str, Tier
         completions.cancel(call)
         assert again.running == 1, "the core has not ended it"
         node.release()
-        await completions.drained()
+        await completions.wait_until_idle()
         assert again.running == 0
         completions.detach()
 
@@ -166,7 +166,7 @@ def test_a_caller_has_one_meter_also_when_it_was_forgotten(tiers: dict[str, Tier
     assert (len(cache), cache.misses, cache.evicted) == (2, 12, 10)
 
 
-def test_a_long_forwarded_address_is_one_that_cannot_be_read(tiers: dict[str, Tier]) -> None:
+def test_a_long_forwarded_address_is_one_that_cannot_be_read(tiers: dict[str, CallerTier]) -> None:
     subject = callers(tiers, "192.0.2.7/32")
     for number in range(3):
         headers = {b"x-forwarded-for": b"%d" % number * 60_000}
@@ -174,11 +174,11 @@ def test_a_long_forwarded_address_is_one_that_cannot_be_read(tiers: dict[str, Ti
     assert list(subject.caches["addresses"]) == [""]
 
 
-def test_a_key_whose_rate_was_changed_has_the_new_one(tiers: dict[str, Tier], tmp_path: Path) -> None:
+def test_a_key_whose_rate_was_changed_has_the_new_one(tiers: dict[str, CallerTier], tmp_path: Path) -> None:
     ring = KeyRing(tmp_path)
     text = ring.add("shop", rate=Rate(5), burst=1)
     (key,) = ring.keys.values()
-    keys = Keys(ring.path, lambda: float(NOW))
+    keys = KeyStore(ring.path, lambda: float(NOW))
     subject = Callers(tiers, keys, Buckets(None, 64), Clock(), public=True)
 
     def refused(times: int) -> list[bool]:

@@ -3,13 +3,13 @@
 import orjson
 import pytest
 
-from foreseal.server.auth.checksum import ChecksumError, has_checksum, sealed
+from foreseal.server.auth.checksum import ChecksumError, add_checksum, has_checksum
 
 TEXT = orjson.dumps({"version": 2, "keys": [{"name": "till"}, {"name": "app"}]}, option=orjson.OPT_INDENT_2)
 
 
 def test_a_sealed_object_is_json_with_one_more_member() -> None:
-    data = sealed(TEXT)
+    data = add_checksum(TEXT)
     checksum = orjson.loads(data).pop("checksum")
     assert len(checksum) == 64 + 1 + 8
     assert orjson.loads(data) == orjson.loads(TEXT) | {"checksum": checksum}
@@ -22,7 +22,7 @@ def test_other_bytes_have_no_checksum(data: bytes) -> None:
 
 
 def test_every_changed_bit_is_found_with_its_offset() -> None:
-    data = sealed(TEXT)
+    data = add_checksum(TEXT)
     for bit in range(len(data) * 8):
         changed = bytearray(data)
         changed[bit // 8] ^= 1 << bit % 8
@@ -31,7 +31,7 @@ def test_every_changed_bit_is_found_with_its_offset() -> None:
 
 
 def test_more_than_one_changed_bit_is_found() -> None:
-    data = bytearray(sealed(TEXT))
+    data = bytearray(add_checksum(TEXT))
     data[3] ^= 1
     data[30] ^= 4
     with pytest.raises(ChecksumError, match="its bytes are not those of its checksum"):

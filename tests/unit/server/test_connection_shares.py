@@ -9,7 +9,7 @@ from websockets.frames import Frame, Opcode
 from foreseal.rpc import Limits
 from foreseal.server import App
 from foreseal.server.settings.access import PublicLimits
-from foreseal.server.websocket.connections import Connections
+from foreseal.server.websocket.connections import WebSocketConnections
 from native_server import Served, Wire, post, serving
 
 from access_doubles import KeyRing, rated, running
@@ -21,7 +21,7 @@ CALL = Frame(Opcode.TEXT, post("echo").partition(b"\r\n\r\n")[2]).serialize(mask
 TRY_AGAIN = b"\x03\xf5closed to make room for another client"
 
 
-def connections(served: Served) -> Connections:
+def connections(served: Served) -> WebSocketConnections:
     """Return all WebSockets of the process."""
     assert served.app._connections is not None
     return served.app._connections
@@ -51,7 +51,7 @@ def test_the_longest_idle_of_the_caller_with_the_most_makes_way() -> None:
         await until(lambda: TRY_AGAIN in two_wire.written)
         assert (one_wire.written, other_wire.written) == (b"", b"")
         assert len(connections(served)) == 3
-        await until(lambda: not connections(served)._leaving)
+        await until(lambda: not connections(served)._closing)
         assert (await metrics(served.app))["foreseal_connections_evicted_total"] == 1
 
     serving(use, public=True, public_limits=PublicLimits(connections=3), access=rated())

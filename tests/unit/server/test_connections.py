@@ -11,9 +11,9 @@ import pytest
 
 from foreseal.rpc import Limits
 from foreseal.server import App
-from foreseal.server.asgi.websocket import WebSocket
-from foreseal.server.settings.access import Access
-from foreseal.server.websocket.socket import Gone, Side
+from foreseal.server.asgi.websocket import AsgiWebSocket
+from foreseal.server.settings.access import AccessSettings
+from foreseal.server.websocket.socket import ClientDisconnected, SideState
 
 from asgi_client import Closed, Socket, call, connect, metrics, request, served, until
 from fake_core import FakeNode
@@ -147,7 +147,7 @@ def test_a_batch_waits_for_the_one_before_and_calls_do_not() -> None:
 
 
 def test_too_many_calls_of_all_together_fail_as_over_http(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("foreseal.rpc.call_router._ASSURED", ((1, 4),))
+    monkeypatch.setattr("foreseal.rpc.call_router._RESERVED_SHARES", ((1, 4),))
 
     async def use(app: App, node: FakeNode) -> None:
         async with connect(app) as socket:
@@ -210,7 +210,7 @@ def test_pages_connect_where_they_may_call(browsers: bool) -> None:
         async with connect(app, headers={"origin": "http://localhost:3000"}) as socket:
             assert bool(socket.denied) != browsers
 
-    served(use, browsers=browsers, access=Access(origins=frozenset(ORIGIN.values())))
+    served(use, browsers=browsers, access=AccessSettings(origins=frozenset(ORIGIN.values())))
 
 
 def test_too_many_connections_are_refused_at_the_handshake() -> None:
@@ -325,7 +325,7 @@ def test_all_stages_of_a_stop_share_one_time(monkeypatch: pytest.MonkeyPatch) ->
         now += 7
         assert 0 < app.time_left() < 1
         # A worker that is being replaced serves calls until its stop.
-        await app.leave()
+        await app.retire()
         assert app.time_left() == 10
         monkeypatch.undo()
 
@@ -379,7 +379,7 @@ def test_a_websocket_that_is_used_out_of_turn_says_so() -> None:
         async def nothing(*_: Any) -> Any:
             return {"type": "websocket.connect"}
 
-        websocket = WebSocket({}, nothing, nothing)
+        websocket = AsgiWebSocket({}, nothing, nothing)
         with pytest.raises(RuntimeError, match="CONNECTING is not OPEN"):
             await websocket.send("x")
         assert await websocket.connect()
@@ -410,7 +410,7 @@ def test_messages_that_are_begun_together_are_sent_in_order_or_given_up() -> Non
         async def receive() -> Any:
             return {"type": "websocket.connect"}
 
-        websocket = WebSocket({}, receive, send)
+        websocket = AsgiWebSocket({}, receive, send)
         await websocket.connect()
         await websocket.accept()
         heard: list[int] = []
@@ -431,7 +431,7 @@ def test_messages_that_are_begun_together_are_sent_in_order_or_given_up() -> Non
         assert (len(given), len(heard), waiting.cancelled()) == (100, 100, True)
 
         gone = True
-        with pytest.raises(Gone, match="the client has left"):
+        with pytest.raises(ClientDisconnected, match="the client has left"):
             await websocket.send_ahead(texts[:3], heard.append)
         assert len(heard) == 100
 
@@ -470,9 +470,9 @@ def test_a_message_that_was_given_up_goes_without_the_help_of_a_collector(left: 
         async def receive() -> Any:
             return {"type": "websocket.connect"}
 
-        websocket = WebSocket({}, receive, send)
+        websocket = AsgiWebSocket({}, receive, send)
         await websocket.connect()
-        websocket.server = Side.OPEN
+        websocket.server = SideState.OPEN
         waiting = asyncio.ensure_future(websocket.send_ahead(["1", "2", "3"], lambda _: None))
         await asyncio.sleep(0)
         first = begun[0]()
@@ -483,7 +483,7 @@ def test_a_message_that_was_given_up_goes_without_the_help_of_a_collector(left: 
             first.set_exception(left)
         del first
         await asyncio.wait({waiting})
-        assert waiting.cancelled() or isinstance(waiting.exception(), Gone)
+        assert waiting.cancelled() or isinstance(waiting.exception(), ClientDisconnected)
         del waiting
         await asyncio.sleep(0)
         assert [each() for each in begun] == [None] * 3

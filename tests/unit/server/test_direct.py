@@ -25,7 +25,7 @@ from foreseal.server.native.frames import (
     frame_chunks,
     text_frame,
 )
-from foreseal.server.native.http import Http
+from foreseal.server.native.http import HttpConnection
 from foreseal.server.native.listener import NativeListener
 from foreseal.server.sockets.listening import listen
 
@@ -59,7 +59,7 @@ def played(pieces: list[bytes], *, alone: bool = True, **settings: Any) -> tuple
         await app.startup()
         listener = NativeListener(app.endpoint, listen("127.0.0.1", 0))
         transport = BareTransport()
-        http = Http(listener)
+        http = HttpConnection(listener)
         http.connection_made(transport)
         listener.write_batch.alone = alone
         for piece in pieces:
@@ -284,7 +284,7 @@ async def conversing(
     await app.startup()
     listener = NativeListener(app.endpoint, listen("127.0.0.1", 0))
     transport = BareTransport()
-    http = Http(listener)
+    http = HttpConnection(listener)
     http.connection_made(transport)
     http.data_received(HANDSHAKE)
     listener.write_batch.alone = alone
@@ -310,7 +310,7 @@ def test_a_client_that_sends_its_end_behind_a_call_is_answered_first() -> None:
         await app.startup()
         listener = NativeListener(app.endpoint, listen("127.0.0.1", 0))
         transport = BareTransport()
-        http = Http(listener)
+        http = HttpConnection(listener)
         http.connection_made(transport)
         listener.write_batch.alone = False
         http.data_received(post(call("echo", 1)))
@@ -368,7 +368,7 @@ def test_submissions_are_answered_when_the_core_has_them(leaving: bool, gone: bo
         await app.startup()
         listener = NativeListener(app.endpoint, listen("127.0.0.1", 0))
         transport = BareTransport()
-        http = Http(listener)
+        http = HttpConnection(listener)
         http.connection_made(transport)
         http.data_received(submission)
         node.release()
@@ -376,7 +376,7 @@ def test_submissions_are_answered_when_the_core_has_them(leaving: bool, gone: bo
         transport.written = b""
         # The transport itself submits a request with the same head as before.
         http.data_received(submission)
-        listener.handler.leaving = leaving
+        listener.handler.is_draining = leaving
         if gone:
             transport.close()
             http.connection_lost(None)

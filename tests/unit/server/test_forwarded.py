@@ -6,13 +6,13 @@ from websockets.frames import Frame, Opcode
 
 from bare_transport import statuses_in
 from foreseal.rpc import Limits
-from foreseal.server.settings.access import Access, PublicLimits
+from foreseal.server.settings.access import AccessSettings, PublicLimits
 from native_server import CHUNKED, HEAD, Served, Wire, post, serving
 
 from asgi_client import until
 
 PROXY = "192.0.2.7"
-BEHIND = Access(trusted_proxies=frozenset({f"{PROXY}/32"}))
+BEHIND = AccessSettings(trusted_proxies=frozenset({f"{PROXY}/32"}))
 ONE, OTHER = (b"X-Forwarded-For: 198.51.100.%d\r\n" % n for n in (1, 2))
 
 

@@ -5,7 +5,13 @@ import threading
 import time
 from pathlib import Path
 
-from foreseal.server.processes.heartbeat import Heartbeat, LinuxClock, ProgressMonitor, Signs, is_in_disk_sleep
+from foreseal.server.processes.heartbeat import (
+    Heartbeat,
+    LinuxCpuClock,
+    LivenessSigns,
+    ProgressMonitor,
+    is_in_disk_sleep,
+)
 
 INTERVAL = 0.5
 # Beyond the largest ID that Linux assigns.
@@ -29,7 +35,7 @@ class Clock:
         return self.on_disk
 
 
-def producing(count: int, *, on_disk: bool = False, thread: int | None = None) -> Signs:
+def producing(count: int, *, on_disk: bool = False, thread: int | None = None) -> LivenessSigns:
     return "producing", count, 200, on_disk, thread
 
 
@@ -41,11 +47,11 @@ class Process:
         self.monitor = ProgressMonitor(INTERVAL, self.clock)
         self.now = 0.0
 
-    def beat(self, signs: Signs, after: float = INTERVAL) -> Heartbeat:
+    def beat(self, signs: LivenessSigns, after: float = INTERVAL) -> Heartbeat:
         self.now += after
         return self.monitor.heartbeat(signs, self.now)
 
-    def beats(self, signs: Signs, count: int, computed: float = 0.0) -> Heartbeat:
+    def beats(self, signs: LivenessSigns, count: int, computed: float = 0.0) -> Heartbeat:
         """Return the last of several heartbeats with the same signs."""
         for _ in range(count):
             self.clock.computed += computed
@@ -67,7 +73,7 @@ def test_missing_ticks_count_from_when_one_was_due() -> None:
 
 def test_slow_step_is_not_missing_ticks() -> None:
     process = Process()
-    signs: Signs = ("producing", 1, 2_000, False, None)
+    signs: LivenessSigns = ("producing", 1, 2_000, False, None)
     process.beat(signs)
     assert process.beats(signs, 4) == Heartbeat("producing")
     assert process.beats(signs, 2) == Heartbeat("producing", 1.0, 1.0)
@@ -121,7 +127,7 @@ def test_phases_without_expected_progress_are_never_stalled() -> None:
 
 
 def test_linux_shows_processor_time_of_threads() -> None:
-    clock, stop, ids = LinuxClock(), threading.Event(), []
+    clock, stop, ids = LinuxCpuClock(), threading.Event(), []
 
     def compute() -> None:
         ids.append(threading.get_native_id())

@@ -10,7 +10,7 @@ import pytest
 from foreseal.rpc import Limits
 from foreseal.server import App, DevChain, Settings
 from foreseal.server.auth.origins import admin_hosts, endpoint_hosts
-from foreseal.server.settings.access import Access
+from foreseal.server.settings.access import AccessSettings
 
 from asgi_client import Answer, ask
 from fake_core import FakeNode
@@ -123,7 +123,7 @@ def test_the_public_endpoint_refuses_block_receipts() -> None:
 
 
 def test_too_many_calls_say_when_to_try_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("foreseal.rpc.call_router._ASSURED", ((1, 4),))
+    monkeypatch.setattr("foreseal.rpc.call_router._RESERVED_SHARES", ((1, 4),))
     node = FakeNode()
     node.hold = True
     subject = app(node, limits=Limits(calls=1))
@@ -242,7 +242,7 @@ def test_development_refuses_pages_of_other_origins(origin: str) -> None:
 
 @pytest.mark.parametrize("browsers", [True, False])
 def test_configured_origins_may_call(browsers: bool) -> None:
-    origins = Access(origins=frozenset(("https://x.example", "chrome-extension://nkbih")))
+    origins = AccessSettings(origins=frozenset(("https://x.example", "chrome-extension://nkbih")))
     subject = app(browsers=browsers, access=origins)
     for origin in sorted(origins.origins):
         preflight, answer = ask(

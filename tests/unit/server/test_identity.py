@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from bare_transport import BareTransport
 from foreseal.server import App, Settings
-from foreseal.server.native.http import Http
+from foreseal.server.native.http import HttpConnection
 from foreseal.server.native.listener import NativeListener
 from foreseal.server.sockets.listening import listen
 
@@ -94,7 +94,7 @@ class Callers:
             await app.startup()
             listener = NativeListener(app.endpoint, listen("127.0.0.1", 0))
             transport = BareTransport()
-            http = Http(listener)
+            http = HttpConnection(listener)
             http.connection_made(transport)
             for piece in pieces:
                 if not transport.closed:
@@ -108,7 +108,7 @@ class Callers:
         return VARYING.sub(b"", asyncio.run(run()).written)
 
 
-async def settled(http: Http) -> None:
+async def settled(http: HttpConnection) -> None:
     """Wait until the connection has responded to all input."""
     while http._answering is not None or http._pause.is_on:  # noqa: ASYNC110 - nothing reports it
         await asyncio.sleep(0)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from foreseal.rpc.rate import Rate
 from foreseal.server.auth import keys
-from foreseal.server.auth.keys import Key, KeyFileError, Keys
+from foreseal.server.auth.keys import ApiKey, KeyFileError, KeyStore
 
 from access_doubles import NOW, KeyRing
 
@@ -31,7 +31,7 @@ def test_a_key_is_its_id_and_256_random_bits_and_only_its_hash_is_kept(tmp_path:
 
 @given(st.text())
 def test_what_is_no_key_has_no_id(text: str) -> None:
-    assert keys.id_of(text) is None
+    assert keys.parse_key_id(text) is None
 
 
 TIMES = st.integers(0, 253_402_300_799)
@@ -40,7 +40,7 @@ TIMES = st.integers(0, 253_402_300_799)
 
 @given(
     st.builds(
-        Key,
+        ApiKey,
         id=st.binary(min_size=5, max_size=5).map(bytes.hex),
         name=st.text(max_size=20),
         hash=st.binary(min_size=32, max_size=32).map(bytes.hex),
@@ -52,10 +52,10 @@ TIMES = st.integers(0, 253_402_300_799)
         revoked=st.none() | TIMES,
     )
 )
-def test_keys_come_back_from_the_file_as_they_were(tmp_path_factory: pytest.TempPathFactory, key: Key) -> None:
-    path = tmp_path_factory.mktemp("keys") / keys.FILE
-    path.write_bytes(keys.encode({key.id: key}))
-    assert keys.read(path) == {key.id: key}
+def test_keys_come_back_from_the_file_as_they_were(tmp_path_factory: pytest.TempPathFactory, key: ApiKey) -> None:
+    path = tmp_path_factory.mktemp("keys") / keys.KEY_FILE
+    path.write_bytes(keys.encode_keys({key.id: key}))
+    assert keys.read_keys(path) == {key.id: key}
 
 
 ENTRY = '{"id":"0000000000","name":"a","hash":"%s","created":1%s}'
@@ -83,10 +83,10 @@ ENTRY = '{"id":"0000000000","name":"a","hash":"%s","created":1%s}'
     ],
 )
 def test_a_broken_file_is_named_with_what_is_wrong(tmp_path: Path, content: str, why: str) -> None:
-    path = tmp_path / keys.FILE
+    path = tmp_path / keys.KEY_FILE
     path.write_text(content)
     with pytest.raises(KeyFileError, match=re.escape(why)) as caught:
-        keys.read(path)
+        keys.read_keys(path)
     assert str(path) in str(caught.value)
 
 
@@ -95,20 +95,20 @@ def test_a_key_is_found_by_its_text_alone_while_it_is_good(tmp_path: Path) -> No
     ring = KeyRing(tmp_path)
     text = ring.add("shop", expires=NOW + 10)
     (key,) = ring.keys.values()
-    found = Keys(ring.path, lambda: now)
+    found = KeyStore(ring.path, lambda: now)
     assert found.find(text) == key
     assert found.find(text.upper()) == found.find("") == found.find(text[:-1]) == "the API key is not known here"
-    assert found.holds(key)
+    assert found.is_valid(key)
     now = NOW + 10.0
     assert found.find(text) == "the API key is expired"
-    assert not found.holds(key)
+    assert not found.is_valid(key)
     now = float(NOW)
     ring.keys[key.id] = replace(key, revoked=NOW)
     ring.save()
-    assert found.holds(key), "nobody has looked"
+    assert found.is_valid(key), "nobody has looked"
     found.reload_if_changed()
     assert found.find(text) == "the API key is revoked"
-    assert not found.holds(key)
+    assert not found.is_valid(key)
 
 
 def test_a_file_that_cannot_be_read_once_is_read_again(
@@ -116,7 +116,7 @@ def test_a_file_that_cannot_be_read_once_is_read_again(
 ) -> None:
     ring = KeyRing(tmp_path)
     text = ring.add("shop")
-    found = Keys(ring.path, lambda: float(NOW))
+    found = KeyStore(ring.path, lambda: float(NOW))
     ring.keys.clear()
     ring.save()
 
@@ -127,7 +127,7 @@ def test_a_file_that_cannot_be_read_once_is_read_again(
         full.setattr(Path, "read_bytes", refuse)
         for _ in range(3):
             found.reload_if_changed()
-    assert isinstance(found.find(text), Key), "the keys stay as they were"
+    assert isinstance(found.find(text), ApiKey), "the keys stay as they were"
     (told,) = [record for record in caplog.records if record.levelname == "ERROR"]
     assert "Too many open files" in vars(told)["reason"]
     found.reload_if_changed()

@@ -12,10 +12,10 @@ import pytest
 from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
-from foreseal.rpc.call_metrics import BOUNDS, Counts, Timing
+from foreseal.rpc.call_metrics import BOUNDS, CallMetrics, CallTimings
 from foreseal.server import App, Settings
 from foreseal.server.metrics import FAMILIES, join
-from foreseal.server.processes.process_table import ProcessTable, shared_table
+from foreseal.server.processes.process_table import ProcessTable, create_process_table
 from foreseal.server.settings.model import LogSettings
 
 from asgi_client import ask, until
@@ -44,10 +44,10 @@ def body(method: str) -> dict[str, object]:
 
 def scraped(*methods: str, process: str | None = None) -> str:
     settings = Settings(datadir=Path("unused"), log=LogSettings(process=process))
-    descriptor = shared_table(["sequencer", "worker-1"])
+    descriptor = create_process_table(["sequencer", "worker-1"])
     table = ProcessTable(descriptor, writable=True)
     os.close(descriptor)
-    table.beat("sequencer")
+    table.record_heartbeat("sequencer")
     subject = App(settings, make_node=lambda _: FakeNode(), processes=table)
     *_, answer = ask(subject, *map(body, methods), {"verb": "GET", "path": "/metrics"})
     return answer.body.decode()
@@ -148,7 +148,7 @@ def test_metrics_of_several_processes_are_one_text() -> None:
 
 
 def test_a_timing_puts_each_call_into_its_bucket() -> None:
-    timing = Timing()
+    timing = CallTimings()
     timing.quick = 3
     for seconds in (0.0001, 0.0002, 0.3, 10.0, 11.0):
         timing.add(seconds)
@@ -158,11 +158,11 @@ def test_a_timing_puts_each_call_into_its_bucket() -> None:
 
 
 def test_slow_calls_are_logged_without_what_they_carried(caplog: pytest.LogCaptureFixture) -> None:
-    counts = Counts(slow=0.5)
+    counts = CallMetrics(slow=0.5)
     with caplog.at_level(logging.WARNING):
-        counts.add("eth_call", 0.49, 10, "public")
-        counts.add("eth_sendRawTransactionSync", 3.0, 10, "public")
-        counts.add("eth_call", 0.75, 66, "public")
+        counts.record("eth_call", 0.49, 10, "public")
+        counts.record("eth_sendRawTransactionSync", 3.0, 10, "public")
+        counts.record("eth_call", 0.75, 66, "public")
     (record,) = caplog.records
     assert (record.message, vars(record)["method"], vars(record)["seconds"], vars(record)["bytes"]) == (
         "slow call",
@@ -176,7 +176,7 @@ def test_slow_calls_are_logged_without_what_they_carried(caplog: pytest.LogCaptu
 def test_a_report_that_failed_is_not_the_last(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(sys.modules[App.__module__], "_REPORT", 0.01)
+    monkeypatch.setattr(sys.modules[App.__module__], "_REPORT_INTERVAL", 0.01)
     failures = [OSError(24, "Too many open files")]
 
     class Full(FakeNode):

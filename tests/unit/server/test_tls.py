@@ -9,8 +9,8 @@ from cryptography.hazmat.primitives import serialization
 
 from certificates import Certificates, certificates
 from foreseal.server import Settings, SettingsError
-from foreseal.server.settings import Listen
-from foreseal.server.sockets.tls import Tls, TlsError
+from foreseal.server.settings import ListenSettings
+from foreseal.server.sockets.tls import TlsError, TlsFiles
 
 END = datetime(2030, 6, 1, 12, 0, 0, tzinfo=UTC)
 
@@ -20,7 +20,7 @@ def made(tmp_path: Path) -> Certificates:
     return certificates(tmp_path)
 
 
-def refusal(tls: Tls) -> str:
+def refusal(tls: TlsFiles) -> str:
     with pytest.raises(TlsError) as told:
         tls.check(END.timestamp() - 1e7)
     return str(told.value)
@@ -30,7 +30,7 @@ def test_a_good_pair_passes_with_and_without_an_authority_for_clients(made: Cert
     tls = made.issue(until=END)
     before = END.timestamp() - 1e7
     assert tls.check(before) is None
-    assert Tls(tls.cert, tls.key, made.ca).check(before) is None
+    assert TlsFiles(tls.cert, tls.key, made.ca).check(before) is None
 
 
 def test_the_time_of_a_certificate_is_warned_of(made: Certificates) -> None:
@@ -54,15 +54,20 @@ def test_files_that_are_not_what_they_should_be_are_named(made: Certificates, tm
     tls, other, none, folder = made.issue(until=END), made.issue("other"), tmp_path / "none", tmp_path
     garbage = tmp_path / "garbage"
     garbage.write_bytes(b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n")
-    assert refusal(Tls(none, tls.key)) == f"tls_cert: cannot read {none}: No such file or directory"
-    assert refusal(Tls(tls.cert, none)) == f"tls_key: cannot read {none}: No such file or directory"
-    assert refusal(Tls(folder, tls.key)) == f"tls_cert: cannot read {folder}: Is a directory"
-    assert refusal(Tls(tls.cert, tls.key, none)) == f"tls_client_ca: cannot read {none}: No such file or directory"
-    assert refusal(Tls(tls.cert, other.key)) == f"tls_key: {other.key} is not the key of the certificate in {tls.cert}"
-    assert refusal(Tls(tls.key, tls.key)) == f"tls_cert: {tls.key} holds no certificate in PEM"
-    assert refusal(Tls(garbage, tls.key)) == f"tls_cert: {garbage} holds no certificate in PEM"
-    assert refusal(Tls(tls.cert, tls.cert)).startswith(f"tls_key: {tls.cert} holds no private key that can be used: ")
-    assert refusal(Tls(tls.cert, tls.key, tls.key)) == f"tls_client_ca: {tls.key} holds no certificate in PEM"
+    assert refusal(TlsFiles(none, tls.key)) == f"tls_cert: cannot read {none}: No such file or directory"
+    assert refusal(TlsFiles(tls.cert, none)) == f"tls_key: cannot read {none}: No such file or directory"
+    assert refusal(TlsFiles(folder, tls.key)) == f"tls_cert: cannot read {folder}: Is a directory"
+    assert refusal(TlsFiles(tls.cert, tls.key, none)) == f"tls_client_ca: cannot read {none}: No such file or directory"
+    assert (
+        refusal(TlsFiles(tls.cert, other.key))
+        == f"tls_key: {other.key} is not the key of the certificate in {tls.cert}"
+    )
+    assert refusal(TlsFiles(tls.key, tls.key)) == f"tls_cert: {tls.key} holds no certificate in PEM"
+    assert refusal(TlsFiles(garbage, tls.key)) == f"tls_cert: {garbage} holds no certificate in PEM"
+    assert refusal(TlsFiles(tls.cert, tls.cert)).startswith(
+        f"tls_key: {tls.cert} holds no private key that can be used: "
+    )
+    assert refusal(TlsFiles(tls.cert, tls.key, tls.key)) == f"tls_client_ca: {tls.key} holds no certificate in PEM"
 
 
 def test_a_key_with_a_password_is_refused_and_nobody_is_asked_for_it(made: Certificates) -> None:
@@ -77,4 +82,4 @@ def test_a_key_with_a_password_is_refused_and_nobody_is_asked_for_it(made: Certi
 @pytest.mark.parametrize("given", [{"tls_cert"}, {"tls_key"}, {"tls_client_ca"}, {"tls_key", "tls_client_ca"}])
 def test_a_certificate_needs_its_key(given: set[str]) -> None:
     with pytest.raises(SettingsError, match="TLS needs both tls_cert and tls_key"):
-        Settings(Path("x"), listen=Listen(**dict.fromkeys(given, Path("f"))))  # type: ignore[arg-type]
+        Settings(Path("x"), listen=ListenSettings(**dict.fromkeys(given, Path("f"))))  # type: ignore[arg-type]

@@ -10,7 +10,7 @@ import pytest
 from certificates import Certificates, certificates
 from foreseal.rpc import Limits
 from foreseal.server.native.connection_table import MAX_HANDSHAKES
-from foreseal.server.settings.access import Access
+from foreseal.server.settings.access import AccessSettings
 from native_server import Served, post, serving
 
 from asgi_client import until
@@ -107,4 +107,4 @@ def test_handshakes_of_a_proxy_are_not_limited(made: Certificates) -> None:
             assert await clients.call(made) == b"HTTP/1.1 200 OK"
             await clients.close()
 
-    serving(use, tls=made.issue(), access=Access(trusted_proxies=frozenset({"127.0.0.1/32"})))
+    serving(use, tls=made.issue(), access=AccessSettings(trusted_proxies=frozenset({"127.0.0.1/32"})))

@@ -6,17 +6,19 @@ from collections.abc import Callable
 import pytest
 
 from bare_transport import BareTransport
-from foreseal.server.native.write_batch import LONG, TOGETHER, Transport, WriteBatch
+from foreseal.server.native.write_batch import MAX_BATCH, MAX_BATCHED_SIZE, BatchedTransport, WriteBatch
 
 
-def with_connections(count: int, test: Callable[[list[BareTransport], list[Transport]], None]) -> list[BareTransport]:
+def with_connections(
+    count: int, test: Callable[[list[BareTransport], list[BatchedTransport]], None]
+) -> list[BareTransport]:
     """Run `test` in one iteration of the event loop over this many connections; return their transports."""
 
     async def run() -> list[BareTransport]:
         write_batch = WriteBatch(asyncio.get_running_loop())
         write_batch.alone = count == 1
         bare = [BareTransport() for _ in range(count)]
-        test(bare, [Transport(one, write_batch) for one in bare])
+        test(bare, [BatchedTransport(one, write_batch) for one in bare])
         await asyncio.sleep(0)
         return bare
 
@@ -24,7 +26,7 @@ def with_connections(count: int, test: Callable[[list[BareTransport], list[Trans
 
 
 def test_answers_are_written_at_the_end_of_the_turn() -> None:
-    def answer(bare: list[BareTransport], connections: list[Transport]) -> None:
+    def answer(bare: list[BareTransport], connections: list[BatchedTransport]) -> None:
         for number, connection in enumerate(connections):
             connection.write_soon(b"%d" % number)
         assert [one.written for one in bare] == [b"", b"", b""]
@@ -33,29 +35,29 @@ def test_answers_are_written_at_the_end_of_the_turn() -> None:
 
 
 def test_many_answers_do_not_wait_for_each_other() -> None:
-    def answer(bare: list[BareTransport], connections: list[Transport]) -> None:
+    def answer(bare: list[BareTransport], connections: list[BatchedTransport]) -> None:
         for connection in connections:
             connection.write_soon(b"a")
-        assert [one.written for one in bare] == [b"a"] * TOGETHER + [b""] * 3
+        assert [one.written for one in bare] == [b"a"] * MAX_BATCH + [b""] * 3
 
-    assert [one.written for one in with_connections(TOGETHER + 3, answer)] == [b"a"] * (TOGETHER + 3)
+    assert [one.written for one in with_connections(MAX_BATCH + 3, answer)] == [b"a"] * (MAX_BATCH + 3)
 
 
 def test_who_is_alone_waits_for_nobody() -> None:
-    def answer(bare: list[BareTransport], connections: list[Transport]) -> None:
+    def answer(bare: list[BareTransport], connections: list[BatchedTransport]) -> None:
         connections[0].write_soon(b"a")
         assert bare[0].written == b"a"
 
     with_connections(1, answer)
 
 
-@pytest.mark.parametrize("length", [1, LONG, LONG + 1])
+@pytest.mark.parametrize("length", [1, MAX_BATCHED_SIZE, MAX_BATCHED_SIZE + 1])
 def test_what_is_written_later_comes_later(length: int) -> None:
-    def answer(bare: list[BareTransport], connections: list[Transport]) -> None:
+    def answer(bare: list[BareTransport], connections: list[BatchedTransport]) -> None:
         (first, second, third) = connections
         for connection in connections:
             connection.write_soon(b"a" * length)
-        assert bare[0].written == (b"a" * length if length > LONG else b"")
+        assert bare[0].written == (b"a" * length if length > MAX_BATCHED_SIZE else b"")
         first.write(b"b")
         second.writelines((b"b", b"c"))
         third.write_soon(b"b")
@@ -65,7 +67,7 @@ def test_what_is_written_later_comes_later(length: int) -> None:
 
 
 def test_what_was_answered_is_written_before_the_end_but_not_after_it() -> None:
-    def end(bare: list[BareTransport], connections: list[Transport]) -> None:
+    def end(bare: list[BareTransport], connections: list[BatchedTransport]) -> None:
         for connection in connections:
             connection.write_soon(b"a")
         closed, ended, aborted, _lost = connections

@@ -3,19 +3,19 @@
 import asyncio
 
 
-class Bodies:
+class BodyTimeouts:
     """Requests whose bodies are being read. Used from the event loop's thread only.
 
     A client that sends half a request occupies a connection; without a limit a few clients could occupy all. A timer
     for each request would cost more than a short call. One timer therefore checks all requests, twice within the limit.
     """
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, most: int) -> None:
-        """Limit the time of a body to `most` ms; it is cut off after at least half of that."""
-        self.most = most
+    def __init__(self, loop: asyncio.AbstractEventLoop, limit: int) -> None:
+        """Limit the time of a body to `limit` ms; it is cut off after at least half of that."""
+        self.limit = limit
         """Time limit in milliseconds."""
         self._loop = loop
-        self._interval = most / 2000
+        self._interval = limit / 2000
         self._round = 0
         # The round in which the reading began.
         self._reading: dict[asyncio.Task[object], int] = {}

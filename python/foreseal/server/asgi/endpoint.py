@@ -4,16 +4,16 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any
 
-from foreseal.rpc.dispatch import Reply
-from foreseal.server.asgi.body_timeouts import Bodies
+from foreseal.rpc.dispatch import HttpReply
+from foreseal.server.asgi.body_timeouts import BodyTimeouts
 from foreseal.server.asgi.protocol import Receive, Scope, Send
-from foreseal.server.asgi.websocket import WebSocket
+from foreseal.server.asgi.websocket import AsgiWebSocket
 from foreseal.server.auth.callers import Caller, Peer
 from foreseal.server.auth.origins import Headers
 from foreseal.server.endpoint import Endpoint
-from foreseal.server.http.handler import CLOSE, Answer, Handler, Response
+from foreseal.server.http.handler import CLOSE, HttpAnswer, HttpHandler, HttpResponse
 from foreseal.server.http.headers import framing_error, is_host, is_websocket_key, repeated_header
-from foreseal.server.websocket.connections import Connections
+from foreseal.server.websocket.connections import WebSocketConnections
 
 INCOMPLETE = "the body is not complete"
 
@@ -21,7 +21,7 @@ INCOMPLETE = "the body is not complete"
 class AsgiEndpoint(Endpoint):
     """An endpoint as an ASGI application without its own lifespan."""
 
-    def __init__(self, handler: Handler, bodies: Bodies, connections: Connections) -> None:
+    def __init__(self, handler: HttpHandler, bodies: BodyTimeouts, connections: WebSocketConnections) -> None:
         super().__init__(handler, connections)
         self._bodies = bodies
 
@@ -29,7 +29,7 @@ class AsgiEndpoint(Endpoint):
         """Serve one HTTP request, or one WebSocket to its end."""
         headers = dict(scope["headers"])
         if scope["type"] == "websocket":
-            websocket = WebSocket(scope, receive, send)
+            websocket = AsgiWebSocket(scope, receive, send)
             malformed = self._malformed(scope, headers)
             if malformed is not None:
                 await self.connections.deny(websocket, malformed)
@@ -42,14 +42,14 @@ class AsgiEndpoint(Endpoint):
             if answer is None:
                 return
         else:
-            answer = self.handler.for_page(response, headers)
+            answer = self.handler.add_cors(response, headers)
         status, lines, body = answer
-        if self.handler.leaving and CLOSE not in lines:
+        if self.handler.is_draining and CLOSE not in lines:
             lines.append(CLOSE)
         await send({"type": "http.response.start", "status": status, "headers": lines})
         await send({"type": "http.response.body", "body": body})
 
-    def _malformed(self, scope: Scope, headers: Headers) -> Response | None:
+    def _malformed(self, scope: Scope, headers: Headers) -> HttpResponse | None:
         """Return the error response to a malformed head that the ASGI server accepted; None for a valid one."""
         if len(headers) != len(scope["headers"]):
             name = repeated_header(scope["headers"])
@@ -67,15 +67,15 @@ class AsgiEndpoint(Endpoint):
             text = "the only expectation is 100-continue"
         return None if text is None else self.handler.malformed(text)
 
-    async def _call(self, peer: Peer, headers: Headers, receive: Receive) -> Answer | None:
+    async def _call(self, peer: Peer, headers: Headers, receive: Receive) -> HttpAnswer | None:
         """Read the body of a call and answer it; None if the client has disconnected."""
         handler = self.handler
         caller = handler.identify(peer, headers)
-        if isinstance(caller, Response):
-            return handler.for_page(caller, headers)
+        if isinstance(caller, HttpResponse):
+            return handler.add_cors(caller, headers)
         body = await self._body(caller, headers, receive)
-        if isinstance(body, Response):
-            return handler.for_page(body, headers)
+        if isinstance(body, HttpResponse):
+            return handler.add_cors(body, headers)
         view = handler.view_header()
         reply = caller.tier.answer(body, None, caller.limiter)
         if isinstance(reply, tuple):
@@ -88,7 +88,7 @@ class AsgiEndpoint(Endpoint):
         # A plain tuple: creating a named one takes as long as parsing a call.
         return status, handler.response_headers(seconds, view, headers), answer
 
-    async def _body(self, caller: Caller, headers: Headers, receive: Receive) -> bytes | Response:
+    async def _body(self, caller: Caller, headers: Headers, receive: Receive) -> bytes | HttpResponse:
         """Read the body of a call, or return an error response."""
         handler, bodies, largest = self.handler, self._bodies, caller.tier.largest
         reading = bodies.begin()
@@ -100,7 +100,7 @@ class AsgiEndpoint(Endpoint):
             # The message after the declared length is empty and costs a thread hop under granian: it is not received.
             declared = headers.get(b"content-length")
             if message.get("more_body", False) and declared != b"%d" % len(first):
-                read = await _read_on(first, declared, receive, largest)
+                read = await _read_rest(first, declared, receive, largest)
                 if isinstance(read, str):
                     return handler.malformed(read)
                 if read is None:
@@ -129,7 +129,7 @@ def _handshake_error(scope: Scope, headers: Headers) -> str | None:
     return None
 
 
-async def _read_on(body: bytes, declared: bytes | None, receive: Receive, largest: int) -> bytes | str | None:
+async def _read_rest(body: bytes, declared: bytes | None, receive: Receive, largest: int) -> bytes | str | None:
     """Read the whole body that began with `body`.
 
     Return None as soon as it exceeds `largest`, and an error text for an incomplete body, which must not be executed.
@@ -149,7 +149,7 @@ async def _read_on(body: bytes, declared: bytes | None, receive: Receive, larges
     return bytes(whole) if len(whole) <= largest else None
 
 
-async def _unless_disconnected(reply: Coroutine[Any, Any, Reply], receive: Receive) -> Reply | None:
+async def _unless_disconnected(reply: Coroutine[Any, Any, HttpReply], receive: Receive) -> HttpReply | None:
     """Wait for a reply; if the client disconnects, cancel it and return None."""
     answering, leaving = asyncio.ensure_future(reply), asyncio.ensure_future(_disconnect(receive))
     try:

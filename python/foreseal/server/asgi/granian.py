@@ -10,13 +10,13 @@ from granian.log import LogLevels
 from granian.server.embed import Server
 
 from foreseal.server.logs import GRANIAN
-from foreseal.server.sockets.listening import BACKLOG, IDLE_TIME, STOP_TIME, url_of
-from foreseal.server.sockets.tls import Tls
+from foreseal.server.sockets.listening import BACKLOG, IDLE_TIME, STOP_TIME, listener_url
+from foreseal.server.sockets.tls import TlsFiles
 
 # Messages that a WebSocket may start sending at once. granian's single thread processes them in this order and sends
 # them under a first-come, first-served lock. Sent one at a time, each would wake that thread again, which costs as much
 # as all other work.
-AHEAD = 64
+MAX_CONCURRENT_SENDS = 64
 # Connection attempts to a starting server, and seconds between two of them.
 _ATTEMPTS, _PAUSE = 400, 0.005
 OPTIONS: dict[str, Any] = {
@@ -31,25 +31,27 @@ OPTIONS: dict[str, Any] = {
 """Options of every listener."""
 
 
-class Listener:
+class GranianListener:
     """Serves at one address from `start` to `stop`, on the running event loop.
 
     granian binds its own socket and accepts no existing one. `reserved` therefore holds the address, bound but not
     listening. Unix sockets and sockets shared by several processes need the native transport.
     """
 
-    def __init__(self, application: Any, reserved: socket.socket, tls: Tls | None = None, most: int = BACKLOG) -> None:
+    def __init__(
+        self, application: Any, reserved: socket.socket, tls: TlsFiles | None = None, max_connections: int = BACKLOG
+    ) -> None:
         """Create the server. `reserved` is the result of `reserve`; it stays open as long as the listener.
 
-        With `tls` it serves HTTPS and WSS only. At most `most` connections are open: others wait.
+        With `tls` it serves HTTPS and WSS only. At most `max_connections` connections are open: others wait.
         """
-        self.url = url_of(reserved, tls)
+        self.url = listener_url(reserved, tls)
         """URL at which this machine reaches it."""
         self.serving: asyncio.Future[None] | None = None
         """Done when the server ended by itself, with its failure if there was one."""
         host, port, *_ = reserved.getsockname()
         self._address = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host), port  # noqa: S104 - compared with
-        options = OPTIONS | {"backpressure": most} | (tls.options() if tls else {})
+        options = OPTIONS | {"backpressure": max_connections} | (tls.options() if tls else {})
         self._server = Server(application, address=host, port=port, **options)
 
     async def start(self) -> bool:
@@ -81,11 +83,11 @@ class Listener:
         finally:
             if not done:
                 # On cancellation, granian's thread reports its end later to a future that no longer exists.
-                asyncio.get_running_loop().set_exception_handler(_but_late_ends)
+                asyncio.get_running_loop().set_exception_handler(_ignore_late_ends)
         for ended in done:
             ended.result()
 
 
-def _but_late_ends(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+def _ignore_late_ends(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
     if not isinstance(context.get("exception"), asyncio.InvalidStateError):
         loop.default_exception_handler(context)

@@ -8,17 +8,17 @@ from functools import lru_cache
 from typing import Any
 from weakref import WeakValueDictionary
 
-from foreseal.rpc.rate import NONE, Rate, burst_of
-from foreseal.rpc.rate_limiter import Bucket, Buckets, Clock, CpuBudget, RateLimiter, ScheduledCaller
+from foreseal.rpc.rate import UNLIMITED, Rate, resolve_burst
+from foreseal.rpc.rate_limiter import BucketTable, Clock, CpuBudget, RateLimiter, ScheduledCaller, TokenBucket
 from foreseal.rpc.rejected_call import RejectedCall
-from foreseal.server.auth.keys import Key, Keys
+from foreseal.server.auth.keys import ApiKey, KeyStore
 from foreseal.server.auth.origins import Headers
-from foreseal.server.auth.tiers import Tier
+from foreseal.server.auth.tiers import CallerTier
 from foreseal.server.cache import BoundedCache
 from foreseal.server.settings.model import DEDICATED, PUBLIC
 
 # Seconds between two checks of the key file: a revoked key is rejected within twice that time.
-LOOK = 0.25
+KEY_CHECK_INTERVAL = 0.25
 
 _BEARER = b"bearer"
 # Characters of the longest forwarded address; longer ones are invalid.
@@ -50,34 +50,34 @@ class TooManyWrongKeys(Exception):
 class Caller:
     """An identified caller, with only the public data of its key."""
 
-    tier: Tier
-    key: Key | None = None
+    tier: CallerTier
+    key: ApiKey | None = None
     address: str = ""
     """Address of an anonymous caller with its own limits: an IPv4 address, or the first 64 bits of an IPv6 one."""
     limiter: RateLimiter | None = None
     """Its budgets and its place in the fair queue; None for administrators."""
 
     @property
-    def is_plain(self) -> bool:
+    def is_unrestricted(self) -> bool:
         """True if it has neither a key nor its own limits: its calls need no checks."""
         return self.key is None and (self.limiter is None or not self.limiter.is_limited)
 
 
-class Anyone:
+class SingleCaller:
     """Callers of a listener that treats all alike: that of administrators."""
 
-    def __init__(self, tier: Tier) -> None:
+    def __init__(self, tier: CallerTier) -> None:
         self.tiers = (tier,)
         self.anonymous = tier
-        self.anyone = Caller(tier)
+        self.only_caller = Caller(tier)
         self.caches: dict[str, BoundedCache[Any, Any]] = {}
         """Empty: there is only one caller."""
 
     def identify(self, _peer: Peer, _headers: Headers) -> Caller:
         """Return the caller."""
-        return self.anyone
+        return self.only_caller
 
-    def holds(self, _caller: Caller) -> bool:
+    def is_valid(self, _caller: Caller) -> bool:
         """Return True: this caller never loses access."""
         return True
 
@@ -85,7 +85,7 @@ class Anyone:
         """Return True for a trusted proxy."""
         return False
 
-    def host_of(self, peer: Peer, _headers: Headers) -> str:
+    def client_host(self, peer: Peer, _headers: Headers) -> str:
         """Return the address of the client."""
         return "" if peer is None else peer[0]
 
@@ -95,15 +95,15 @@ class Callers:
 
     def __init__(
         self,
-        tiers: Mapping[str, Tier],
-        keys: Keys,
-        buckets: Buckets,
+        tiers: Mapping[str, CallerTier],
+        keys: KeyStore,
+        buckets: BucketTable,
         clock: Clock,
         schedule: Schedule | None = None,
         *,
         public: bool,
         proxies: frozenset[str] = frozenset(),
-        wrong_keys: tuple[Rate, int] = (NONE, 1),
+        wrong_keys: tuple[Rate, int] = (UNLIMITED, 1),
         cache_size: int = 4096,
     ) -> None:
         """Create the table. With `public`, callers without a key are public. `proxies` are networks of trusted proxies.
@@ -122,7 +122,7 @@ class Callers:
         """Tier of callers without a key."""
         self._wrong_keys = wrong_keys
         # Buckets of addresses that sent a wrong key.
-        self._failures: BoundedCache[str, Bucket] = BoundedCache(cache_size)
+        self._failures: BoundedCache[str, TokenBucket] = BoundedCache(cache_size)
         self._proxies = tuple(ipaddress.ip_network(name) for name in sorted(proxies))
         self._by_host: BoundedCache[str, Caller] = BoundedCache(cache_size)
         self._by_key: BoundedCache[str, Caller] = BoundedCache(cache_size)
@@ -133,31 +133,31 @@ class Callers:
         }
         """Caches of callers by their kind of key."""
         # Meters in use or recently used, by what they measure.
-        self._meters: WeakValueDictionary[tuple[bytes, str, Rate, int], RateLimiter] = WeakValueDictionary()
-        self.anyone: Caller | None = None
+        self._limiters: WeakValueDictionary[tuple[bytes, str, Rate, int], RateLimiter] = WeakValueDictionary()
+        self.only_caller: Caller | None = None
         """None: callers are identified individually."""
         self._timer: asyncio.TimerHandle | None = None
 
     def identify(self, peer: Peer, headers: Headers) -> Caller:
         """Return the caller. Raises `WrongKey` and `TooManyWrongKeys`: a wrong key never gives anonymous access."""
         if b"authorization" in headers or b"x-api-key" in headers:
-            return self._keyed(network_of(self.host_of(peer, headers)), headers)
-        host = self.host_of(peer, headers)
+            return self._identify_by_key(normalize_address(self.client_host(peer, headers)), headers)
+        host = self.client_host(peer, headers)
         caller = self._by_host.get(host)
         if caller is None:
-            address = network_of(host)
+            address = normalize_address(host)
             caller = Caller(self._anonymous, None, address, self._limiter(b"a" + address.encode(), self._anonymous))
             self._by_host.add(host, caller)
         return caller
 
-    def holds(self, caller: Caller) -> bool:
+    def is_valid(self, caller: Caller) -> bool:
         """Return True if the key that opened a connection is still valid."""
-        return caller.key is None or self._keys.holds(caller.key)
+        return caller.key is None or self._keys.is_valid(caller.key)
 
-    def watch(self, loop: asyncio.AbstractEventLoop, changed: Callable[[], None]) -> None:
+    def watch_keys(self, loop: asyncio.AbstractEventLoop, changed: Callable[[], None]) -> None:
         """Check the key file periodically, and call `changed` after each check: keys also expire."""
         # Scheduled first, so that a failed check is not the last one.
-        self._timer = loop.call_later(LOOK, self.watch, loop, changed)
+        self._timer = loop.call_later(KEY_CHECK_INTERVAL, self.watch_keys, loop, changed)
         self._keys.reload_if_changed()
         changed()
 
@@ -170,7 +170,7 @@ class Callers:
         """Return True for a trusted proxy."""
         return self._is_proxy(address)
 
-    def _keyed(self, address: str, headers: Headers) -> Caller:
+    def _identify_by_key(self, address: str, headers: Headers) -> Caller:
         """Find the caller by its key. A wrong key counts against its address; a valid one is always accepted."""
         try:
             return self._with_key(_key_in(headers))
@@ -186,7 +186,7 @@ class Callers:
             return None
         failures = self._failures.get(address)
         if failures is None:
-            failures = Bucket(self._buckets, b"f" + address.encode(), rate, burst, self._clock)
+            failures = TokenBucket(self._buckets, b"f" + address.encode(), rate, burst, self._clock)
             self._failures.add(address, failures)
         return failures.consume("")
 
@@ -201,15 +201,15 @@ class Callers:
             self._by_key.add(key.id, caller)
         return caller
 
-    def _limiter(self, name: bytes, tier: Tier, key: Key | None = None) -> RateLimiter:
+    def _limiter(self, name: bytes, tier: CallerTier, key: ApiKey | None = None) -> RateLimiter:
         rate, burst = tier.rate, tier.burst
         if key is not None and key.rate is not None:
             rate, burst = key.rate, key.burst
-        burst = burst_of(rate, burst)
+        burst = resolve_burst(rate, burst)
         measured = name, tier.name, rate, burst
-        limiter = self._meters.get(measured)
+        limiter = self._limiters.get(measured)
         if limiter is None:
-            bucket = Bucket(self._buckets, name, rate, burst, self._clock) if rate.calls else None
+            bucket = TokenBucket(self._buckets, name, rate, burst, self._clock) if rate.calls else None
             ident = None if key is None else key.id
             scheduled = cpu = None
             if self._schedule is not None:
@@ -218,10 +218,10 @@ class Callers:
             most = tier.limits.caller_calls
             limiter = RateLimiter(bucket, most, tier.refusals, ident, scheduled, cpu)
             limiter.is_limited = limiter.is_limited or tier.has_limiters
-            self._meters[measured] = limiter
+            self._limiters[measured] = limiter
         return limiter
 
-    def host_of(self, peer: Peer, headers: Headers) -> str:
+    def client_host(self, peer: Peer, headers: Headers) -> str:
         """Return the address of the client: that of its connection, or the one that a trusted proxy has forwarded."""
         address = "" if peer is None else peer[0]
         if self._proxies:
@@ -267,7 +267,7 @@ def _parsed(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
     return (address.ipv4_mapped or address) if isinstance(address, ipaddress.IPv6Address) else address
 
 
-def network_of(text: str) -> str:
+def normalize_address(text: str) -> str:
     """Return the network that represents an address: itself, or the first 64 bits of an IPv6 address."""
     address = _parsed(text)
     if address is None:

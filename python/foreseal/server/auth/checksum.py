@@ -21,7 +21,7 @@ class ChecksumError(ValueError):
     """The bytes do not match their checksum."""
 
 
-def sealed(text: bytes) -> bytes:
+def add_checksum(text: bytes) -> bytes:
     """Return an indented JSON object with the checksum as its last member."""
     content = text.rstrip().removesuffix(_CLOSING)
     return content + _FORM.replace(b"." * 64, _sha256(content)).replace(b"." * 8, b"%08x" % zlib.crc32(content))

@@ -7,18 +7,18 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from foreseal.server.auth import keys
-from foreseal.server.auth.keys import Key, KeyFileError
+from foreseal.server.auth.keys import ApiKey, KeyFileError
 
 _PRIVATE = 0o600
 
 
 @contextlib.contextmanager
-def changing(folder: Path) -> Iterator[dict[str, Key]]:
+def update_keys(folder: Path) -> Iterator[dict[str, ApiKey]]:
     """Provide the keys of a data directory by id, and write the block's changes unless it fails.
 
     Running nodes see the old file or the new one. Raises `KeyFileError`.
     """
-    path = folder / keys.FILE
+    path = folder / keys.KEY_FILE
     with contextlib.ExitStack() as held:
         with _writing(path):
             directory = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
@@ -28,10 +28,10 @@ def changing(folder: Path) -> Iterator[dict[str, Key]]:
             held.callback(os.close, lock)
             _chown_to_owner(lock, folder)
             fcntl.flock(lock, fcntl.LOCK_EX)
-        found = keys.read(path)
+        found = keys.read_keys(path)
         yield found
         with _writing(path):
-            _replace(path, keys.encode(found))
+            _replace(path, keys.encode_keys(found))
             os.fsync(directory)
 
 

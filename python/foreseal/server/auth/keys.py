@@ -11,24 +11,24 @@ from typing import Any
 
 import orjson
 
-from foreseal.rpc.rate import Rate, burst_of, parse_rate
-from foreseal.server.auth.checksum import has_checksum, sealed
+from foreseal.rpc.rate import Rate, parse_rate, resolve_burst
+from foreseal.server.auth.checksum import add_checksum, has_checksum
 from foreseal.server.settings import SettingsError
 from foreseal.server.settings.model import DEDICATED, PUBLIC
 
 log = logging.getLogger(__name__)
 
-FILE = "keys.json"
+KEY_FILE = "keys.json"
 """Name of the key file in the data directory."""
 
 _VERSION = 2
-_OLDEST = 1
+_OLDEST_VERSION = 1
 """Format version without a checksum; the next change rewrites the file with one."""
 _ID_BYTES, _SECRET_BYTES = 5, 32
 _DIGITS = frozenset("0123456789abcdef")
 _YEAR_10000 = 253_402_300_800
 # Required fields of an entry.
-_NEEDED = frozenset(("id", "name", "hash", "created"))
+_REQUIRED_FIELDS = frozenset(("id", "name", "hash", "created"))
 
 
 class KeyFileError(SettingsError):
@@ -36,7 +36,7 @@ class KeyFileError(SettingsError):
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
+class ApiKey:
     """An API key without its secret. Times are Unix seconds."""
 
     id: str
@@ -58,19 +58,21 @@ class Key:
         return "expired" if self.expires is not None and now >= self.expires else "active"
 
 
-def make(name: str, now: int, random: Callable[[int], bytes] = secrets.token_bytes, **more: Any) -> tuple[Key, str]:
-    """Create a key; return it with its text, which is not stored. `more` are fields of `Key`."""
+def create_key(
+    name: str, now: int, random: Callable[[int], bytes] = secrets.token_bytes, **more: Any
+) -> tuple[ApiKey, str]:
+    """Create a key; return it with its text, which is not stored. `more` are fields of `ApiKey`."""
     ident = random(_ID_BYTES).hex()
     text = f"fs_{ident}_{random(_SECRET_BYTES).hex()}"
-    return Key(ident, name, hash_of(text), now, **more), text
+    return ApiKey(ident, name, hash_key(text), now, **more), text
 
 
-def hash_of(text: str) -> str:
+def hash_key(text: str) -> str:
     """Return the stored hash of a key. A key has 256 random bits, so one fast hash resists brute force."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def id_of(text: str) -> str | None:
+def parse_key_id(text: str) -> str | None:
     """Return the public part of a possible key; None if the format is wrong."""
     kind, _, rest = text.partition("_")
     ident, _, secret = rest.partition("_")
@@ -79,7 +81,7 @@ def id_of(text: str) -> str | None:
     return ident if good else None
 
 
-def read(path: Path) -> dict[str, Key]:
+def read_keys(path: Path) -> dict[str, ApiKey]:
     """Read the keys in a file by id, none if there is no file. Raises `KeyFileError`."""
     try:
         data = path.read_bytes()
@@ -98,39 +100,39 @@ def read(path: Path) -> dict[str, Key]:
     return found
 
 
-def encode(keys: Mapping[str, Key]) -> bytes:
+def encode_keys(keys: Mapping[str, ApiKey]) -> bytes:
     """Return the content of a file of these keys."""
     entries = [_entry(key) for key in keys.values()]
-    return sealed(orjson.dumps({"version": _VERSION, "keys": entries}, option=orjson.OPT_INDENT_2))
+    return add_checksum(orjson.dumps({"version": _VERSION, "keys": entries}, option=orjson.OPT_INDENT_2))
 
 
 def _entries(content: Any, checked: bool) -> list[Any]:
     """Return the entries of the file. Raise ValueError."""
     match content:
-        case {"version": version, "keys": list(entries)} if version == (_VERSION if checked else _OLDEST):
+        case {"version": version, "keys": list(entries)} if version == (_VERSION if checked else _OLDEST_VERSION):
             return entries
-        case {"version": version, "keys": list()} if version in (_OLDEST, _VERSION):
+        case {"version": version, "keys": list()} if version in (_OLDEST_VERSION, _VERSION):
             raise ValueError(
                 "its checksum is missing" if version == _VERSION else "it has a checksum of a later version"
             )
-        case {"version": int(version)} if version not in (_OLDEST, _VERSION):
+        case {"version": int(version)} if version not in (_OLDEST_VERSION, _VERSION):
             raise ValueError(f"it has version {version}, and this program knows {_VERSION}")
     raise ValueError("it has no version and no list of keys")
 
 
-def _entry(key: Key) -> dict[str, Any]:
-    fields = {name: getattr(key, name) for name in Key.__slots__}
+def _entry(key: ApiKey) -> dict[str, Any]:
+    fields = {name: getattr(key, name) for name in ApiKey.__slots__}
     return fields | {"rate": None if key.rate is None else str(key.rate)}
 
 
-def _key(entry: Any) -> Key:
+def _key(entry: Any) -> ApiKey:
     """Parse one entry of the file. Raises ValueError and TypeError."""
     if not isinstance(entry, dict):
         raise TypeError("an entry is not an object")
-    strange, missing = entry.keys() - set(Key.__slots__), _NEEDED - entry.keys()
+    strange, missing = entry.keys() - set(ApiKey.__slots__), _REQUIRED_FIELDS - entry.keys()
     if strange or missing:
         raise ValueError(f"an entry has no {', '.join(sorted(missing))}" if missing else f"unknown: {sorted(strange)}")
-    key = Key(**entry | {"rate": None if entry.get("rate") is None else parse_rate(entry["rate"])})
+    key = ApiKey(**entry | {"rate": None if entry.get("rate") is None else parse_rate(entry["rate"])})
     texts, times = (key.id, key.name, key.hash), (key.expires, key.revoked, key.created)
     numbers = isinstance(key.created, int) and all(isinstance(n, int | None) for n in (*times, key.burst))
     if not numbers or not all(isinstance(text, str) for text in texts):
@@ -142,35 +144,35 @@ def _key(entry: Any) -> Key:
     if key.tier not in (PUBLIC, DEDICATED) or (key.burst is not None and key.burst < 1):
         raise ValueError(f"the tier or the burst of key {key.id!r} is none that there is")
     if key.rate is not None:
-        burst_of(key.rate, key.burst)
+        resolve_burst(key.rate, key.burst)
     return key
 
 
-Stamp = tuple[int, int, int] | None
+FileStamp = tuple[int, int, int] | None
 
 
-class Keys:
+class KeyStore:
     """Current keys of a data directory. Used from the event loop's thread only."""
 
     def __init__(self, path: Path, clock: Callable[[], float]) -> None:
         """Read the keys at `path`. `clock` returns Unix seconds. Raises `KeyFileError`."""
         self._path = path
         self._clock = clock
-        self._stamp = self._told = _stamp(path)
-        self._keys = read(path)
+        self._stamp = self._logged_stamp = _stamp(path)
+        self._keys = read_keys(path)
 
-    def find(self, text: str) -> Key | str:
+    def find(self, text: str) -> ApiKey | str:
         """Return the key with this text, or the reason of its rejection."""
-        ident = id_of(text)
+        ident = parse_key_id(text)
         key = None if ident is None else self._keys.get(ident)
         # An unknown id is compared as well: the response time reveals nothing about ids.
-        matches = hmac.compare_digest(hash_of(text), _NOBODYS if key is None else key.hash)
+        matches = hmac.compare_digest(hash_key(text), _UNKNOWN_KEY_HASH if key is None else key.hash)
         if key is None or not matches:
             return "the API key is not known here"
         state = key.state(self._clock())
         return key if state == "active" else f"the API key is {state}"
 
-    def holds(self, key: Key) -> bool:
+    def is_valid(self, key: ApiKey) -> bool:
         """Return True if a key that was found before is still valid and unchanged."""
         return self._keys.get(key.id) == key and key.state(self._clock()) == "active"
 
@@ -183,20 +185,20 @@ class Keys:
         if stamp == self._stamp:
             return
         try:
-            self._keys = read(self._path)
+            self._keys = read_keys(self._path)
         except KeyFileError as error:
-            if stamp != self._told:
-                self._told = stamp
+            if stamp != self._logged_stamp:
+                self._logged_stamp = stamp
                 log.error("the file of API keys is broken: the keys stay as they were", extra={"reason": str(error)})  # noqa: TRY400
             return
-        self._stamp = self._told = stamp
+        self._stamp = self._logged_stamp = stamp
         log.info("the API keys were read again", extra={"keys": len(self._keys)})
 
 
-_NOBODYS = hash_of("")
+_UNKNOWN_KEY_HASH = hash_key("")
 
 
-def _stamp(path: Path) -> Stamp:
+def _stamp(path: Path) -> FileStamp:
     """Return a value that changes with the file."""
     try:
         found = path.stat()

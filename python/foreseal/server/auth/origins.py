@@ -40,7 +40,7 @@ class Origins:
         found = _LOOPBACK.fullmatch(origin) if self._loopback else None
         return found is not None and _is_loopback(found[1].strip("[]"))
 
-    def refuses(self, headers: Headers) -> bool:
+    def rejects(self, headers: Headers) -> bool:
         """Return True if the request of a page is rejected."""
         return self.is_strict and b"origin" in headers and not self.accepts(headers)
 

@@ -5,12 +5,12 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from foreseal.rpc import Dispatcher, Limits, Registry, Reply
-from foreseal.rpc.call_metrics import Counts
+from foreseal.rpc import Dispatcher, HttpReply, Limits, Registry
+from foreseal.rpc.call_metrics import CallMetrics
 from foreseal.rpc.core_protocol import Core
 from foreseal.rpc.discovery import METHODS as ALWAYS
 from foreseal.rpc.filters import FilterTable, TierFilters
-from foreseal.rpc.rate import NONE, Rate
+from foreseal.rpc.rate import UNLIMITED, Rate
 from foreseal.server.settings import Settings, SettingsError
 from foreseal.server.settings.model import DEDICATED, PUBLIC
 
@@ -21,7 +21,7 @@ _NOT_PUBLIC = "{} is not served on the public endpoint: use a dedicated one, or 
 _NOT_HERE = "{} is not served on this endpoint"
 
 
-class Tiered(Core, Protocol):
+class TieredNode(Core, Protocol):
     """A node that creates handles with other limits."""
 
     def for_tier(self, limits: bytes) -> Core:
@@ -29,13 +29,13 @@ class Tiered(Core, Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Tier:
+class CallerTier:
     """Callers of one tier. Used from the event loop's thread only."""
 
     name: str
     limits: Limits
     dispatcher: Dispatcher
-    rate: Rate = NONE
+    rate: Rate = UNLIMITED
     burst: int | None = None
     cpu: int = 0
     """Processor time of one caller, ms a second; 0 for no limit."""
@@ -47,7 +47,7 @@ class Tier:
     """Rejected calls and handshakes by reason."""
     largest: int = field(init=False)
     """Largest request body, bytes."""
-    answer: Callable[..., Reply | Coroutine[Any, Any, Reply]] = field(init=False)
+    answer: Callable[..., HttpReply | Coroutine[Any, Any, HttpReply]] = field(init=False)
     """Answers a body: see `Dispatcher.answer`."""
 
     def __post_init__(self) -> None:
@@ -63,46 +63,48 @@ class Tier:
         return bool(self.rate.calls or self.cpu) or any(limit is not None for limit in own)
 
 
-def forbidden(settings: Settings, tier: str, known: Iterable[str]) -> Mapping[str, str]:
-    """Return the `known` methods that a tier's callers may not use, each with its error message.
+def forbidden_methods(settings: Settings, tier: str, methods: Iterable[str]) -> Mapping[str, str]:
+    """Return the `methods` methods that a tier's callers may not use, each with its error message.
 
     Raises `SettingsError` for an unknown method, and for a prefix that matches none.
     """
-    known, access = frozenset(known), settings.access
+    methods, access = frozenset(methods), settings.access
     allow, deny = getattr(access, f"{tier}_allow"), getattr(access, f"{tier}_deny")
-    kept = _matching(f"access.{tier}_allow", allow, known) if allow else known
-    gone = known - kept | _matching(f"access.{tier}_deny", deny, known)
+    kept = _matching(f"access.{tier}_allow", allow, methods) if allow else methods
+    gone = methods - kept | _matching(f"access.{tier}_deny", deny, methods)
     words = _NOT_HERE
     if tier == PUBLIC:
         gone, words = gone | PUBLIC_FORBIDDEN, _NOT_PUBLIC
     return {method: words.format(method) for method in gone - ALWAYS}
 
 
-def tiers_of(settings: Settings, node: Tiered, registry: Registry, known: Iterable[str]) -> dict[str, Tier]:
-    """Return the tiers by name. `known` are the node's methods. Raises `SettingsError`."""
-    known, access = (*known, *registry.methods), settings.access
-    filters = filters_of(settings)
-    refused = {name: forbidden(settings, name, known) for name in (DEDICATED, PUBLIC)}
+def build_tiers(
+    settings: Settings, node: TieredNode, registry: Registry, methods: Iterable[str]
+) -> dict[str, CallerTier]:
+    """Return the tiers by name. `methods` are the node's methods. Raises `SettingsError`."""
+    methods, access = (*methods, *registry.methods), settings.access
+    filters = build_filters(settings)
+    refused = {name: forbidden_methods(settings, name, methods) for name in (DEDICATED, PUBLIC)}
     limits = settings.limits
-    counts = Counts(settings.log.slow / 1000)
+    counts = CallMetrics(settings.log.slow / 1000)
     own = Dispatcher(
-        node, limits, registry, refused[DEDICATED], counts=counts, tier=DEDICATED, filters=filters[DEDICATED]
+        node, limits, registry, refused[DEDICATED], call_metrics=counts, tier=DEDICATED, filters=filters[DEDICATED]
     )
-    lower = settings.limits_of(PUBLIC)
+    lower = settings.tier_limits(PUBLIC)
     other = Dispatcher(
-        node.for_tier(settings.core_limits_of(PUBLIC)),
+        node.for_tier(settings.tier_core_limits(PUBLIC)),
         lower,
         registry,
         refused[PUBLIC],
-        own.calls.completions,
+        own.router.completions,
         counts,
         PUBLIC,
-        own.slices,
+        own.time_slices,
         filters[PUBLIC],
         is_public=True,
     )
     return {
-        DEDICATED: Tier(
+        DEDICATED: CallerTier(
             DEDICATED,
             limits,
             own,
@@ -111,7 +113,7 @@ def tiers_of(settings: Settings, node: Tiered, registry: Registry, known: Iterab
             access.dedicated_cpu,
             access.dedicated_cpu_burst,
         ),
-        PUBLIC: Tier(
+        PUBLIC: CallerTier(
             PUBLIC,
             lower,
             other,
@@ -123,22 +125,22 @@ def tiers_of(settings: Settings, node: Tiered, registry: Registry, known: Iterab
     }
 
 
-def filters_of(settings: Settings) -> dict[str, TierFilters]:
+def build_filters(settings: Settings) -> dict[str, TierFilters]:
     """Return the filters of each tier's callers: each of several workers has an equal share of all filters."""
     table, workers = FilterTable(), settings.listen.workers
     found = {}
     for tier, lower in ((DEDICATED, (PUBLIC,)), (PUBLIC, ())):
-        most = max(1, settings.filters_of(tier) // workers)
-        found[tier] = TierFilters(table, tier, most, settings.limits_of(tier).caller_filters, lower)
+        most = max(1, settings.tier_filters(tier) // workers)
+        found[tier] = TierFilters(table, tier, most, settings.tier_limits(tier).caller_filters, lower)
     return found
 
 
-def _matching(key: str, patterns: Iterable[str], known: frozenset[str]) -> frozenset[str]:
+def _matching(key: str, patterns: Iterable[str], methods: frozenset[str]) -> frozenset[str]:
     """Return the methods that match a list. Raises `SettingsError`."""
     found: set[str] = set()
     for pattern in sorted(patterns):
         start = pattern.removesuffix("*")
-        meant = {name for name in known if name.startswith(start)} if start != pattern else {pattern} & known
+        meant = {name for name in methods if name.startswith(start)} if start != pattern else {pattern} & methods
         if not meant:
             raise SettingsError(f"{key}: there is no method {pattern}", key)
         found |= meant

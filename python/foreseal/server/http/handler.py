@@ -8,13 +8,13 @@ from foreseal.rpc import error_codes as codes
 from foreseal.rpc.core_protocol import Core
 from foreseal.rpc.envelope import NULL, failure, over_limit
 from foreseal.rpc.rejected_call import TOO_MANY, UNKNOWN
-from foreseal.server.auth.callers import Anyone, Caller, Callers, Peer, TooManyWrongKeys, WrongKey
+from foreseal.server.auth.callers import Caller, Callers, Peer, SingleCaller, TooManyWrongKeys, WrongKey
 from foreseal.server.auth.origins import Headers, Origins, admin_hosts, endpoint_hosts, endpoint_origins
 from foreseal.server.cache import BoundedCache
 from foreseal.server.http.transport_limits import transport_limits
-from foreseal.server.metrics import Watched, join, render
-from foreseal.server.metrics.read import Node as Measured
-from foreseal.server.metrics.read import Streams
+from foreseal.server.metrics import MetricSources, join, render
+from foreseal.server.metrics.read import ConnectionCounts
+from foreseal.server.metrics.read import MeasuredNode as Measured
 from foreseal.server.processes.process_table import ProcessTable
 from foreseal.server.settings import Settings
 
@@ -36,21 +36,21 @@ _NO_CONTENT = 204
 # Seconds for which rendered metrics are cached for the public.
 _PAGE_LIFETIME = 1.0
 # Most digits of a content length that is parsed.
-_MOST_DIGITS = 18
+_MAX_DIGITS = 18
 
 
-class Node(Core, Measured, Protocol):
+class HandlerNode(Core, Measured, Protocol):
     """Interface of the node for the handler, in addition to calls."""
 
     def health(self) -> tuple[bool, str]:
         """Return True if the node is healthy, and the reason if it is not."""
 
 
-Answer = tuple[int, list[tuple[bytes, bytes]], bytes]
+HttpAnswer = tuple[int, list[tuple[bytes, bytes]], bytes]
 """Status, headers and body of an HTTP response."""
 
 
-class Response(NamedTuple):
+class HttpResponse(NamedTuple):
     """A whole HTTP response."""
 
     status: int
@@ -58,70 +58,70 @@ class Response(NamedTuple):
     body: bytes
 
 
-class Handler:
+class HttpHandler:
     """Routes and answers HTTP requests. Used from the event loop's thread only."""
 
     def __init__(
         self,
-        node: Node,
-        callers: Callers | Anyone,
+        node: HandlerNode,
+        callers: Callers | SingleCaller,
         settings: Settings,
-        connections: Streams,
+        connections: ConnectionCounts,
         *,
         admin: bool = False,
         processes: ProcessTable | None = None,
-        shown: "Handler | None" = None,
+        public_handler: "HttpHandler | None" = None,
     ) -> None:
         """Create a handler.
 
         `connections` are those of the process, for its metrics; `processes` has metrics of all processes. `admin` is
         for the admin listener: it accepts loopback and allowed host names only, and no web pages. Its metrics include
-        those of `shown`, the handler of the public endpoint.
+        those of `public_handler`, the handler of the public endpoint.
         """
         self._longest_wait = settings.limits.wait
         # A declared length of fewer digits needs no check.
-        self.largest = max(tier.limits.body for tier in callers.tiers)
+        self.max_body = max(tier.limits.body for tier in callers.tiers)
         """Size in bytes of the largest body that any caller may send."""
         self._digits = min(len(str(tier.limits.body)) for tier in callers.tiers)
-        self.stopping = False
+        self.is_stopping = False
         """True if `/readyz` reports that the node stops."""
-        self.leaving = False
+        self.is_draining = False
         """True if each response closes its connection, so that its client reconnects elsewhere."""
         self._process = settings.log.process
         self._node = node
         self._callers = callers
         # Avoids a function call for the usual caller.
-        self._anyone = callers.anyone
+        self._only_caller = callers.only_caller
         self._connections = connections
         self._processes = processes
-        self._shown = shown
+        self._public_handler = public_handler
         self._is_public = settings.public and not admin
-        self._page_of_metrics, self._page_expires = b"", 0.0
+        self._metrics_cache, self._metrics_expire = b"", 0.0
         self._admin = admin
         self._origins = Origins(frozenset(), loopback=False) if admin else endpoint_origins(settings)
         self._hosts = admin_hosts(settings) if admin else endpoint_hosts(settings)
         # Accepted heads of calls, by the fields that `_check` reads, so that a usual head costs one look-up.
-        self._good: BoundedCache[tuple[str, str, bytes | None, bytes | None, bytes | None], None]
-        self._good = BoundedCache(settings.access.head_cache)
+        self._accepted_heads: BoundedCache[tuple[str, str, bytes | None, bytes | None, bytes | None], None]
+        self._accepted_heads = BoundedCache(settings.access.head_cache)
         self.refusals = callers.anonymous.refusals
         """Connections and requests rejected or closed for limits of the transport, by reason."""
         self.transport_limits = transport_limits(callers.anonymous.limits, callers.is_proxy)
 
-    def route(self, verb: str, path: str, headers: Headers) -> Response | None:
+    def route(self, verb: str, path: str, headers: Headers) -> HttpResponse | None:
         """Answer a request from its head, for any caller; None for a call."""
         kind, host, origin = headers.get(b"content-type"), headers.get(b"host"), headers.get(b"origin")
         head = (verb, path, kind, host, origin)
-        if head not in self._good:
+        if head not in self._accepted_heads:
             response = self._check(verb, path, headers)
             if response is not None:
                 return _unread(response, headers)
             if sum(map(len, filter(None, head))) <= _MAX_CACHED:
-                self._good.add(head, None)
+                self._accepted_heads.add(head, None)
         return None
 
-    def identify(self, peer: Peer, headers: Headers) -> Caller | Response:
+    def identify(self, peer: Peer, headers: Headers) -> Caller | HttpResponse:
         """Return the caller of a call or a handshake, or its rejection. `peer` is the address of the connection."""
-        caller = self._anyone
+        caller = self._only_caller
         if caller is None or b"authorization" in headers or b"x-api-key" in headers:
             try:
                 caller = self._callers.identify(peer, headers)
@@ -135,15 +135,15 @@ class Handler:
             return self.too_large(caller)
         return caller
 
-    def host_of(self, peer: Peer, headers: Headers) -> str:
+    def client_host(self, peer: Peer, headers: Headers) -> str:
         """Return the address of the client that sent a request, which a trusted proxy may have forwarded."""
-        return self._callers.host_of(peer, headers)
+        return self._callers.client_host(peer, headers)
 
-    def holds(self, caller: Caller) -> bool:
+    def is_valid(self, caller: Caller) -> bool:
         """Return True if the key that opened a connection is still valid."""
-        return self._callers.holds(caller)
+        return self._callers.is_valid(caller)
 
-    def refuse_websocket(self, path: str, headers: Headers) -> Response | None:
+    def reject_websocket(self, path: str, headers: Headers) -> HttpResponse | None:
         """Return the rejection of a handshake; None to accept it.
 
         Browsers open WebSockets without a preflight request, and the page may read the messages. Pages may therefore
@@ -155,25 +155,25 @@ class Handler:
             return self._text(403, WRONG_ORIGIN if self._origins.is_open else "pages may not connect here")
         return None if path == "/" else self._text(404, "nothing here: the WebSocket is at /")
 
-    def busy(self, text: str, status: int = 503) -> Response:
+    def busy(self, text: str, status: int = 503) -> HttpResponse:
         """Return the response to a handshake for which there is no room."""
         response = self._text(status, text)
         response.headers.append(RETRY_AFTER)
         return response
 
-    def _check(self, verb: str, path: str, headers: Headers) -> Response | None:
+    def _check(self, verb: str, path: str, headers: Headers) -> HttpResponse | None:
         if not self._hosts.accepts(headers):
             return self._text(403, WRONG_HOST)
         if self._admin and b"origin" in headers:
             # A page may send a body without a content type, and the browser then makes no preflight request.
             return self._text(403, "pages may not call the admin listener")
-        if self._origins.refuses(headers):
+        if self._origins.rejects(headers):
             return self._text(403, WRONG_ORIGIN)
         if path != "/":
             return self._page(verb, path)
         if verb != "POST":
             if verb == "OPTIONS" and self._origins.is_open:
-                return Response(204, self._origins.preflight(headers), b"")
+                return HttpResponse(204, self._origins.preflight(headers), b"")
             return self._wrong_verb(b"POST, OPTIONS" if self._origins.is_open else b"POST")
         kind = headers.get(b"content-type")
         if kind is not None and kind.partition(b";")[0].strip().lower() != b"application/json":
@@ -182,10 +182,10 @@ class Handler:
 
     def metrics(self) -> str:
         """Return the metrics of this process."""
-        endpoint = self._shown or self
+        endpoint = self._public_handler or self
         tiers = self._callers.tiers if endpoint is self else (*endpoint._callers.tiers, *self._callers.tiers)
-        caches = {**endpoint._callers.caches, "heads": endpoint._good}
-        watched = Watched(self._node, tiers, self._connections, self._processes, caches)
+        caches = {**endpoint._callers.caches, "heads": endpoint._accepted_heads}
+        watched = MetricSources(self._node, tiers, self._connections, self._processes, caches)
         return render(watched, self._process)
 
     def view_header(self) -> tuple[bytes, bytes]:
@@ -205,37 +205,37 @@ class Handler:
             lines += self._origins.cors(headers)
         return lines
 
-    def for_page(self, response: Response, headers: Headers) -> Response:
+    def add_cors(self, response: HttpResponse, headers: Headers) -> HttpResponse:
         """Add the lines that let a page read a response made from the head of its request."""
         if b"origin" in headers and response.status != _NO_CONTENT:
             response.headers.extend(self._origins.cors(headers))
         return response
 
-    def malformed(self, text: str) -> Response:
+    def malformed(self, text: str) -> HttpResponse:
         """Return the response to a malformed request, which is not executed."""
         response = self._text(400, text)
         response.headers.append(CLOSE)
         return response
 
-    def too_large(self, caller: Caller) -> Response:
+    def too_large(self, caller: Caller) -> HttpResponse:
         """Return the response to a body beyond the caller's limit; reading stops there."""
         most = caller.tier.limits.body
         error: RpcError = over_limit("body", most, f"the body is larger than {most} bytes")
-        return Response(413, [JSON, CLOSE], failure(NULL, error))
+        return HttpResponse(413, [JSON, CLOSE], failure(NULL, error))
 
-    def too_slow(self) -> Response:
+    def too_slow(self) -> HttpResponse:
         """Return the response to a body that did not arrive in time."""
         error: RpcError = over_limit("wait", self._longest_wait, f"no whole body came within {self._longest_wait} ms")
-        return Response(408, [JSON, CLOSE], failure(NULL, error))
+        return HttpResponse(408, [JSON, CLOSE], failure(NULL, error))
 
-    def _page(self, verb: str, path: str) -> Response:
+    def _page(self, verb: str, path: str) -> HttpResponse:
         if path not in ("/healthz", "/readyz", "/metrics"):
             return self._text(404, "nothing here: JSON-RPC is at /, beside it /healthz, /readyz and /metrics")
         if verb not in ("GET", "HEAD"):
             return self._wrong_verb(b"GET, HEAD")
         if path == "/metrics":
-            return Response(200, [METRICS], self._metrics_page())
-        if path == "/readyz" and self.stopping:
+            return HttpResponse(200, [METRICS], self._metrics_page())
+        if path == "/readyz" and self.is_stopping:
             return self._text(503, "stopping")
         good, reason = self._node.health() if path == "/healthz" else self._node.ready()
         status, text = (200, "ok") if good else (503, reason)
@@ -243,41 +243,41 @@ class Handler:
 
     def _metrics_page(self) -> bytes:
         """Return the metrics. Public endpoints have no rate limit for them, so they render at most once a second."""
-        if self._is_public and monotonic() < self._page_expires:
-            return self._page_of_metrics
+        if self._is_public and monotonic() < self._metrics_expire:
+            return self._metrics_cache
         reports = [text.decode() for *_, text in self._node.reports()] if self._admin else []
         text = join([self.metrics(), *reports]) if reports else self.metrics()
-        self._page_of_metrics, self._page_expires = text.encode(), monotonic() + _PAGE_LIFETIME
-        return self._page_of_metrics
+        self._metrics_cache, self._metrics_expire = text.encode(), monotonic() + _PAGE_LIFETIME
+        return self._metrics_cache
 
     def _queues(self) -> str:
         waits = ", ".join(f"{lane} {seconds * 1000:.0f} ms" for lane, seconds in self._node.waiting())
         return f"oldest waiting call: {waits}"
 
-    def _unknown(self, text: str) -> Response:
+    def _unknown(self, text: str) -> HttpResponse:
         body = failure(NULL, RpcError(codes.FORBIDDEN, text, None))
-        return Response(UNKNOWN, [JSON, CHALLENGE], body)
+        return HttpResponse(UNKNOWN, [JSON, CHALLENGE], body)
 
-    def _wrong_verb(self, allowed: bytes) -> Response:
+    def _wrong_verb(self, allowed: bytes) -> HttpResponse:
         response = self._text(405, f"allowed here: {allowed.decode()}")
         response.headers.append((b"allow", allowed))
         return response
 
-    def _text(self, status: int, text: str) -> Response:
-        return Response(status, [TEXT], text.encode() + b"\n")
+    def _text(self, status: int, text: str) -> HttpResponse:
+        return HttpResponse(status, [TEXT], text.encode() + b"\n")
 
 
-def _too_many(error: TooManyWrongKeys) -> Response:
+def _too_many(error: TooManyWrongKeys) -> HttpResponse:
     body = failure(NULL, RpcError(codes.LIMIT, str(error), None))
-    return Response(TOO_MANY, [JSON, (b"retry-after", b"%d" % error.seconds)], body)
+    return HttpResponse(TOO_MANY, [JSON, (b"retry-after", b"%d" % error.seconds)], body)
 
 
-def _unread(response: Response, headers: Headers) -> Response:
+def _unread(response: HttpResponse, headers: Headers) -> HttpResponse:
     """Add `connection: close` to a response if the body of its request is not read."""
     if headers.get(b"content-length", b"0") != b"0" or b"transfer-encoding" in headers:
         response.headers.append(CLOSE)
     return response
 
 
-def _is_larger(size: bytes, most: int) -> bool:
-    return not size.isdigit() or len(size) > _MOST_DIGITS or int(size) > most
+def _is_larger(size: bytes, limit: int) -> bool:
+    return not size.isdigit() or len(size) > _MAX_DIGITS or int(size) > limit

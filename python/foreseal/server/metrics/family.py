@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 
 from foreseal.server.metrics.read import Readings
 
-Kind = Literal["gauge", "counter", "histogram"]
+MetricType = Literal["gauge", "counter", "histogram"]
 Labels = dict[str, str]
 
 
@@ -23,7 +23,7 @@ class Family:
     """One metric. `read` returns its samples; none if it does not apply."""
 
     name: str
-    kind: Kind
+    kind: MetricType
     help: str
     """HELP text, a sentence."""
     read: Callable[[Readings], Iterable[Sample]]

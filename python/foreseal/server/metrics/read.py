@@ -13,8 +13,8 @@ from typing import Any, Protocol
 
 import orjson
 
-from foreseal.rpc.subscription_hub import Hub
-from foreseal.server.auth.tiers import Tier
+from foreseal.rpc.subscription_hub import SubscriptionHub
+from foreseal.server.auth.tiers import CallerTier
 from foreseal.server.cache import BoundedCache
 from foreseal.server.processes.process_table import ProcessMetrics, ProcessTable
 
@@ -24,7 +24,7 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 _THREADS, _STARTED = 17, 19
 
 
-class Node(Protocol):
+class MeasuredNode(Protocol):
     """Interface of the node for metrics."""
 
     def freshness(self) -> tuple[int, int, int]:
@@ -46,10 +46,10 @@ class Node(Protocol):
         """Return the connected followers: name, lag in appends, ms since they connected, their metrics."""
 
 
-class Streams(Protocol):
+class ConnectionCounts(Protocol):
     """Interface of the WebSocket connections for metrics."""
 
-    hub: Hub
+    hub: SubscriptionHub
     refused: int
     slow: int
     evicted: int
@@ -59,13 +59,13 @@ class Streams(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Watched:
+class MetricSources:
     """Sources of the metrics."""
 
-    node: Node
-    tiers: Sequence[Tier]
+    node: MeasuredNode
+    tiers: Sequence[CallerTier]
     """Tiers of callers, whose calls are counted together."""
-    streams: Streams
+    streams: ConnectionCounts
     processes: ProcessTable | None = None
     """Metrics of all processes of the node, if a supervisor runs several."""
     caches: Mapping[str, BoundedCache[Any, Any]] = field(default_factory=dict)
@@ -73,12 +73,12 @@ class Watched:
 
 
 @dataclass(frozen=True, slots=True)
-class Process:
+class ProcessUsage:
     """Kernel statistics of this process."""
 
     resident: int
     descriptors: int
-    most_descriptors: int
+    max_descriptors: int
     threads: int
     cpu: float
     started: float
@@ -88,20 +88,20 @@ class Process:
 class Readings:
     """Values at one moment, each read at first use and once."""
 
-    def __init__(self, watched: Watched) -> None:
+    def __init__(self, watched: MetricSources) -> None:
         self.node = watched.node
         self.tiers = watched.tiers
         dispatcher = watched.tiers[0].dispatcher
-        self.counts = dispatcher.counts
-        self.completions = dispatcher.calls.completions
-        self.filters = dispatcher.calls.filters
+        self.counts = dispatcher.call_metrics
+        self.completions = dispatcher.router.completions
+        self.filters = dispatcher.router.filters
         self.streams = watched.streams
         self.caches = watched.caches
         self._processes = watched.processes
 
     @cached_property
     def freshness(self) -> tuple[int, int, int]:
-        """Result of `Node.freshness`."""
+        """Result of `MeasuredNode.freshness`."""
         return self.node.freshness()
 
     @cached_property
@@ -112,7 +112,7 @@ class Readings:
 
     @cached_property
     def figures(self) -> dict[str, Any]:
-        """Result of `Node.figures`."""
+        """Result of `MeasuredNode.metrics`."""
         figures: dict[str, Any] = orjson.loads(self.node.figures())
         return figures
 
@@ -124,18 +124,18 @@ class Readings:
     @cached_property
     def processes(self) -> list[ProcessMetrics]:
         """Processes of the node; empty if there is only one."""
-        return [] if self._processes is None else self._processes.figures()
+        return [] if self._processes is None else self._processes.metrics()
 
     @cached_property
-    def process(self) -> Process:
+    def process(self) -> ProcessUsage:
         """Statistics of this process."""
         after = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
         booted = time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
         used = os.times()
-        return Process(
+        return ProcessUsage(
             resident=int(Path("/proc/self/statm").read_text().split()[1]) * _PAGE,
             descriptors=len(os.listdir("/proc/self/fd")),
-            most_descriptors=resource.getrlimit(resource.RLIMIT_NOFILE)[0],
+            max_descriptors=resource.getrlimit(resource.RLIMIT_NOFILE)[0],
             threads=int(after[_THREADS]),
             cpu=used.user + used.system,
             started=booted + int(after[_STARTED]) / _TICKS,

@@ -3,11 +3,11 @@
 from collections.abc import Iterable
 
 from foreseal.server.metrics.family import Family, Sample
-from foreseal.server.metrics.read import Readings, Watched
+from foreseal.server.metrics.read import MetricSources, Readings
 from foreseal.server.metrics.table import FAMILIES
 
 
-def render(watched: Watched, process: str | None = None) -> str:
+def render(watched: MetricSources, process: str | None = None) -> str:
     """Render all metrics, one family after the other. `process` is the name of this process if there are several."""
     readings = Readings(watched)
     mark = {} if process is None else {"process": process}

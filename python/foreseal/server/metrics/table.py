@@ -5,12 +5,12 @@ from typing import Any
 
 from foreseal.rpc.call_metrics import BOUNDS
 from foreseal.server.cache import BoundedCache
-from foreseal.server.metrics.family import Family, Kind, Sample, histogram
+from foreseal.server.metrics.family import Family, MetricType, Sample, histogram
 from foreseal.server.metrics.read import Readings
 
 
 def _one(
-    name: str, kind: Kind, help: str, value: Callable[[Readings], float | None], *, prefix: str = "foreseal_"
+    name: str, kind: MetricType, help: str, value: Callable[[Readings], float | None], *, prefix: str = "foreseal_"
 ) -> Family:
     """Return a metric with a single value; None for no sample."""
 
@@ -21,7 +21,7 @@ def _one(
     return Family(prefix + name, kind, help, read)
 
 
-def _many(name: str, kind: Kind, help: str, label: str, values: Callable[[Readings], dict[str, float]]) -> Family:
+def _many(name: str, kind: MetricType, help: str, label: str, values: Callable[[Readings], dict[str, float]]) -> Family:
     """Return a metric with one sample for each value of a label."""
 
     def read(readings: Readings) -> Iterable[Sample]:
@@ -69,12 +69,12 @@ def _call_times(readings: Readings) -> Iterable[Sample]:
         yield from histogram({"method": method}, BOUNDS, timing.cumulative(), timing.seconds)
 
 
-def _lanes(name: str, kind: Kind, help: str, field: str) -> Family:
+def _lanes(name: str, kind: MetricType, help: str, field: str) -> Family:
     """Return a metric with a sample for each lane of the scheduler."""
     return _many(name, kind, help, "lane", lambda r: {lane: found[field] for lane, found in r.figures["lanes"].items()})
 
 
-def _caches(name: str, kind: Kind, help: str, value: Callable[[BoundedCache[Any, Any]], float]) -> Family:
+def _caches(name: str, kind: MetricType, help: str, value: Callable[[BoundedCache[Any, Any]], float]) -> Family:
     """Return a metric with a sample for each cache of the endpoint."""
     return _many(f"cache_{name}", kind, help, "cache", lambda r: {mark: value(c) for mark, c in r.caches.items()})
 
@@ -353,7 +353,7 @@ _STREAMS = (
 )
 
 
-def _process(name: str, kind: Kind, help: str, value: Callable[[Readings], float]) -> Family:
+def _process(name: str, kind: MetricType, help: str, value: Callable[[Readings], float]) -> Family:
     return _one(name, kind, help, value, prefix="process_")
 
 
@@ -365,7 +365,7 @@ _PROCESS = (
         lambda r: r.process.resident,
     ),
     _process("open_fds", "gauge", "Open descriptors.", lambda r: r.process.descriptors),
-    _process("max_fds", "gauge", "Most descriptors it may have open.", lambda r: r.process.most_descriptors),
+    _process("max_fds", "gauge", "Most descriptors it may have open.", lambda r: r.process.max_descriptors),
     _process("threads", "gauge", "Threads.", lambda r: r.process.threads),
     _process("cpu_seconds_total", "counter", "Processor time.", lambda r: r.process.cpu),
     _process("start_time_seconds", "gauge", "When it was started, seconds since 1970.", lambda r: r.process.started),

@@ -12,7 +12,7 @@ MAX_HEAD = 4 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class RememberedCall:
+class CachedCall:
     """A call that arrived in one segment: its head, and everything derived from it.
 
     It is replaced as a whole. A request with the same head and size comes from the same caller.
@@ -32,4 +32,4 @@ class RememberedCall:
         return None if self.caller is None else self.caller.limiter
 
 
-NO_CALL = RememberedCall(b"", -1, {}, None, None)
+NO_CALL = CachedCall(b"", -1, {}, None, None)

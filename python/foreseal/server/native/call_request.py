@@ -3,7 +3,7 @@
 from http import HTTPStatus
 
 from foreseal.server.auth.callers import Caller
-from foreseal.server.http.handler import Answer, Response
+from foreseal.server.http.handler import HttpAnswer, HttpResponse
 from foreseal.server.native.chunks import ChunkDecoder
 from foreseal.server.native.request_head import RequestHead
 
@@ -24,7 +24,7 @@ class CallRequest:
         self.body = bytearray() if self.decoder is None else self.decoder.body
         self.reads = 0
         """Number of reads that did not complete it."""
-        self.refusal: Response | None = None
+        self.refusal: HttpResponse | None = None
         """Error response; if set, the body is read to its end and discarded."""
         self.discarded = 0
         """Number of discarded bytes of the body."""
@@ -34,7 +34,7 @@ class CallRequest:
         """Number of received bytes of the body."""
         return self.discarded + len(self.body)
 
-    def refuse(self, refusal: Response) -> None:
+    def refuse(self, refusal: HttpResponse) -> None:
         """Reject the request; discard received and further bytes of its body."""
         self.refusal = refusal
         self.discard()
@@ -50,7 +50,7 @@ class CallRequest:
         return self.reads
 
 
-def head_of(answer: Answer, date: bytes, *, keep_alive: bool, old: bool) -> bytes:
+def format_head(answer: HttpAnswer, date: bytes, *, keep_alive: bool, old: bool) -> bytes:
     """Return status line and headers of a response, including the final empty line."""
     status, headers, body = answer
     lines = [b"HTTP/1.1 %d %b" % (status, _REASONS.get(status, b"")), b"date: " + date]

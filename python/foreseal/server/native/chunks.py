@@ -13,7 +13,7 @@ _BATCH = 256
 
 _LINE = re.compile(rb"([0-9A-Fa-f]{1,16})[ \t]*(?:;[\t\x20-\x7e\x80-\xff]*)?")
 _TRAILERS = re.compile(rb"(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[\t\x20-\x7e\x80-\xff]*\r\n)*")
-_SIZE, _DATA, _END_OF_DATA, _TRAILER = range(4)
+_SIZE, _DATA, _DATA_END, _TRAILER = range(4)
 
 
 class ChunkDecoder:
@@ -51,8 +51,8 @@ class ChunkDecoder:
                 start += count
                 if self._left:
                     return start
-                self._state = _END_OF_DATA
-            if self._state == _END_OF_DATA:
+                self._state = _DATA_END
+            if self._state == _DATA_END:
                 found = data[start : start + 2]
                 if not b"\r\n".startswith(found):
                     raise BadRequest(400, "a chunk is longer than its size")

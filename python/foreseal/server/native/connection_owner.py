@@ -5,14 +5,14 @@ from typing import Protocol
 
 from foreseal.server.auth.callers import Peer
 from foreseal.server.auth.origins import Headers
-from foreseal.server.http.handler import Handler
+from foreseal.server.http.handler import HttpHandler
 from foreseal.server.native.backlog import Backlog
-from foreseal.server.native.connection_table import ConnectionTable, Tracked
+from foreseal.server.native.connection_table import ConnectionTable, TrackedConnection
 from foreseal.server.native.write_batch import WriteBatch
-from foreseal.server.websocket.socket import Socket
+from foreseal.server.websocket.socket import WebSocket
 
 
-class OwnedConnection(Tracked, Protocol):
+class OwnedConnection(TrackedConnection, Protocol):
     """A connection of either protocol."""
 
     def enforce_timeouts(self, now: float, idle: float) -> None:
@@ -26,7 +26,7 @@ class ConnectionOwner(Protocol):
     """Interface of the listener."""
 
     loop: asyncio.AbstractEventLoop
-    handler: Handler
+    handler: HttpHandler
     write_batch: WriteBatch
     backlog: Backlog
     table: ConnectionTable
@@ -43,5 +43,5 @@ class ConnectionOwner(Protocol):
     def closed(self, connection: OwnedConnection) -> None:
         """Remove a connection."""
 
-    def serve(self, websocket: Socket, path: str, peer: Peer, headers: Headers) -> None:
+    def serve(self, websocket: WebSocket, path: str, peer: Peer, headers: Headers) -> None:
         """Serve a WebSocket to its end."""

@@ -4,7 +4,7 @@ from collections import Counter
 from enum import Enum
 from typing import Protocol
 
-from foreseal.server.auth.callers import Peer, network_of
+from foreseal.server.auth.callers import Peer, normalize_address
 from foreseal.server.http.transport_limits import TransportLimits
 
 NEVER = 0
@@ -15,7 +15,7 @@ IDLE, UNFINISHED = 1, 2
 # Largest burst of an address, in seconds of its protocol work.
 _BURST = 2
 # Divisor of the address's work rate for one connection.
-_PART = 2
+_CONNECTION_SHARE = 2
 # Concurrent TLS handshakes of one address.
 MAX_HANDSHAKES = 16
 # Most connections evicted at once when the listener is full: one search makes room for many.
@@ -24,7 +24,7 @@ _EVICTED = 64
 _UNKNOWN = "unknown"
 
 
-class Excess(Enum):
+class ExceededLimit(Enum):
     """A limit of bytes in flight that a connection has exceeded."""
 
     CONNECTION = "connection_bytes"
@@ -57,7 +57,7 @@ class WorkBucket:
         return self._left + (now - self._time) * self._rate >= self._burst
 
 
-class Tracked(Protocol):
+class TrackedConnection(Protocol):
     """A connection in the table."""
 
     account: "AddressAccount"
@@ -87,8 +87,8 @@ class AddressAccount:
         self.address = address
         self.is_limited = is_limited
         """False for Unix sockets and for trusted proxies themselves: many callers share them."""
-        self.connections: set[Tracked] = set()
-        self.forwarded: set[Tracked] = set()
+        self.connections: set[TrackedConnection] = set()
+        self.forwarded: set[TrackedConnection] = set()
         """Connections of trusted proxies whose newest request it sent."""
         self.handshakes = 0
         self.bytes = 0
@@ -115,7 +115,7 @@ class ConnectionTable:
 
     def account(self, peer: Peer, now: float) -> AddressAccount:
         """Return the account of the address of a connection, or of the address that a proxy has forwarded."""
-        address = "" if peer is None else network_of(peer[0]) or _UNKNOWN
+        address = "" if peer is None else normalize_address(peer[0]) or _UNKNOWN
         found = self._accounts.get(address)
         if found is None:
             is_limited = peer is not None and not self.limits.is_proxy(peer[0])
@@ -123,9 +123,9 @@ class ConnectionTable:
             self._accounts[address] = found
         return found
 
-    def work_of_connection(self, now: float) -> WorkBucket:
+    def connection_bucket(self, now: float) -> WorkBucket:
         """Return the bucket of a new connection."""
-        return WorkBucket(self.limits.address_work / _PART, now)
+        return WorkBucket(self.limits.address_work / _CONNECTION_SHARE, now)
 
     def has_room(self, account: AddressAccount) -> bool:
         """Return True if an address may open another connection; an idle or slow one of its own may be evicted."""
@@ -147,7 +147,7 @@ class ConnectionTable:
             self._evict(one, "open")
         return bool(candidates)
 
-    def add(self, connection: Tracked) -> None:
+    def add(self, connection: TrackedConnection) -> None:
         """Track a connection."""
         account, sender = connection.account, connection.sender
         account.connections.add(connection)
@@ -158,7 +158,7 @@ class ConnectionTable:
             sender.forwarded.add(connection)
             self._accounts[sender.address] = sender
 
-    def assign(self, connection: Tracked, sender: AddressAccount, now: float) -> None:
+    def assign(self, connection: TrackedConnection, sender: AddressAccount, now: float) -> None:
         """Account further requests on the connection of a proxy to the address that sent them."""
         former, account = connection.sender, connection.account
         if former is sender:
@@ -169,16 +169,16 @@ class ConnectionTable:
             sender.forwarded.add(connection)
         if former is not account:
             former.forwarded.discard(connection)
-            self.forget(former, now)
+            self.drop_account(former, now)
 
-    def remove(self, connection: Tracked, now: float) -> None:
+    def remove(self, connection: TrackedConnection, now: float) -> None:
         """Stop tracking a connection."""
         self.count_bytes(connection, 0)
         self._discard(connection)
-        self.forget(connection.account, now)
-        self.forget(connection.sender, now)
+        self.drop_account(connection.account, now)
+        self.drop_account(connection.sender, now)
 
-    def forget(self, account: AddressAccount, now: float) -> None:
+    def drop_account(self, account: AddressAccount, now: float) -> None:
         """Drop the account of an address without connections whose bucket is full."""
         in_use = account.connections or account.forwarded or account.handshakes
         if not in_use and account.work.is_full(now) and self._accounts.get(account.address) is account:
@@ -187,9 +187,9 @@ class ConnectionTable:
     def sweep(self, now: float) -> None:
         """Drop all accounts that are no longer needed."""
         for account in tuple(self._accounts.values()):
-            self.forget(account, now)
+            self.drop_account(account, now)
 
-    def count_bytes(self, connection: Tracked, ahead: int, request: int = 0) -> Excess | None:
+    def count_bytes(self, connection: TrackedConnection, ahead: int, request: int = 0) -> ExceededLimit | None:
         """Set the bytes in flight of a connection; return the limit that it exceeds.
 
         `request` are those of the sender's request and of its response; `ahead` are all others.
@@ -205,34 +205,34 @@ class ConnectionTable:
             return None
         limits = self.limits
         if connection.in_flight > limits.connection_bytes:
-            return Excess.CONNECTION
+            return ExceededLimit.CONNECTION
         if sender.is_limited and sender.bytes > limits.address_bytes:
-            return Excess.ADDRESS
+            return ExceededLimit.ADDRESS
         while self.total_bytes > limits.total_bytes:
             victim = self._largest()
             if victim is connection:
-                return Excess.TOTAL
+                return ExceededLimit.TOTAL
             self._evict(victim, "total_bytes")
         return None
 
-    def has_room_for(self, connection: Tracked, size: int) -> bool:
+    def has_room_for(self, connection: TrackedConnection, size: int) -> bool:
         """Return True if a response of this size may be queued, given the other bytes in flight of its sender."""
         sender = connection.sender
         others = sender.bytes - _bytes_for(connection, sender)
         return not sender.is_limited or not others or others + size <= self.limits.address_bytes
 
-    def _largest(self) -> Tracked:
+    def _largest(self) -> TrackedConnection:
         """Return the connection with the most bytes in flight, of the address with the most."""
         account = max(self._accounts.values(), key=lambda account: account.bytes)
         return max((*account.connections, *account.forwarded), key=lambda one: _bytes_for(one, account))
 
-    def _evict(self, connection: Tracked, limit: str) -> None:
+    def _evict(self, connection: TrackedConnection, limit: str) -> None:
         self._evicted[limit] += 1
         self.count_bytes(connection, 0)
         self._discard(connection)
         connection.abort()
 
-    def _discard(self, connection: Tracked) -> None:
+    def _discard(self, connection: TrackedConnection) -> None:
         connections = connection.account.connections
         if connection in connections:
             connections.discard(connection)
@@ -240,13 +240,13 @@ class ConnectionTable:
             self.count -= 1
 
 
-def _bytes_for(connection: Tracked, account: AddressAccount) -> int:
+def _bytes_for(connection: TrackedConnection, account: AddressAccount) -> int:
     """Return the bytes in flight of a connection that count for an address."""
     if connection.account is connection.sender:
         return connection.in_flight
     return connection.request_bytes if account is connection.sender else connection.in_flight - connection.request_bytes
 
 
-def _order(connection: Tracked) -> tuple[int, float]:
+def _order(connection: TrackedConnection) -> tuple[int, float]:
     """Return the eviction order of an address's connections: slow before idle ones, the oldest first."""
     return -connection.rank(), connection.since

@@ -21,20 +21,20 @@ from functools import partial
 from typing import Any
 
 from foreseal._core import Submitted
-from foreseal.rpc.dispatch import Dispatcher, Reply
+from foreseal.rpc.dispatch import Dispatcher, HttpReply
 from foreseal.rpc.submissions import Submission
 from foreseal.server.auth.callers import Caller, Peer
 from foreseal.server.auth.origins import Headers
-from foreseal.server.http.handler import CLOSE, TEXT, Answer, Response
+from foreseal.server.http.handler import CLOSE, TEXT, HttpAnswer, HttpResponse
 from foreseal.server.native.backlog import Pause
-from foreseal.server.native.cached_call import MAX_HEAD, NO_CALL, RememberedCall
-from foreseal.server.native.call_request import CallRequest, head_of
+from foreseal.server.native.cached_call import MAX_HEAD, NO_CALL, CachedCall
+from foreseal.server.native.call_request import CallRequest, format_head
 from foreseal.server.native.connection_owner import ConnectionOwner
-from foreseal.server.native.connection_table import IDLE, NEVER, UNFINISHED, Excess
-from foreseal.server.native.input_buffer import Intake
+from foreseal.server.native.connection_table import IDLE, NEVER, UNFINISHED, ExceededLimit
+from foreseal.server.native.input_buffer import InputBuffer
 from foreseal.server.native.request_head import BadRequest, RequestHead
 from foreseal.server.native.websocket import NativeWebSocket
-from foreseal.server.native.write_batch import LONG, Transport
+from foreseal.server.native.write_batch import MAX_BATCHED_SIZE, BatchedTransport
 
 log = logging.getLogger(__name__)
 
@@ -56,13 +56,13 @@ _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 _OK, _TOO_MANY = 200, 429
 
 
-class Http(asyncio.Protocol):
+class HttpConnection(asyncio.Protocol):
     """One connection. Used from the event loop's thread only."""
 
     def __init__(self, owner: ConnectionOwner) -> None:
         self._owner = owner
         self._handler = owner.handler
-        self._intake = Intake()
+        self._intake = InputBuffer()
         self._transport: Any = None
         self._peer: Peer = None
         # The call whose body is being read.
@@ -92,12 +92,12 @@ class Http(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Initialize the connection."""
         owner = self._owner
-        self._transport = Transport(transport, owner.write_batch)
+        self._transport = BatchedTransport(transport, owner.write_batch)
         peer = transport.get_extra_info("peername")
         self._peer = (str(peer[0]), int(peer[1])) if isinstance(peer, tuple) else None
         self.account = self.sender = owner.table.account(self._peer, owner.now)
         self._is_proxy = self._peer is not None and owner.table.limits.is_proxy(self._peer[0])
-        self._work = owner.table.work_of_connection(owner.now)
+        self._work = owner.table.connection_bucket(owner.now)
         owner.opened(self)
 
     def connection_lost(self, error: Exception | None) -> None:
@@ -142,10 +142,10 @@ class Http(asyncio.Protocol):
             and not self._pause.is_on
         ):
             dispatcher, caller = call.dispatcher, call.caller
-            if dispatcher is not None and caller is not None and not self._handler.leaving:
+            if dispatcher is not None and caller is not None and not self._handler.is_draining:
                 found = dispatcher.respond(data, len(call.head), self._owner.ok, call.limiter)
                 if isinstance(found, bytes):
-                    if len(found) > LONG and not self._has_room(len(found)):
+                    if len(found) > MAX_BATCHED_SIZE and not self._has_room(len(found)):
                         view = self._handler.view_header()
                         self._write_reply((_OK, found, 0), view, call.headers, keep_alive=True)
                         return
@@ -156,7 +156,7 @@ class Http(asyncio.Protocol):
                     self._answering = dispatcher.expect(found, notify)
                 elif self._is_served_now(caller):
                     body, view = data[len(call.head) :], self._handler.view_header()
-                    reply = dispatcher.answer_at_length(body, None, call.limiter, found)
+                    reply = dispatcher.answer_on_slow_path(body, None, call.limiter, found)
                     self._answer(reply, len(body), view, call.headers)
                 else:
                     self._feed(data)
@@ -237,7 +237,7 @@ class Http(asyncio.Protocol):
         """Return True if a call of the remembered caller is answered at once, without parsing its head."""
         if caller.key is None:
             return not self._is_late()
-        return self._handler.holds(caller)
+        return self._handler.is_valid(caller)
 
     def _is_late(self) -> bool:
         """Return True if its input must wait in the backlog."""
@@ -296,8 +296,8 @@ class Http(asyncio.Protocol):
         body = whole
         if is_piece and not intake.left and size <= MAX_HEAD and head.keep_alive and not head.is_http_1_0:
             caller = request.caller
-            alike = caller.is_plain and b"origin" not in head.headers
-            self._remembered = RememberedCall(
+            alike = caller.is_unrestricted and b"origin" not in head.headers
+            self._remembered = CachedCall(
                 intake.last_head, size + len(body), head.headers, caller, caller.tier.dispatcher if alike else None
             )
         self._serve(request, body)
@@ -306,7 +306,7 @@ class Http(asyncio.Protocol):
     def _assign(self, headers: Headers) -> None:
         """Account the request with these headers to the address that a proxy has forwarded."""
         owner = self._owner
-        host = self._handler.host_of(self._peer, headers)
+        host = self._handler.client_host(self._peer, headers)
         owner.table.assign(self, owner.table.account((host, 0), owner.now), owner.now)
 
     def _headed(self, head: RequestHead) -> None:
@@ -396,13 +396,13 @@ class Http(asyncio.Protocol):
             else:
                 transport.pause_reading()
 
-    def _overflow(self, excess: Excess) -> None:
+    def _overflow(self, excess: ExceededLimit) -> None:
         """Reject a request with too many bytes in flight; close the connection unless other clients share it."""
         request = self._request
         if self._answering is not None or self._blocked or self._ending:
             self._handler.refusals["bytes_in_flight"] += 1
             self.abort()
-        elif request is not None and self._is_proxy and excess is Excess.ADDRESS:
+        elif request is not None and self._is_proxy and excess is ExceededLimit.ADDRESS:
             request.refuse(self._busy())
             self._settle()
         else:
@@ -410,13 +410,13 @@ class Http(asyncio.Protocol):
             response.headers.append(CLOSE)
             self._respond(response, None if request is None else request.head)
 
-    def _busy(self) -> Response:
+    def _busy(self) -> HttpResponse:
         self._handler.refusals["bytes_in_flight"] += 1
         return self._handler.busy("too many bytes in flight: try again later", _TOO_MANY)
 
     def _has_room(self, size: int) -> bool:
         """Return True if a response of this size may be queued for the client."""
-        return size <= LONG or self._owner.table.has_room_for(self, size)
+        return size <= MAX_BATCHED_SIZE or self._owner.table.has_room_for(self, size)
 
     def _upgrade(self, head: RequestHead) -> None:
         """Hand the connection over to a WebSocket."""
@@ -433,11 +433,11 @@ class Http(asyncio.Protocol):
         head, keep_alive = request.head, request.head.keep_alive and not self._finishing
         self._call(request.caller, head.headers, body, keep_alive=keep_alive, old=head.is_http_1_0)
 
-    def _respond(self, response: Response, head: RequestHead | None) -> None:
+    def _respond(self, response: HttpResponse, head: RequestHead | None) -> None:
         """Answer a request from its head; if its body is not read, close the connection."""
         self._request = None
         if head is not None:
-            response = self._handler.for_page(response, head.headers)
+            response = self._handler.add_cors(response, head.headers)
         is_bare = head is not None and head.method == "HEAD"
         unread = CLOSE in response.headers or head is None
         keep_alive = head is not None and head.keep_alive and not unread
@@ -461,7 +461,7 @@ class Http(asyncio.Protocol):
 
     def _answer(
         self,
-        reply: Reply | Coroutine[Any, Any, Reply],
+        reply: HttpReply | Coroutine[Any, Any, HttpReply],
         size: int,
         view: tuple[bytes, bytes],
         headers: Headers,
@@ -473,12 +473,12 @@ class Http(asyncio.Protocol):
         if reply.__class__ is not tuple:
             waiting = self._later(reply, view, headers, keep_alive=keep_alive, old=old)  # type: ignore[arg-type]
             self._answering = self._owner.loop.create_task(waiting)
-            if size > LONG:
+            if size > MAX_BATCHED_SIZE:
                 self._body_size = size
                 self._settle()
             return
         status, answer, seconds = reply
-        is_usual = status == _OK and keep_alive and not (old or seconds or self._handler.leaving)
+        is_usual = status == _OK and keep_alive and not (old or seconds or self._handler.is_draining)
         if is_usual and b"origin" not in headers and self._has_room(len(answer)):
             self._refusals = 0
             head = b"%b%b: %b\r\ncontent-length: %d\r\n\r\n" % (self._owner.ok, *view, len(answer))
@@ -488,13 +488,13 @@ class Http(asyncio.Protocol):
         self._write_reply(reply, view, headers, keep_alive=keep_alive, old=old)
 
     def _write_reply(
-        self, reply: Reply, view: tuple[bytes, bytes], headers: Headers, *, keep_alive: bool, old: bool = False
+        self, reply: HttpReply, view: tuple[bytes, bytes], headers: Headers, *, keep_alive: bool, old: bool = False
     ) -> None:
         status, answer, seconds = reply
         if self._has_room(len(answer)):
-            response: Answer = status, self._handler.response_headers(seconds, view, headers), answer
+            response: HttpAnswer = status, self._handler.response_headers(seconds, view, headers), answer
         else:
-            response, seconds = self._handler.for_page(self._busy(), headers), 1
+            response, seconds = self._handler.add_cors(self._busy(), headers), 1
         self._write(response, keep_alive=keep_alive, old=old)
         if seconds:
             self._delay(seconds)
@@ -522,7 +522,7 @@ class Http(asyncio.Protocol):
             return
         status, answer, seconds = reply
         whole = submission.outcomes.__class__ is bytes
-        if whole and not (self._handler.leaving or self._transport.is_closing()):
+        if whole and not (self._handler.is_draining or self._transport.is_closing()):
             self.since = self._owner.now
             self._transport.write_soon(answer)
         else:
@@ -532,7 +532,7 @@ class Http(asyncio.Protocol):
 
     async def _later(
         self,
-        reply: Coroutine[Any, Any, Reply],
+        reply: Coroutine[Any, Any, HttpReply],
         view: tuple[bytes, bytes],
         headers: Headers,
         *,
@@ -551,13 +551,13 @@ class Http(asyncio.Protocol):
         self._go_on()
 
     def _write(
-        self, answer: Answer, *, keep_alive: bool, old: bool = False, bare: bool = False, unread: bool = False
+        self, answer: HttpAnswer, *, keep_alive: bool, old: bool = False, bare: bool = False, unread: bool = False
     ) -> None:
         """Write a response. `bare` omits its body; `unread` means that the request was not read completely."""
         if self._transport.is_closing():
             return
-        keep_alive = keep_alive and not (self._handler.leaving or self._finishing)
-        head = head_of(answer, self._owner.date, keep_alive=keep_alive, old=old)
+        keep_alive = keep_alive and not (self._handler.is_draining or self._finishing)
+        head = format_head(answer, self._owner.date, keep_alive=keep_alive, old=old)
         body = b"" if bare else answer[2]
         self.since = self._owner.now
         self._transport.write_response(head, body)
@@ -581,7 +581,9 @@ class Http(asyncio.Protocol):
         """Answer an invalid request, and close the connection."""
         self._request = None
         if not self._ending:
-            self._write(Response(bad.status, [TEXT, CLOSE], bad.text.encode() + b"\n"), keep_alive=False, unread=True)
+            self._write(
+                HttpResponse(bad.status, [TEXT, CLOSE], bad.text.encode() + b"\n"), keep_alive=False, unread=True
+            )
 
     def _end(self, *, linger: bool) -> None:
         """Answer nothing more. If the connection were cut, a client that still sends would lose the response."""

@@ -4,7 +4,7 @@ Each byte is searched and copied a bounded number of times, for any segmentation
 """
 
 from foreseal.server.native.chunks import ChunkDecoder
-from foreseal.server.native.request_head import END_OF_HEAD, BadRequest, RequestHead, check_start, parse_head
+from foreseal.server.native.request_head import HEAD_END, BadRequest, RequestHead, check_start, parse_head
 
 MAX_EMPTY_LINES = 8
 """Most empty lines before a request."""
@@ -12,7 +12,7 @@ MAX_EMPTY_LINES = 8
 _COMPACT = 64 * 1024
 
 
-class Intake:
+class InputBuffer:
     """Input buffer of one connection. Used from the event loop's thread only."""
 
     __slots__ = ("_at", "_data", "_lines", "_reads", "_searched", "empty_lines", "last_head", "left")
@@ -68,7 +68,7 @@ class Intake:
         start = self._at
         if not self.left:
             return None
-        end = data.find(END_OF_HEAD, start + max(self._searched - 3, 0))
+        end = data.find(HEAD_END, start + max(self._searched - 3, 0))
         if end < 0:
             if not b"\r\n".startswith(data[start : start + 2]):
                 check_start(data, start, start + self._searched)

@@ -15,11 +15,11 @@ from foreseal.server.endpoint import Endpoint
 from foreseal.server.native.backlog import Backlog
 from foreseal.server.native.connection_owner import OwnedConnection
 from foreseal.server.native.connection_table import MAX_HANDSHAKES, AddressAccount, ConnectionTable
-from foreseal.server.native.http import Http
+from foreseal.server.native.http import HttpConnection
 from foreseal.server.native.write_batch import WriteBatch
-from foreseal.server.sockets.listening import BACKLOG, IDLE_TIME, STOP_TIME, url_of
-from foreseal.server.sockets.tls import Tls
-from foreseal.server.websocket.socket import Socket
+from foreseal.server.sockets.listening import BACKLOG, IDLE_TIME, STOP_TIME, listener_url
+from foreseal.server.sockets.tls import TlsFiles
+from foreseal.server.websocket.socket import WebSocket
 
 log = logging.getLogger(__name__)
 
@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 _CHECK_INTERVAL = 1.0
 # Seconds until accepting is retried if the process has no descriptor left, or no connection can be evicted.
 _PAUSE = 0.1
-_OUT_OF_ROOM = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+_RESOURCE_ERRORS = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 # Protocol work of a new connection, and of one with a TLS handshake.
 _WORK, _TLS_WORK = 10, 50
 
@@ -36,14 +36,14 @@ class NativeListener:
     """Serves on one socket from `start` to `stop`, on the running event loop."""
 
     def __init__(
-        self, endpoint: Endpoint, listening: socket.socket, tls: Tls | None = None, most: int = BACKLOG
+        self, endpoint: Endpoint, listening: socket.socket, tls: TlsFiles | None = None, max_connections: int = BACKLOG
     ) -> None:
         """Take over `listening`, which other processes may accept from as well.
 
-        With `tls` it serves HTTPS and WSS only. At most `most` connections are open. Idle and slow ones are evicted for
-        new ones; without such connections the new ones wait.
+        With `tls` it serves HTTPS and WSS only. At most `max_connections` connections are open. Idle and slow ones are
+        evicted for new ones; without such connections the new ones wait.
         """
-        self.url = url_of(listening, tls)
+        self.url = listener_url(listening, tls)
         """URL at which this machine reaches it."""
         self.serving: asyncio.Future[None] | None = None
         """Done when it ended by itself, with its failure if there was one."""
@@ -56,16 +56,16 @@ class NativeListener:
         self.date = b""
         self.ok = b""
         """Start of most responses, up to their date and content type."""
-        self.table = ConnectionTable(self.handler.transport_limits, most, self.handler.refusals)
+        self.table = ConnectionTable(self.handler.transport_limits, max_connections, self.handler.refusals)
         self._connections = endpoint.connections
         self._listening = listening
         self._tls = tls.context() if tls else None
-        self._most = most
+        self._max_connections = max_connections
         self._open: set[OwnedConnection] = set()
         self._opening: set[asyncio.Task[Any]] = set()
         self._websockets: set[asyncio.Task[None]] = set()
         self._accepting = False
-        self._leaving = False
+        self._is_retired = False
         self._stopped = False
         self._empty = asyncio.Event()
         self._timer: asyncio.TimerHandle | None = None
@@ -77,20 +77,20 @@ class NativeListener:
         """Start to serve; connections may already wait in the socket."""
         self.serving = self.loop.create_future()
         self._listening.setblocking(False)
-        self._accept_more()
+        self._resume_accepting()
         return True
 
-    def leave(self) -> None:
+    def stop_accepting(self) -> None:
         """Accept no more connections from the shared socket; open ones continue."""
-        self._leaving = True
-        self._accept_no_more()
+        self._is_retired = True
+        self._pause_accepting()
 
     async def stop(self, seconds: float = STOP_TIME) -> None:
         """Accept no more connections, and wait until the open ones have ended, at most `seconds`."""
         if self._stopped:
             return
         self._stopped = True
-        self._accept_no_more()
+        self._pause_accepting()
         self._listening.close()
         for connection in tuple(self._open):
             connection.finish()
@@ -121,9 +121,9 @@ class NativeListener:
         self._open.discard(connection)
         self.table.remove(connection, self.now)
         self.write_batch.alone = len(self._open) <= 1
-        self._made_room()
+        self._connection_ended()
 
-    def serve(self, websocket: Socket, path: str, peer: Peer, headers: Headers) -> None:
+    def serve(self, websocket: WebSocket, path: str, peer: Peer, headers: Headers) -> None:
         """Serve a WebSocket to its end."""
         self._track(self._websockets, self._connections.serve(self.handler, websocket, path, peer, headers))
 
@@ -136,32 +136,32 @@ class NativeListener:
             error = None if ended.cancelled() else ended.exception()
             if error is not None and not isinstance(error, OSError):
                 log.error("a connection failed", exc_info=error)
-            self._made_room()
+            self._connection_ended()
 
         task.add_done_callback(done)
         return task
 
-    def _made_room(self) -> None:
-        self._accept_more()
+    def _connection_ended(self) -> None:
+        self._resume_accepting()
         if not self._open and not self._opening:
             self._empty.set()
 
     def _is_full(self) -> bool:
-        return self.table.count + len(self._opening) >= self._most
+        return self.table.count + len(self._opening) >= self._max_connections
 
-    def _accept_more(self) -> None:
-        if not (self._accepting or self._leaving or self._stopped):
+    def _resume_accepting(self) -> None:
+        if not (self._accepting or self._is_retired or self._stopped):
             self._accepting = True
             self.loop.add_reader(self._listening, self._accept)
 
-    def _accept_no_more(self) -> None:
+    def _pause_accepting(self) -> None:
         if self._accepting:
             self._accepting = False
             self.loop.remove_reader(self._listening)
 
     def _accept_later(self) -> None:
-        self._accept_no_more()
-        self.loop.call_later(_PAUSE, self._accept_more)
+        self._pause_accepting()
+        self.loop.call_later(_PAUSE, self._resume_accepting)
 
     def _accept(self) -> None:
         """Accept one connection: if several processes accept, each gets its share."""
@@ -174,24 +174,24 @@ class NativeListener:
             return
         except OSError as error:
             # The waiting client has disconnected, or there is no room for now.
-            if error.errno in _OUT_OF_ROOM:
+            if error.errno in _RESOURCE_ERRORS:
                 log.warning("a connection waits to be accepted: %s", error.strerror)
                 self._accept_later()
             return
         peer = (str(address[0]), int(address[1])) if isinstance(address, tuple) else None
         account = self.table.account(peer, self.now)
-        if not self._is_welcome(account):
+        if not self._may_connect(account):
             self.handler.refusals["address_connections"] += 1
             accepted.close()
-            self.table.forget(account, self.now)
+            self.table.drop_account(account, self.now)
             return
         accepted.setblocking(False)
         account.handshakes += 1
         options = {} if self._tls is None else {"ssl_handshake_timeout": self.table.limits.head_time}
-        work = self.loop.connect_accepted_socket(lambda: Http(self), accepted, ssl=self._tls, **options)
+        work = self.loop.connect_accepted_socket(lambda: HttpConnection(self), accepted, ssl=self._tls, **options)
         self._track(self._opening, work).add_done_callback(lambda _: self._opened(account))
 
-    def _is_welcome(self, account: AddressAccount) -> bool:
+    def _may_connect(self, account: AddressAccount) -> bool:
         if not account.is_limited:
             return True
         if self._tls is not None and account.handshakes >= MAX_HANDSHAKES:
@@ -201,7 +201,7 @@ class NativeListener:
 
     def _opened(self, account: AddressAccount) -> None:
         account.handshakes -= 1
-        self.table.forget(account, self.now)
+        self.table.drop_account(account, self.now)
 
     def _tick(self) -> None:
         self.now = self.loop.time()

@@ -16,7 +16,7 @@ MAX_HEADERS = 100
 """Most header lines of a head."""
 MAX_REQUEST_LINE = 8 * 1024
 """Largest request line in bytes."""
-END_OF_HEAD = b"\r\n\r\n"
+HEAD_END = b"\r\n\r\n"
 
 _TOKEN = rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]"
 _REQUEST_LINE = re.compile(rb"(" + _TOKEN + rb"{1,32}) ([!-~]+) HTTP/1\.([01])")

@@ -10,11 +10,11 @@ from websockets.frames import Opcode
 from websockets.http11 import Request as Handshake
 from websockets.server import ServerProtocol
 
-from foreseal.rpc.outgoing_queue import END, Messages
+from foreseal.rpc.outgoing_queue import NOTIFICATION_END, NotificationBatch
 from foreseal.server.auth.callers import Peer
-from foreseal.server.http.handler import CLOSE, Response
+from foreseal.server.http.handler import CLOSE, HttpResponse
 from foreseal.server.native.backlog import Pause
-from foreseal.server.native.call_request import head_of
+from foreseal.server.native.call_request import format_head
 from foreseal.server.native.connection_owner import ConnectionOwner
 from foreseal.server.native.connection_table import NEVER, UNFINISHED, AddressAccount, WorkBucket
 from foreseal.server.native.frames import (
@@ -27,8 +27,8 @@ from foreseal.server.native.frames import (
     text_frame,
 )
 from foreseal.server.native.request_head import RequestHead
-from foreseal.server.native.write_batch import Transport
-from foreseal.server.websocket.socket import Converse, Gone, Side, StartRequest, cut
+from foreseal.server.native.write_batch import BatchedTransport
+from foreseal.server.websocket.socket import AnswerFrames, ClientDisconnected, SideState, StartRequest, truncate_reason
 
 # Messages queued for the handler at which reading stops.
 _AHEAD = 8
@@ -51,7 +51,7 @@ class NativeWebSocket(asyncio.Protocol):
     def __init__(
         self,
         owner: ConnectionOwner,
-        transport: Transport,
+        transport: BatchedTransport,
         head: RequestHead,
         rest: bytes,
         account: AddressAccount,
@@ -62,10 +62,10 @@ class NativeWebSocket(asyncio.Protocol):
 
         `account` is that of its address, `sender` that of the address that a trusted proxy has forwarded.
         """
-        self.client = Side.CONNECTING
-        self.server = Side.CONNECTING
+        self.client = SideState.CONNECTING
+        self.server = SideState.CONNECTING
         self.start: StartRequest | None = None
-        self.converse: Converse | None = None
+        self.answer_frames: AnswerFrames | None = None
         self.path = head.path
         self.headers = head.headers
         self.account = account
@@ -79,7 +79,7 @@ class NativeWebSocket(asyncio.Protocol):
         self._handshake = head
         self._accept: Any = None
         self._work = work
-        self._frames = FrameParser(owner.handler.largest)
+        self._frames = FrameParser(owner.handler.max_body)
         self._frames.add(rest)
         # Frames whose protocol work is already paid.
         self._spent = 0
@@ -108,12 +108,12 @@ class NativeWebSocket(asyncio.Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         """Clean up."""
-        self.client = Side.CLOSED
+        self.client = SideState.CLOSED
         self._pause.cancel()
         self._frames.clear()
         self._wake()
         if self._drained is not None and not self._drained.done():
-            self._drained.set_exception(Gone("the client has left"))
+            self._drained.set_exception(ClientDisconnected("the client has left"))
         self._owner.closed(self)
 
     def eof_received(self) -> None:
@@ -135,9 +135,13 @@ class NativeWebSocket(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Process received bytes."""
-        is_ready = self.server is not Side.CONNECTING and not self._pause.is_on
+        is_ready = self.server is not SideState.CONNECTING and not self._pause.is_on
         if is_ready:
-            while self.converse is not None and self._is_free() and (answered := self.converse(data)) is not None:
+            while (
+                self.answer_frames is not None
+                and self._is_free()
+                and (answered := self.answer_frames(data)) is not None
+            ):
                 frames, end = answered
                 self._transport.write_soon(frames)
                 if end == len(data):
@@ -157,7 +161,7 @@ class NativeWebSocket(asyncio.Protocol):
         `is_new`: bytes have just arrived; they cost work even if they complete nothing.
         """
         try:
-            if self.server is not Side.CONNECTING and not self._pause.is_on:
+            if self.server is not SideState.CONNECTING and not self._pause.is_on:
                 self._read_frames(is_new=is_new)
         except ProtocolViolation as violation:
             self._fail(violation)
@@ -213,13 +217,18 @@ class NativeWebSocket(asyncio.Protocol):
     def _answer_ping(self) -> None:
         """Answer the newest ping, or defer the answer while the client does not read."""
         ping = self._ping
-        if ping is not None and not self._blocked and self.server is Side.OPEN and not self._transport.is_closing():
+        if (
+            ping is not None
+            and not self._blocked
+            and self.server is SideState.OPEN
+            and not self._transport.is_closing()
+        ):
             self._ping = None
             self._transport.write(pong_frame(ping))
 
     def _is_full(self) -> bool:
         """Return True if enough messages are queued for the handler."""
-        return len(self._messages) >= _AHEAD or self._queued > self._owner.handler.largest
+        return len(self._messages) >= _AHEAD or self._queued > self._owner.handler.max_body
 
     def _settle(self) -> None:
         """Update whether the connection is read, and its bytes in flight."""
@@ -232,7 +241,7 @@ class NativeWebSocket(asyncio.Protocol):
             self.abort()
             return
         wanted = not (self._is_full() or self._pause.is_on)
-        if self.server is Side.CONNECTING:
+        if self.server is SideState.CONNECTING:
             wanted = wanted and self._frames.size <= _MAX_EARLY
         if wanted is not self._reading:
             self._reading = wanted
@@ -258,18 +267,23 @@ class NativeWebSocket(asyncio.Protocol):
 
     def send_now(self, data: bytes) -> bool:
         """Send a UTF-8 text unless the client is behind; return True if it was sent."""
-        if self._blocked or self.server is not Side.OPEN or self._transport.is_closing():
+        if self._blocked or self.server is not SideState.OPEN or self._transport.is_closing():
             return False
         self._transport.write(text_frame(data))
         return True
 
-    def notify_now(self, prefix: bytes, messages: Messages) -> bool:
+    def notify_now(self, prefix: bytes, messages: NotificationBatch) -> bool:
         """Send each message after a prefix unless the client is behind or they are long; return True if sent."""
-        if self._blocked or self.server is not Side.OPEN or messages.size > _COPIED or self._transport.is_closing():
+        if (
+            self._blocked
+            or self.server is not SideState.OPEN
+            or messages.size > _COPIED
+            or self._transport.is_closing()
+        ):
             return False
-        pieces = messages.pieces.get(len(prefix))
+        pieces = messages.encoded_chunks.get(len(prefix))
         if pieces is None:
-            pieces = messages.pieces[len(prefix)] = frame_chunks(messages.texts, len(prefix), END)
+            pieces = messages.encoded_chunks[len(prefix)] = frame_chunks(messages.texts, len(prefix), NOTIFICATION_END)
         self._transport.write(prefix.join(pieces))
         return True
 
@@ -282,26 +296,26 @@ class NativeWebSocket(asyncio.Protocol):
         if found.status_code != _SWITCHING:
             lines = [(name.lower().encode(), value.encode()) for name, value in found.headers.raw_items()]
             kept = [line for line in lines if line[0] not in (b"date", b"content-length", b"connection")]
-            self._deny(Response(found.status_code, kept, bytes(found.body or b"")))
+            self._deny(HttpResponse(found.status_code, kept, bytes(found.body or b"")))
             return False
         self._accept = found
-        self.client = Side.OPEN
+        self.client = SideState.OPEN
         return True
 
     async def accept(self) -> None:
         """Open the connection."""
-        self.server = Side.OPEN
+        self.server = SideState.OPEN
         self._transport.write(self._accept.serialize())
         self._advance()
 
-    async def deny(self, response: Response) -> None:
+    async def deny(self, response: HttpResponse) -> None:
         """Answer the handshake with an HTTP response instead of a connection."""
         self._deny(response)
 
     async def receive(self) -> bytes | None:
         """Return the next message, text or binary, as bytes; None when the client has disconnected."""
         while not self._messages:
-            if self.client is Side.CLOSED:
+            if self.client is SideState.CLOSED:
                 return None
             self._receiver = self._owner.loop.create_future()
             try:
@@ -316,23 +330,23 @@ class NativeWebSocket(asyncio.Protocol):
         return message
 
     async def send(self, text: str) -> None:
-        """Send one message; return when there is room for another. Raises `Gone`."""
+        """Send one message; return when there is room for another. Raises `ClientDisconnected`."""
         self._put(text_frame(text.encode()))
         await self._drain()
 
     async def send_ahead(self, texts: Sequence[str], sent: Callable[[int], None]) -> None:
-        """Send all messages in one write; `sent` gets the number of each. Raises `Gone`."""
+        """Send all messages in one write; `sent` gets the number of each. Raises `ClientDisconnected`."""
         self._put(b"".join([text_frame(text.encode()) for text in texts]))
         await self._drain()
         for number in range(len(texts)):
             sent(number)
 
     async def close(self, code: int, reason: str) -> None:
-        """Close an open connection; return when the close frame is on its way. Raises `Gone`."""
-        if self.server is not Side.OPEN:
+        """Close an open connection; return when the close frame is on its way. Raises `ClientDisconnected`."""
+        if self.server is not SideState.OPEN:
             return
-        self.server = Side.CLOSED
-        self._put(close_frame(code, cut(reason)))
+        self.server = SideState.CLOSED
+        self._put(close_frame(code, truncate_reason(reason)))
         try:
             await self._drain()
         except asyncio.CancelledError:
@@ -344,7 +358,7 @@ class NativeWebSocket(asyncio.Protocol):
 
     def rank(self) -> int:
         """Return the rank for eviction: it is only evicted while it is being closed."""
-        return UNFINISHED if self.server is Side.CLOSED else NEVER
+        return UNFINISHED if self.server is SideState.CLOSED else NEVER
 
     def enforce_timeouts(self, now: float, _idle: float) -> None:
         """Cut it if the client does not answer a close frame."""
@@ -366,14 +380,14 @@ class NativeWebSocket(asyncio.Protocol):
 
     def _is_free(self) -> bool:
         """Return True if a message that begins now can be answered before all later ones."""
-        if self._blocked or self.server is not Side.OPEN or not (self._frames.is_between and self._is_awaited()):
+        if self._blocked or self.server is not SideState.OPEN or not (self._frames.is_between and self._is_awaited()):
             return False
         return not self._transport.is_closing()
 
     def _put(self, data: bytes) -> None:
-        if self.client is Side.CLOSED or self._transport.is_closing():
-            self.client = Side.CLOSED
-            raise Gone("the client has left")
+        if self.client is SideState.CLOSED or self._transport.is_closing():
+            self.client = SideState.CLOSED
+            raise ClientDisconnected("the client has left")
         self._transport.write(data)
 
     async def _drain(self) -> None:
@@ -391,29 +405,29 @@ class NativeWebSocket(asyncio.Protocol):
 
     def _leave(self, code: int | None) -> None:
         """Handle the close frame of the client, which may answer the server's."""
-        if self.server is Side.OPEN and not self._transport.is_closing():
-            self.server = Side.CLOSED
+        if self.server is SideState.OPEN and not self._transport.is_closing():
+            self.server = SideState.CLOSED
             self._transport.write(close_frame(code))
-        self.client = Side.CLOSED
+        self.client = SideState.CLOSED
         self._wake()
         self._transport.close()
 
     def _fail(self, violation: ProtocolViolation) -> None:
-        if self.server is Side.OPEN:
-            self.server = Side.CLOSED
-            self._transport.write(close_frame(violation.code, cut(violation.reason)))
-        self.client = Side.CLOSED
+        if self.server is SideState.OPEN:
+            self.server = SideState.CLOSED
+            self._transport.write(close_frame(violation.code, truncate_reason(violation.reason)))
+        self.client = SideState.CLOSED
         self._frames.clear()
         self._messages.clear()
         self._queued = 0
         self._wake()
         self._transport.close()
 
-    def _deny(self, response: Response) -> None:
-        self.server = self.client = Side.CLOSED
+    def _deny(self, response: HttpResponse) -> None:
+        self.server = self.client = SideState.CLOSED
         if self._transport.is_closing():
             return
         headers = response.headers if CLOSE in response.headers else [*response.headers, CLOSE]
         answer = (response.status, headers, response.body)
-        self._transport.write(head_of(answer, self._owner.date, keep_alive=False, old=False) + response.body)
+        self._transport.write(format_head(answer, self._owner.date, keep_alive=False, old=False) + response.body)
         self._transport.close()

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from typing import Any
 
 # Most connections that wait for the end of an iteration, so that the first answer is not delayed by many others.
-TOGETHER = 16
+MAX_BATCH = 16
 # Size in bytes above which an answer is written at once: writing it costs more than batching saves.
-LONG = 32 * 1024
+MAX_BATCHED_SIZE = 32 * 1024
 
 
 class WriteBatch:
@@ -18,17 +18,17 @@ class WriteBatch:
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
-        self._transports: list[Transport] = []
+        self._transports: list[BatchedTransport] = []
         self.alone = True
         """True if there is at most one connection: batching then has no benefit."""
 
-    def add(self, transport: "Transport") -> None:
+    def add(self, transport: "BatchedTransport") -> None:
         """Add a connection with an answer to write."""
         transports = self._transports
         if not transports:
             self._loop.call_soon(self._end)
         transports.append(transport)
-        if len(transports) == TOGETHER:
+        if len(transports) == MAX_BATCH:
             self._end()
 
     def _end(self) -> None:
@@ -37,7 +37,7 @@ class WriteBatch:
             transport.flush()
 
 
-class Transport:
+class BatchedTransport:
     """Transport of one connection. Used from the event loop's thread only."""
 
     __slots__ = (
@@ -67,7 +67,7 @@ class Transport:
 
     def write_soon(self, answer: bytes) -> None:
         """Write an answer at the end of this iteration; later writes follow it."""
-        if self._answer or self._write_batch.alone or len(answer) > LONG:
+        if self._answer or self._write_batch.alone or len(answer) > MAX_BATCHED_SIZE:
             self.write(answer)
         else:
             self._answer = answer
@@ -81,18 +81,18 @@ class Transport:
 
     def write_response(self, head: bytes, body: bytes, *, soon: bool = False) -> None:
         """Write a response, `soon` at the end of this iteration. A long body is not copied."""
-        if len(body) > LONG:
+        if len(body) > MAX_BATCHED_SIZE:
             self.writelines((head, body))
         elif soon:
             self.write_soon(head + body)
         else:
             self.write(head + body)
 
-    def writelines(self, pieces: Sequence[bytes]) -> None:
+    def writelines(self, chunks: Sequence[bytes]) -> None:
         """Write at once, without joining the pieces."""
         if self._answer:
             self.flush()
-        self._transport.writelines(pieces)
+        self._transport.writelines(chunks)
 
     def flush(self) -> None:
         """Write the answer that waits for the end of the iteration."""

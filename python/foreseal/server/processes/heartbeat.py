@@ -16,21 +16,24 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Protocol
 
-Signs = tuple[str, int, int | None, bool, int | None]
-"""Phase, count, longest normal ms between two changes of it, waits for the disk, working thread: `Node.liveness`."""
+LivenessSigns = tuple[str, int, int | None, bool, int | None]
+"""Result of `LivenessSource.liveness`.
+
+Phase, count, longest normal ms between two changes of it, waits for the disk, working thread.
+"""
 
 STOPPING = "stopping"
 _STARTING = frozenset({"opening", "replaying"})
-_OPENING: Signs = ("opening", 0, None, False, None)
+_OPENING: LivenessSigns = ("opening", 0, None, False, None)
 _TASKS = Path("/proc/self/task")
 # CPUCLOCK_PERTHREAD_MASK | CPUCLOCK_SCHED of the kernel: the processor time of a thread by its id.
 _THREAD_CLOCK = 4 | 2
 
 
-class Node(Protocol):
+class LivenessSource(Protocol):
     """A node that reports progress."""
 
-    def liveness(self) -> Signs:
+    def liveness(self) -> LivenessSigns:
         """Return the progress of the writing thread."""
 
 
@@ -49,7 +52,7 @@ class Heartbeat:
         return asdict(self)
 
 
-class ProcessClock(Protocol):
+class CpuClock(Protocol):
     """Processor time and disk waits of threads of this process."""
 
     def others(self) -> float:
@@ -62,8 +65,8 @@ class ProcessClock(Protocol):
         """Return True if a thread, or with None any, is in uninterruptible sleep in the kernel, as on a disk."""
 
 
-class LinuxClock:
-    """`ProcessClock` of this process."""
+class LinuxCpuClock:
+    """`CpuClock` of this process."""
 
     def others(self) -> float:
         return time.process_time() - time.thread_time()
@@ -91,7 +94,7 @@ def is_in_disk_sleep(task: Path) -> bool:
 class ProgressMonitor:
     """Converts consecutive liveness values into heartbeats."""
 
-    def __init__(self, interval: float, clock: ProcessClock) -> None:
+    def __init__(self, interval: float, clock: CpuClock) -> None:
         """Expect values every `interval` seconds. Longer gaps do not count: the process did not run."""
         self._longest = 2 * interval
         self._clock = clock
@@ -100,7 +103,7 @@ class ProgressMonitor:
         self._computed = 0.0
         self._stalled = self._idle = 0.0
 
-    def heartbeat(self, signs: Signs, now: float) -> Heartbeat:
+    def heartbeat(self, signs: LivenessSigns, now: float) -> Heartbeat:
         """Return the heartbeat at `now`, in seconds."""
         phase, count, interval, on_disk, thread = signs
         elapsed = 0.0 if self._at is None else min(now - self._at, self._longest)
@@ -137,14 +140,14 @@ class HeartbeatSender:
         self,
         send: Callable[[Heartbeat], None],
         interval: float,
-        clock: ProcessClock | None = None,
+        clock: CpuClock | None = None,
     ) -> None:
         """Call `send` every `interval` seconds from `start` to `stop`."""
-        self.node: Node | None = None
+        self.node: LivenessSource | None = None
         """The node whose progress is reported, once it is open."""
         self._send = send
         self._interval = interval
-        self._monitor = ProgressMonitor(interval, clock or LinuxClock())
+        self._monitor = ProgressMonitor(interval, clock or LinuxCpuClock())
         self._next: asyncio.TimerHandle | None = None
 
     def start(self) -> None:

@@ -6,10 +6,10 @@ import signal
 import socket
 import time
 
-LEAVE = signal.SIGUSR1
+RETIRE_SIGNAL = signal.SIGUSR1
 """Signal for a worker to drain and exit because a replacement is ready."""
 # Seconds between two checks for remaining clients, and the smallest share of time not spent on checks.
-_LOOK, _SPARED = 0.05, 0.9
+_CHECK_INTERVAL, _IDLE_SHARE = 0.05, 0.9
 
 
 class SharedSocket:
@@ -24,7 +24,7 @@ class SharedSocket:
         """Return the number of open client connections of this process."""
         return sum(self._is_connection(int(name)) for name in os.listdir("/proc/self/fd"))
 
-    async def left(self, seconds: float) -> bool:
+    async def wait_until_unused(self, seconds: float) -> bool:
         """Wait until no client is connected; return False if one still is after `seconds`."""
         end = time.monotonic() + seconds
         while True:
@@ -34,7 +34,7 @@ class SharedSocket:
             now = time.monotonic()
             if now >= end:
                 return False
-            await asyncio.sleep(max(_LOOK, (now - begun) * _SPARED / (1 - _SPARED)))
+            await asyncio.sleep(max(_CHECK_INTERVAL, (now - begun) * _IDLE_SHARE / (1 - _IDLE_SHARE)))
 
     def _is_connection(self, fd: int) -> bool:
         try:

@@ -1,8 +1,8 @@
 """Settings of a server: their table, and the sources of their values."""
 
-from foreseal.server.settings.model import CoreLimits, DevChain, Listen, Settings, StoreSettings
+from foreseal.server.settings.model import CoreLimits, DevChain, ListenSettings, Settings, StoreSettings
 from foreseal.server.settings.setting import Setting, SettingsError
-from foreseal.server.settings.sources import from_environment, gather
+from foreseal.server.settings.sources import from_environment, merge_sources
 from foreseal.server.settings.table import SECTIONS, TABLE
 
 __all__ = [
@@ -10,11 +10,11 @@ __all__ = [
     "TABLE",
     "CoreLimits",
     "DevChain",
-    "Listen",
+    "ListenSettings",
     "Setting",
     "Settings",
     "SettingsError",
     "StoreSettings",
     "from_environment",
-    "gather",
+    "merge_sources",
 ]

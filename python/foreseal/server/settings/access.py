@@ -3,12 +3,12 @@
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, TypeVar
 
-from foreseal.rpc.rate import NONE, Rate
+from foreseal.rpc.rate import UNLIMITED, Rate
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-Bounds = TypeVar("Bounds", bound="DataclassInstance")
+LimitSet = TypeVar("LimitSet", bound="DataclassInstance")
 
 _MIB = 1024 * 1024
 _PUBLIC_RATE = Rate(100)
@@ -16,7 +16,7 @@ _WRONG_KEY_RATE = Rate(1)
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
+class AccessSettings:
     """Methods and rates of the tiers, and trusted proxies; the table describes each field."""
 
     public_allow: frozenset[str] = frozenset()
@@ -25,7 +25,7 @@ class Access:
     dedicated_deny: frozenset[str] = frozenset()
     public_rate: Rate = _PUBLIC_RATE
     public_burst: int | None = None
-    dedicated_rate: Rate = NONE
+    dedicated_rate: Rate = UNLIMITED
     dedicated_burst: int | None = None
     public_cpu: int = 250
     """Milliseconds of processor time a second; 0 for no limit."""
@@ -86,7 +86,7 @@ class PublicCoreLimits:
     sync_time: int = 10_000
 
 
-def lowered(limits: Bounds, by: PublicLimits | PublicCoreLimits) -> Bounds:
+def lower_limits(limits: LimitSet, by: PublicLimits | PublicCoreLimits) -> LimitSet:
     """Return `limits`, with the lower of both values for each field of `by`."""
     pairs = {each.name: (getattr(limits, each.name), getattr(by, each.name)) for each in fields(by)}
     lower = {name: min((bound for bound in pair if bound is not None), default=None) for name, pair in pairs.items()}

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from foreseal.server.settings.names import nearest_key, nearest_section
-from foreseal.server.settings.origin import Origin, SettingValue
+from foreseal.server.settings.origin import SettingValue, ValueOrigin
 from foreseal.server.settings.setting import COMMANDS, Command, Setting, SettingsError
 from foreseal.server.settings.table import SECTIONS, TABLE
 
@@ -16,12 +16,12 @@ _KEY = re.compile(r"\s*((?:[\w-]+|\"[^\"]*\"|'[^']*')(?:\s*\.\s*(?:[\w-]+|\"[^\"
 _AT_LINE = re.compile(r" \(at line (\d+), column \d+\)$")
 
 
-class File:
-    """Settings in a file. `given` has the valid ones, `problems` one line for each error."""
+class SettingsFile:
+    """Settings in a file. `values` has the valid ones, `problems` one line for each error."""
 
     def __init__(self, path: Path, command: Command | None) -> None:
         """Read it for `command`; None accepts settings of any command. Raises `SettingsError` if it is no TOML."""
-        self.given: dict[str, SettingValue] = {}
+        self.values: dict[str, SettingValue] = {}
         self.problems: list[str] = []
         self._path = path
         self._command = command
@@ -31,7 +31,7 @@ class File:
             raise SettingsError(f"cannot read the settings in {path}: {error.strerror or error}") from None
         except UnicodeDecodeError:
             raise SettingsError(f"{path} is not a file of settings: it is not UTF-8") from None
-        found = list(_keys_of(text))
+        found = list(_find_keys(text))
         self._lines = dict(found)
         try:
             tables = tomllib.loads(text)
@@ -59,7 +59,7 @@ class File:
         else:
             try:
                 read = setting.check(setting.kind.read(value))
-                self.given[setting.key] = SettingValue(setting.key, read, self._origin(key))
+                self.values[setting.key] = SettingValue(setting.key, read, self._origin(key))
             except (TypeError, ValueError) as error:
                 shown = "" if setting.secret else f"{error}; "
                 self._problem(key, f"{key}: {shown}allowed is {setting.kind.allowed}")
@@ -67,8 +67,8 @@ class File:
     def _problem(self, key: str, words: str) -> None:
         self.problems.append(f"{self._origin(key)}: {words}")
 
-    def _origin(self, key: str) -> Origin:
-        return Origin("file", str(self._path), self._lines.get(key))
+    def _origin(self, key: str) -> ValueOrigin:
+        return ValueOrigin("file", str(self._path), self._lines.get(key))
 
 
 def not_here(setting: Setting, name: str, command: Command) -> str:
@@ -77,11 +77,11 @@ def not_here(setting: Setting, name: str, command: Command) -> str:
     return f"{name} is a setting of {others}, {COMMANDS[command]} has no such setting"
 
 
-def _no_toml(path: Path, told: str) -> str:
+def _no_toml(path: Path, message: str) -> str:
     """Return the error for invalid TOML, starting with the line."""
-    line = _AT_LINE.search(told)
+    line = _AT_LINE.search(message)
     where = f"{path}:{line[1]}" if line else str(path)
-    return f"{where}: {_AT_LINE.sub('', told)}"
+    return f"{where}: {_AT_LINE.sub('', message)}"
 
 
 def _twice(path: Path, found: list[tuple[str, int]]) -> str | None:
@@ -94,7 +94,7 @@ def _twice(path: Path, found: list[tuple[str, int]]) -> str | None:
     return None
 
 
-def _keys_of(text: str) -> Iterator[tuple[str, int]]:
+def _find_keys(text: str) -> Iterator[tuple[str, int]]:
     """Yield sections and keys with their lines, including duplicates.
 
     TOML's own parser reports no lines. This one supports the usual forms; keys inside an inline table have no line.

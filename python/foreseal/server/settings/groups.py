@@ -68,7 +68,7 @@ ESSENTIAL: Mapping[Command, frozenset[str]] = {
 """Keys of the settings that the first screen of a command's help shows."""
 
 
-def group_of(setting: Setting) -> str:
+def find_group(setting: Setting) -> str:
     """Return the name of the group that contains the setting."""
     return _BY_KEY.get(setting.key) or _BY_SECTION[setting.section]
 
@@ -78,5 +78,5 @@ def grouped(command: Command | None = None) -> dict[str, list[Setting]]:
     groups: dict[str, list[Setting]] = {name: [] for name in GROUPS}
     for setting in TABLE.values():
         if command is None or command in setting.commands:
-            groups[group_of(setting)].append(setting)
+            groups[find_group(setting)].append(setting)
     return {name: settings for name, settings in groups.items() if settings}

@@ -13,14 +13,14 @@ from foreseal.server.logs import LEVELS, parse_levels
 from foreseal.server.settings.durations import format_duration, parse_duration
 from foreseal.server.sockets.address import UNIX, is_loopback, parse_admin_address
 
-MOST = 2**63 - 1
+MAX_INTEGER = 2**63 - 1
 """Largest value of any number, unless its kind has another."""
 
-Plain = bool | int | str | list[str]
+PlainValue = bool | int | str | list[str]
 """A value in the types of TOML and JSON."""
 
 
-class Kind(ABC):
+class ValueKind(ABC):
     """Kind of a setting's values. `parse` and `read` raise ValueError, `read` also TypeError."""
 
     metavar = "TEXT"
@@ -51,7 +51,7 @@ class Kind(ABC):
         """Return the error for a value outside the bounds."""
         return f"{self.plain(value)} is not in the range: {subject} must be {self.bounds}"
 
-    def plain(self, value: Any) -> Plain:
+    def plain(self, value: Any) -> PlainValue:
         """Return the value in the notation of a file."""
         return str(value)
 
@@ -62,7 +62,7 @@ def in_toml(value: Any) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Text(Kind):
+class TextKind(ValueKind):
     """Any text."""
 
     metavar: str = "TEXT"
@@ -76,7 +76,7 @@ class Text(Kind):
 
 
 @dataclass(frozen=True, slots=True)
-class Choice(Kind):
+class Choice(ValueKind):
     """One of a few words."""
 
     words: tuple[str, ...]
@@ -96,7 +96,7 @@ class Choice(Kind):
 
 
 @dataclass(frozen=True, slots=True)
-class Levels(Kind):
+class Levels(ValueKind):
     """Log levels: one for all, and others by target."""
 
     metavar: str = "LEVELS"
@@ -110,7 +110,7 @@ class Levels(Kind):
 
 
 @dataclass(frozen=True, slots=True)
-class Flag(Kind):
+class Flag(ValueKind):
     """True or false."""
 
     metavar: str = ""
@@ -136,11 +136,11 @@ class Flag(Kind):
 
 
 @dataclass(frozen=True, slots=True)
-class Integer(Kind):
+class Integer(ValueKind):
     """A whole number of `unit`."""
 
-    least: int = 1
-    most: int = MOST
+    minimum: int = 1
+    maximum: int = MAX_INTEGER
     unit: str = ""
 
     @property
@@ -149,17 +149,17 @@ class Integer(Kind):
 
     @property
     def bounds(self) -> str:  # type: ignore[override]
-        return f"at least {self.least} and at most {self.most}"
+        return f"at least {self.minimum} and at most {self.maximum}"
 
     @property
     def allowed(self) -> str:
-        most = "" if self.most == MOST else f" and at most {self.most}"
-        return f"a whole number{' of ' + self.unit if self.unit else ''}, at least {self.least}{most}"
+        most = "" if self.maximum == MAX_INTEGER else f" and at most {self.maximum}"
+        return f"a whole number{' of ' + self.unit if self.unit else ''}, at least {self.minimum}{most}"
 
     def parse(self, text: str) -> int:
         number = text.strip()
         # A minus sign is accepted, so that the error for -1 names the range.
-        if not number.isascii() or not number.removeprefix("-").isdigit() or len(number) > _MOST_DIGITS:
+        if not number.isascii() or not number.removeprefix("-").isdigit() or len(number) > _MAX_DIGITS:
             raise ValueError(f"{text!r} is not a whole number")
         return int(number)
 
@@ -169,28 +169,28 @@ class Integer(Kind):
         return value
 
     def fits(self, value: Any) -> bool:
-        return bool(self.least <= value <= self.most)
+        return bool(self.minimum <= value <= self.maximum)
 
     def plain(self, value: Any) -> int:
         return int(value)
 
 
 # More digits than the largest number with a bound of its own has.
-_MOST_DIGITS = 80
+_MAX_DIGITS = 80
 
 
 @dataclass(frozen=True, slots=True)
-class Duration(Kind):
+class Duration(ValueKind):
     """Milliseconds, written 200ms, 2s or 1m; with `seconds`, a number without unit means seconds."""
 
-    least: int = 1
+    minimum: int = 1
     seconds: bool = False
 
     metavar = "DURATION"
 
     @property
     def bounds(self) -> str:  # type: ignore[override]
-        return f"at least {format_duration(self.least)}"
+        return f"at least {format_duration(self.minimum)}"
 
     @property
     def allowed(self) -> str:
@@ -200,14 +200,14 @@ class Duration(Kind):
         return parse_duration(text + "s" if self.seconds and text.strip().isdigit() else text)
 
     def fits(self, value: Any) -> bool:
-        return bool(value >= self.least)
+        return bool(value >= self.minimum)
 
     def plain(self, value: Any) -> str:
         return format_duration(value)
 
 
 @dataclass(frozen=True, slots=True)
-class FilePath(Kind):
+class FilePath(ValueKind):
     """Path of a file; with `there`, an option only accepts an existing file."""
 
     there: bool = False
@@ -223,7 +223,7 @@ class FilePath(Kind):
 
 
 @dataclass(frozen=True, slots=True)
-class Folder(Kind):
+class Folder(ValueKind):
     """Path of a folder."""
 
     metavar = "FOLDER"
@@ -237,16 +237,16 @@ class Folder(Kind):
 
 
 @dataclass(frozen=True, slots=True)
-class HexBytes(Kind):
+class HexBytes(ValueKind):
     """Bytes as 0x hex, of an exact or a maximum length."""
 
-    most: int
+    max_size: int
     exact: bool = False
     metavar: str = "HEX"
 
     @property
     def allowed(self) -> str:
-        return f"0x and two hex digits for each of {'exactly' if self.exact else 'at most'} {self.most} bytes"
+        return f"0x and two hex digits for each of {'exactly' if self.exact else 'at most'} {self.max_size} bytes"
 
     def parse(self, text: str) -> str:
         try:
@@ -255,14 +255,14 @@ class HexBytes(Kind):
             data = None
         if data is None or not text.startswith("0x") or any(c.isspace() for c in text):
             raise ValueError(f"{text!r} is not hex: write 0x and two digits for each byte")
-        if len(data) > self.most or (self.exact and len(data) != self.most):
+        if len(data) > self.max_size or (self.exact and len(data) != self.max_size):
             bound = "exactly" if self.exact else "at most"
-            raise ValueError(f"{text!r} has {len(data)} bytes, {bound} {self.most} are allowed")
+            raise ValueError(f"{text!r} has {len(data)} bytes, {bound} {self.max_size} are allowed")
         return text
 
 
 @dataclass(frozen=True, slots=True)
-class AdminAddress(Kind):
+class AdminAddress(ValueKind):
     """Local address of a listener: host and port, or the path of a Unix socket."""
 
     metavar = "ADDRESS"
@@ -291,7 +291,7 @@ class AdminAddress(Kind):
 
 
 @dataclass(frozen=True, slots=True)
-class Names(Kind):
+class Names(ValueKind):
     """Names in lower case: comma-separated in a variable, a list in a file, an option repeated."""
 
     metavar: str = "NAME"
@@ -372,7 +372,7 @@ class OriginNames(Names):
 
 
 @dataclass(frozen=True, slots=True)
-class RateKind(Kind):
+class RateKind(ValueKind):
     """Number of calls in a second, a minute or an hour."""
 
     metavar = "RATE"

@@ -6,20 +6,20 @@ A limit has a row for public callers if `PublicLimits` or `PublicCoreLimits` has
 from dataclasses import fields
 
 from foreseal.server.settings.access import PublicCoreLimits, PublicLimits
-from foreseal.server.settings.kinds import Duration, Integer, Kind
+from foreseal.server.settings.kinds import Duration, Integer, ValueKind
 from foreseal.server.settings.setting import Setting
 
-_LEAST_GAS = 21_000
+_MIN_GAS = 21_000
 
 
-def _limit(name: str, kind: Kind, help: str, more: str = "", *, of: str = "limits", unset: str = "") -> Setting:
+def _limit(name: str, kind: ValueKind, help: str, more: str = "", *, path: str = "limits", unset: str = "") -> Setting:
     return Setting(
-        key=f"limits.{name}", name=f"max_{name}", kind=kind, help=help, more=more, place=f"{of}.{name}", unset=unset
+        key=f"limits.{name}", name=f"max_{name}", kind=kind, help=help, more=more, path=f"{path}.{name}", unset=unset
     )
 
 
-def _core_limit(name: str, kind: Kind, help: str, more: str = "") -> Setting:
-    return _limit(name, kind, help, more, of="core_limits")
+def _core_limit(name: str, kind: ValueKind, help: str, more: str = "") -> Setting:
+    return _limit(name, kind, help, more, path="core_limits")
 
 
 LIMITS = (
@@ -133,11 +133,11 @@ LIMITS = (
         "It contains at least one flashblock.",
     ),
     _core_limit(
-        "call_gas", Integer(_LEAST_GAS, unit="gas"), "Maximum gas of one eth_call, estimate or access list.", "-32005."
+        "call_gas", Integer(_MIN_GAS, unit="gas"), "Maximum gas of one eth_call, estimate or access list.", "-32005."
     ),
     _core_limit("call_time", Duration(), "Longest time of one eth_call or trace.", "-32005."),
     _core_limit(
-        "simulate_gas", Integer(_LEAST_GAS, unit="gas"), "Maximum gas of all calls of one eth_simulateV1.", "-38026."
+        "simulate_gas", Integer(_MIN_GAS, unit="gas"), "Maximum gas of all calls of one eth_simulateV1.", "-38026."
     ),
     _core_limit("trace_bytes", Integer(unit="bytes"), "Largest response of a trace.", "-32005."),
     _core_limit("slots", Integer(), "Maximum slots in one eth_getProof or eth_getStorageValues.", "-32005."),
@@ -153,7 +153,7 @@ LIMITS = (
 )
 
 # Help texts of public callers that differ from the general ones.
-_OF_PUBLIC = {
+_PUBLIC_PATHS = {
     "calls": "Concurrent long calls of all callers above which public callers get none.",
     "connections": "Maximum WebSocket connections of public callers.",
     "filters": "Filters of all callers above which public callers replace each other's.",
@@ -161,16 +161,16 @@ _OF_PUBLIC = {
 _LOWERED = {each.name for part in (PublicLimits, PublicCoreLimits) for each in fields(part)}
 
 
-def _of_public(limit: Setting) -> Setting:
+def _public_row(limit: Setting) -> Setting:
     """Return the row for public callers of a limit."""
     name = limit.key.partition(".")[2]
     return Setting(
         key=f"public.{name}",
         name=f"public_{limit.name}",
         kind=limit.kind,
-        help=_OF_PUBLIC.get(name, limit.help),
-        place=f"public_{limit.place}",
+        help=_PUBLIC_PATHS.get(name, limit.help),
+        path=f"public_{limit.path}",
     )
 
 
-PUBLIC = tuple(_of_public(limit) for limit in LIMITS if limit.key.partition(".")[2] in _LOWERED)
+PUBLIC = tuple(_public_row(limit) for limit in LIMITS if limit.key.partition(".")[2] in _LOWERED)

@@ -8,18 +8,18 @@ from typing import Any
 import orjson
 
 from foreseal.rpc.limits import Limits
-from foreseal.rpc.rate import burst_of
-from foreseal.server.settings.access import Access, PublicCoreLimits, PublicLimits, lowered
+from foreseal.rpc.rate import resolve_burst
+from foreseal.server.settings.access import AccessSettings, PublicCoreLimits, PublicLimits, lower_limits
 from foreseal.server.settings.durations import format_duration
 from foreseal.server.settings.setting import Setting, SettingsError
 from foreseal.server.settings.table import TABLE
 from foreseal.server.sockets.listening import ASGI, NATIVE
-from foreseal.server.sockets.tls import Tls
+from foreseal.server.sockets.tls import TlsFiles
 
 PUBLIC, DEDICATED = "public", "dedicated"
 """Tiers of callers."""
 
-LEAST_STEP = 10
+MIN_STEP = 10
 DRAIN_TIME = 10_000
 STOP_MARGIN = 5_000
 """Milliseconds that a stop may take beyond the drain times."""
@@ -41,7 +41,7 @@ class DevChain:
 
 
 @dataclass(frozen=True, slots=True)
-class Listen:
+class ListenSettings:
     """Public listener of `foreseal dev` and `foreseal run`; the ASGI application uses that of its server."""
 
     host: str = "127.0.0.1"
@@ -60,11 +60,11 @@ class Listen:
     tls_client_ca: Path | None = None
 
     @property
-    def tls(self) -> Tls | None:
+    def tls(self) -> TlsFiles | None:
         """TLS files of the listener; None for plain HTTP."""
         if self.tls_cert is None or self.tls_key is None:
             return None
-        return Tls(self.tls_cert, self.tls_key, self.tls_client_ca)
+        return TlsFiles(self.tls_cert, self.tls_key, self.tls_client_ca)
 
     @property
     def scheme(self) -> str:
@@ -169,7 +169,7 @@ class Settings:
     max_free_memory: int = 16 << 20
     """Bytes of freed memory that the process retains for reuse."""
     public: bool = False
-    """True if callers without an API key are public callers: see `Access`."""
+    """True if callers without an API key are public callers: see `AccessSettings`."""
     browsers: bool = False
     """True if pages of loopback origins may call (CORS) and all others are rejected, as in development."""
     development: bool = False
@@ -180,18 +180,18 @@ class Settings:
     """Accepted host names in addition to loopback ones; empty accepts any unless `browsers` is set, `*` accepts any."""
     store: StoreSettings = field(default_factory=StoreSettings)
     caches: CacheSizes = field(default_factory=CacheSizes)
-    listen: Listen = field(default_factory=Listen)
+    listen: ListenSettings = field(default_factory=ListenSettings)
     log: LogSettings = field(default_factory=LogSettings)
     limits: Limits = field(default_factory=Limits)
     core_limits: CoreLimits = field(default_factory=CoreLimits)
-    access: Access = field(default_factory=Access)
+    access: AccessSettings = field(default_factory=AccessSettings)
     public_limits: PublicLimits = field(default_factory=PublicLimits)
     public_core_limits: PublicCoreLimits = field(default_factory=PublicCoreLimits)
 
     def __post_init__(self) -> None:
         for setting in TABLE.values():
             try:
-                setting.check(field_value(self, setting.place))
+                setting.check(field_value(self, setting.path))
             except ValueError as error:
                 raise SettingsError(str(error)) from None
         if self.automine and not self.development:
@@ -201,9 +201,9 @@ class Settings:
                 f"block time must be a whole number of seconds, at least 1s, not {format_duration(self.block_time)}",
                 "node.block_time",
             )
-        if not LEAST_STEP <= self.step <= self.block_time:
+        if not MIN_STEP <= self.step <= self.block_time:
             raise SettingsError(
-                f"step must be at least {LEAST_STEP}ms and at most the block time of "
+                f"step must be at least {MIN_STEP}ms and at most the block time of "
                 f"{format_duration(self.block_time)}, not {format_duration(self.step)}",
                 "node.step",
                 "node.block_time",
@@ -217,7 +217,7 @@ class Settings:
         for tier in (PUBLIC, DEDICATED):
             keys = f"{tier}_rate", f"{tier}_burst"
             try:
-                burst_of(*(getattr(self.access, key) for key in keys))
+                resolve_burst(*(getattr(self.access, key) for key in keys))
             except ValueError as error:
                 raise SettingsError(f"{tier} callers: {error}", *(f"access.{key}" for key in keys)) from None
         listen = self.listen
@@ -235,11 +235,11 @@ class Settings:
         """Longest time in seconds from a stop signal to the end of the process."""
         return (self.drain_delay + self.drain_time + STOP_MARGIN) / 1000
 
-    def limits_of(self, tier: str) -> Limits:
+    def tier_limits(self, tier: str) -> Limits:
         """Return the limits of a tier's callers."""
-        return lowered(self.limits, self.public_limits) if tier == PUBLIC else self.limits
+        return lower_limits(self.limits, self.public_limits) if tier == PUBLIC else self.limits
 
-    def filters_of(self, tier: str) -> int:
+    def tier_filters(self, tier: str) -> int:
         """Return the total number of filters above which a tier's callers may create no more."""
         return (
             min(self.core_limits.filters, self.public_core_limits.filters)
@@ -247,9 +247,9 @@ class Settings:
             else self.core_limits.filters
         )
 
-    def core_limits_of(self, tier: str) -> bytes:
+    def tier_core_limits(self, tier: str) -> bytes:
         """Return the core's limits of a tier's callers, JSON."""
-        limits = lowered(self.core_limits, self.public_core_limits) if tier == PUBLIC else self.core_limits
+        limits = lower_limits(self.core_limits, self.public_core_limits) if tier == PUBLIC else self.core_limits
         return orjson.dumps(asdict(limits))
 
     def for_core(self, role: Mapping[str, str] | None = None) -> bytes:
@@ -301,27 +301,27 @@ PARTS: dict[str, type] = {
     "dev": DevChain,
     "store": StoreSettings,
     "caches": CacheSizes,
-    "listen": Listen,
+    "listen": ListenSettings,
     "log": LogSettings,
     "limits": Limits,
     "core_limits": CoreLimits,
-    "access": Access,
+    "access": AccessSettings,
     "public_limits": PublicLimits,
     "public_core_limits": PublicCoreLimits,
 }
 """Parts of `Settings` by field name."""
 
 
-def field_value(settings: Settings, place: str) -> Any:
+def field_value(settings: Settings, path: str) -> Any:
     """Return the value of a field; None if its part is absent."""
     value: Any = settings
-    for name in place.split("."):
+    for name in path.split("."):
         value = None if value is None else getattr(value, name)
     return value
 
 
-def default_of(setting: Setting) -> Any:
+def default_value(setting: Setting) -> Any:
     """Return the default of a setting; None if there is none."""
-    part, _, name = setting.place.rpartition(".")
+    part, _, name = setting.path.rpartition(".")
     (found,) = (entry for entry in fields(PARTS[part] if part else Settings) if entry.name == name)
     return None if found.default is MISSING else found.default

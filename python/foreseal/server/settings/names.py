@@ -4,7 +4,7 @@ import difflib
 from collections.abc import Iterable
 
 from foreseal.server.settings.setting import PREFIX, Setting
-from foreseal.server.settings.table import OTHERS, SECTIONS, TABLE
+from foreseal.server.settings.table import SECTIONS, TABLE, UNGROUPED
 
 _LIST = "`foreseal config template` shows all settings"
 
@@ -26,7 +26,7 @@ def nearest_section(name: str, *, is_table: bool) -> str:
 
 def nearest_variable(name: str) -> str:
     """Return a hint for an unknown environment variable."""
-    known = [*OTHERS, *(setting.variable for setting in TABLE.values())]
+    known = [*UNGROUPED, *(setting.variable for setting in TABLE.values())]
     near = _near(name.removeprefix(PREFIX), [variable.removeprefix(PREFIX) for variable in known])
     return f"did you mean {PREFIX}{near}?" if near else _LIST
 
@@ -41,5 +41,5 @@ def _meant(name: str, settings: Iterable[Setting], cutoff: float = 0.6) -> str |
     return f"did you mean {forms[near]}?" if near else None
 
 
-def _near(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
-    return next(iter(difflib.get_close_matches(name, list(known), 1, cutoff)), None)
+def _near(name: str, names: Iterable[str], cutoff: float = 0.6) -> str | None:
+    return next(iter(difflib.get_close_matches(name, list(names), 1, cutoff)), None)

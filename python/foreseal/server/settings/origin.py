@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class ValueOrigin:
     """Source of a value: `name` is the file, the variable or the option."""
 
     kind: Literal["default", "file", "variable", "flag"] = "default"
@@ -25,7 +25,7 @@ class SettingValue:
 
     key: str
     value: Any
-    origin: Origin = Origin()
+    origin: ValueOrigin = ValueOrigin()
 
     @property
     def by_default(self) -> bool:

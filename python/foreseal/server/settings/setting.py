@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from foreseal.server.settings.kinds import Kind
+from foreseal.server.settings.kinds import ValueKind
 
 Command = Literal["dev", "run", "app"]
 """Consumers of settings: `foreseal dev`, `foreseal run`, and the ASGI application under a third-party server."""
@@ -40,10 +40,10 @@ class Setting:
     """Section and name in a file: `limits.body`."""
     name: str
     """Base of the option and variable names: `max_body`."""
-    kind: Kind
+    kind: ValueKind
     help: str
     """Help text, one sentence in one line."""
-    place: str
+    path: str
     """Field of `Settings` for the value: `limits.body`. The field's default is that of the setting."""
     unset: str = ""
     """Description of the behaviour without a value and a default."""

@@ -4,29 +4,29 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from foreseal.server.settings.file import File, not_here
-from foreseal.server.settings.model import PARTS, DevChain, Settings, default_of
+from foreseal.server.settings.file import SettingsFile, not_here
+from foreseal.server.settings.model import PARTS, DevChain, Settings, default_value
 from foreseal.server.settings.names import nearest_variable
-from foreseal.server.settings.origin import Origin, SettingValue
+from foreseal.server.settings.origin import SettingValue, ValueOrigin
 from foreseal.server.settings.setting import COMMANDS, PREFIX, Command, SettingsError
-from foreseal.server.settings.table import INHERITED, OTHERS, TABLE
+from foreseal.server.settings.table import INHERITED, TABLE, UNGROUPED
 
 CONFIG = "FORESEAL_CONFIG"
 
 
-class Gathered:
+class SettingValues:
     """The value of every setting of a command, with its source."""
 
-    def __init__(self, command: Command, given: Mapping[str, SettingValue]) -> None:
+    def __init__(self, command: Command, values: Mapping[str, SettingValue]) -> None:
         self.command = command
         self.values = {
-            key: given.get(key) or SettingValue(key, default_of(setting))
+            key: values.get(key) or SettingValue(key, default_value(setting))
             for key, setting in TABLE.items()
             if command in setting.commands
         }
         """Values by key, in the order of the table."""
 
-    def values_of(self, section: str) -> list[SettingValue]:
+    def section_values(self, section: str) -> list[SettingValue]:
         """Return the values of a section that a source has set."""
         return [each for each in self.values.values() if each.key.startswith(section + ".") and not each.by_default]
 
@@ -37,14 +37,14 @@ class Gathered:
         """
         tree: dict[str, Any] = {part: {} for part in PARTS}
         for key, each in self.values.items():
-            part, _, name = TABLE[key].place.rpartition(".")
+            part, _, name = TABLE[key].path.rpartition(".")
             (tree[part] if part else tree)[name] = each.value
         dev = DevChain(**tree.pop("dev")) if self._has_dev_chain() else None
         tree.pop("dev", None)
         if self.command == "dev":
             tree["development"] = True
         if tree["block_time"] == 0 and tree.get("development"):
-            tree |= {"automine": True, "block_time": default_of(TABLE["node.block_time"])}
+            tree |= {"automine": True, "block_time": default_value(TABLE["node.block_time"])}
         tree["browsers"] = tree.get("development", False)
         tree["datadir"] = tree["datadir"] or datadir
         if tree["datadir"] is None:
@@ -59,7 +59,7 @@ class Gathered:
         """Return True if the chain is the development genesis. Raises `SettingsError` for settings without effect."""
         if self.command == "run":
             return False
-        shaping, genesis = self.values_of("dev"), self.values["node.genesis"]
+        shaping, genesis = self.section_values("dev"), self.values["node.genesis"]
         if shaping and genesis.value is not None:
             named = " and ".join(sorted(each.where() for each in shaping))
             raise SettingsError(f"{named} shape the development genesis and cannot go with {genesis.where()}")
@@ -77,12 +77,12 @@ class Gathered:
         return f": {' and '.join(named)}" if named else ""
 
 
-def gather(
+def merge_sources(
     command: Command,
     environment: Mapping[str, str],
     options: Mapping[str, Any] | None = None,
     file: Path | None = None,
-) -> Gathered:
+) -> SettingValues:
     """Collect every setting of `command`. Raises `SettingsError` with the source of the error.
 
     `options` has the values from the command line by name. `file` is that of --config; without it FORESEAL_CONFIG names
@@ -93,29 +93,34 @@ def gather(
     if file is None and named:
         file = Path(named)
     if file is not None:
-        read = File(file, command)
+        read = SettingsFile(file, command)
         if read.problems:
             more = f" (and {len(read.problems) - 1} more: `foreseal config check`)" if len(read.problems) > 1 else ""
             raise SettingsError(read.problems[0] + more)
-        given |= read.given
-    given |= _of_environment(command, environment)
+        given |= read.values
+    given |= _read_environment(command, environment)
     for setting in TABLE.values():
         if options and setting.name in options:
-            given[setting.key] = SettingValue(setting.key, options[setting.name], Origin("flag", setting.flag))
-    return Gathered(command, given)
+            given[setting.key] = SettingValue(setting.key, options[setting.name], ValueOrigin("flag", setting.flag))
+    return SettingValues(command, given)
 
 
 def from_environment(environment: Mapping[str, str]) -> Settings:
     """Return the settings of a server that granian or uvicorn started. Raises `SettingsError` that names the error."""
-    return gather("app", environment).settings()
+    return merge_sources("app", environment).settings()
 
 
-def _of_environment(command: Command, environment: Mapping[str, str]) -> dict[str, SettingValue]:
+def _read_environment(command: Command, environment: Mapping[str, str]) -> dict[str, SettingValue]:
     """Read settings from FORESEAL_* variables; empty ones are unset. Raises `SettingsError`, also for unknown ones."""
     settings = {setting.variable: setting for setting in TABLE.values()}
     given = {}
     for variable in sorted(environment):
-        if not variable.startswith(PREFIX) or variable in OTHERS or variable in INHERITED or not environment[variable]:
+        if (
+            not variable.startswith(PREFIX)
+            or variable in UNGROUPED
+            or variable in INHERITED
+            or not environment[variable]
+        ):
             continue
         setting = settings.get(variable)
         if setting is None:
@@ -128,5 +133,5 @@ def _of_environment(command: Command, environment: Mapping[str, str]) -> dict[st
             raise SettingsError(
                 f"{variable}: " + (f"allowed is {setting.kind.allowed}" if setting.secret else str(error))
             ) from None
-        given[setting.key] = SettingValue(setting.key, value, Origin("variable", variable))
+        given[setting.key] = SettingValue(setting.key, value, ValueOrigin("variable", variable))
     return given

@@ -4,7 +4,7 @@ A new setting needs a row here, or a limit in `limit_rows`, and a field of `Sett
 and default.
 """
 
-from foreseal.rpc.rate import MAX_CPU_BURST, MAX_CPU_RATE, MOST_CALLS
+from foreseal.rpc.rate import MAX_CALLS, MAX_CPU_BURST, MAX_CPU_RATE
 from foreseal.server.logs import FORMATS
 from foreseal.server.settings.kinds import (
     AdminAddress,
@@ -15,14 +15,14 @@ from foreseal.server.settings.kinds import (
     Folder,
     HexBytes,
     Integer,
-    Kind,
     Levels,
     MethodNames,
     Names,
     Networks,
     OriginNames,
     RateKind,
-    Text,
+    TextKind,
+    ValueKind,
 )
 from foreseal.server.settings.limit_rows import LIMITS, PUBLIC
 from foreseal.server.settings.setting import STARTED, Command, Setting
@@ -43,27 +43,27 @@ SECTIONS = {
 
 _DEVELOPMENT = frozenset[Command](("dev", "app"))
 # Bound of a balance in ether: all accounts together have less than 256 bits of wei.
-_MOST_ETHER = 10**50
+_MAX_ETHER = 10**50
 
 
-def _node(name: str, kind: Kind, help: str, *, more: str = "", unset: str = "") -> Setting:
-    return Setting(key=f"node.{name}", name=name, kind=kind, help=help, more=more, unset=unset, place=name)
+def _node(name: str, kind: ValueKind, help: str, *, more: str = "", unset: str = "") -> Setting:
+    return Setting(key=f"node.{name}", name=name, kind=kind, help=help, more=more, unset=unset, path=name)
 
 
-def _dev(name: str, kind: Kind, help: str, *, secret: bool = False) -> Setting:
+def _dev(name: str, kind: ValueKind, help: str, *, secret: bool = False) -> Setting:
     return Setting(
         key=f"dev.{name}",
         name=name,
         kind=kind,
         help=help,
-        place=f"dev.{name}",
+        path=f"dev.{name}",
         commands=_DEVELOPMENT,
         secret=secret,
     )
 
 
-def _store(name: str, kind: Kind, help: str, *, more: str = "") -> Setting:
-    return Setting(key=f"store.{name}", name=f"store_{name}", kind=kind, help=help, more=more, place=f"store.{name}")
+def _store(name: str, kind: ValueKind, help: str, *, more: str = "") -> Setting:
+    return Setting(key=f"store.{name}", name=f"store_{name}", kind=kind, help=help, more=more, path=f"store.{name}")
 
 
 def _cache(name: str, help: str, *, more: str = "") -> Setting:
@@ -73,7 +73,7 @@ def _cache(name: str, help: str, *, more: str = "") -> Setting:
         kind=Integer(0, unit="bytes"),
         help=f"{help}.",
         more=more,
-        place=f"caches.{name}",
+        path=f"caches.{name}",
     )
 
 
@@ -84,14 +84,14 @@ def _tls(name: str, help: str, *, unset: str) -> Setting:
         kind=FilePath(),
         help=help,
         unset=unset,
-        place=f"listen.{name}",
+        path=f"listen.{name}",
         commands=STARTED,
     )
 
 
-def _access(name: str, kind: Kind, help: str, *, more: str = "", unset: str = "", option: str = "") -> Setting:
+def _access(name: str, kind: ValueKind, help: str, *, more: str = "", unset: str = "", option: str = "") -> Setting:
     place = f"access.{name}"
-    return Setting(key=place, name=name, kind=kind, help=help, more=more, unset=unset, place=place, option=option)
+    return Setting(key=place, name=name, kind=kind, help=help, more=more, unset=unset, path=place, option=option)
 
 
 _NODE = (
@@ -114,7 +114,7 @@ _NODE = (
         kind=Flag(),
         help="Serve the development chain of `foreseal dev`.",
         more="Development methods and CORS are on with it.",
-        place="development",
+        path="development",
         commands=frozenset[Command](("app",)),
     ),
     Setting(
@@ -122,7 +122,7 @@ _NODE = (
         name="produce",
         kind=Flag(),
         help="Produce blocks; without it, only serve.",
-        place="produce",
+        path="produce",
         commands=frozenset[Command](("run", "app")),
     ),
     _node(
@@ -138,7 +138,7 @@ _NODE = (
         kind=Flag(),
         help="Seal each transaction in a block at once, instead of blocks by time.",
         more="A receipt is visible only when its block is `latest`. Also `evm_setAutomine`.",
-        place="automine",
+        path="automine",
         commands=frozenset[Command](("dev", "app")),
     ),
     _node("gas_limit", Integer(5000), "Gas limit that produced blocks move towards.", unset="that of the genesis"),
@@ -167,16 +167,16 @@ _NODE = (
 
 _DEV = (
     _dev("chain_id", Integer(), "Chain id."),
-    _dev("mnemonic", Text(metavar="WORDS"), "Mnemonic of the funded accounts.", secret=True),
+    _dev("mnemonic", TextKind(metavar="WORDS"), "Mnemonic of the funded accounts.", secret=True),
     _dev("accounts", Integer(0, 10_000), "Number of funded accounts."),
-    _dev("balance", Integer(0, _MOST_ETHER, "ether"), "Balance of each account in ether."),
+    _dev("balance", Integer(0, _MAX_ETHER, "ether"), "Balance of each account in ether."),
     Setting(
         key="dev.payments",
         name="payments",
         kind=Flag(),
         help="Include the payment contracts and token balances in the genesis.",
         more="See [payment contracts](../merchants/contracts.md).",
-        place="dev.payments",
+        path="dev.payments",
         commands=frozenset[Command](("dev",)),
     ),
 )
@@ -225,9 +225,9 @@ _SERVER = (
     Setting(
         key="server.host",
         name="host",
-        kind=Text(metavar="ADDRESS"),
+        kind=TextKind(metavar="ADDRESS"),
         help="Address to listen on.",
-        place="listen.host",
+        path="listen.host",
         commands=STARTED,
     ),
     Setting(
@@ -235,7 +235,7 @@ _SERVER = (
         name="port",
         kind=Integer(0, 65535),
         help="Port to listen on; 0 for any free port.",
-        place="listen.port",
+        path="listen.port",
         commands=STARTED,
     ),
     Setting(
@@ -244,7 +244,7 @@ _SERVER = (
         kind=Integer(1, 256),
         help="Number of serving processes.",
         more="More than one follow another that produces the blocks: see [processes](../operate/processes.md).",
-        place="listen.workers",
+        path="listen.workers",
         commands=frozenset[Command](("run",)),
     ),
     Setting(
@@ -253,7 +253,7 @@ _SERVER = (
         kind=Duration(0),
         help="Kill and replace a process without heartbeat or progress for this long; 0: never.",
         more="With several workers: see [processes](../operate/processes.md#wedged-processes).",
-        place="listen.heartbeat_timeout",
+        path="listen.heartbeat_timeout",
         commands=frozenset[Command](("run",)),
     ),
     Setting(
@@ -261,7 +261,7 @@ _SERVER = (
         name="busy_timeout",
         kind=Duration(0),
         help="The same for a process that starts, computes or waits for the disk; 0: never.",
-        place="listen.busy_timeout",
+        path="listen.busy_timeout",
         commands=frozenset[Command](("run",)),
     ),
     Setting(
@@ -270,7 +270,7 @@ _SERVER = (
         kind=Choice(TRANSPORTS),
         help="HTTP and WebSocket transport of the listener.",
         more="`asgi` is granian, for one process. See [transports](../operate/transports.md).",
-        place="listen.transport",
+        path="listen.transport",
         commands=STARTED,
     ),
     _tls("tls_cert", "Certificate chain in PEM; enables HTTPS and WSS.", unset="plain HTTP"),
@@ -286,21 +286,21 @@ _SERVER = (
         kind=Duration(),
         help="Longest time for calls in progress to finish when the node stops.",
         more="A second signal ends the wait.",
-        place="drain_time",
+        path="drain_time",
     ),
     Setting(
         key="server.drain_delay",
         name="drain_delay",
         kind=Duration(0),
         help="Time for which a stopping node still accepts calls while /readyz returns 503.",
-        place="drain_delay",
+        path="drain_delay",
     ),
     Setting(
         key="server.max_free_memory",
         name="max_free_memory",
         kind=Integer(1 << 20, unit="bytes"),
         help="Freed memory that the process retains; more is returned to the kernel every 10 s.",
-        place="max_free_memory",
+        path="max_free_memory",
     ),
 )
 
@@ -311,7 +311,7 @@ _ACCESS = (
         kind=Flag(),
         help="Public endpoint: callers without an API key have lower limits and no eth_getBlockReceipts.",
         more="HTTP 403, -32004. See [access control](../operate/access.md).",
-        place="public",
+        path="public",
     ),
     Setting(
         key="access.admin",
@@ -320,7 +320,7 @@ _ACCESS = (
         help="Listen for administrators at HOST:PORT or unix:PATH; only this listener serves their methods.",
         more="A loopback address, port 0 being any free one, or a Unix socket that only its owner may use.",
         unset="nowhere",
-        place="admin",
+        path="admin",
     ),
     Setting(
         key="access.hosts",
@@ -330,7 +330,7 @@ _ACCESS = (
         help="Accepted Host name in addition to loopback names; repeatable, * for any.",
         more="Separated by commas in the variable. On the admin listener * has no effect.",
         unset="any; `dev`: loopback names",
-        place="hosts",
+        path="hosts",
     ),
     _access(
         "origins",
@@ -346,7 +346,7 @@ _ACCESS = (
         "Rate of requests with a wrong API key from one address; 0 for no limit.",
         more="Beyond it HTTP 429; a valid key is always accepted.",
     ),
-    _access("wrong_key_burst", Integer(1, MOST_CALLS), "Burst of requests with a wrong API key from one address."),
+    _access("wrong_key_burst", Integer(1, MAX_CALLS), "Burst of requests with a wrong API key from one address."),
     _access(
         "public_allow",
         MethodNames(),
@@ -371,12 +371,12 @@ _ACCESS = (
     ),
     _access("public_rate", RateKind(), "Call rate of one public address; 0 for no limit.", more="HTTP 429, -32005."),
     _access(
-        "public_burst", Integer(1, MOST_CALLS), "Burst of calls of one public address.", unset="those of two seconds"
+        "public_burst", Integer(1, MAX_CALLS), "Burst of calls of one public address.", unset="those of two seconds"
     ),
     _access("dedicated_rate", RateKind(), "Call rate of one API key, or of one address where no key is required."),
     _access(
         "dedicated_burst",
-        Integer(1, MOST_CALLS),
+        Integer(1, MAX_CALLS),
         "Burst of calls of one API key or address.",
         unset="those of two seconds",
     ),
@@ -429,29 +429,29 @@ _LOG = (
         kind=Levels(),
         help="Log level, optionally followed by levels of targets.",
         more="Such as `warn,foreseal_node=debug,foreseal.server=info`: targets are crates and Python modules.",
-        place="log.level",
+        path="log.level",
     ),
     Setting(
         key="log.format",
         name="log_format",
         kind=Choice(FORMATS),
         help="Log format: text for people, or one JSON object per line.",
-        place="log.format",
+        path="log.format",
     ),
     Setting(
         key="log.slow",
         name="log_slow",
         kind=Duration(),
         help="Log calls that take this long or longer, without their parameters.",
-        place="log.slow",
+        path="log.slow",
     ),
     Setting(
         key="log.process",
         name="log_process",
-        kind=Text(metavar="NAME"),
+        kind=TextKind(metavar="NAME"),
         help="Name of this process in log lines and metrics.",
         unset="none; with workers: `sequencer`, `worker-1` and so on",
-        place="log.process",
+        path="log.process",
     ),
 )
 
@@ -460,7 +460,7 @@ TABLE: dict[str, Setting] = {
 }
 """All settings by key."""
 
-OTHERS: dict[str, str] = {
+UNGROUPED: dict[str, str] = {
     "FORESEAL_CONFIG": "the file of settings",
 }
 """Environment variables of a server that are not settings."""

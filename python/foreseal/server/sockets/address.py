@@ -4,7 +4,7 @@ import ipaddress
 from pathlib import Path
 
 UNIX = "unix:"
-LONGEST_PATH = 107
+MAX_PATH_SIZE = 107
 """Longest path of a Unix socket in bytes, without the terminating zero."""
 
 
@@ -32,8 +32,8 @@ def parse_admin_address(text: str) -> tuple[str, int] | Path:
         except ValueError as error:
             raise ValueError(f"{error}, or {UNIX}PATH") from None
     path = Path(text.removeprefix(UNIX))
-    if len(str(path.absolute()).encode()) > LONGEST_PATH or not path.name:
-        raise ValueError(f"{text!r} is no address: write {UNIX}PATH, at most {LONGEST_PATH} bytes of an absolute path")
+    if len(str(path.absolute()).encode()) > MAX_PATH_SIZE or not path.name:
+        raise ValueError(f"{text!r} is no address: write {UNIX}PATH, at most {MAX_PATH_SIZE} bytes of an absolute path")
     return path
 
 
@@ -45,7 +45,7 @@ def is_loopback(host: str) -> bool:
         return host.lower() == "localhost"
 
 
-def url(address: str, port: int, scheme: str = "http") -> str:
+def format_url(address: str, port: int, scheme: str = "http") -> str:
     """Return the URL at which this machine reaches a server on a numeric address, which may be a wildcard address."""
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(address, address)  # noqa: S104 - compared with, not bound
     return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"

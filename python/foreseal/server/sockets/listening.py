@@ -4,8 +4,8 @@ import logging
 import resource
 import socket
 
-from foreseal.server.sockets.address import UNIX, AddressError, url
-from foreseal.server.sockets.tls import Tls
+from foreseal.server.sockets.address import UNIX, AddressError, format_url
+from foreseal.server.sockets.tls import TlsFiles
 
 log = logging.getLogger(__name__)
 
@@ -30,7 +30,7 @@ _RESERVED = 512
 
 def listen(host: str, port: int) -> socket.socket:
     """Return a socket that listens on `host`:`port` (0: any free one). Raises `AddressError`."""
-    listening = reserve(host, port)
+    listening = bind(host, port)
     try:
         listening.listen(BACKLOG)
     except OSError as error:
@@ -39,7 +39,7 @@ def listen(host: str, port: int) -> socket.socket:
     return listening
 
 
-def reserve(host: str, port: int) -> socket.socket:
+def bind(host: str, port: int) -> socket.socket:
     """Return a socket that holds `host`:`port` (0: any free one) and does not listen. Raises `AddressError`."""
     try:
         family, _, _, _, where = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
@@ -64,15 +64,15 @@ def _refused(host: str, port: int, error: OSError) -> AddressError:
     return AddressError(f"cannot listen on {host}:{port}: {error.strerror or error}")
 
 
-def url_of(listening: socket.socket, tls: Tls | None) -> str:
+def listener_url(listening: socket.socket, tls: TlsFiles | None) -> str:
     """Return the URL at which this machine reaches a socket."""
     name = listening.getsockname()
     if listening.family == socket.AF_UNIX:
         return f"{UNIX}{name}"
-    return url(name[0], name[1], "https" if tls else "http")
+    return format_url(name[0], name[1], "https" if tls else "http")
 
 
-def room(wanted: int) -> int:
+def raise_connection_limit(wanted: int) -> int:
     """Return the number of connections that this process can open, at most `wanted`.
 
     Its descriptor limit is raised for them. If descriptors ran out, the server could accept no connection at all and

@@ -7,11 +7,11 @@ from typing import Any
 
 _DAY = 86_400
 # Days before the expiry of a certificate from which a start warns.
-SOON = 14
+EXPIRY_WARNING_DAYS = 14
 # X509_V_FLAG_NO_CHECK_TIME, which `ssl` does not name: the times are compared here, with a clock that is passed in.
 _NO_TIMES = 0x200000
 # Bytes of a key file that are checked for encryption.
-_MOST_KEY = 1 << 16
+_MAX_KEY_SIZE = 1 << 16
 
 
 class TlsError(ValueError):
@@ -19,7 +19,7 @@ class TlsError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Tls:
+class TlsFiles:
     """Files of a listener that speaks TLS, all PEM."""
 
     cert: Path
@@ -70,7 +70,7 @@ class Tls:
         if now >= shown(end):
             return f"tls_cert: {self.cert} has expired on {end}: clients will refuse it"
         left = int((shown(end) - now) // _DAY)
-        return f"tls_cert: {self.cert} expires in {left} days, on {end}" if left < SOON else None
+        return f"tls_cert: {self.cert} expires in {left} days, on {end}" if left < EXPIRY_WARNING_DAYS else None
 
     def _times(self) -> tuple[str, str]:
         """Return the begin and end of the certificate's validity, as a client sees it."""
@@ -79,7 +79,7 @@ class Tls:
         trusting.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN | ssl.VerifyFlags(_NO_TIMES)
         _load("tls_cert", self.cert, trusting)
         serving = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        if b"ENCRYPTED" in self.key.read_bytes()[:_MOST_KEY]:
+        if b"ENCRYPTED" in self.key.read_bytes()[:_MAX_KEY_SIZE]:
             raise TlsError(f"tls_key: {self.key} has a password: give the key without one")
         try:
             serving.load_cert_chain(self.cert, self.key, "")

@@ -6,12 +6,18 @@ import logging
 from collections.abc import Coroutine, Sequence
 from typing import Any
 
-from foreseal.rpc.dispatch import Reply
-from foreseal.rpc.outgoing_queue import END, Budget, Messages, Outbox, Traffic
-from foreseal.rpc.session import Exchange
+from foreseal.rpc.dispatch import HttpReply
+from foreseal.rpc.outgoing_queue import (
+    NOTIFICATION_END,
+    NotificationBatch,
+    NotificationCounters,
+    OutgoingQueue,
+    QueueBudget,
+)
+from foreseal.rpc.session import RequestExchange
 from foreseal.server.auth.callers import Caller
-from foreseal.server.http.handler import Handler
-from foreseal.server.websocket.socket import Gone, Side, Socket
+from foreseal.server.http.handler import HttpHandler
+from foreseal.server.websocket.socket import ClientDisconnected, SideState, WebSocket
 
 log = logging.getLogger(__name__)
 
@@ -25,33 +31,40 @@ _FIRST_DELAY, _MAX_DELAY, _DOUBLINGS = 0.01, 1.0, 7
 # Size in bytes above which a held body or answer is counted.
 _COUNTED = 4096
 # Frames after which the task yields to other connections, in case the server accepts frames without waiting.
-_FRAMES_OF_A_TURN = 64
+_FRAMES_PER_ITERATION = 64
 
 Ending = tuple[int, str]
 """Code and reason of a close frame."""
 
 
-class Connection:
+class WebSocketConnection:
     """An accepted connection. Used from the event loop's thread only."""
 
-    def __init__(self, websocket: Socket, handler: Handler, caller: Caller, traffic: Traffic, ahead: int = 1) -> None:
-        """Create the connection. At most `ahead` queued messages are sent concurrently."""
+    def __init__(
+        self,
+        websocket: WebSocket,
+        handler: HttpHandler,
+        caller: Caller,
+        traffic: NotificationCounters,
+        max_sends: int = 1,
+    ) -> None:
+        """Create the connection. At most `max_sends` queued messages are sent concurrently."""
         limits = caller.tier.limits
-        self.outbox = Outbox(limits.outgoing_bytes, limits.outgoing_frames, traffic)
+        self.outbox = OutgoingQueue(limits.outgoing_bytes, limits.outgoing_frames, traffic)
         self.closed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         """Done when the connection has ended completely."""
         self.close_time = CLOSE_TIME
         """Time limit for the close frame in seconds."""
-        self.slow = False
+        self.is_slow = False
         """True if it was closed by `abort`."""
-        self.quiet = 0
-        """Number of `Connections` checks since the last traffic in either direction."""
+        self.idle_checks = 0
+        """Number of checks of `WebSocketConnections` since the last traffic in either direction."""
         self._websocket = websocket
         self._handler = handler
         self.caller = caller
         self._largest = limits.body
-        self._most_calls = limits.connection_calls
-        self._ahead = ahead
+        self._max_calls = limits.connection_calls
+        self._max_sends = max_sends
         self._frames = 0
         self._refusals = 0
         # Seconds without reading before the next message, after a rejection.
@@ -65,7 +78,7 @@ class Connection:
         # Bytes of the bodies of calls, and of the answer that is being written.
         self._body_bytes = self._written = 0
         # The newest request, while later ones must wait for it.
-        self._holding: Exchange | None = None
+        self._holding: RequestExchange | None = None
         # Held by the running batch. Each batch may collect as much as the largest answer, even if its client does not
         # read.
         self._batch = asyncio.Lock()
@@ -77,12 +90,12 @@ class Connection:
         try:
             self.spawn(self._write())
             self._reader = self.spawn(self._read())
-            self._websocket.start = self.start
-            if self.caller.is_plain:
-                self._websocket.converse = self.converse
+            self._websocket.start = self.start_request
+            if self.caller.is_unrestricted:
+                self._websocket.answer_frames = self.answer_frames
             ending = await self._ending
         finally:
-            self._websocket.start = self._websocket.converse = None
+            self._websocket.start = self._websocket.answer_frames = None
             self._session.close()
             # Cancelling also drops their pending messages in the server, which would delay the close frame.
             tasks = tuple(self._tasks)
@@ -90,8 +103,8 @@ class Connection:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
             self.outbox.clear()
-        if ending is not None and self._websocket.client is Side.OPEN:
-            with contextlib.suppress(TimeoutError, Gone):
+        if ending is not None and self._websocket.client is SideState.OPEN:
+            with contextlib.suppress(TimeoutError, ClientDisconnected):
                 await asyncio.wait_for(self._websocket.close(*ending), self.close_time)
 
     def end(self, code: int, reason: str) -> None:
@@ -100,21 +113,21 @@ class Connection:
 
     def abort(self, reason: str) -> None:
         """Close it because its client does not read its messages, or cannot receive all of them."""
-        self.slow = self.slow or not self._ending.done()
+        self.is_slow = self.is_slow or not self._ending.done()
         self._end((TRY_AGAIN_LATER, reason))
 
-    def start(self, body: bytes) -> bool:
+    def start_request(self, body: bytes) -> bool:
         """Start a request at once if nothing blocks it; False leaves it to the reader."""
-        held = self._holding is not None and not self._holding.left
+        held = self._holding is not None and not self._holding.is_detached
         if held or self._delay or self._is_full() or self._ending.done() or len(body) > self._largest:
             return False
-        self.quiet = 0
-        self.review()
+        self.idle_checks = 0
+        self.close_if_key_invalid()
         if not self._ending.done():
             self._begin(body)
         return True
 
-    def converse(self, data: bytes) -> tuple[bytes, int] | None:
+    def answer_frames(self, data: bytes) -> tuple[bytes, int] | None:
         """Answer the leading frames of `data`; return the response frames and the number of bytes consumed.
 
         Return None if the first frame must be processed by itself: calls are in progress, or the fast path does not
@@ -122,17 +135,17 @@ class Connection:
         """
         if self._calls or not self.outbox.is_empty or self._ending.done():
             return None
-        self.quiet = 0
+        self.idle_checks = 0
         return self._answer_frames(data, self._largest)
 
-    def notify_now(self, prefix: bytes, messages: Messages) -> bool:
+    def notify_now(self, prefix: bytes, messages: NotificationBatch) -> bool:
         """Send notifications directly if the queue is empty and the client accepts them; True if they were sent."""
         outbox = self.outbox
         if outbox.answers.frames or outbox.notifications.frames or self._ending.done():
             return False
         if not self._websocket.notify_now(prefix, messages):
             return False
-        self.quiet = 0
+        self.idle_checks = 0
         outbox.traffic.notified += len(messages.texts)
         return True
 
@@ -147,19 +160,19 @@ class Connection:
         task.add_done_callback(self._done)
         return task
 
-    def check_idle(self, most: int) -> None:
-        """Close it if there was no traffic for more than `most` checks."""
-        self.quiet += 1
-        if self.quiet <= most or self._calls:
+    def check_idle(self, limit: int) -> None:
+        """Close it if there was no traffic for more than `limit` checks."""
+        self.idle_checks += 1
+        if self.idle_checks <= limit or self._calls:
             return
         if self.outbox.answers.frames or self.outbox.notifications.frames:
             self.abort("the client reads nothing")
         elif not len(self._session):
             self._end((NORMAL, "nothing was said, and there is no subscription"))
 
-    def review(self) -> None:
+    def close_if_key_invalid(self) -> None:
         """Close it if the key that opened it is no longer valid."""
-        if not self._handler.holds(self.caller):
+        if not self._handler.is_valid(self.caller):
             self._end((POLICY_VIOLATION, "the API key was revoked or has expired"))
 
     def _end(self, ending: Ending | None) -> None:
@@ -170,7 +183,7 @@ class Connection:
         self._tasks.discard(task)
         self._calls.discard(task)
         error = None if task.cancelled() else task.exception()
-        if isinstance(error, Gone):
+        if isinstance(error, ClientDisconnected):
             self._end(None)
         elif error is not None:
             log.error("a connection failed", exc_info=error)
@@ -178,37 +191,37 @@ class Connection:
 
     async def _read(self) -> None:
         while True:
-            await self._room()
+            await self._wait_for_room()
             body = await self._websocket.receive()
             if body is None:
                 self._end(None)
                 return
-            self.quiet = 0
+            self.idle_checks = 0
             if len(body) > self._largest:
                 self._end((TOO_BIG, f"a message may have at most {self._largest} bytes"))
                 return
             # A message processed during the wait may block this one.
-            await self._room()
-            self.review()
+            await self._wait_for_room()
+            self.close_if_key_invalid()
             if self._ending.done():
                 return
             self._begin(body)
 
     def _begin(self, body: bytes) -> None:
-        exchange = Exchange(self._session)
+        exchange = RequestExchange(self._session)
         reply = self.caller.tier.dispatcher.answer(body, exchange, self.caller.limiter)
         if isinstance(reply, tuple):
             self._send_reply(exchange, reply)
             return
         # A single call has started already; a batch starts when it is awaited.
-        answer = self._answer if exchange.left else self._answer_batch
+        answer = self._answer if exchange.is_detached else self._answer_batch
         task = self.spawn(answer(exchange, reply))
         self._calls.add(task)
         size = len(body)
         if size > _COUNTED:
             self._hold_bodies(size)
             task.add_done_callback(lambda _: self._hold_bodies(-size))
-        self._holding = None if exchange.left else exchange
+        self._holding = None if exchange.is_detached else exchange
 
     def _hold_bodies(self, size: int) -> None:
         self._body_bytes += size
@@ -220,35 +233,35 @@ class Connection:
             self.abort("the client reads too slowly: too many bytes of its requests and answers are in flight")
 
     def _is_full(self) -> bool:
-        return len(self._calls) >= self._most_calls or self.outbox.answers.full
+        return len(self._calls) >= self._max_calls or self.outbox.answers.is_full
 
-    async def _room(self) -> None:
+    async def _wait_for_room(self) -> None:
         """Wait until another request may start."""
         if self._delay:
             await asyncio.sleep(self._delay)
             self._delay = 0.0
         if self._holding is not None:
-            await self._holding.has_left()
+            await self._holding.wait_until_detached()
             self._holding = None
-        while len(self._calls) >= self._most_calls:
+        while len(self._calls) >= self._max_calls:
             await asyncio.wait(self._calls, return_when=asyncio.FIRST_COMPLETED)
-        while self.outbox.answers.full:
-            await self.outbox.answers.when_empty()
+        while self.outbox.answers.is_full:
+            await self.outbox.answers.wait_until_empty()
 
-    async def _answer(self, exchange: Exchange, reply: Coroutine[Any, Any, Reply]) -> None:
+    async def _answer(self, exchange: RequestExchange, reply: Coroutine[Any, Any, HttpReply]) -> None:
         try:
             self._send_reply(exchange, await reply)
         finally:
-            exchange.leave()
+            exchange.detach()
 
-    async def _answer_batch(self, exchange: Exchange, reply: Coroutine[Any, Any, Reply]) -> None:
+    async def _answer_batch(self, exchange: RequestExchange, reply: Coroutine[Any, Any, HttpReply]) -> None:
         try:
             async with self._batch:
                 await self._answer(exchange, reply)
         finally:
             reply.close()
 
-    def _send_reply(self, exchange: Exchange, reply: Reply) -> None:
+    def _send_reply(self, exchange: RequestExchange, reply: HttpReply) -> None:
         # The HTTP status is not sent on a WebSocket: the body has the error.
         _, answer, seconds = reply
         if seconds:
@@ -258,41 +271,41 @@ class Connection:
         else:
             self._refusals = 0
         if answer and not (self.outbox.is_empty and self._websocket.send_now(answer)):
-            self.outbox.answer(answer.decode())
+            self.outbox.put_answer(answer.decode())
             if len(answer) > _COUNTED:
                 self._hold()
-        exchange.answered(answer)
+        exchange.answer_queued(answer)
 
     async def _write(self) -> None:
-        outbox, write = self.outbox, self._write_each if self._ahead == 1 else self._write_ahead
+        outbox, write = self.outbox, self._write_each if self._max_sends == 1 else self._write_ahead
         while True:
             await write(*await outbox.get())
 
-    async def _write_each(self, budget: Budget, prefix: str, messages: Sequence[str]) -> None:
+    async def _write_each(self, budget: QueueBudget, prefix: str, messages: Sequence[str]) -> None:
         for message in messages:
             is_counted = not prefix and len(message) > _COUNTED
             if is_counted:
                 self._written = len(message)
-            await self._websocket.send(f"{prefix}{message}{END}" if prefix else message)
+            await self._websocket.send(f"{prefix}{message}{NOTIFICATION_END}" if prefix else message)
             self._written = 0
             self._sent(budget, prefix, message)
             if is_counted:
                 self._hold()
             self._frames += 1
-            if not self._frames % _FRAMES_OF_A_TURN:
+            if not self._frames % _FRAMES_PER_ITERATION:
                 await asyncio.sleep(0)
 
-    async def _write_ahead(self, budget: Budget, prefix: str, messages: Sequence[str]) -> None:
-        for start in range(0, len(messages), self._ahead):
-            await self._write_chunk(budget, prefix, messages[start : start + self._ahead])
+    async def _write_ahead(self, budget: QueueBudget, prefix: str, messages: Sequence[str]) -> None:
+        for start in range(0, len(messages), self._max_sends):
+            await self._write_chunk(budget, prefix, messages[start : start + self._max_sends])
             await asyncio.sleep(0)
 
-    async def _write_chunk(self, budget: Budget, prefix: str, messages: Sequence[str]) -> None:
-        texts = [f"{prefix}{message}{END}" for message in messages] if prefix else messages
+    async def _write_chunk(self, budget: QueueBudget, prefix: str, messages: Sequence[str]) -> None:
+        texts = [f"{prefix}{message}{NOTIFICATION_END}" for message in messages] if prefix else messages
         await self._websocket.send_ahead(texts, lambda number: self._sent(budget, prefix, messages[number]))
 
-    def _sent(self, budget: Budget, prefix: str, message: str) -> None:
-        self.quiet = 0
+    def _sent(self, budget: QueueBudget, prefix: str, message: str) -> None:
+        self.idle_checks = 0
         if prefix:
             self.outbox.traffic.notified += 1
         budget.release(len(message), 1)
@@ -305,6 +318,6 @@ class Connection:
             await asyncio.wait(self._calls)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_FLUSH_TIME):
-                await self.outbox.answers.when_empty()
-                await self.outbox.notifications.when_empty()
+                await self.outbox.answers.wait_until_empty()
+                await self.outbox.notifications.wait_until_empty()
         self._end((GOING_AWAY, "the server stops"))

@@ -4,31 +4,36 @@ import asyncio
 import logging
 from collections import defaultdict
 
-from foreseal.rpc.fair_eviction import longest_idle_of_largest
+from foreseal.rpc.fair_eviction import find_eviction_candidate
 from foreseal.rpc.limits import Limits
 from foreseal.rpc.rate_limiter import RateLimiter
 from foreseal.rpc.rejected_call import TOO_MANY
-from foreseal.rpc.subscription_hub import Hub
+from foreseal.rpc.subscription_hub import SubscriptionHub
 from foreseal.server.auth.callers import Caller, Peer
 from foreseal.server.auth.origins import Headers
-from foreseal.server.http.handler import Handler, Response
+from foreseal.server.http.handler import HttpHandler, HttpResponse
 from foreseal.server.settings.model import PUBLIC
-from foreseal.server.websocket.connection import CLOSE_TIME, GOING_AWAY, TRY_AGAIN_LATER, Connection
-from foreseal.server.websocket.socket import Gone, Socket
+from foreseal.server.websocket.connection import CLOSE_TIME, GOING_AWAY, TRY_AGAIN_LATER, WebSocketConnection
+from foreseal.server.websocket.socket import ClientDisconnected, WebSocket
 
 log = logging.getLogger(__name__)
 
 # Longest interval in seconds between two idle checks, and the fewest checks within the idle limit.
-_LOOK_INTERVAL, _LOOKS = 1.0, 2
+_MAX_CHECK_INTERVAL, _MIN_CHECKS = 1.0, 2
 # Time limit in seconds for the close frame when the server stops or a connection is evicted.
 _LAST_CLOSE_TIME = 1.0
 
 
-class Connections:
+class WebSocketConnections:
     """Open WebSocket connections. Used from the event loop's thread only."""
 
-    def __init__(self, hub: Hub, limits: Limits, loop: asyncio.AbstractEventLoop, ahead: int = 1) -> None:
-        """Create the set. `ahead`: see `Connection`; above 1 only behind a server that preserves the order of sends."""
+    def __init__(
+        self, hub: SubscriptionHub, limits: Limits, loop: asyncio.AbstractEventLoop, max_sends: int = 1
+    ) -> None:
+        """Create the set.
+
+        `max_sends`: see `WebSocketConnection`; above 1 only behind a server that preserves the order of sends.
+        """
         self.hub = hub
         self.refused = 0
         """Handshakes rejected because there were too many connections."""
@@ -37,49 +42,51 @@ class Connections:
         self.evicted = 0
         """Connections evicted for those of other callers."""
         self._limits = limits
-        self._ahead = ahead
+        self._max_sends = max_sends
         self._loop = loop
         # Counted connections in the order of their opening, and evicted ones that are closing.
-        self._open: dict[Connection, None] = {}
-        self._leaving: set[Connection] = set()
+        self._open: dict[WebSocketConnection, None] = {}
+        self._closing: set[WebSocketConnection] = set()
         self._stopping = False
         idle = limits.idle / 1000
-        self._interval = min(_LOOK_INTERVAL, idle / _LOOKS)
-        self._looks = round(idle / self._interval)
+        self._interval = min(_MAX_CHECK_INTERVAL, idle / _MIN_CHECKS)
+        self._idle_checks = round(idle / self._interval)
         self._timer = loop.call_later(self._interval, self._check_idle)
 
     def __len__(self) -> int:
         return len(self._open)
 
-    async def serve(self, handler: Handler, websocket: Socket, path: str, peer: Peer, headers: Headers) -> None:
+    async def serve(self, handler: HttpHandler, websocket: WebSocket, path: str, peer: Peer, headers: Headers) -> None:
         """Serve one WebSocket from its handshake to its end, with the methods of `handler`."""
         try:
             if not await websocket.connect():
                 return
-            caller = handler.refuse_websocket(path, headers) or handler.identify(peer, headers)
+            caller = handler.reject_websocket(path, headers) or handler.identify(peer, headers)
             refusal = self._refuse(handler, caller) if isinstance(caller, Caller) else caller
             if refusal is not None:
                 await websocket.deny(refusal)
                 return
             assert isinstance(caller, Caller), "the others were refused"
-            await self._run(Connection(websocket, handler, caller, self.hub.traffic, self._ahead), caller, websocket)
-        except Gone as gone:
+            await self._run(
+                WebSocketConnection(websocket, handler, caller, self.hub.traffic, self._max_sends), caller, websocket
+            )
+        except ClientDisconnected as gone:
             log.debug("a client left during the handshake: %s", gone)
 
-    async def deny(self, websocket: Socket, response: Response) -> None:
+    async def deny(self, websocket: WebSocket, response: HttpResponse) -> None:
         """Answer a handshake with an HTTP response instead of a connection."""
         try:
             if await websocket.connect():
                 await websocket.deny(response)
-        except Gone as gone:
+        except ClientDisconnected as gone:
             log.debug("a client left during the handshake: %s", gone)
 
-    def review(self) -> None:
+    def close_invalid_keys(self) -> None:
         """Close connections whose API keys are no longer valid."""
         for connection in tuple(self._open):
-            connection.review()
+            connection.close_if_key_invalid()
 
-    def _refuse(self, handler: Handler, caller: Caller) -> Response | None:
+    def _refuse(self, handler: HttpHandler, caller: Caller) -> HttpResponse | None:
         """Return the rejection of a handshake for which there is no room; None if there is."""
         tier, limiter = caller.tier, caller.limiter
         most = tier.limits.caller_connections
@@ -108,23 +115,23 @@ class Connections:
         self._evict(victim)
         return True
 
-    def _longest_idle(self, tier: str, own: int) -> Connection | None:
+    def _longest_idle(self, tier: str, own: int) -> WebSocketConnection | None:
         """Return the longest idle connection of a tier's callers with the most, if they have more than `own`."""
-        held: dict[RateLimiter | None, list[Connection]] = defaultdict(list)
+        held: dict[RateLimiter | None, list[WebSocketConnection]] = defaultdict(list)
         for connection in self._open:
             if connection.caller.tier.name == tier:
                 held[connection.caller.limiter].append(connection)
         # The oldest connection, if several are equally idle.
-        return longest_idle_of_largest(held.values(), own, lambda connection: -connection.quiet)
+        return find_eviction_candidate(held.values(), own, lambda connection: -connection.idle_checks)
 
-    def _evict(self, connection: Connection) -> None:
+    def _evict(self, connection: WebSocketConnection) -> None:
         self.evicted += 1
         self._release(connection)
-        self._leaving.add(connection)
+        self._closing.add(connection)
         connection.close_time = _LAST_CLOSE_TIME
         connection.end(TRY_AGAIN_LATER, "closed to make room for another client: try again later")
 
-    def _release(self, connection: Connection) -> None:
+    def _release(self, connection: WebSocketConnection) -> None:
         """Stop counting a connection."""
         if connection in self._open:
             del self._open[connection]
@@ -133,7 +140,7 @@ class Connections:
             if caller.limiter is not None:
                 caller.limiter.connections -= 1
 
-    async def _run(self, connection: Connection, caller: Caller, websocket: Socket) -> None:
+    async def _run(self, connection: WebSocketConnection, caller: Caller, websocket: WebSocket) -> None:
         limiter = caller.limiter
         self._open[connection] = None
         caller.tier.connections.add(connection)
@@ -144,8 +151,8 @@ class Connections:
             await connection.run()
         finally:
             self._release(connection)
-            self._leaving.discard(connection)
-            self.slow += connection.slow
+            self._closing.discard(connection)
+            self.slow += connection.is_slow
             connection.closed.set_result(None)
 
     async def stop(self, seconds: float) -> None:
@@ -163,11 +170,11 @@ class Connections:
             log.warning("connections were still open when the server stopped", extra={"connections": len(self._open)})
 
     async def _all_closed(self, seconds: float) -> None:
-        closed = [connection.closed for connection in (*self._open, *self._leaving)]
+        closed = [connection.closed for connection in (*self._open, *self._closing)]
         if closed:
             await asyncio.wait(closed, timeout=seconds)
 
     def _check_idle(self) -> None:
         for connection in tuple(self._open):
-            connection.check_idle(self._looks)
+            connection.check_idle(self._idle_checks)
         self._timer = self._loop.call_later(self._interval, self._check_idle)

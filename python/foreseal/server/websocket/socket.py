@@ -7,16 +7,16 @@
         |       disconnect             |  close
       CLOSED                         CLOSED
 
-Each method checks the states that it needs; another state is a bug of the caller and raises RuntimeError. The
-client's actions never are: after the client has disconnected, `receive` returns None and `send` raises `Gone`.
+Each method checks the states that it needs; another state is a bug of the caller and raises RuntimeError. The client's
+actions never are: after the client has disconnected, `receive` returns None and `send` raises `ClientDisconnected`.
 """
 
 from collections.abc import Callable, Sequence
 from enum import Enum, auto
 from typing import Protocol
 
-from foreseal.rpc.outgoing_queue import Messages
-from foreseal.server.http.handler import Response
+from foreseal.rpc.outgoing_queue import NotificationBatch
+from foreseal.server.http.handler import HttpResponse
 
 # A close frame holds 125 bytes, two of them for the code.
 _LONGEST_REASON = 123
@@ -25,18 +25,18 @@ _LONGEST_REASON = 123
 StartRequest = Callable[[bytes], bool]
 """Accepts a message while no other one is being processed; False leaves it to `receive`."""
 
-Converse = Callable[[bytes], tuple[bytes, int] | None]
+AnswerFrames = Callable[[bytes], tuple[bytes, int] | None]
 """Answers frames of the client while none is being processed: the frames to send, and the number of bytes consumed.
 
 None leaves the first frame to the slow path.
 """
 
 
-class Gone(Exception):
+class ClientDisconnected(Exception):
     """The client has disconnected."""
 
 
-class Side(Enum):
+class SideState(Enum):
     """State of one side."""
 
     CONNECTING = auto()
@@ -44,19 +44,19 @@ class Side(Enum):
     CLOSED = auto()
 
 
-class Socket(Protocol):
+class WebSocket(Protocol):
     """A WebSocket of any transport. One task may await `receive` while another awaits `send`."""
 
-    client: Side
+    client: SideState
     start: "StartRequest | None"
     """Receives messages as they arrive, in place of `receive`, if the transport has them without waiting."""
-    converse: "Converse | None"
+    answer_frames: "AnswerFrames | None"
     """Answers frames as they arrive, in place of `receive` and `send`, if the transport has them without waiting."""
 
     def send_now(self, data: bytes) -> bool:
         """Send a UTF-8 text if that is possible without waiting; return True if it was sent."""
 
-    def notify_now(self, prefix: bytes, messages: Messages) -> bool:
+    def notify_now(self, prefix: bytes, messages: NotificationBatch) -> bool:
         """Send each message after a prefix if that is possible without waiting; return True if they were sent."""
 
     def hold(self, size: int) -> bool:
@@ -68,22 +68,22 @@ class Socket(Protocol):
     async def accept(self) -> None:
         """Open the connection."""
 
-    async def deny(self, response: Response) -> None:
+    async def deny(self, response: HttpResponse) -> None:
         """Answer the handshake with an HTTP response instead of a connection."""
 
     async def receive(self) -> bytes | None:
         """Return the next message, text or binary, as bytes; None when the client has disconnected."""
 
     async def send(self, text: str) -> None:
-        """Send one message; return when there is room for another. Raises `Gone`."""
+        """Send one message; return when there is room for another. Raises `ClientDisconnected`."""
 
     async def send_ahead(self, texts: Sequence[str], sent: Callable[[int], None]) -> None:
-        """Send all messages in order; `sent` gets the number of each. Raises `Gone`."""
+        """Send all messages in order; `sent` gets the number of each. Raises `ClientDisconnected`."""
 
     async def close(self, code: int, reason: str) -> None:
-        """Close an open connection; return when the close frame is on its way. Raises `Gone`."""
+        """Close an open connection; return when the close frame is on its way. Raises `ClientDisconnected`."""
 
 
-def cut(reason: str) -> str:
+def truncate_reason(reason: str) -> str:
     """Truncate a reason to the size of a close frame."""
     return reason.encode()[:_LONGEST_REASON].decode(errors="ignore")

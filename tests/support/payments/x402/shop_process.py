@@ -27,8 +27,8 @@ from foreseal.payments.x402.seller.middleware import PaidRoutes
 from foreseal.payments.x402.seller.payment_requirements import Shop
 from foreseal.payments.x402.seller.prices import Price, Scheme, TransferMethod
 from foreseal.payments.x402.seller.seller import Seller
-from foreseal.server.asgi.granian import Listener
-from foreseal.server.sockets.listening import reserve
+from foreseal.server.asgi.granian import GranianListener
+from foreseal.server.sockets.listening import bind
 from payments.x402.world import CHAIN_ID, DOMAIN, FACILITATOR, SHOP
 
 PRICES = {
@@ -62,8 +62,8 @@ def main(node_url: str, database_url: str, facilitator_url: str, runs: str) -> N
 
 async def serve(app: Any) -> None:
     """Print the URL, and serve until standard input ends."""
-    with reserve("127.0.0.1", 0) as listening:
-        listener = Listener(app, listening)
+    with bind("127.0.0.1", 0) as listening:
+        listener = GranianListener(app, listening)
         await listener.start()
         print(listener.url, flush=True)
         await asyncio.to_thread(sys.stdin.read)

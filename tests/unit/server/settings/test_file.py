@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from foreseal.server.settings import SettingsError
-from foreseal.server.settings.file import File
-from foreseal.server.settings.origin import Origin
+from foreseal.server.settings.file import SettingsFile
+from foreseal.server.settings.origin import ValueOrigin
 from foreseal.server.settings.setting import Command
 
 GOOD = """
@@ -32,7 +32,7 @@ def wrong(tmp_path: Path, text: str, command: Command | None = "run") -> list[st
     """Return the errors of a file, without its name."""
     path = tmp_path / "f.toml"
     path.write_text(text)
-    return [problem.replace(str(path), "f.toml") for problem in File(path, command).problems]
+    return [problem.replace(str(path), "f.toml") for problem in SettingsFile(path, command).problems]
 
 
 def refused(tmp_path: Path, content: bytes) -> str:
@@ -40,37 +40,37 @@ def refused(tmp_path: Path, content: bytes) -> str:
     path = tmp_path / "f.toml"
     path.write_bytes(content)
     with pytest.raises(SettingsError) as told:
-        File(path, "run")
+        SettingsFile(path, "run")
     return str(told.value).replace(str(path), "f.toml")
 
 
 def test_values_come_with_their_lines(tmp_path: Path) -> None:
     path = tmp_path / "f.toml"
     path.write_text(GOOD)
-    read = File(path, "run")
+    read = SettingsFile(path, "run")
     assert read.problems == []
-    assert {key: (each.value, each.origin) for key, each in read.given.items()} == {
-        "node.datadir": (Path("/d"), Origin("file", str(path), 4)),
-        "node.step": (100, Origin("file", str(path), 5)),
-        "limits.batch": (1000, Origin("file", str(path), 8)),
-        "limits.wait": (60_000, Origin("file", str(path), 9)),
-        "access.public": (True, Origin("file", str(path), 11)),
-        "access.admin": (("::1", 8546), Origin("file", str(path), 12)),
-        "access.hosts": ({"a.example", "b.example"}, Origin("file", str(path), 13)),
+    assert {key: (each.value, each.origin) for key, each in read.values.items()} == {
+        "node.datadir": (Path("/d"), ValueOrigin("file", str(path), 4)),
+        "node.step": (100, ValueOrigin("file", str(path), 5)),
+        "limits.batch": (1000, ValueOrigin("file", str(path), 8)),
+        "limits.wait": (60_000, ValueOrigin("file", str(path), 9)),
+        "access.public": (True, ValueOrigin("file", str(path), 11)),
+        "access.admin": (("::1", 8546), ValueOrigin("file", str(path), 12)),
+        "access.hosts": ({"a.example", "b.example"}, ValueOrigin("file", str(path), 13)),
     }
 
 
 def test_lines_of_other_ways_to_write_a_key(tmp_path: Path) -> None:
     path = tmp_path / "f.toml"
     path.write_text('limits.batch = 1\n[dev]\nmnemonic = """\naccounts = 3\n"""\n[ node ]\nstep="1s"\n')
-    read = File(path, None)
-    assert {key: each.origin.line for key, each in read.given.items()} == {
+    read = SettingsFile(path, None)
+    assert {key: each.origin.line for key, each in read.values.items()} == {
         "limits.batch": 1,
         "dev.mnemonic": 3,
         "node.step": 7,
     }
     path.write_text("limits = { batch = 1, depth = 2 }\n")
-    assert {key: each.origin.line for key, each in File(path, None).given.items()} == {
+    assert {key: each.origin.line for key, each in SettingsFile(path, None).values.items()} == {
         "limits.batch": None,
         "limits.depth": None,
     }
@@ -155,6 +155,6 @@ def test_tables_in_lists_and_texts_of_several_lines_are_not_taken_for_repeated_k
 
 def test_a_file_that_is_not_there_or_not_readable(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=r"cannot read the settings in .*none.toml: No such file or directory"):
-        File(tmp_path / "none.toml", "run")
+        SettingsFile(tmp_path / "none.toml", "run")
     with pytest.raises(SettingsError, match=r"cannot read the settings in .*: Is a directory"):
-        File(tmp_path, "run")
+        SettingsFile(tmp_path, "run")

@@ -9,7 +9,7 @@ import pytest
 from foreseal.rpc.rate import Rate
 from foreseal.server import DevChain, Settings, SettingsError
 from foreseal.server.settings import from_environment
-from foreseal.server.settings.access import Access
+from foreseal.server.settings.access import AccessSettings
 from foreseal.server.settings.durations import format_duration, parse_duration
 
 
@@ -207,5 +207,5 @@ def test_a_bad_variable_is_named(variable: str, value: str, words: str) -> None:
 def test_a_burst_that_takes_years_to_come_is_refused(tier: str) -> None:
     given: dict[str, Any] = {f"{tier}_rate": Rate(1, 3600), f"{tier}_burst": 30_000}
     with pytest.raises(SettingsError, match=f"{tier} callers: 30000 calls at once are too many at 1/h") as caught:
-        Settings(Path("unused"), access=Access(**given))
+        Settings(Path("unused"), access=AccessSettings(**given))
     assert caught.value.keys == (f"access.{tier}_rate", f"access.{tier}_burst")

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from foreseal.server.settings import SettingsError, from_environment, gather
+from foreseal.server.settings import SettingsError, from_environment, merge_sources
 from foreseal.server.settings.setting import Command
 
 
@@ -20,7 +20,7 @@ def test_the_later_source_wins(tmp_path: Path) -> None:
     file = written(tmp_path, text)
     environment = {"FORESEAL_STEP": "500ms", "FORESEAL_BLOCK_TIME": "6s"}
     options = {"step": 250, "public": False, "port": 0}
-    values = gather("run", environment, options, file)
+    values = merge_sources("run", environment, options, file)
     origins = {key: str(each.origin) for key, each in values.values.items() if not each.by_default}
     assert origins == {
         "node.datadir": f"{file}:2",
@@ -41,8 +41,8 @@ def test_a_variable_names_the_file_and_the_option_wins_over_it(tmp_path: Path) -
     other.write_text('[node]\ndatadir = "/other"\n')
     environment = {"FORESEAL_CONFIG": str(one)}
     assert from_environment(environment).datadir == Path("/one")
-    assert gather("run", environment, {}, other).settings().datadir == Path("/other")
-    assert gather("run", {"FORESEAL_CONFIG": ""}, {}).values["node.datadir"].by_default
+    assert merge_sources("run", environment, {}, other).settings().datadir == Path("/other")
+    assert merge_sources("run", {"FORESEAL_CONFIG": ""}, {}).values["node.datadir"].by_default
     with pytest.raises(SettingsError, match=r"cannot read the settings in /nowhere.toml"):
         from_environment({"FORESEAL_CONFIG": "/nowhere.toml"})
 
@@ -71,13 +71,13 @@ def test_a_variable_that_is_not_known_here_is_refused(
     command: Command, environment: dict[str, str], words: str
 ) -> None:
     with pytest.raises(SettingsError) as told:
-        gather(command, environment)
+        merge_sources(command, environment)
     assert words in str(told.value)
 
 
 def test_variables_of_others_and_empty_ones_are_no_settings() -> None:
     names = "FORESEAL_SHARED FORESEAL_KEY FORESEAL_SEED FORESEALED FORESEAL".split()
-    assert not gather("run", dict.fromkeys(names, "x") | {"FORESEAL_STEP": ""}).values_of("node")
+    assert not merge_sources("run", dict.fromkeys(names, "x") | {"FORESEAL_STEP": ""}).section_values("node")
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_settings_that_do_not_go_together_name_their_sources(
 ) -> None:
     file = written(tmp_path, text)
     with pytest.raises(SettingsError) as told:
-        gather("run", {"FORESEAL_DATADIR": "/d"}, options, file).settings()
+        merge_sources("run", {"FORESEAL_DATADIR": "/d"}, options, file).settings()
     assert words in str(told.value)
     assert str(told.value).endswith(f"({file}:2)")
 
@@ -101,7 +101,7 @@ def test_settings_that_do_not_go_together_name_their_sources(
 def test_the_development_genesis_does_not_go_with_another(tmp_path: Path) -> None:
     file = written(tmp_path, "[dev]\nchain_id = 5\n")
     with pytest.raises(SettingsError) as told:
-        gather("dev", {"FORESEAL_GENESIS": "/g.json"}, {"accounts": 1}, file).settings(tmp_path)
+        merge_sources("dev", {"FORESEAL_GENESIS": "/g.json"}, {"accounts": 1}, file).settings(tmp_path)
     assert str(told.value) == (
         f"--accounts and dev.chain_id ({file}:2) shape the development genesis and cannot go with FORESEAL_GENESIS"
     )
@@ -116,13 +116,13 @@ def test_the_application_has_the_development_genesis_as_it_is_told() -> None:
 
 
 def test_run_never_has_development_methods(tmp_path: Path) -> None:
-    settings = gather("run", {}, {"datadir": tmp_path}).settings()
+    settings = merge_sources("run", {}, {"datadir": tmp_path}).settings()
     assert (settings.dev, settings.development, settings.browsers) == (None, False, False)
-    settings = gather("dev", {}).settings(tmp_path)
+    settings = merge_sources("dev", {}).settings(tmp_path)
     assert (settings.development, settings.browsers) == (True, True)
 
 
 def test_the_first_problem_of_a_file_is_told_with_the_number_of_the_others(tmp_path: Path) -> None:
     file = written(tmp_path, "[limits]\nbody = 0\nbatch = 0\ndepth = 0\n")
     with pytest.raises(SettingsError, match=r"limits.body: 0 is .* \(and 2 more: `foreseal config check`\)"):
-        gather("run", {}, {}, file)
+        merge_sources("run", {}, {}, file)

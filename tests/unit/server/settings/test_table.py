@@ -9,9 +9,9 @@ import pytest
 from foreseal.cli.dev import dev_command
 from foreseal.cli.run import run_command
 from foreseal.server.settings import SECTIONS, TABLE, Settings
-from foreseal.server.settings.model import PARTS, default_of
+from foreseal.server.settings.model import PARTS, default_value
 from foreseal.server.settings.setting import Setting
-from foreseal.server.settings.table import INHERITED, OTHERS
+from foreseal.server.settings.table import INHERITED, UNGROUPED
 from repository import ROOT
 
 # Derived settings: they follow from the kind of chain and its genesis.
@@ -22,10 +22,10 @@ def test_every_field_has_a_row_and_every_row_a_field() -> None:
     parts = {f"{part}.{field.name}" for part, kind in PARTS.items() for field in fields(kind)}
     own = {field.name for field in fields(Settings)} - set(PARTS) - FOLLOWS
     assert len(parts) > 30
-    assert {setting.place for setting in TABLE.values()} == parts | own
+    assert {setting.path for setting in TABLE.values()} == parts | own
 
 
-@pytest.mark.parametrize("of", ["key", "name", "flag", "variable", "place"])
+@pytest.mark.parametrize("of", ["key", "name", "flag", "variable", "path"])
 def test_no_two_settings_share_a_name(of: str) -> None:
     names = [getattr(setting, of) for setting in TABLE.values()]
     assert len(set(names)) == len(names) > 40
@@ -36,7 +36,7 @@ def test_a_row_is_whole(setting: Setting) -> None:
     assert setting.section in SECTIONS
     assert setting.help.endswith(".")
     assert setting.commands
-    default = default_of(setting)
+    default = default_value(setting)
     if default is None or default == frozenset():
         assert setting.unset, "it says what holds without a value"
         return
@@ -68,5 +68,5 @@ def test_every_variable_that_the_project_uses_is_known() -> None:
     assert len(used) > 40
     # These variables occur in tests of unknown variables.
     unknown = {name for name in used if re.search("STPE|PORT_8545|NOTHING_LIKE", name)}
-    known = {setting.variable for setting in TABLE.values()} | INHERITED | set(OTHERS)
+    known = {setting.variable for setting in TABLE.values()} | INHERITED | set(UNGROUPED)
     assert used - unknown <= known
