@@ -13,7 +13,7 @@ import orjson
 import uvloop
 from benches.load.client import CONNECTIONS, run, wait_until_it_answers
 
-from foreseal.bench.provenance import origin, save
+from foreseal.bench.provenance import read_provenance, save
 from foreseal.bench.run_metrics import Latencies, RunMetrics
 from foreseal.server.sockets.listening import TRANSPORTS
 
@@ -74,8 +74,8 @@ def summary(measured: dict[str, list[RunMetrics]]) -> list[dict[str, object]]:
             {
                 "name": side,
                 "requests_per_second": round(statistics.median(one.rate for one in rounds)),
-                "p50_ms": round(latencies.at(0.5), 3),
-                "p99_ms": round(latencies.at(0.99), 3),
+                "p50_ms": round(latencies.latency_at(0.5), 3),
+                "p99_ms": round(latencies.latency_at(0.99), 3),
                 "ratio": round(ratio, 3),
                 "target": None if side == "bare" else TARGET,
                 "reached": side == "bare" or ratio >= TARGET,
@@ -100,7 +100,7 @@ def main() -> None:
     for result in results:
         print(f"{result['name']:24} {result['requests_per_second']:>9,} requests/s  x{result['ratio']} of bare")
     command = f"python -m benches.load --rounds {options.rounds} --seconds {options.seconds:g}"
-    report = origin(command, PACKAGES) | {"connections": CONNECTIONS, "results": results}
+    report = read_provenance(command, PACKAGES) | {"connections": CONNECTIONS, "results": results}
     save(report, options.save)
     print(f"saved {options.save}")
 

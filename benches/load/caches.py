@@ -12,12 +12,12 @@ from typing import Any
 
 from benches.load.workers import served
 
-from foreseal.bench.call_matrix import ROWS, Call, Row
-from foreseal.bench.chain_content import Shape
-from foreseal.bench.content_writer import Filled, Filling
-from foreseal.bench.measurement import Extent, Matrix, cells_reported
-from foreseal.bench.node import Node
-from foreseal.bench.provenance import origin, save
+from foreseal.bench.call_matrix import ROWS, BenchCall, Row
+from foreseal.bench.chain_content import ContentShape
+from foreseal.bench.content_writer import ContentWriter, FilledNode
+from foreseal.bench.measurement import MatrixRun, MeasurementPlan, cells_reported
+from foreseal.bench.node import BenchNode
+from foreseal.bench.provenance import read_provenance, save
 
 RESULT = Path(__file__).parents[1] / "results" / "caches.json"
 PACKAGES = ("granian", "orjson", "uvloop")
@@ -43,26 +43,26 @@ SERVED = {
 """Beginnings of the names of the rows that a cache serves: in other rows a ratio is the noise of the measurement."""
 NEEDED_GAIN = 1.05
 """A cache whose best row gains less is deleted."""
-_SHAPE = Shape(blocks=600, dense=20)
+_SHAPE = ContentShape(blocks=600, dense=20)
 _VARIANTS = 16
 
 
 def _old_blocks(full: bool) -> Row:
     """Return reads of blocks that left memory, in turn."""
 
-    def calls(filled: Filled) -> list[Call]:
+    def calls(filled: FilledNode) -> list[BenchCall]:
         return [("eth_getBlockByNumber", [hex(number), full]) for number in range(1, _VARIANTS + 1)]
 
     return Row(f"old block, {'full' if full else 'hashes'}", calls, lambda block: len(block["transactions"]))
 
 
-def _steps(filled: Filled) -> list[Call]:
+def _steps(filled: FilledNode) -> list[BenchCall]:
     account = "0x" + filled.contents.senders[0].address.hex()
     numbers = range(filled.head - 2 * _VARIANTS, filled.head - _VARIANTS)
     return [("eth_getBalance", [account, {"blockNumber": hex(at), "flashblockIndex": "0x0"}]) for at in numbers]
 
 
-def _old_transactions(filled: Filled) -> list[Call]:
+def _old_transactions(filled: FilledNode) -> list[BenchCall]:
     """Return traces of old transactions, whose blocks and states come from the store."""
     return [("debug_traceTransaction", ["0x" + digest.removeprefix("0x")]) for digest in filled.tokens[:_VARIANTS]]
 
@@ -101,7 +101,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=0.3)
     parser.add_argument("--json", type=Path, default=RESULT)
     given = parser.parse_args()
-    extent = Extent((16,), given.seconds, given.repetitions)
+    extent = MeasurementPlan((16,), given.seconds, given.repetitions)
 
     def show(text: str, done: int, of: int) -> None:
         print(f"\r{done}/{of} {text:70}", end="", file=sys.stderr, flush=True)
@@ -110,8 +110,8 @@ def main() -> None:
         filled = []
         for name, options in {ALL: (), **{name: (option, "0") for name, option in OPTIONS.items()}}.items():
             port = stack.enter_context(served("dev", *options))
-            filled.append(Filling(Node(name, f"http://127.0.0.1:{port}"), _SHAPE).fill(show))
-        matrix = Matrix(filled, rows(), extent)
+            filled.append(ContentWriter(BenchNode(name, f"http://127.0.0.1:{port}"), _SHAPE).fill(show))
+        matrix = MatrixRun(filled, rows(), extent)
         matrix.compare()
         cells = cells_reported(matrix.closed(show), ALL)
     found = gains(cells)
@@ -119,7 +119,7 @@ def main() -> None:
     for name, each in found.items():
         verdict = "" if each["gain"] >= NEEDED_GAIN else "  <- under 5 %"
         print(f"{name:12} {each['gain']:6.2f} x in {each['best_row']}{verdict}")
-    save({**origin("python -m benches.load.caches", PACKAGES), "gains": found, "reads": cells}, given.json)
+    save({**read_provenance("python -m benches.load.caches", PACKAGES), "gains": found, "reads": cells}, given.json)
 
 
 if __name__ == "__main__":

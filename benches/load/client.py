@@ -4,7 +4,7 @@ import asyncio
 import time
 
 from foreseal.bench.errors import ErrorResponse
-from foreseal.bench.node import Node
+from foreseal.bench.node import BenchNode
 from foreseal.bench.run_metrics import RunMetrics
 
 CONNECTIONS = 16
@@ -21,7 +21,7 @@ def http_request(port: int, body: bytes) -> bytes:
 
 def wait_until_it_answers(port: int) -> None:
     """Return when the server responds: it listens while its journal is replayed. Raise BenchError on other errors."""
-    node = Node(f"port {port}", f"http://127.0.0.1:{port}")
+    node = BenchNode(f"port {port}", f"http://127.0.0.1:{port}")
     try:
         while True:
             try:
@@ -38,5 +38,5 @@ def wait_until_it_answers(port: int) -> None:
 
 async def run(port: int, body: bytes, seconds: float) -> RunMetrics:
     """Load the server on `port` for some seconds. Raise BenchError at the first wrong response."""
-    node = Node(f"port {port}", f"http://127.0.0.1:{port}")
+    node = BenchNode(f"port {port}", f"http://127.0.0.1:{port}")
     return await asyncio.to_thread(node.load, [body], CONNECTIONS, seconds)

@@ -31,8 +31,8 @@ from benches.load.lanes import Lane, fail_with, pace, quantiles, until
 from benches.load.visible import deploy
 from benches.load.wallets import wallets
 
-from foreseal.bench.process_usage import Processes
-from foreseal.bench.provenance import origin, save
+from foreseal.bench.process_usage import ProcessGroup
+from foreseal.bench.provenance import read_provenance, save
 
 RESULT = Path(__file__).parents[1] / "results" / "fanout.json"
 PACKAGES = ("granian", "uvicorn", "websockets", "orjson", "uvloop")
@@ -58,9 +58,9 @@ class Server:
     """Unix time at which each step was durable, by its hash."""
 
     @property
-    def used(self) -> Processes:
+    def used(self) -> ProcessGroup:
         """The processes of the server."""
-        return Processes(self.process.pid)
+        return ProcessGroup(self.process.pid)
 
     def read(self) -> None:
         """Read its output to the end."""
@@ -247,7 +247,7 @@ def main() -> None:
         f"python -m benches.load.fanout --subscribers {' '.join(map(str, given.subscribers))} "
         f"--servers {' '.join(given.servers)} --seconds {given.seconds:g}"
     )
-    report = origin(command, PACKAGES) | {"logs_per_step": LOGS, "step_ms": STEP_MS, "results": results}
+    report = read_provenance(command, PACKAGES) | {"logs_per_step": LOGS, "step_ms": STEP_MS, "results": results}
     save(report, given.save)
 
 

@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from foreseal.bench.provenance import origin, save
+from foreseal.bench.provenance import read_provenance, save
 
 ROOT = Path(__file__).parents[2]
 RESULT = ROOT / "benches" / "results" / "million.json"
@@ -94,7 +94,7 @@ def main() -> None:
         "samples": samples,
     }
     command = f"python -m benches.load.million --transactions {given.transactions} --accounts {given.accounts}"
-    save(origin(command, ()) | figures, RESULT)
+    save(read_provenance(command, ()) | figures, RESULT)
     PLOT.write_text(plot(samples))
     print(json.dumps({name: value for name, value in figures.items() if name != "samples"}))
 

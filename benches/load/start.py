@@ -7,7 +7,7 @@ from pathlib import Path
 from benches.load.__main__ import served
 
 from foreseal.bench.process_usage import listening_on
-from foreseal.bench.provenance import origin, save
+from foreseal.bench.provenance import read_provenance, save
 
 RESULT = Path(__file__).parents[1] / "results" / "start.json"
 ROUNDS, IDLE_SECONDS = 7, 10
@@ -29,7 +29,7 @@ def main() -> None:
                 resident = found.resident() / 1e6
     median = statistics.median(starts)
     print(f"start to first answer: median {median:.0f} ms of {ROUNDS}; idle after {IDLE_SECONDS} s: {resident:.0f} MB")
-    report = origin("python -m benches.load.start", ("granian", "orjson", "uvloop")) | {
+    report = read_provenance("python -m benches.load.start", ("granian", "orjson", "uvloop")) | {
         "start_to_first_answer_ms": round(median),
         "longest_ms": round(max(starts)),
         "target_ms": TARGET_MS,

@@ -20,7 +20,7 @@ from benches.load.__main__ import served
 from benches.load.lanes import Lane, fail_with, pace, quantiles, until
 from benches.load.wallets import Signed, wallets
 
-from foreseal.bench.provenance import origin, save
+from foreseal.bench.provenance import read_provenance, save
 
 RESULT = Path(__file__).parents[1] / "results" / "sync_send.json"
 METHOD = "eth_sendRawTransactionSync"
@@ -114,7 +114,7 @@ def main() -> None:
         f"python -m benches.load.sync_send --transactions {given.transactions} --rate {given.rate} "
         f"--steps {' '.join(map(str, given.steps))}"
     )
-    report = origin(command, ("granian", "orjson", "uvloop")) | {"results": results}
+    report = read_provenance(command, ("granian", "orjson", "uvloop")) | {"results": results}
     save(report, given.save)
     if not all(result["every_one_right"] for result in results):
         raise SystemExit("not every submission was answered once with its own receipt")

@@ -24,7 +24,7 @@ from benches.load.lanes import Lane, fail_with, pace, quantiles, until
 from benches.load.wallets import Signed, wallets
 from benches.load.websocket import Subscriber
 
-from foreseal.bench.provenance import origin, save
+from foreseal.bench.provenance import read_provenance, save
 
 RESULT = Path(__file__).parents[1] / "results" / "visible.json"
 PACKAGES = ("granian", "orjson", "uvloop")
@@ -213,7 +213,7 @@ def main() -> None:
         show(results[-1])
     rates, steps = (" ".join(map(str, each)) for each in (given.rates, given.steps))
     command = f"python -m benches.load.visible --rates {rates} --steps {steps} --seconds {given.seconds:g}"
-    report = origin(command, PACKAGES) | {"look_ms": LOOK * 1000, "accounts": ACCOUNTS, "results": results}
+    report = read_provenance(command, PACKAGES) | {"look_ms": LOOK * 1000, "accounts": ACCOUNTS, "results": results}
     save(report, given.save)
 
 

@@ -23,7 +23,7 @@ from benches.load.client import CONNECTIONS, run
 from benches.load.lanes import Lane, quantiles
 from benches.load.wallets import wallets
 
-from foreseal.bench.provenance import origin, save
+from foreseal.bench.provenance import read_provenance, save
 from foreseal.bench.run_metrics import Latencies, RunMetrics
 
 RESULT = Path(__file__).parents[1] / "results" / "workers.json"
@@ -188,7 +188,11 @@ def main() -> None:
         print(figures)
     given = f"--workers {' '.join(map(str, options.workers))} --rounds {options.rounds} --seconds {options.seconds:g}"
     command = f"python -m benches.load.workers {given} --submissions {options.submissions}"
-    report: dict[str, object] = {**origin(command, PACKAGES), "connections": CONNECTIONS, "cores": os.cpu_count()}
+    report: dict[str, object] = {
+        **read_provenance(command, PACKAGES),
+        "connections": CONNECTIONS,
+        "cores": os.cpu_count(),
+    }
     save(report | {"results": results, "followed": followed}, options.save)
     print(f"saved {options.save}")
 

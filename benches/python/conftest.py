@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from benches.python.peer_ratios import PEERS
 
-from foreseal.bench.provenance import origin
+from foreseal.bench.provenance import read_provenance
 
 
 def pytest_benchmark_update_json(config: pytest.Config, output_json: dict[str, Any]) -> None:
@@ -21,4 +21,4 @@ def pytest_benchmark_update_json(config: pytest.Config, output_json: dict[str, A
     ]
     command = "python -m pytest " + " ".join(str(argument) for argument in config.invocation_params.args)
     output_json.clear()
-    output_json.update({**origin(command, PEERS), "unit": "us", "results": results})
+    output_json.update({**read_provenance(command, PEERS), "unit": "us", "results": results})

@@ -10,7 +10,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from foreseal.bench.provenance import origin, save
+from foreseal.bench.provenance import read_provenance, save
 
 RESULT = Path("benches/results/core.json")
 CRITERION = Path(os.environ.get("CARGO_TARGET_DIR", "target")) / "criterion"
@@ -91,7 +91,10 @@ def main() -> None:
     results = [*map(measured, FIGURES), memory()]
     for result in results:
         print("  ".join(f"{key} {value}" for key, value in result.items()))
-    report = origin("python -m benches.python.core_figures", packages=()) | {"crates": crates(), "results": results}
+    report = read_provenance("python -m benches.python.core_figures", packages=()) | {
+        "crates": crates(),
+        "results": results,
+    }
     save(report, RESULT)
 
 

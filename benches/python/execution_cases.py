@@ -21,7 +21,7 @@ from eth.vm.forks.cancun import CancunVM
 from eth.vm.forks.cancun.blocks import CancunBlockHeader
 
 from foreseal.bench import token
-from foreseal.bench.chain_content import ETHER, Order, accounts, native, owner
+from foreseal.bench.chain_content import ETHER, TransferOrder, accounts, native, owner
 from foreseal.testing import Chain, ChainSettings
 
 NAMES = ("block_of_100_transfers", "block_of_100_token_transfers")
@@ -41,16 +41,16 @@ _FORKS = (
 def execution_cases(chains: ExitStack) -> list[Case]:
     """Return both comparisons; the stack closes their resources."""
 
-    def tokens(at: int) -> Order:
+    def tokens(at: int) -> TransferOrder:
         return _TOKEN, 0, _TOKEN_GAS, token.transfer(owner(at), 1 + at)
 
-    def ether(at: int) -> Order:
+    def ether(at: int) -> TransferOrder:
         return native(owner(at), 1 + at)
 
     return [_case(chains, name, order) for name, order in zip(NAMES, (ether, tokens), strict=True)]
 
 
-def _case(chains: ExitStack, name: str, order: Callable[[int], Order]) -> Case:
+def _case(chains: ExitStack, name: str, order: Callable[[int], TransferOrder]) -> Case:
     alloc = _alloc()
     folder = Path(chains.enter_context(tempfile.TemporaryDirectory()))
     genesis = folder / "genesis.json"

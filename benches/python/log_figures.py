@@ -9,7 +9,7 @@ from pathlib import Path
 
 from benches.python.core_figures import nanoseconds
 
-from foreseal.bench.provenance import origin, save
+from foreseal.bench.provenance import read_provenance, save
 
 RESULT = Path("benches/results/logs.json")
 RANGES = (1, 100, 2_000, 100_000, 200_000)
@@ -41,7 +41,7 @@ def main() -> None:
     sizes = chunks()
     for row in (*results, *sizes):
         print("  ".join(f"{key} {value}" for key, value in row.items()))
-    report = origin("python -m benches.python.log_figures", packages=())
+    report = read_provenance("python -m benches.python.log_figures", packages=())
     report |= {"logs": 1_000_000, "blocks": 200_000, "results": results, "chunks": sizes}
     save(report, RESULT)
 

@@ -14,7 +14,7 @@ from benches.python.case import Case
 from benches.python.codec_cases import codec_cases
 from benches.python.execution_cases import execution_cases
 
-from foreseal.bench.provenance import origin, save
+from foreseal.bench.provenance import read_provenance, save
 
 # Many short rounds: on a busy machine some of them run undisturbed, and the best one counts.
 ROUND_SECONDS = 0.002
@@ -71,7 +71,7 @@ def main() -> None:
             target = f"  target {case.target:g}" if case.target else ""
             print(f"{case.name:28} {times} {result['ratio']:>8} x{target}")
     RESULT.parent.mkdir(parents=True, exist_ok=True)
-    report = {**origin("python -m benches.python.peer_ratios", PEERS), "results": results}
+    report = {**read_provenance("python -m benches.python.peer_ratios", PEERS), "results": results}
     save(report, RESULT)
     print(f"saved {RESULT}")
 

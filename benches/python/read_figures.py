@@ -10,7 +10,7 @@ from statistics import median
 
 from benches.python.core_figures import CRITERION, nanoseconds
 
-from foreseal.bench.provenance import origin, save
+from foreseal.bench.provenance import read_provenance, save
 
 RESULT = Path("benches/results/reads.json")
 # File in which the suite writes its measurements without criterion.
@@ -59,7 +59,7 @@ def main() -> None:
     cold = [{"setting": "cold"} | row for row in one_pass.pop("cold")]
     for row in (*warm, *cold, one_pass):
         print("  ".join(f"{key} {value}" for key, value in row.items()))
-    report = origin("python -m benches.python.read_figures", packages=())
+    report = read_provenance("python -m benches.python.read_figures", packages=())
     report |= {"meaning": MEANING} | one_pass | {"results": [*warm, *cold]}
     save(report, RESULT)
 

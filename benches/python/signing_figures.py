@@ -8,7 +8,7 @@ from pathlib import Path
 
 from benches.python.core_figures import Figure, measured
 
-from foreseal.bench.provenance import origin, save
+from foreseal.bench.provenance import read_provenance, save
 
 RESULT = Path("benches/results/signing.json")
 FIGURES = (
@@ -25,7 +25,7 @@ def main() -> None:
     results = [measured(figure) for figure in FIGURES]
     for result in results:
         print("  ".join(f"{key} {value}" for key, value in result.items()))
-    report = origin("python -m benches.python.signing_figures", packages=()) | {"results": results}
+    report = read_provenance("python -m benches.python.signing_figures", packages=()) | {"results": results}
     save(report, RESULT)
 
 

@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from foreseal.bench.provenance import origin, save
+from foreseal.bench.provenance import read_provenance, save
 
 RESULT = Path("benches/results/step_root.json")
 TARGET = 1.5
@@ -37,7 +37,7 @@ def main() -> None:
     ratios = [compared(lines, setting) for setting in dict.fromkeys(line["setting"] for line in lines)]
     for row in (*lines, *ratios):
         print("  ".join(f"{key} {value}" for key, value in row.items()))
-    report = origin("python -m benches.python.step_figures", packages=())
+    report = read_provenance("python -m benches.python.step_figures", packages=())
     save(report | {"meaning": MEANING, "ratios": ratios, "results": lines}, RESULT)
 
 

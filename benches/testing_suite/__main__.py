@@ -12,7 +12,7 @@ from time import monotonic
 
 from benches.testing_suite.environment import prepare, versions
 
-from foreseal.bench.provenance import origin, save
+from foreseal.bench.provenance import read_provenance, save
 
 HERE = Path(__file__).parent
 PROJECT = HERE / "project"
@@ -97,7 +97,7 @@ def main() -> None:
     for row in results:
         print(f"{row['chain']:12} tests {row['tests_seconds']:>7} s  x{row['tests_ratio']}   cpu x{row['cpu_ratio']}")
     reached = min(float(str(row["tests_ratio"])) for row in results if row["chain"] in PEERS) >= TARGET
-    report = origin(f"python -m benches.testing_suite --rounds {options.rounds}", ()) | {
+    report = read_provenance(f"python -m benches.testing_suite --rounds {options.rounds}", ()) | {
         "tests": 200,
         "rounds": options.rounds,
         "target": TARGET,

@@ -28,7 +28,7 @@ __all__ = [
     "verify_preconfirmation",
 ]
 
-Receipt = Mapping[str, Any] | str | bytes
+PreconfirmationReceipt = Mapping[str, Any] | str | bytes
 """A receipt: the object that ``foreseal_preconfirmation`` returns, or its JSON."""
 
 _ADDRESS_BYTES = 20
@@ -84,7 +84,7 @@ class Evidence:
 
 
 def verify_preconfirmation(
-    receipt: Receipt, signer: str | None = None, *, chain_id: int | None = None
+    receipt: PreconfirmationReceipt, signer: str | None = None, *, chain_id: int | None = None
 ) -> Preconfirmation:
     """Verify a receipt offline, with `signer` (an address) and `chain_id` also against these.
 
@@ -95,7 +95,7 @@ def verify_preconfirmation(
     return Preconfirmation(**orjson.loads(_verify(_json(receipt), wanted, chain_id)))
 
 
-def contradiction(one: Receipt, other: Receipt) -> Evidence | None:
+def contradiction(one: PreconfirmationReceipt, other: PreconfirmationReceipt) -> Evidence | None:
     """Return the evidence that two receipts contradict each other.
 
     Return None if both commitments can be fulfilled, or if their signers or chains differ. Raises
@@ -140,7 +140,7 @@ def _data(message: Mapping[str, Any], name: str, length: int) -> bytes:
     return bytes.fromhex(text[2:])
 
 
-def _json(receipt: Receipt) -> bytes:
+def _json(receipt: PreconfirmationReceipt) -> bytes:
     if isinstance(receipt, str):
         return receipt.encode()
     if isinstance(receipt, bytes):

@@ -12,7 +12,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from foreseal.bench.provenance import origin, save
+from foreseal.bench.provenance import read_provenance, save
 from repository import ROOT
 
 
@@ -32,7 +32,7 @@ def main() -> int:
         done = subprocess.run([*command, "--stride", "1", "--json", str(figures)], cwd=ROOT, check=False)
         if done.returncode == 0 and arguments.save is not None:
             made = f"make simulate SEEDS={arguments.seeds} SEED={arguments.seed}"
-            save({**origin(made, ()), "figures": json.loads(figures.read_text())}, arguments.save)
+            save({**read_provenance(made, ()), "figures": json.loads(figures.read_text())}, arguments.save)
     return done.returncode
 
 

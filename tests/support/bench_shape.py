@@ -1,8 +1,8 @@
 """A small benchmark content, and a progress report that shows nothing."""
 
-from foreseal.bench.chain_content import Shape
+from foreseal.bench.chain_content import ContentShape
 
-SHAPE = Shape(blocks=30, dense=2, transfers=100, every=10)
+SHAPE = ContentShape(blocks=30, dense=2, transfers=100, every=10)
 
 
 def quiet(part: str, done: int, of: int) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from foreseal.bench.provenance import origin, save
+from foreseal.bench.provenance import read_provenance, save
 
 T = TypeVar("T", int, float)
 # Number of faults that are printed; all of them count.
@@ -40,5 +40,5 @@ def conclude(found: Any, faults: Sequence[object], file: Path | None, origins: t
     """
     if file is not None:
         text = [str(each) for each in found] if isinstance(found, list) else str(found)
-        save({**origin(*origins), "summary": text, "figures": found}, file)
+        save({**read_provenance(*origins), "summary": text, "figures": found}, file)
     return 1 if faults else 0

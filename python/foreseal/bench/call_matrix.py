@@ -6,10 +6,10 @@ from typing import Any
 
 from foreseal.bench import token
 from foreseal.bench.chain_content import OWNERS, owner
-from foreseal.bench.content_writer import Filled
+from foreseal.bench.content_writer import FilledNode
 from foreseal.bench.node import batch_body, body
 
-Call = tuple[str, list[Any]]
+BenchCall = tuple[str, list[Any]]
 _VARIANTS = 32
 """Number of different calls in a row that has several; it prevents a node from serving all from one cached response."""
 _ENDS = 8
@@ -62,7 +62,7 @@ class Row:
     """One kind of call."""
 
     name: str
-    calls: Callable[[Filled], list[Call]]
+    calls: Callable[[FilledNode], list[BenchCall]]
     shown: Callable[[Any], Any] = _same
     """Extracts the part of a result that must be the same on every node."""
     batch: int = 0
@@ -71,7 +71,7 @@ class Row:
     error_code: int | None = None
     """Error code with which every call fails; None if calls succeed."""
 
-    def bodies(self, filled: Filled) -> list[bytes]:
+    def bodies(self, filled: FilledNode) -> list[bytes]:
         """Return the request bodies, which are sent in rotation."""
         calls = self.calls(filled)
         if self.batch:
@@ -87,27 +87,27 @@ def _hex(data: bytes) -> str:
     return "0x" + data.hex()
 
 
-def _token(filled: Filled) -> str:
+def _token(filled: FilledNode) -> str:
     return _hex(filled.contents.token)
 
 
-def _storage(filled: Filled) -> list[Call]:
+def _storage(filled: FilledNode) -> list[BenchCall]:
     return [("eth_getStorageAt", [_token(filled), token.balance_slot(each), "latest"]) for each in _owners()]
 
 
-def _nonce(tag: str) -> Callable[[Filled], list[Call]]:
-    def calls(filled: Filled) -> list[Call]:
+def _nonce(tag: str) -> Callable[[FilledNode], list[BenchCall]]:
+    def calls(filled: FilledNode) -> list[BenchCall]:
         senders = filled.contents.senders[:_VARIANTS]
         return [("eth_getTransactionCount", [_hex(sender.address), tag]) for sender in senders]
 
     return calls
 
 
-def _newest(filled: Filled) -> list[str]:
+def _newest(filled: FilledNode) -> list[str]:
     return [hex(number) for number in filled.dense[-_VARIANTS:]]
 
 
-def _logs_of(filled: Filled, blocks: int, *topics: Any) -> list[Call]:
+def _log_queries(filled: FilledNode, blocks: int, *topics: Any) -> list[BenchCall]:
     """Return queries for the token's logs over this many blocks, with a few different last blocks.
 
     They cover fewer blocks if the content has fewer.
@@ -126,20 +126,21 @@ def _topic(number: int) -> str:
     return "0x" + (bytes(12) + owner(number)).hex()
 
 
-def _calls(filled: Filled) -> list[Call]:
+def _calls(filled: FilledNode) -> list[BenchCall]:
     return [
-        ("eth_call", [{"to": _token(filled), "data": _hex(token.balance_of(each))}, "latest"]) for each in _owners()
+        ("eth_call", [{"to": _token(filled), "data": _hex(token.encode_balance_query(each))}, "latest"])
+        for each in _owners()
     ]
 
 
-def _reverting(filled: Filled) -> list[Call]:
+def _reverting(filled: FilledNode) -> list[BenchCall]:
     # The content sends tokens to the owners below this number only.
     sender = _hex(owner(OWNERS))
     given = {"from": sender, "to": _token(filled)}
     return [("eth_call", [given | {"data": _hex(token.transfer(each, 1))}, "latest"]) for each in _owners()]
 
 
-def _estimates(filled: Filled) -> list[Call]:
+def _estimates(filled: FilledNode) -> list[BenchCall]:
     sender = _hex(filled.contents.senders[0].address)
     given = {"from": sender, "to": _token(filled)}
     return [("eth_estimateGas", [given | {"data": _hex(token.transfer(each, 1))}, "latest"]) for each in _owners()]
@@ -179,13 +180,13 @@ ROWS: Sequence[Row] = (
     ),
     Row(
         "logs: 100 blocks filtered",
-        lambda filled: _logs_of(filled, 100, None, _topic(7)),
+        lambda filled: _log_queries(filled, 100, None, _topic(7)),
         _logs,
     ),
-    Row("logs: 100 blocks, all", lambda filled: _logs_of(filled, 100), _logs),
+    Row("logs: 100 blocks, all", lambda filled: _log_queries(filled, 100), _logs),
     Row(
         "logs: 2,000 blocks filtered",
-        lambda filled: _logs_of(filled, 2000, None, _topic(7)),
+        lambda filled: _log_queries(filled, 2000, None, _topic(7)),
         _logs,
     ),
     Row("call", _calls),

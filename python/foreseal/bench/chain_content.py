@@ -18,12 +18,12 @@ ALLOWANCE = 20 * ETHER
 SENDERS, OWNERS = 100, 100
 _CREATION_GAS, _TRANSFER_GAS, _TOKEN_GAS = 1_000_000, 21_000, 60_000
 
-Order = tuple[bytes | None, int, int, bytes]
+TransferOrder = tuple[bytes | None, int, int, bytes]
 """Fields of a transaction: to, value in wei, gas limit, data."""
 
 
 @dataclass(frozen=True, slots=True)
-class Signed:
+class SignedTransaction:
     """A signed transaction and its hash, both as 0x hex."""
 
     raw: str
@@ -31,29 +31,29 @@ class Signed:
 
 
 @dataclass
-class Account:
+class BenchAccount:
     """A private key with the nonce of its next transaction."""
 
     address: bytes
     key: bytes = field(repr=False)
     nonce: int = 0
 
-    def sign(self, chain_id: int, orders: Sequence[Order]) -> list[Signed]:
+    def sign(self, chain_id: int, orders: Sequence[TransferOrder]) -> list[SignedTransaction]:
         """Sign transactions with the next nonces."""
         signed = sign_transactions(self.key, chain_id, FEES, self.nonce, orders)
         self.nonce += len(orders)
-        return [Signed("0x" + raw.hex(), "0x" + digest.hex()) for raw, digest in signed]
+        return [SignedTransaction("0x" + raw.hex(), "0x" + digest.hex()) for raw, digest in signed]
 
 
-def account(index: int) -> Account:
+def account(index: int) -> BenchAccount:
     """Return the account with this index of the mnemonic, derived like the accounts of development nodes."""
     return accounts(index + 1)[index]
 
 
-def accounts(count: int) -> list[Account]:
+def accounts(count: int) -> list[BenchAccount]:
     """Return the first accounts of the mnemonic."""
     pairs = derive_accounts(MNEMONIC, count)
-    return [Account(bytes.fromhex(address[2:]), bytes.fromhex(key[2:])) for address, key in pairs]
+    return [BenchAccount(bytes.fromhex(address[2:]), bytes.fromhex(key[2:])) for address, key in pairs]
 
 
 def owner(number: int) -> bytes:
@@ -61,13 +61,13 @@ def owner(number: int) -> bytes:
     return keccak(b"owner %d" % number)[12:]
 
 
-def native(to: bytes, wei: int = 1) -> Order:
+def native(to: bytes, wei: int = 1) -> TransferOrder:
     """Return a plain ether transfer."""
     return to, wei, _TRANSFER_GAS, b""
 
 
 @dataclass(frozen=True)
-class Shape:
+class ContentShape:
     """Numbers of blocks and transfers."""
 
     blocks: int = 2_100
@@ -89,32 +89,32 @@ class Shape:
         return before_end >= 0 and before_end % self.every == 0 and before_end // self.every < self.dense
 
 
-class Contents:
+class ChainContent:
     """The transactions of one chain, block by block; the same for the same chain ID and shape."""
 
-    def __init__(self, chain_id: int, shape: Shape, funder: Account) -> None:
+    def __init__(self, chain_id: int, shape: ContentShape, funder: BenchAccount) -> None:
         """`funder` has ether and sends every transaction, so each block has only one valid transaction order."""
         self.chain_id, self.shape = chain_id, shape
         self._funder = funder
         address = keccak(rlp_encode([funder.address, _number(funder.nonce)]))[12:]
         self.token = address
-        self.senders = [Account(each.address, each.key) for each in accounts(SENDERS + 20)[20:]]
+        self.senders = [BenchAccount(each.address, each.key) for each in accounts(SENDERS + 20)[20:]]
 
-    def first(self) -> list[list[Signed]]:
+    def first(self) -> list[list[SignedTransaction]]:
         """Return the blocks that precede the shape: the token's creation, then ether and tokens for the senders."""
-        creation: Order = (None, 0, _CREATION_GAS, token.creation(SUPPLY))
+        creation: TransferOrder = (None, 0, _CREATION_GAS, token.creation(SUPPLY))
         ether = [native(sender.address, ALLOWANCE) for sender in self.senders]
         tokens = [self.token_transfer(sender.address, 10**18) for sender in self.senders]
         return [self._funder.sign(self.chain_id, orders) for orders in ([creation], ether, tokens)]
 
-    def block(self, number: int) -> list[Signed]:
+    def block(self, number: int) -> list[SignedTransaction]:
         """Return the transactions of a block of the shape, counted from 0. Blocks must be requested in order."""
         if not self.shape.is_dense(number):
             return self._funder.sign(self.chain_id, [native(owner(number % OWNERS), 1 + number)])
         orders = [self.token_transfer(owner(at % OWNERS), 1 + at) for at in range(self.shape.transfers)]
         return self._funder.sign(self.chain_id, orders)
 
-    def token_transfer(self, to: bytes, amount: int) -> Order:
+    def token_transfer(self, to: bytes, amount: int) -> TransferOrder:
         """Return a token transfer."""
         return self.token, 0, _TOKEN_GAS, token.transfer(to, amount)
 

@@ -5,27 +5,27 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from foreseal.bench.chain_content import ETHER, Account, Contents, Shape, Signed, account
+from foreseal.bench.chain_content import ETHER, BenchAccount, ChainContent, ContentShape, SignedTransaction, account
 from foreseal.bench.errors import BenchError, ErrorResponse
-from foreseal.bench.node import Node
+from foreseal.bench.node import BenchNode
 
-Show = Callable[[str, int, int], None]
-_LOOK = 0.005
+ProgressCallback = Callable[[str, int, int], None]
+_POLL_INTERVAL = 0.005
 _INCLUSION = 60.0
 """Seconds until a transaction must be in a block."""
 _READY = 60.0
 """Seconds until a freshly started node must accept control calls."""
-_PIECE = 100
+_CHUNK_SIZE = 100
 """Calls per batch."""
-_ENOUGH = 3000 * ETHER
+_FUNDED_BALANCE = 3000 * ETHER
 
 
 @dataclass(frozen=True)
-class Filled:
+class FilledNode:
     """A node with its content."""
 
-    node: Node
-    contents: Contents
+    node: BenchNode
+    contents: ChainContent
     heights: tuple[int, ...]
     """Number of each block of the content; a node may have put empty blocks between them."""
     dense: tuple[int, ...]
@@ -39,10 +39,10 @@ class Filled:
         return self.heights[-1]
 
 
-class Mining:
+class BlockControl:
     """Block production of a node."""
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: BenchNode) -> None:
         self.node = node
         deadline = time.monotonic() + _READY
         while True:
@@ -52,21 +52,21 @@ class Mining:
                 node.call("evm_setIntervalMining", 0)
             except ErrorResponse as error:
                 if error.starting and time.monotonic() < deadline:
-                    time.sleep(_LOOK)
+                    time.sleep(_POLL_INTERVAL)
                     continue
                 if not error.unknown_method:
                     raise
-                self.told = False
+                self.is_manual = False
             else:
-                self.told = True
+                self.is_manual = True
             return
 
-    def put(self, transactions: Sequence[Signed]) -> int:
+    def put(self, transactions: Sequence[SignedTransaction]) -> int:
         """Include exactly these transactions of one account in one block, in this order, and return its number.
 
         Raise BenchError if that fails.
         """
-        if self.told:
+        if self.is_manual:
             submit(self.node, transactions)
             self.node.call("evm_mine")
         else:
@@ -77,25 +77,25 @@ class Mining:
         return int(included(self.node, transactions)[-1]["blockNumber"], 16)
 
 
-class Filling:
+class ContentWriter:
     """A node that receives content, once or several times."""
 
-    def __init__(self, node: Node, shape: Shape) -> None:
+    def __init__(self, node: BenchNode, shape: ContentShape) -> None:
         """Create the token and send ether and tokens to every sender. Raise BenchError on failure."""
         self.node, self.shape = node, shape
         chain_id = int(node.call("eth_chainId"), 16)
-        self.contents = Contents(chain_id, shape, funded(node, chain_id))
-        self._mining = Mining(node)
+        self.contents = ChainContent(chain_id, shape, funded(node, chain_id))
+        self._mining = BlockControl(node)
         for transactions in self.contents.first():
             for piece in _chunks(transactions):
                 self._mining.put(piece)
         _has_code(node, self.contents)
 
-    def fill(self, show: Show) -> Filled:
+    def fill(self, show: ProgressCallback) -> FilledNode:
         """Send all blocks of the shape. Raise BenchError if a transaction fails or is in a wrong block."""
         heights: list[int] = []
         dense: list[int] = []
-        newest: list[Signed] = []
+        newest: list[SignedTransaction] = []
         for number in range(self.shape.blocks):
             transactions = self.contents.block(number)
             heights.append(self._mining.put(transactions))
@@ -103,18 +103,18 @@ class Filling:
                 dense, newest = [*dense, _together(self.node, transactions)], transactions
             if number % 20 == 0 or number + 1 == self.shape.blocks:
                 show(f"filling {self.node.name}", number + 1, self.shape.blocks)
-        return Filled(self.node, self.contents, tuple(heights), tuple(dense), tuple(one.hash for one in newest))
+        return FilledNode(self.node, self.contents, tuple(heights), tuple(dense), tuple(one.hash for one in newest))
 
 
-def funded(node: Node, chain_id: int) -> Account:
+def funded(node: BenchNode, chain_id: int) -> BenchAccount:
     """Return the first account of the mnemonic, which pays for everything; the node's own account funds it."""
     payer = account(0)
     address = "0x" + payer.address.hex()
-    if int(node.call("eth_getBalance", address, "latest"), 16) < _ENOUGH:
+    if int(node.call("eth_getBalance", address, "latest"), 16) < _FUNDED_BALANCE:
         try:
             (rich, *_) = node.call("eth_accounts")
-            given = {"from": rich, "to": address, "value": hex(2 * _ENOUGH)}
-            included(node, [Signed("", node.call("eth_sendTransaction", given))])
+            given = {"from": rich, "to": address, "value": hex(2 * _FUNDED_BALANCE)}
+            included(node, [SignedTransaction("", node.call("eth_sendTransaction", given))])
         except (BenchError, ValueError) as error:
             raise BenchError(
                 f"{node.name}: {address} has too little ether on chain {chain_id}, and the node has no account that "
@@ -125,7 +125,7 @@ def funded(node: Node, chain_id: int) -> Account:
     return payer
 
 
-def submit(node: Node, transactions: Sequence[Signed]) -> None:
+def submit(node: BenchNode, transactions: Sequence[SignedTransaction]) -> None:
     """Send the transactions in order. Raise BenchError on failure."""
     for piece in _chunks(transactions):
         hashes = node.call_batch([("eth_sendRawTransaction", [one.raw]) for one in piece])
@@ -133,7 +133,9 @@ def submit(node: Node, transactions: Sequence[Signed]) -> None:
             raise BenchError(f"{node.name}: eth_sendRawTransaction answered another hash than the transaction has")
 
 
-def included(node: Node, transactions: Sequence[Signed], patience: float = _INCLUSION) -> list[dict[str, Any]]:
+def included(
+    node: BenchNode, transactions: Sequence[SignedTransaction], patience: float = _INCLUSION
+) -> list[dict[str, Any]]:
     """Return the receipts once all exist. Raise BenchError after `patience` seconds or if a transaction failed."""
     receipts: dict[str, dict[str, Any]] = {}
     deadline = time.monotonic() + patience
@@ -149,14 +151,14 @@ def included(node: Node, transactions: Sequence[Signed], patience: float = _INCL
         if len(receipts) < len(transactions):
             if time.monotonic() > deadline:
                 raise BenchError(f"{node.name}: {missing[0].hash} is in no block after {patience:g} s")
-            time.sleep(_LOOK)
+            time.sleep(_POLL_INTERVAL)
     for digest, receipt in receipts.items():
         if receipt["status"] != "0x1":
             raise BenchError(f"{node.name}: transaction {digest} failed: status {receipt['status']}")
     return [receipts[one.hash] for one in transactions]
 
 
-def _together(node: Node, transactions: Sequence[Signed]) -> int:
+def _together(node: BenchNode, transactions: Sequence[SignedTransaction]) -> int:
     """Return the number of the one block that has exactly these transactions."""
     receipts = included(node, transactions)
     numbers = {int(receipt["blockNumber"], 16) for receipt in receipts}
@@ -169,11 +171,11 @@ def _together(node: Node, transactions: Sequence[Signed]) -> int:
     return max(numbers)
 
 
-def _has_code(node: Node, contents: Contents) -> None:
+def _has_code(node: BenchNode, contents: ChainContent) -> None:
     if node.call("eth_getCode", "0x" + contents.token.hex(), "latest") == "0x":
         raise BenchError(f"{node.name}: the token is not where the rules of creation put it")
 
 
-def _chunks(items: Sequence[Signed]) -> Iterator[Sequence[Signed]]:
-    for start in range(0, len(items), _PIECE):
-        yield items[start : start + _PIECE]
+def _chunks(items: Sequence[SignedTransaction]) -> Iterator[Sequence[SignedTransaction]]:
+    for start in range(0, len(items), _CHUNK_SIZE):
+        yield items[start : start + _CHUNK_SIZE]

@@ -8,18 +8,18 @@ import orjson
 
 from foreseal.bench import token
 from foreseal.bench.chain_content import owner
-from foreseal.bench.content_writer import Filled, Mining
+from foreseal.bench.content_writer import BlockControl, FilledNode
 from foreseal.bench.errors import BenchError
-from foreseal.bench.process_usage import Processes
+from foreseal.bench.process_usage import ProcessGroup
 
 _PATIENCE = 30.0
 _PACE = 0.05
 # A node is idle when it uses at most this share of processor time during an interval of this many seconds.
-_LOOK, _QUIET = 0.5, 0.05
+_POLL_INTERVAL, _QUIET = 0.5, 0.05
 _UNTIL_QUIET = 30.0
 
 
-def fanout(filled: Filled, subscribers: int, transfers: int) -> dict[str, Any]:
+def fanout(filled: FilledNode, subscribers: int, transfers: int) -> dict[str, Any]:
     """Measure the node's processor time per notification.
 
     The result has the total, and the total less the time of the same transfers just before, without subscribers. The
@@ -65,23 +65,23 @@ def fanout(filled: Filled, subscribers: int, transfers: int) -> dict[str, Any]:
     }
 
 
-def _used(processes: Processes | None) -> float:
+def _used(processes: ProcessGroup | None) -> float:
     return processes.cpu() if processes else 0.0
 
 
-def _until_quiet(processes: Processes) -> None:
+def _until_quiet(processes: ProcessGroup) -> None:
     """Wait until the node is idle, at most `_UNTIL_QUIET` seconds."""
     deadline = time.monotonic() + _UNTIL_QUIET
     while time.monotonic() < deadline:
         before = processes.cpu()
-        time.sleep(_LOOK)
-        if processes.cpu() - before <= _LOOK * _QUIET:
+        time.sleep(_POLL_INTERVAL)
+        if processes.cpu() - before <= _POLL_INTERVAL * _QUIET:
             return
 
 
-def _transfer(filled: Filled, transfers: int) -> None:
+def _transfer(filled: FilledNode, transfers: int) -> None:
     """Make blocks of one token transfer each at an even pace."""
-    sender, mining = filled.contents.senders[1], Mining(filled.node)
+    sender, mining = filled.contents.senders[1], BlockControl(filled.node)
     due = time.monotonic()
     for number in range(transfers):
         due += _PACE

@@ -6,17 +6,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from foreseal.bench.call_matrix import Call, Row
-from foreseal.bench.content_writer import Filled, Show
+from foreseal.bench.call_matrix import BenchCall, Row
+from foreseal.bench.content_writer import FilledNode, ProgressCallback
 from foreseal.bench.errors import BenchError, ErrorResponse
-from foreseal.bench.node import Node
+from foreseal.bench.node import BenchNode
 from foreseal.bench.run_metrics import Latencies, RunMetrics
 
 _LONGEST_SHOWN = 300
 
 
 @dataclass(frozen=True)
-class Extent:
+class MeasurementPlan:
     """Length and load of the measurement."""
 
     connections: tuple[int, ...] = (1, 16, 64)
@@ -68,10 +68,10 @@ class Cell:
         }
 
 
-class Matrix:
+class MatrixRun:
     """Rows over nodes that have the same content."""
 
-    def __init__(self, nodes: Sequence[Filled], rows: Sequence[Row], extent: Extent) -> None:
+    def __init__(self, nodes: Sequence[FilledNode], rows: Sequence[Row], extent: MeasurementPlan) -> None:
         self._nodes, self._rows, self._extent = nodes, rows, extent
         self._random = random.Random(extent.seed)  # noqa: S311 (an order that can be repeated)
         self.missing: dict[tuple[str, str], str] = {}
@@ -93,7 +93,7 @@ class Matrix:
                     self.missing[row.name, filled.node.name] = str(error)
             _must_agree(row, answers)
 
-    def closed(self, show: Show) -> list[Cell]:
+    def closed(self, show: ProgressCallback) -> list[Cell]:
         """Run the closed loop."""
         plan = [(row, count) for row in self._rows for count in self._extent.connections]
         cells = {
@@ -111,7 +111,7 @@ class Matrix:
         show("reads", of, of)
         return list(cells.values())
 
-    def open(self, closed: Sequence[Cell], show: Show) -> list[Cell]:
+    def open(self, closed: Sequence[Cell], show: ProgressCallback) -> list[Cell]:
         """Run the open loop, at the same rate for every node."""
         count = max(self._extent.connections)
         reached: dict[str, float] = {}
@@ -136,7 +136,7 @@ class Matrix:
         show("open loop", of, of)
         return list(cells.values())
 
-    def _run(self, row: Row, filled: Filled, count: int, rate: float | None = None) -> RunMetrics:
+    def _run(self, row: Row, filled: FilledNode, count: int, rate: float | None = None) -> RunMetrics:
         figures = filled.node.load(
             row.bodies(filled),
             count,
@@ -149,10 +149,10 @@ class Matrix:
             raise BenchError(f"{filled.node.name}: {row.name}: not one answer in {self._extent.seconds:g} s")
         return figures
 
-    def _having(self, row: Row) -> Iterator[Filled]:
+    def _having(self, row: Row) -> Iterator[FilledNode]:
         return (filled for filled in self._nodes if (row.name, filled.node.name) not in self.missing)
 
-    def _shuffled(self, row: Row) -> list[Filled]:
+    def _shuffled(self, row: Row) -> list[FilledNode]:
         having = list(self._having(row))
         return self._random.sample(having, len(having))
 
@@ -163,7 +163,7 @@ def cells_reported(cells: Sequence[Cell], peer: str | None) -> list[dict[str, An
     return [cell.report(peers.get((cell.row, cell.loop, cell.connections))) for cell in cells]
 
 
-def _answers(row: Row, filled: Filled) -> list[Any]:
+def _answers(row: Row, filled: FilledNode) -> list[Any]:
     calls = row.calls(filled)
     if row.error_code is not None:
         return [_error_code(filled.node, row.error_code, call) for call in calls]
@@ -172,7 +172,7 @@ def _answers(row: Row, filled: Filled) -> list[Any]:
     return [row.shown(filled.node.call(method, *params)) for method, params in calls]
 
 
-def _error_code(node: Node, expected: int, call: Call) -> int:
+def _error_code(node: BenchNode, expected: int, call: BenchCall) -> int:
     method, params = call
     try:
         result = node.call(method, *params)

@@ -11,7 +11,7 @@ import orjson
 
 from foreseal._core import Load, Subscribers
 from foreseal.bench.errors import BenchError, ErrorResponse
-from foreseal.bench.process_usage import Processes, listening_on
+from foreseal.bench.process_usage import ProcessGroup, listening_on
 from foreseal.bench.run_metrics import RunMetrics
 
 PATIENCE = 60.0
@@ -30,7 +30,7 @@ def batch_body(calls: Sequence[tuple[str, Sequence[Any]]]) -> bytes:
     )
 
 
-class Node:
+class BenchNode:
     """A JSON-RPC node at an http:// URL; WebSockets use the same port and path."""
 
     def __init__(self, name: str, url: str) -> None:
@@ -45,7 +45,7 @@ class Node:
         self.path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         self._connection: http.client.HTTPConnection | None = None
         self._address = ""
-        self._processes: Processes | None = None
+        self._processes: ProcessGroup | None = None
 
     @property
     def address(self) -> str:
@@ -60,7 +60,7 @@ class Node:
         return self._address
 
     @property
-    def processes(self) -> Processes | None:
+    def processes(self) -> ProcessGroup | None:
         """Its processes, if it runs on this machine and they can be observed."""
         if self._processes is None and ipaddress.ip_address(self.address.rpartition(":")[0].strip("[]")).is_loopback:
             self._processes = listening_on(self.port)
@@ -108,7 +108,7 @@ class Node:
         except OSError as error:
             raise BenchError(f"{self.name}: {error}") from None
         used = self.processes.cpu() - before if self.processes and before is not None else None
-        figures = RunMetrics.of(found, used)
+        figures = RunMetrics.from_result(found, used)
         if wrong := figures.first_wrong:
             asked = bodies[wrong["body"]][:300].decode(errors="replace")
             status = f"HTTP {wrong['status']}, " if wrong["status"] else ""

@@ -14,16 +14,16 @@ from contextlib import suppress
 from pathlib import Path
 
 from foreseal.bench.errors import BenchError
-from foreseal.bench.node import Node
+from foreseal.bench.node import BenchNode
 
 START = 120.0
 """Seconds until a node must respond; a peer that is compiled or downloaded at its first start takes long."""
 _STOP = 30.0
-_LOOK = 0.005
+_POLL_INTERVAL = 0.005
 _GAS_LIMIT = 400_000_000
 # The block time exceeds any run, so blocks come only on command.
 _NEVER = "86400s"
-_KEPT_OUTPUT = 2000
+_MAX_OUTPUT = 2000
 _GETH = "github.com/ethereum/go-ethereum/cmd/geth@v1.16.7"
 # Paths below this folder, and in a clone of Foreseal, of npm packages with a native binary.
 _BENEATH = (
@@ -32,27 +32,27 @@ _BENEATH = (
 )
 
 
-class Absent(Exception):
+class PeerUnavailable(Exception):
     """A peer that this machine lacks; the message names the package to install."""
 
 
-class Started:
+class PeerProcess:
     """The process of a node."""
 
     def __init__(
-        self, name: str, command: Callable[[int, Path], Sequence[str]], keeps: bool, cwd: Path | None = None
+        self, name: str, command: Callable[[int, Path], Sequence[str]], is_persistent: bool, cwd: Path | None = None
     ) -> None:
-        """`command` receives a port and a folder; `keeps` means that the chain persists in the folder."""
-        self.name, self.keeps = name, keeps
+        """`command` receives a port and a folder; `is_persistent` means that the chain persists in the folder."""
+        self.name, self.is_persistent = name, is_persistent
         self._cwd = cwd
         self._command = command
         self._folder = tempfile.TemporaryDirectory(prefix="foreseal-bench-", ignore_cleanup_errors=True)
         self._process: subprocess.Popen[bytes] | None = None
-        self.node: Node | None = None
+        self.node: BenchNode | None = None
         self.start_ms = 0.0
         """Milliseconds from the command to the first response."""
 
-    def start(self, before: Node | None = None) -> Node:
+    def start(self, before: BenchNode | None = None) -> BenchNode:
         """Start the node, on the chain and address of `before` if given. Raise BenchError on failure."""
         port, folder = before.port if before else _free_port(), Path(self._folder.name)
         command = self._command(port, folder)
@@ -66,15 +66,15 @@ class Started:
                 stderr=output,
                 start_new_session=True,
             )
-        self.node = node = before or Node(self.name, f"http://127.0.0.1:{port}")
+        self.node = node = before or BenchNode(self.name, f"http://127.0.0.1:{port}")
         while True:
             with suppress(BenchError):
                 node.call("eth_blockNumber")
                 break
             if self._process.poll() is not None or time.perf_counter() - began > START:
-                text = (folder / "output").read_text(errors="replace")[-_KEPT_OUTPUT:]
+                text = (folder / "output").read_text(errors="replace")[-_MAX_OUTPUT:]
                 raise BenchError(f"{self.name} did not start ({' '.join(command)}): {text}")
-            time.sleep(_LOOK)
+            time.sleep(_POLL_INTERVAL)
         self.start_ms = (time.perf_counter() - began) * 1000
         return node
 
@@ -98,28 +98,28 @@ class Started:
         self._folder.cleanup()
 
 
-def _foreseal(transport: str) -> Callable[[], Started]:
-    def make() -> Started:
+def _foreseal(transport: str) -> Callable[[], PeerProcess]:
+    def make() -> PeerProcess:
         def command(port: int, folder: Path) -> list[str]:
             node = [sys.executable, "-m", "foreseal", "dev", "--port", str(port), "--transport", transport]
             return [*node, "--datadir", str(folder / "chain"), "--block-time", _NEVER]
 
-        return Started("foreseal" if transport == "native" else "foreseal-asgi", command, keeps=True)
+        return PeerProcess("foreseal" if transport == "native" else "foreseal-asgi", command, is_persistent=True)
 
     return make
 
 
-def _anvil() -> Started:
+def _anvil() -> PeerProcess:
     binary = _program("anvil", "FORESEAL_BENCH_ANVIL", "npm install @foundry-rs/anvil-linux-amd64, or foundry")
 
     def command(port: int, folder: Path) -> list[str]:
         options = ["--no-mining", "--gas-limit", str(_GAS_LIMIT), "--quiet", "--order", "fifo"]
         return [binary, "--port", str(port), "--state", str(folder / "state.json"), *options]
 
-    return Started("anvil", command, keeps=True)
+    return PeerProcess("anvil", command, is_persistent=True)
 
 
-def _hardhat() -> Started:
+def _hardhat() -> PeerProcess:
     binary = _program("hardhat", "FORESEAL_BENCH_HARDHAT", "npm install hardhat@2 ethers, beside its hardhat.config.js")
     # It only runs in the folder whose packages it belongs to.
     project = Path(binary).parents[2]
@@ -130,13 +130,13 @@ def _hardhat() -> Started:
         config.write_text(f"module.exports = {{ solidity: '0.8.28', networks: {{ hardhat: {network} }} }}\n")
         return [binary, "--config", str(config), "node", "--hostname", "127.0.0.1", "--port", str(port)]
 
-    return Started("hardhat", command, keeps=False, cwd=project)
+    return PeerProcess("hardhat", command, is_persistent=False, cwd=project)
 
 
-def _geth() -> Started:
+def _geth() -> PeerProcess:
     try:
         binary = _program("geth", "FORESEAL_BENCH_GETH", f"go install {_GETH}")
-    except Absent as absent:
+    except PeerUnavailable as absent:
         binary = _built_geth(absent)
 
     def command(port: int, folder: Path) -> list[str]:
@@ -148,10 +148,10 @@ def _geth() -> Started:
             *("--ipcdisable", "--rpc.batch-response-max-size", "0", "--rpc.batch-request-limit", "0"),
         ]
 
-    return Started("geth", command, keeps=True)
+    return PeerProcess("geth", command, is_persistent=True)
 
 
-KINDS: dict[str, Callable[[], Started]] = {
+KINDS: dict[str, Callable[[], PeerProcess]] = {
     "foreseal": _foreseal("native"),
     "foreseal-asgi": _foreseal("asgi"),
     "anvil": _anvil,
@@ -161,7 +161,7 @@ KINDS: dict[str, Callable[[], Started]] = {
 """Start functions by name; each raises Absent if this machine lacks the node."""
 
 
-def _built_geth(absent: Absent) -> str:
+def _built_geth(absent: PeerUnavailable) -> str:
     """Return geth, built by Go from its module and cached for later runs. Raise `absent` without Go."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "foreseal-bench"
     binary = cache / _GETH.rpartition("@")[2] / "geth"
@@ -173,7 +173,7 @@ def _built_geth(absent: Absent) -> str:
         environment = {**os.environ, "GOBIN": str(binary.parent)}
         built = subprocess.run([go, "install", _GETH], env=environment, capture_output=True, text=True)  # noqa: S603
         if built.returncode:
-            raise Absent(f"go install {_GETH} failed: {built.stderr[-_KEPT_OUTPUT:]}")
+            raise PeerUnavailable(f"go install {_GETH} failed: {built.stderr[-_MAX_OUTPUT:]}")
     return str(binary)
 
 
@@ -192,8 +192,8 @@ def _program(name: str, variable: str, install: str) -> str:
         if place and os.access(place, os.X_OK):
             return str(Path(place).absolute())
     if given:
-        raise Absent(f"{variable}: {given} is no program")
-    raise Absent(f"{name} is not on the PATH, and {variable} does not name it: {install}")
+        raise PeerUnavailable(f"{variable}: {given} is no program")
+    raise PeerUnavailable(f"{name} is not on the PATH, and {variable} does not name it: {install}")
 
 
 def _free_port() -> int:
@@ -206,9 +206,9 @@ def _free_port() -> int:
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,30}")
 
 
-def named(text: str) -> Node:
+def named(text: str) -> BenchNode:
     """Return the node of NAME=URL. Raise ValueError."""
     name, separator, url = text.partition("=")
     if not separator or not _NAME.fullmatch(name):
         raise ValueError(f"{text!r} is not NAME=URL")
-    return Node(name, url)
+    return BenchNode(name, url)

@@ -6,26 +6,26 @@ from typing import Any
 
 from foreseal._core import Responder
 from foreseal.bench.call_matrix import ROWS, Row
-from foreseal.bench.chain_content import Shape
-from foreseal.bench.content_writer import Filled, Filling, Mining, Show
+from foreseal.bench.chain_content import ContentShape
+from foreseal.bench.content_writer import BlockControl, ContentWriter, FilledNode, ProgressCallback
 from foreseal.bench.errors import BenchError
 from foreseal.bench.fanout import fanout
-from foreseal.bench.measurement import Extent, Matrix, cells_reported
-from foreseal.bench.node import Node, body
-from foreseal.bench.peers import Started
+from foreseal.bench.measurement import MatrixRun, MeasurementPlan, cells_reported
+from foreseal.bench.node import BenchNode, body
+from foreseal.bench.peers import PeerProcess
 from foreseal.bench.scale import resident_mb, scale
-from foreseal.bench.throughput import sends
+from foreseal.bench.throughput import compare_throughput
 from foreseal.bench.visibility import visibility
 
 PHASES = ("reads", "open", "send", "visible", "fanout", "restart")
 
 
 @dataclass(frozen=True)
-class Plan:
+class BenchmarkPlan:
     """Parameters of a benchmark."""
 
-    shape: Shape = field(default_factory=Shape)
-    extent: Extent = field(default_factory=Extent)
+    shape: ContentShape = field(default_factory=ContentShape)
+    extent: MeasurementPlan = field(default_factory=MeasurementPlan)
     rows: tuple[Row, ...] = tuple(ROWS)
     phases: frozenset[str] = frozenset(PHASES)
     transactions: int = 20_000
@@ -41,20 +41,20 @@ class Plan:
 
 
 @dataclass
-class Bench:
+class Benchmark:
     """Nodes, and the results so far."""
 
-    plan: Plan
-    nodes: Sequence[Node]
-    started: Sequence[Started]
+    plan: BenchmarkPlan
+    nodes: Sequence[BenchNode]
+    started: Sequence[PeerProcess]
     """The nodes that can be restarted."""
     found: dict[str, Any] = field(default_factory=dict)
 
-    def run(self, show: Show) -> dict[str, Any]:
+    def run(self, show: ProgressCallback) -> dict[str, Any]:
         """Run all phases. Raise BenchError at the first wrong response; there are no figures then."""
         plan = self.plan
         self.found["generator"] = generator(plan.extent, show)
-        filled = [Filling(node, plan.shape).fill(show) for node in self.nodes]
+        filled = [ContentWriter(node, plan.shape).fill(show) for node in self.nodes]
         resident = {each.node.name: resident_mb(each) for each in filled}
         self._reads(filled, "reads", show)
         if "restart" in plan.phases and (again := self._restarted(filled)):
@@ -62,7 +62,7 @@ class Bench:
         if "send" in plan.phases:
             extent = plan.extent
             given = (plan.transactions, extent.repetitions, extent.seed, plan.peer)
-            self.found["sends"] = sends(filled, *given, show)
+            self.found["sends"] = compare_throughput(filled, *given, show)
         if "visible" in plan.phases:
             self.found["visibility"] = [visibility(each, plan.samples, show) for each in filled]
         if "fanout" in plan.phases:
@@ -73,11 +73,11 @@ class Bench:
             self.found["scale"] = [row for node in self.nodes for row in scale(node, plan.sizes, plan.extent, show)]
         return self.found
 
-    def _reads(self, filled: Sequence[Filled], key: str, show: Show) -> None:
+    def _reads(self, filled: Sequence[FilledNode], key: str, show: ProgressCallback) -> None:
         plan = self.plan
         if not plan.phases & {"reads", "open"}:
             return
-        matrix = Matrix(filled, plan.rows, plan.extent)
+        matrix = MatrixRun(filled, plan.rows, plan.extent)
         matrix.compare()
         closed = matrix.closed(show)
         self.found[key] = cells_reported(closed, plan.peer)
@@ -86,24 +86,24 @@ class Bench:
         missing = [{"row": row, "node": name, "why": why} for (row, name), why in matrix.missing.items()]
         self.found["missing"] = missing
 
-    def _restarted(self, filled: Sequence[Filled]) -> list[Filled]:
+    def _restarted(self, filled: Sequence[FilledNode]) -> list[FilledNode]:
         """Restart the nodes that persist their chain."""
         again = []
-        by_name = {started.name: started for started in self.started if started.keeps}
+        by_name = {started.name: started for started in self.started if started.is_persistent}
         for each in filled:
             if started := by_name.get(each.node.name):
                 started.stop()
                 started.start(each.node)
-                if Mining(each.node).told and int(each.node.call("eth_blockNumber"), 16) < each.head:
+                if BlockControl(each.node).is_manual and int(each.node.call("eth_blockNumber"), 16) < each.head:
                     raise BenchError(f"{each.node.name}: after a restart its chain is another one")
                 again.append(each)
         return again
 
-    def _fanout(self, filled: Filled, show: Show) -> dict[str, Any]:
+    def _fanout(self, filled: FilledNode, show: ProgressCallback) -> dict[str, Any]:
         show(f"{self.plan.subscribers} subscribers, {filled.node.name}", 0, 1)
         return fanout(filled, self.plan.subscribers, self.plan.notifications)
 
-    def _described(self, filled: Filled, resident: float | None) -> dict[str, Any]:
+    def _described(self, filled: FilledNode, resident: float | None) -> dict[str, Any]:
         started = next((each for each in self.started if each.name == filled.node.name), None)
         return {
             "name": filled.node.name,
@@ -115,12 +115,12 @@ class Bench:
         }
 
 
-def generator(extent: Extent, show: Show) -> list[dict[str, Any]]:
+def generator(extent: MeasurementPlan, show: ProgressCallback) -> list[dict[str, Any]]:
     """Measure the generator against a constant response; figures near this limit are not the node's."""
     figures = []
     responder = Responder()
     try:
-        node = Node("the constant responder", f"http://{responder.address()}")
+        node = BenchNode("the constant responder", f"http://{responder.address()}")
         runs = [(websocket, count) for websocket in (False, True) for count in extent.connections]
         for done, (websocket, count) in enumerate(runs):
             show("the generator's own limit", done, len(runs))
@@ -139,7 +139,7 @@ def generator(extent: Extent, show: Show) -> list[dict[str, Any]]:
     return figures
 
 
-def extent_of(plan: Plan) -> dict[str, Any]:
+def plan_measurement(plan: BenchmarkPlan) -> dict[str, Any]:
     """Return the parameters in the form of the report."""
     shape, extent = asdict(plan.shape), asdict(plan.extent)
     more = {name: getattr(plan, name) for name in ("transactions", "samples", "subscribers", "notifications", "sizes")}

@@ -13,7 +13,7 @@ _PARENT, _RESIDENT = 1, 21
 _CLOCK = 2
 
 
-class Processes:
+class ProcessGroup:
     """A process and all its descendants."""
 
     def __init__(self, pid: int) -> None:
@@ -42,7 +42,7 @@ class Processes:
         return {pid: stats[pid] for pid in wanted if pid in stats}
 
 
-def listening_on(port: int) -> Processes | None:
+def listening_on(port: int) -> ProcessGroup | None:
     """Return the process on this machine that listens on a TCP port; None if there is none that can be observed."""
     inodes = set()
     for table in ("tcp", "tcp6"):
@@ -57,4 +57,4 @@ def listening_on(port: int) -> Processes | None:
             if str(path.readlink()) in inodes:
                 holders.append(int(path.parts[2]))
     # A supervisor and its workers hold the same socket; the supervisor started first.
-    return Processes(min(holders)) if holders else None
+    return ProcessGroup(min(holders)) if holders else None

@@ -14,7 +14,7 @@ import orjson
 from foreseal._core import build_profile
 
 
-def origin(command: str, packages: Sequence[str]) -> dict[str, object]:
+def read_provenance(command: str, packages: Sequence[str]) -> dict[str, object]:
     """Return all metadata of a result file; `packages` are those whose versions matter.
 
     An unavailable value, such as the commit outside a clone of Foreseal, is None.

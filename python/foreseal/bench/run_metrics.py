@@ -21,9 +21,9 @@ class Latencies:
     def __len__(self) -> int:
         return self._counts.total()
 
-    def at(self, part: float) -> float:
+    def latency_at(self, quantile: float) -> float:
         """Return the latency in milliseconds that this share of requests does not exceed; 0 if there are none."""
-        left = part * len(self)
+        left = quantile * len(self)
         found = 0
         for nanoseconds, count in sorted(self._counts.items()):
             found, left = nanoseconds, left - count
@@ -33,7 +33,7 @@ class Latencies:
 
     def quantiles(self) -> dict[str, float]:
         """Return the standard quantiles in milliseconds."""
-        return {name: round(self.at(part), 4) for name, part in QUANTILES.items()}
+        return {name: round(self.latency_at(part), 4) for name, part in QUANTILES.items()}
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class RunMetrics:
     """Processor time of the node's processes during the run, in seconds; None if they cannot be observed."""
 
     @classmethod
-    def of(cls, found: Mapping[str, Any], cpu: float | None) -> "RunMetrics":
+    def from_result(cls, found: Mapping[str, Any], cpu: float | None) -> "RunMetrics":
         """Return the figures of a result of the generator."""
         names = ("answered", "errors", "unanswered", "seconds", "smallest", "largest", "first_wrong")
         kept = {name: found[name] for name in names}

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from foreseal.bench.call_matrix import ROWS
-from foreseal.bench.chain_content import Shape
-from foreseal.bench.content_writer import Filled, Filling, Show
+from foreseal.bench.chain_content import ContentShape
+from foreseal.bench.content_writer import ContentWriter, FilledNode, ProgressCallback
 from foreseal.bench.errors import BenchError, ErrorResponse
-from foreseal.bench.measurement import Cell, Extent, Matrix
-from foreseal.bench.node import Node
+from foreseal.bench.measurement import Cell, MatrixRun, MeasurementPlan
+from foreseal.bench.node import BenchNode
 
-ROWS_OF_SCALE = (
+SCALE_ROWS = (
     "storage",
     "receipts of 100",
     "one receipt",
@@ -18,19 +18,21 @@ ROWS_OF_SCALE = (
     "logs: 100 blocks filtered",
     "call",
 )
-_SHAPE = Shape(blocks=125, dense=4, every=25)
+_SHAPE = ContentShape(blocks=125, dense=4, every=25)
 _AT_ONCE = 1_000
 
 
-def scale(node: Node, sizes: Sequence[int], extent: Extent, show: Show) -> list[dict[str, Any]]:
+def scale(
+    node: BenchNode, sizes: Sequence[int], extent: MeasurementPlan, show: ProgressCallback
+) -> list[dict[str, Any]]:
     """Measure the queries over 125 blocks with content on top of each number of empty blocks."""
-    filling = Filling(node, _SHAPE)
-    rows = [row for row in ROWS if row.name in ROWS_OF_SCALE]
+    filling = ContentWriter(node, _SHAPE)
+    rows = [row for row in ROWS if row.name in SCALE_ROWS]
     results: list[dict[str, Any]] = []
     for size in sizes:
         _grow(node, size - _SHAPE.blocks, show)
         filled = filling.fill(show)
-        matrix = Matrix([filled], rows, extent)
+        matrix = MatrixRun([filled], rows, extent)
         cells = matrix.closed(show)
         results += [{"blocks": filled.head, "resident_mb": resident_mb(filled), **_reported(cell)} for cell in cells]
     return _compared(results)
@@ -52,13 +54,13 @@ def _compared(results: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return results
 
 
-def resident_mb(filled: Filled) -> float | None:
+def resident_mb(filled: FilledNode) -> float | None:
     """Return the megabytes of the node's processes, if they can be observed."""
     processes = filled.node.processes
     return round(processes.resident() / 1e6, 1) if processes else None
 
 
-def _grow(node: Node, height: int, show: Show) -> None:
+def _grow(node: BenchNode, height: int, show: ProgressCallback) -> None:
     """Append empty blocks up to a height."""
     method = _method(node)
     first = head = int(node.call("eth_blockNumber"), 16)
@@ -68,7 +70,7 @@ def _grow(node: Node, height: int, show: Show) -> None:
         show(f"empty blocks, {node.name}", head - first, height - first)
 
 
-def _method(node: Node) -> str:
+def _method(node: BenchNode) -> str:
     for method in ("anvil_mine", "hardhat_mine"):
         try:
             node.call(method, "0x1")

@@ -9,21 +9,21 @@ from dataclasses import dataclass
 from threading import Event, Thread
 from typing import Any
 
-from foreseal.bench.chain_content import Account, native, owner
-from foreseal.bench.content_writer import Filled, Show, included
+from foreseal.bench.chain_content import BenchAccount, native, owner
+from foreseal.bench.content_writer import FilledNode, ProgressCallback, included
 from foreseal.bench.errors import BenchError, ErrorResponse
-from foreseal.bench.node import Node, batch_body, body
+from foreseal.bench.node import BenchNode, batch_body, body
 
 KINDS = {"send, native": (False, 1), "send, ERC-20": (True, 1), "send, ERC-20 in batches of 100": (True, 100)}
 """Kinds of submissions: True for token transfers, and the number of transactions per call."""
 _CONNECTIONS = 16
-_GIVEN_UP = 300.0
+_SUBMISSION_TIMEOUT = 300.0
 BLOCK_EVERY = 0.2
 """Seconds between blocks of a node that makes them on command."""
 
 
 @contextmanager
-def producing(node: Node, every: float = BLOCK_EVERY) -> Iterator[None]:
+def producing(node: BenchNode, every: float = BLOCK_EVERY) -> Iterator[None]:
     """Make blocks at this interval until the context ends, on a node that makes blocks on command."""
     try:
         node.call("evm_mine")
@@ -34,7 +34,7 @@ def producing(node: Node, every: float = BLOCK_EVERY) -> Iterator[None]:
         yield
         return
     ended, failures = Event(), list[BaseException]()
-    miner = Node(node.name, node.url)
+    miner = BenchNode(node.name, node.url)
 
     def mine() -> None:
         due = time.monotonic()
@@ -62,7 +62,7 @@ def producing(node: Node, every: float = BLOCK_EVERY) -> Iterator[None]:
 
 
 @dataclass(frozen=True)
-class Sent:
+class ThroughputRun:
     """One run."""
 
     transactions: int
@@ -76,7 +76,9 @@ class Sent:
         return self.transactions / self.seconds
 
 
-def send(filled: Filled, senders: Sequence[Account], kind: str, transactions: int) -> Sent:
+def measure_throughput(
+    filled: FilledNode, senders: Sequence[BenchAccount], kind: str, transactions: int
+) -> ThroughputRun:
     """Send this many transactions and wait until each has a receipt with status 1. Raise BenchError on failure."""
     tokens, batch = KINDS[kind]
     node, contents = filled.node, filled.contents
@@ -96,32 +98,39 @@ def send(filled: Filled, senders: Sequence[Account], kind: str, transactions: in
     before = node.processes.cpu() if node.processes else None
     with producing(node):
         began = time.perf_counter()
-        node.load([_body(group) for group in ordered], len(pieces), _GIVEN_UP, once=True)
+        node.load([_body(group) for group in ordered], len(pieces), _SUBMISSION_TIMEOUT, once=True)
         if rest:
-            node.load([_body([one]) for one in rest], 1, _GIVEN_UP, once=True)
+            node.load([_body([one]) for one in rest], 1, _SUBMISSION_TIMEOUT, once=True)
         accepted = time.perf_counter()
         last = [signed[-1] for signed in by_sender]
         # A slow node may include accepted transactions late; this delay is part of the measurement.
-        included(node, last, _GIVEN_UP)
+        included(node, last, _SUBMISSION_TIMEOUT)
         ended = time.perf_counter()
         # The last receipt of a sender implies all earlier ones; their status is checked after the clock stops.
         included(node, [one for signed in by_sender for one in signed])
     used = node.processes.cpu() - before if node.processes and before is not None else None
-    return Sent(each * len(senders), ended - began, accepted - began, used)
+    return ThroughputRun(each * len(senders), ended - began, accepted - began, used)
 
 
-def sends(
-    nodes: Sequence[Filled], transactions: int, repetitions: int, seed: int, peer: str | None, show: Show
+def compare_throughput(
+    nodes: Sequence[FilledNode],
+    transactions: int,
+    repetitions: int,
+    seed: int,
+    peer: str | None,
+    show: ProgressCallback,
 ) -> list[dict[str, Any]]:
     """Run all kinds on all nodes in random order; return medians and ratios to the peer."""
     order = random.Random(seed)  # noqa: S311 (an order that can be repeated)
-    runs: dict[tuple[str, str], list[Sent]] = {(kind, each.node.name): [] for kind in KINDS for each in nodes}
+    runs: dict[tuple[str, str], list[ThroughputRun]] = {(kind, each.node.name): [] for kind in KINDS for each in nodes}
     done, of = 0, len(runs) * repetitions
     for _ in range(repetitions):
         for kind in order.sample(list(KINDS), len(KINDS)):
             for filled in order.sample(list(nodes), len(nodes)):
                 show(f"{kind}, {filled.node.name}", done, of)
-                runs[kind, filled.node.name].append(send(filled, filled.contents.senders, kind, transactions))
+                runs[kind, filled.node.name].append(
+                    measure_throughput(filled, filled.contents.senders, kind, transactions)
+                )
                 done += 1
     show("sends", of, of)
     return [
@@ -140,13 +149,13 @@ def sends(
     ]
 
 
-def _cpu_us(runs: Sequence[Sent]) -> float | None:
+def _cpu_us(runs: Sequence[ThroughputRun]) -> float | None:
     """Return microseconds of the node's processor time per transaction, receipt polling included."""
     found = [run.cpu / run.transactions * 1e6 for run in runs if run.cpu is not None]
     return round(statistics.median(found), 1) if found else None
 
 
-def _ratio(ours: Sequence[Sent], theirs: Sequence[Sent] | None) -> float | None:
+def _ratio(ours: Sequence[ThroughputRun], theirs: Sequence[ThroughputRun] | None) -> float | None:
     if not theirs or theirs is ours:
         return None
     return round(statistics.median(one.rate / other.rate for one, other in zip(ours, theirs, strict=True)), 3)

@@ -41,7 +41,7 @@ def _selector(signature: str) -> bytes:
     return keccak(signature.encode())[:4]
 
 
-_TRANSFER, _BALANCE_OF = _selector("transfer(address,uint256)"), _selector("balanceOf(address)")
+_TRANSFER, _BALANCE_SELECTOR = _selector("transfer(address,uint256)"), _selector("balanceOf(address)")
 
 
 def creation(supply: int) -> bytes:
@@ -54,9 +54,9 @@ def transfer(to: bytes, amount: int) -> bytes:
     return _TRANSFER + bytes(12) + to + amount.to_bytes(32)
 
 
-def balance_of(owner: bytes) -> bytes:
+def encode_balance_query(owner: bytes) -> bytes:
     """Return the data of a balance query."""
-    return _BALANCE_OF + bytes(12) + owner
+    return _BALANCE_SELECTOR + bytes(12) + owner
 
 
 def balance_slot(owner: bytes) -> str:

@@ -5,23 +5,23 @@ from collections.abc import Callable
 from typing import Any
 
 from foreseal.bench.chain_content import native, owner
-from foreseal.bench.content_writer import Filled, Show
+from foreseal.bench.content_writer import FilledNode, ProgressCallback
 from foreseal.bench.errors import BenchError
-from foreseal.bench.node import Node
+from foreseal.bench.node import BenchNode
 from foreseal.bench.run_metrics import Latencies
 from foreseal.bench.throughput import producing
 
-_LOOK = 0.001
+_POLL_INTERVAL = 0.001
 _PATIENCE = 30.0
 
 
-def visibility(filled: Filled, samples: int, show: Show) -> dict[str, Any]:
+def visibility(filled: FilledNode, samples: int, show: ProgressCallback) -> dict[str, Any]:
     """Measure one transaction after the other: until the sender's pending nonce counts it, and until it has a receipt.
 
     Both are polled every millisecond over a second connection. Raise BenchError on failure.
     """
     node = filled.node
-    reader = Node(node.name, node.url)
+    reader = BenchNode(node.name, node.url)
     sender = filled.contents.senders[0]
     address = "0x" + sender.address.hex()
     counted, received = [], []
@@ -47,7 +47,7 @@ def _until(seen: Callable[[], bool]) -> None:
     while not seen():
         if time.monotonic() > deadline:
             raise BenchError(f"a transaction is not seen after {_PATIENCE:g} s")
-        time.sleep(_LOOK)
+        time.sleep(_POLL_INTERVAL)
 
 
 def _quantiles(seconds: list[float]) -> dict[str, float]:

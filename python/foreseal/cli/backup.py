@@ -8,8 +8,8 @@ import orjson
 
 from foreseal._core import run_backup, run_restore
 from foreseal.cli.db import verified
-from foreseal.cli.options import DATADIR, FOLDER, option
-from foreseal.cli.output import moment, print_facts, progress_shown
+from foreseal.cli.options import DATADIR, EXISTING_FOLDER, option
+from foreseal.cli.output import format_time, print_facts, show_progress
 
 
 @click.command("backup")
@@ -29,7 +29,7 @@ def backup_command(datadir: Path, target: Path, with_key: bool, store_map: int |
     is written as TARGET.partial and renamed once it is complete and on disk. Transactions that are only in the pool are
     not copied.
     """
-    with progress_shown("copying") as show:
+    with show_progress("copying") as show:
         manifest = orjson.loads(run_backup(str(datadir), str(target), show, with_key, store_map))
     _print(manifest)
     click.echo(f"the backup is in {target}")
@@ -37,7 +37,7 @@ def backup_command(datadir: Path, target: Path, with_key: bool, store_map: int |
 
 @click.command("restore")
 @click.argument("backup", type=DATADIR)
-@click.argument("datadir", type=FOLDER)
+@click.argument("datadir", type=EXISTING_FOLDER)
 @click.option("--verify", is_flag=True, help="Compute again every hash and root in the store, as `foreseal db verify`.")
 @option("store.map")
 def restore_command(backup: Path, datadir: Path, verify: bool, store_map: int | None) -> None:
@@ -47,7 +47,7 @@ def restore_command(backup: Path, datadir: Path, verify: bool, store_map: int | 
     on DATADIR resumes at the backup's last step. If the backup has no signer key, put the key there, or start with
     --new-sequencer-key.
     """
-    with progress_shown("restoring") as show:
+    with show_progress("restoring") as show:
         manifest = orjson.loads(run_restore(str(backup), str(datadir), show, store_map))
     if verify:
         verified(datadir, store_map)
@@ -60,7 +60,7 @@ def _print(manifest: dict[str, Any]) -> None:
     appends = f"{manifest.pop('journal_first'):,} to {manifest.pop('journal_next') - 1:,}"
     print_facts(
         {
-            "made": moment(manifest["time"] / 1000),
+            "made": format_time(manifest["time"] / 1000),
             "chain id": manifest["chain_id"],
             "genesis": manifest["genesis"],
             "stored head": manifest["head"],

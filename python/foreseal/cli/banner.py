@@ -10,7 +10,7 @@ from foreseal.server.settings.durations import format_duration
 from foreseal.server.sockets.address import is_loopback
 
 if TYPE_CHECKING:
-    from foreseal.payments.contracts.development import Development
+    from foreseal.payments.contracts.development import DevelopmentContracts
 
 _CURL = """curl -s {url} -H 'Content-Type: application/json' \\
   -d '{{"jsonrpc":"2.0","id":1,"method":"eth_getBlockByNumber","params":["pending",false]}}'"""
@@ -30,7 +30,7 @@ class Banner:
         self._persistent = persistent
         dev = settings.dev
         self._accounts = derive_accounts(dev.mnemonic, dev.accounts) if dev else []
-        self.people: Development | None = None
+        self.people: DevelopmentContracts | None = None
         """Roles of the accounts, if the chain has payments."""
 
     @property

@@ -10,16 +10,16 @@ from typing import Any
 import click
 
 from foreseal.bench.call_matrix import ROWS, Row
-from foreseal.bench.chain_content import Shape
+from foreseal.bench.chain_content import ContentShape
 from foreseal.bench.errors import BenchError
-from foreseal.bench.measurement import Extent
-from foreseal.bench.node import Node
-from foreseal.bench.peers import KINDS, Absent, Started, named
-from foreseal.bench.phases import PHASES, Bench, Plan, extent_of
-from foreseal.bench.provenance import origin, save
+from foreseal.bench.measurement import MeasurementPlan
+from foreseal.bench.node import BenchNode
+from foreseal.bench.peers import KINDS, PeerProcess, PeerUnavailable, named
+from foreseal.bench.phases import PHASES, Benchmark, BenchmarkPlan, plan_measurement
+from foreseal.bench.provenance import read_provenance, save
 from foreseal.bench.report import page
-from foreseal.cli.options import Value
-from foreseal.cli.output import progress_shown
+from foreseal.cli.options import ParsedValue
+from foreseal.cli.output import show_progress
 
 _PACKAGES = ("granian", "httptools", "orjson", "uvloop")
 _COUNT = click.IntRange(min=1)
@@ -55,7 +55,9 @@ def _phase(text: str) -> str:
 
 
 @click.command("bench")
-@click.option("--node", "nodes", multiple=True, type=Value("NAME=URL", named), help="A node that runs; several times.")
+@click.option(
+    "--node", "nodes", multiple=True, type=ParsedValue("NAME=URL", named), help="A node that runs; several times."
+)
 @click.option(
     "--start",
     multiple=True,
@@ -67,7 +69,7 @@ def _phase(text: str) -> str:
 @click.option("--dense", type=_COUNT, default=50, show_default=True, help="Those of them with 100 token transfers.")
 @click.option(
     "--connections",
-    type=Value("N,N,...", _several(_positive)),
+    type=ParsedValue("N,N,...", _several(_positive)),
     default="1,16,64",
     show_default=True,
     help="Connections at once.",
@@ -75,10 +77,10 @@ def _phase(text: str) -> str:
 @click.option("--seconds", type=click.FloatRange(0.05), default=1.0, show_default=True, help="Length of a run.")
 @click.option("--repetitions", type=_COUNT, default=5, show_default=True, help="Runs of which the median counts.")
 @click.option("--seed", type=int, default=1, show_default=True, help="Of the order of the runs.")
-@click.option("--row", "rows", multiple=True, type=Value("ROW", _row), help="A row to measure.  [default: all]")
+@click.option("--row", "rows", multiple=True, type=ParsedValue("ROW", _row), help="A row to measure.  [default: all]")
 @click.option(
     "--phases",
-    type=Value("PHASE,...", _several(_phase)),
+    type=ParsedValue("PHASE,...", _several(_phase)),
     default=",".join(PHASES),
     show_default=True,
     help="What to measure.",
@@ -88,13 +90,13 @@ def _phase(text: str) -> str:
 @click.option("--subscribers", type=_COUNT, default=500, show_default=True, help="WebSockets with a subscription.")
 @click.option(
     "--scale",
-    type=Value("BLOCKS,...", _several(_positive)),
+    type=ParsedValue("BLOCKS,...", _several(_positive)),
     default=None,
     help="Also measure chains of so many blocks, shortest first: 1000,10000,100000,1000000.",
 )
 @click.option("--json", "saved", type=click.Path(dir_okay=False, path_type=Path), help="File for the figures.")
 @click.option("--html", type=click.Path(dir_okay=False, path_type=Path), help="File for the report, one page.")
-def bench_command(nodes: tuple[Node, ...], start: tuple[str, ...], peer: str | None, **options: Any) -> None:
+def bench_command(nodes: tuple[BenchNode, ...], start: tuple[str, ...], peer: str | None, **options: Any) -> None:
     """Measure nodes under the same load, in one interleaved run, and compare them.
 
     Every node gets the same blocks and must return the same responses: a difference is an error. Nodes given by --node
@@ -115,13 +117,13 @@ def bench_command(nodes: tuple[Node, ...], start: tuple[str, ...], peer: str | N
         if peer is not None and peer not in names and peer not in start:
             raise click.UsageError(f"--peer: {peer!r} is none of: {', '.join(names)}")
         reference = peer if peer in names else names[-1]
-        bench = Bench(_plan(options, reference), measured, running)
+        bench = Benchmark(_plan(options, reference), measured, running)
         try:
-            with progress_shown("measuring") as show:
+            with show_progress("measuring") as show:
                 found = bench.run(show)
         except BenchError as error:
             raise click.ClickException(str(error)) from None
-    report = origin(shlex.join(["foreseal", *sys.argv[1:]]), _PACKAGES) | extent_of(bench.plan) | found
+    report = read_provenance(shlex.join(["foreseal", *sys.argv[1:]]), _PACKAGES) | plan_measurement(bench.plan) | found
     _show(report)
     if options["saved"]:
         save(report, options["saved"])
@@ -129,10 +131,10 @@ def bench_command(nodes: tuple[Node, ...], start: tuple[str, ...], peer: str | N
         options["html"].write_text(page(report))
 
 
-def _start(kind: str, stack: ExitStack) -> Started | None:
+def _start(kind: str, stack: ExitStack) -> PeerProcess | None:
     try:
         started = KINDS[kind]()
-    except Absent as absent:
+    except PeerUnavailable as absent:
         click.echo(f"foreseal: {kind} is left out: {absent}", err=True)
         return None
     stack.callback(started.close)
@@ -143,16 +145,16 @@ def _start(kind: str, stack: ExitStack) -> Started | None:
     return started
 
 
-def _plan(options: dict[str, Any], peer: str) -> Plan:
+def _plan(options: dict[str, Any], peer: str) -> BenchmarkPlan:
     try:
-        shape = Shape(options["blocks"], options["dense"])
+        shape = ContentShape(options["blocks"], options["dense"])
     except ValueError as error:
         raise click.UsageError(f"--blocks, --dense: {error}") from None
-    extent = Extent(options["connections"], options["seconds"], options["repetitions"], options["seed"])
+    extent = MeasurementPlan(options["connections"], options["seconds"], options["repetitions"], options["seed"])
     sizes = tuple(sorted(options["scale"] or ()))
     if sizes and sizes[0] < 1_000:
         raise click.UsageError("--scale: a chain of fewer than 1,000 blocks is not measured")
-    return Plan(
+    return BenchmarkPlan(
         shape=shape,
         extent=extent,
         rows=options["rows"] or tuple(ROWS),

@@ -9,11 +9,11 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from foreseal._core import run_export, run_import
-from foreseal.cli.options import FILE, FOLDER
+from foreseal.cli.options import EXISTING_FOLDER, FILE
 from foreseal.server import Settings
 
 
-class Bar:
+class ProgressBar:
     """A progress line on stderr, shown only on a terminal."""
 
     def __init__(self, progress: Progress, task: TaskID) -> None:
@@ -26,7 +26,7 @@ class Bar:
 
 
 @contextmanager
-def bar(what: str, total: int | None) -> Iterator[Bar]:
+def progress_bar(what: str, total: int | None) -> Iterator[ProgressBar]:
     """Show a progress line; `total` in bytes, None if unknown."""
     columns = (
         TextColumn(what),
@@ -36,11 +36,11 @@ def bar(what: str, total: int | None) -> Iterator[Bar]:
     )
     console = Console(stderr=True)
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        yield Bar(progress, progress.add_task(what, total=total, block=0, done=0))
+        yield ProgressBar(progress, progress.add_task(what, total=total, block=0, done=0))
 
 
 @click.command("import")
-@click.option("--datadir", type=FOLDER, required=True, help="Folder of the chain; made if absent.")
+@click.option("--datadir", type=EXISTING_FOLDER, required=True, help="Folder of the chain; made if absent.")
 @click.option("--genesis", type=FILE, help="Genesis file in geth's format; needed when the folder is new.")
 @click.argument("chain", type=FILE, metavar="CHAIN.rlp")
 def import_command(datadir: Path, genesis: Path | None, chain: Path) -> None:
@@ -51,7 +51,7 @@ def import_command(datadir: Path, genesis: Path | None, chain: Path) -> None:
     """
     settings = Settings(datadir, genesis=genesis)
     try:
-        with bar("Importing", chain.stat().st_size) as progress:
+        with progress_bar("Importing", chain.stat().st_size) as progress:
             blocks, known, head, digest = run_import(settings.for_core(), str(chain), progress.show)
     except KeyboardInterrupt:
         click.echo("foreseal: interrupted: the blocks so far are kept; the same command goes on after them", err=True)
@@ -61,12 +61,12 @@ def import_command(datadir: Path, genesis: Path | None, chain: Path) -> None:
 
 
 @click.command("export")
-@click.option("--datadir", type=FOLDER, required=True, help="Folder of the chain.")
+@click.option("--datadir", type=EXISTING_FOLDER, required=True, help="Folder of the chain.")
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE.rlp")
 def export_command(datadir: Path, file: Path) -> None:
     """Write the sealed blocks after genesis to FILE.rlp, in the form that import reads."""
     if not datadir.is_dir():
         raise click.UsageError(f"--datadir: {datadir} is not a folder")
-    with bar("Exporting", None) as progress:
+    with progress_bar("Exporting", None) as progress:
         blocks, _, head, digest = run_export(Settings(datadir).for_core(), str(file), progress.show)
     click.echo(f"exported {blocks:,} blocks, head {head:,} {digest}")

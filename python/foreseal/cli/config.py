@@ -20,7 +20,7 @@ from foreseal.server.settings.sources import SettingValues
 
 _HIDDEN = "(hidden)"
 
-_OF = click.option(
+_COMMAND_OPTION = click.option(
     "--for",
     "command",
     type=click.Choice(list(COMMANDS)),
@@ -33,8 +33,8 @@ def config_group() -> None:
     """Show and check settings: their values, the source of each value, the validity of a settings file."""
 
 
-@config_group.command("show", cls=GroupedCommand, of="run")
-@_OF
+@config_group.command("show", cls=GroupedCommand, command="run")
+@_COMMAND_OPTION
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 @setting_options("dev", "run")
 def show_command(command: Command | None, as_json: bool, config: Path | None, **options: Any) -> None:
@@ -61,7 +61,7 @@ def show_command(command: Command | None, as_json: bool, config: Path | None, **
 
 
 @config_group.command("check")
-@_OF
+@_COMMAND_OPTION
 @click.argument("file", type=FILE)
 def check_command(command: Command | None, file: Path) -> None:
     """Print every fault in a FILE of settings; exit 2 if there is one."""

@@ -9,8 +9,8 @@ import orjson
 
 from foreseal._core import db_repair, db_schema, db_stats, db_upgrade, db_verify, run_backup
 from foreseal.cli.exit_codes import FAILED
-from foreseal.cli.options import DATADIR, FILE, Value, option
-from foreseal.cli.output import moment, print_facts, progress_shown
+from foreseal.cli.options import DATADIR, FILE, ParsedValue, option
+from foreseal.cli.output import format_time, print_facts, show_progress
 from foreseal.cli.recovery_source import RecoverySource, read_key
 
 # Number of faults that are printed; all of them are counted.
@@ -47,7 +47,7 @@ def stats_command(datadir: Path, store_map: int | None, as_json: bool) -> None:
     tables, origins = stats.pop("tables"), stats.pop("origins")
     print_facts(stats)
     for origin in origins:
-        made = f"by foreseal {origin['program']} on {moment(origin['time'])}"
+        made = f"by foreseal {origin['program']} on {format_time(origin['time'])}"
         print_facts({f"schema {origin['schema']}": made})
     click.echo(f"\n  {'table':<20} {'entries':>14} {'bytes':>16} {'depth':>6}")
     for table in tables:
@@ -69,7 +69,7 @@ def verify_command(datadir: Path, store_map: int | None) -> None:
 
 def verified(datadir: Path, store_map: int | None) -> dict[str, Any]:
     """Verify the store and return the numbers of checked entries. Print faults and end the command if there are any."""
-    with progress_shown("verifying") as show:
+    with show_progress("verifying") as show:
         found: dict[str, Any] = orjson.loads(db_verify(str(datadir), show, store_map))
     faults, count = found.pop("faults"), found.pop("fault_count")
     if not count:
@@ -98,10 +98,10 @@ def upgrade_command(datadir: Path, backup: Path | None, no_backup: bool, store_m
         click.echo(f"the store has schema {newest}: there is nothing to upgrade")
         return
     if backup is not None:
-        with progress_shown("copying") as show:
+        with show_progress("copying") as show:
             run_backup(str(datadir), str(backup), show, False, store_map)
         click.echo(f"the backup is in {backup}")
-    with progress_shown("upgrading to") as show:
+    with show_progress("upgrading to") as show:
         db_upgrade(str(datadir), lambda schema, done, of: show(f"schema {schema}", done, of), store_map)
     click.echo(f"the store is upgraded from schema {found} to {newest}")
 
@@ -118,7 +118,7 @@ def _url(text: str) -> str:
 @click.option(
     "--from",
     "url",
-    type=Value("URL", _url),
+    type=ParsedValue("URL", _url),
     metavar="URL",
     help="Fetch the blocks that neither journal nor BACKUP has from this node of the same chain, which serves "
     "debug_getRawBlock over HTTP.",
@@ -139,7 +139,7 @@ def repair_command(
         raise click.UsageError("--from-key-file needs --from URL")
     node = None if url is None else RecoverySource(url, None if from_key_file is None else read_key(from_key_file))
     where = None if backup is None else str(backup)
-    with progress_shown("verifying") as show:
+    with show_progress("verifying") as show:
         plan = orjson.loads(db_repair(str(datadir), False, show, where, store_map, node))
     if plan["method"] == "nothing":
         click.echo("the store is whole: nothing to repair")
@@ -151,7 +151,7 @@ def repair_command(
     _print_plan(plan, node)
     if not yes:
         click.confirm("Repair the store?", abort=True)
-    with progress_shown("repairing") as show:
+    with show_progress("repairing") as show:
         db_repair(str(datadir), True, show, where, store_map, node)
     verified(datadir, store_map)
     click.echo(f"the store is repaired and verified; the damaged one is in {datadir / 'store.damaged'}")

@@ -10,7 +10,7 @@ import click
 
 from foreseal.cli.banner import Banner
 from foreseal.cli.help import GroupedCommand
-from foreseal.cli.options import gathered, setting_options, settings_of
+from foreseal.cli.options import build_settings, gathered, setting_options
 from foreseal.cli.serve import serve_until_stopped
 from foreseal.server.settings import DevChain, Settings
 
@@ -18,7 +18,7 @@ from foreseal.server.settings import DevChain, Settings
 @click.command(
     "dev",
     cls=GroupedCommand,
-    of="dev",
+    command="dev",
     examples=(
         ("seal each transaction at once, for tests", "foreseal dev --automine"),
         ("any free port, steps of 100 ms", "foreseal dev --port 0 --step 100ms"),
@@ -38,7 +38,7 @@ def dev_command(config: Path | None, **options: Any) -> None:
         folder = None
         if not persistent:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="foreseal-")))
-        settings = settings_of(values, folder)
+        settings = build_settings(values, folder)
         # The keys are derived before the chain starts, so that an invalid mnemonic is a usage error.
         try:
             banner = Banner(settings, persistent=persistent)
@@ -54,7 +54,7 @@ def dev_command(config: Path | None, **options: Any) -> None:
 
 def _with_payments(settings: Settings, dev: DevChain, banner: Banner) -> Settings:
     """Return settings of the same chain with the payment contracts."""
-    from foreseal.payments.contracts.development import Development
+    from foreseal.payments.contracts.development import DevelopmentContracts
 
-    banner.people = people = Development.of(banner.addresses)
+    banner.people = people = DevelopmentContracts.from_accounts(banner.addresses)
     return dataclasses.replace(settings, alloc=people.alloc(dev.chain_id))

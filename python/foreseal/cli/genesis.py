@@ -7,7 +7,7 @@ import click
 import orjson
 
 from foreseal._core import newest_genesis
-from foreseal.cli.options import Value
+from foreseal.cli.options import ParsedValue
 from foreseal.server.settings import TABLE
 from foreseal.server.settings.kinds import HexBytes
 from foreseal.server.settings.model import WEI
@@ -29,7 +29,7 @@ def parse_chain_id(text: str) -> int:
     return int(_CHAIN_ID.check(_CHAIN_ID.kind.parse(text)))
 
 
-def genesis_of(chain_id: int, funded: Iterable[tuple[str, int]]) -> dict[str, Any]:
+def build_genesis(chain_id: int, funded: Iterable[tuple[str, int]]) -> dict[str, Any]:
     """Return a genesis in geth's format with the newest rules and these balances in wei."""
     genesis: dict[str, Any] = orjson.loads(newest_genesis(chain_id))
     for address, wei in funded:
@@ -38,11 +38,13 @@ def genesis_of(chain_id: int, funded: Iterable[tuple[str, int]]) -> dict[str, An
 
 
 @click.command("genesis")
-@click.option("--chain-id", type=Value("N", parse_chain_id), required=True, help="Chain id that no other chain has.")
+@click.option(
+    "--chain-id", type=ParsedValue("N", parse_chain_id), required=True, help="Chain id that no other chain has."
+)
 @click.option(
     "--fund",
     "funded",
-    type=Value("ADDRESS=ETHER", parse_funded),
+    type=ParsedValue("ADDRESS=ETHER", parse_funded),
     multiple=True,
     help="Account, and the ether that it has from the beginning; repeat it.",
 )
@@ -54,4 +56,4 @@ def genesis_command(chain_id: int, funded: tuple[tuple[str, int], ...]) -> None:
     """
     if len({address.lower() for address, _ in funded}) < len(funded):
         raise click.UsageError("--fund: an address is named twice")
-    click.echo(orjson.dumps(genesis_of(chain_id, funded), option=orjson.OPT_INDENT_2))
+    click.echo(orjson.dumps(build_genesis(chain_id, funded), option=orjson.OPT_INDENT_2))

@@ -16,10 +16,12 @@ _OTHER = "Other"
 class GroupedCommand(click.Command):
     """A command with the options of settings. `--help` shows the essential ones, `--help-all` shows all."""
 
-    def __init__(self, *arguments: Any, of: Command, examples: Sequence[tuple[str, str]] = (), **options: Any) -> None:
+    def __init__(
+        self, *arguments: Any, command: Command, examples: Sequence[tuple[str, str]] = (), **options: Any
+    ) -> None:
         """`of` is the command whose essential options are shown; each of `examples` has a purpose and a command."""
         super().__init__(*arguments, **options)
-        self._of = of
+        self._command = command
         self._examples = examples
         self.params.append(
             click.Option(
@@ -43,7 +45,7 @@ class GroupedCommand(click.Command):
                 continue
             setting = _SETTINGS.get(parameter.name or "")
             group = find_group(setting) if setting else _OTHER
-            if show_all or setting is None or setting.key in ESSENTIAL[self._of]:
+            if show_all or setting is None or setting.key in ESSENTIAL[self._command]:
                 groups[group].append(record)
             else:
                 omitted[group] = omitted.get(group, 0) + 1

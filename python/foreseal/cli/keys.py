@@ -12,8 +12,8 @@ from typing import Any
 import click
 import orjson
 
-from foreseal.cli.options import CONFIG, Decorated, Value, gathered, option
-from foreseal.cli.output import moment, print_table
+from foreseal.cli.options import CONFIG, Decorated, ParsedValue, gathered, option
+from foreseal.cli.output import format_time, print_table
 from foreseal.rpc.rate import MAX_CALLS, UNLIMITED, Rate, parse_rate, resolve_burst
 from foreseal.server.auth import keys
 from foreseal.server.auth.key_file import update_keys
@@ -52,7 +52,9 @@ def keys_group() -> None:
 @click.argument("name")
 @_folder_options
 @click.option("--tier", type=click.Choice([DEDICATED, PUBLIC]), default=DEDICATED, show_default=True, help="Its tier.")
-@click.option("--rate", type=Value("RATE", parse_rate), help="Calls it may make, such as 100/s.  [default: its tier's]")
+@click.option(
+    "--rate", type=ParsedValue("RATE", parse_rate), help="Calls it may make, such as 100/s.  [default: its tier's]"
+)
 @click.option("--burst", type=click.IntRange(1, MAX_CALLS), help="Calls at once.  [default: those of two seconds]")
 @click.option("--expires", metavar="TIME", help="When it ends: 30d, 12h or a day, 2027-01-31.  [default: never]")
 def create_command(
@@ -154,8 +156,8 @@ def _rate(key: ApiKey) -> str:
 
 
 def _row(key: ApiKey, now: float) -> tuple[str, ...]:
-    expires = "never" if key.expires is None else moment(key.expires)
-    return key.id, key.name, key.tier, _rate(key), moment(key.created), expires, key.state(now)
+    expires = "never" if key.expires is None else format_time(key.expires)
+    return key.id, key.name, key.tier, _rate(key), format_time(key.created), expires, key.state(now)
 
 
 def _entry(key: ApiKey, now: float) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import click
 _SHORT_HELP = 100
 
 
-class Commands(click.Group):
+class LazyCommands(click.Group):
     """Commands in groups, each with its path below `foreseal.cli`, such as dev:dev_command."""
 
     def __init__(self, *arguments: Any, groups: Mapping[str, Mapping[str, str]], **options: Any) -> None:

@@ -6,7 +6,7 @@ import click
 from click.exceptions import NoArgsIsHelpError
 
 from foreseal.cli.exit_codes import FAILED, INTERRUPTED, USAGE_ERROR
-from foreseal.cli.lazy_commands import Commands
+from foreseal.cli.lazy_commands import LazyCommands
 from foreseal.errors import NodeError
 
 _COMMANDS = {
@@ -36,7 +36,9 @@ _COMMANDS = {
 
 
 @click.group(
-    cls=Commands, groups=_COMMANDS, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+    cls=LazyCommands,
+    groups=_COMMANDS,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.version_option(package_name="foreseal", prog_name="foreseal", message="%(prog)s %(version)s")
 def foreseal() -> None:

@@ -17,7 +17,7 @@ from foreseal.server.sockets.tls import TlsError
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
-FOLDER = click.Path(file_okay=False, path_type=Path)
+EXISTING_FOLDER = click.Path(file_okay=False, path_type=Path)
 DATADIR = click.Path(exists=True, file_okay=False, path_type=Path)
 """An existing data directory, or an existing backup."""
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -25,7 +25,7 @@ FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 CONFIG = click.option("--config", type=FILE, help="TOML file of settings; variables and options take precedence.")
 
 
-class Value(click.ParamType[Any]):
+class ParsedValue(click.ParamType[Any]):
     """A parameter type made from a parse function that raises ValueError."""
 
     def __init__(self, name: str, parse: Callable[[str], Any]) -> None:
@@ -80,7 +80,7 @@ def gathered(command: Command, config: Path | None, options: dict[str, Any]) -> 
         raise click.UsageError(str(error)) from None
 
 
-def settings_of(values: SettingValues, datadir: Path | None = None) -> Settings:
+def build_settings(values: SettingValues, datadir: Path | None = None) -> Settings:
     """Return the typed settings, and print a warning if there is one. Raise a usage error if they are unusable."""
     if datadir is None and values.values["node.datadir"].value is None:
         raise click.UsageError("Missing option '--datadir': the folder of the chain")
@@ -104,7 +104,7 @@ def _default(setting: Setting) -> str:
 
 def _type(setting: Setting, kind: ValueKind) -> click.ParamType[Any]:
     if isinstance(kind, Folder):
-        return FOLDER
+        return EXISTING_FOLDER
     if isinstance(kind, FilePath):
         return FILE if kind.there else click.Path(path_type=Path)
-    return Value(kind.metavar, lambda text: setting.check(kind.parse(text)))
+    return ParsedValue(kind.metavar, lambda text: setting.check(kind.parse(text)))

@@ -9,15 +9,15 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-Show = Callable[[str, int, int], None]
+ShowProgress = Callable[[str, int, int], None]
 
 
 @contextmanager
-def progress_shown(doing: str) -> Iterator[Show]:
+def show_progress(doing: str) -> Iterator[ShowProgress]:
     """Show progress on stderr: a bar on a terminal, lines elsewhere. `doing` names the operation: verifying."""
     console = Console(stderr=True)
     if not console.is_terminal:
-        yield _Lines(doing).show
+        yield _ProgressLines(doing).show
         return
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed:,}"), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True) as progress:
@@ -25,19 +25,19 @@ def progress_shown(doing: str) -> Iterator[Show]:
         yield lambda part, done, of: progress.update(task, description=part, completed=done, total=of)
 
 
-class _Lines:
+class _ProgressLines:
     """Progress as lines on stderr: one at the start of a part, then one per tenth of it."""
 
     def __init__(self, doing: str) -> None:
         self._doing = doing
         self._shown = ("", 0)
 
-    def show(self, part: str, done: int, of: int) -> None:
+    def show(self, phase: str, done: int, total: int) -> None:
         """Report that `done` of `of` units of this part are complete."""
-        now = (part, 10 * done // of if of else 10)
+        now = (phase, 10 * done // total if total else 10)
         if now != self._shown:
             self._shown = now
-            click.echo(f"{self._doing} {part}: {done:,} of {of:,}", err=True)
+            click.echo(f"{self._doing} {phase}: {done:,} of {total:,}", err=True)
 
 
 def print_facts(facts: dict[str, Any]) -> None:
@@ -60,6 +60,6 @@ def print_table(rows: Sequence[Sequence[str]], texts: int | None = None, indent:
         click.echo(indent + "  ".join(cells).rstrip())
 
 
-def moment(seconds: float) -> str:
+def format_time(seconds: float) -> str:
     """Return a time in seconds since 1970 in readable form."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(sep=" ", timespec="seconds")

@@ -2,7 +2,7 @@
 
 import click
 
-from foreseal.cli.lazy_commands import Commands
+from foreseal.cli.lazy_commands import LazyCommands
 
 _COMMANDS = {
     "check": "pay_check:check_command",
@@ -15,7 +15,7 @@ _COMMANDS = {
 }
 
 
-class _PayCommands(Commands):
+class _PayCommands(LazyCommands):
     """Payment commands, whose dependencies are an optional extra of the installation."""
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:

@@ -14,13 +14,13 @@ from eth_account import Account
 from foreseal._core import derive_accounts
 from foreseal.client import Client, ClientError
 from foreseal.payments.chain import ChainError
-from foreseal.payments.contracts.development import LEAST_ACCOUNTS, TOKEN
-from foreseal.payments.demo import DemoPlayer, NotDevelopment, Stage, Surprise
+from foreseal.payments.contracts.development import MIN_ACCOUNTS, TOKEN
+from foreseal.payments.demo import DemoEnvironment, DemoPlayer, NotDevelopment, Surprise
 from foreseal.payments.ledger import Database
 from foreseal.server.settings import DevChain
 
 # Seconds between two polls of the chain.
-_LOOK = 0.005
+_POLL_INTERVAL = 0.005
 _URL = re.compile(r"http://\S+:\d+")
 # Seconds that the node has to exit on its own.
 _PATIENCE = 30
@@ -43,12 +43,12 @@ def demo_command(url: str | None) -> None:
 
 def _play(url: str, stack: contextlib.ExitStack) -> None:
     mnemonic = DevChain().mnemonic
-    accounts = [Account.from_key(key) for _, key in derive_accounts(mnemonic, LEAST_ACCOUNTS)]
+    accounts = [Account.from_key(key) for _, key in derive_accounts(mnemonic, MIN_ACCOUNTS)]
     folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="foreseal-"))
     database = Database(f"sqlite:///{folder}/demo.db")
     stack.callback(database.close)
     client = stack.enter_context(Client(url))
-    stage = Stage(client, database, accounts, lambda: time.sleep(_LOOK), time.perf_counter)
+    stage = DemoEnvironment(client, database, accounts, lambda: time.sleep(_POLL_INTERVAL), time.perf_counter)
     click.echo(f"Payments on {url}: token {TOKEN}, merchant {stage.key.address}")
     DemoPlayer(stage, click.echo).play()
 

@@ -13,11 +13,11 @@ from foreseal.client import Client
 from foreseal.payments.chain import ChainError, RpcNode
 from foreseal.payments.configuration import Configuration
 from foreseal.payments.ledger import Database, Ledger
-from foreseal.payments.periodic_thread import Repeating
-from foreseal.payments.transactions import Intents, Sender
+from foreseal.payments.periodic_thread import PeriodicThread
+from foreseal.payments.transactions import TransactionIntents, TransactionSender
 from foreseal.payments.x402.facilitator.app import facilitator_app
-from foreseal.payments.x402.facilitator.facilitator import Bounds, Facilitator
-from foreseal.payments.x402.facilitator.settlements import Patience, Settlements
+from foreseal.payments.x402.facilitator.facilitator import Facilitator, FacilitatorBounds
+from foreseal.payments.x402.facilitator.settlements import Settlements, Waiter
 
 
 @click.command("facilitator")
@@ -36,7 +36,7 @@ def facilitator_command(config: Path) -> None:
         try:
             facilitator = _made(configuration, database, RpcNode(client), account)
             host, port = section.listen
-            with Repeating("following", facilitator.follow, configuration.node.poll_ms / 1000):
+            with PeriodicThread("following", facilitator.follow, configuration.node.poll_ms / 1000):
                 serve_application(facilitator_app(facilitator), host, port, "foreseal pay facilitator")
         finally:
             database.close()
@@ -54,7 +54,7 @@ def _made(configuration: Configuration, database: Database, node: RpcNode, accou
         raise click.ClickException(f"{configuration.node.url}: is of chain {found}, node.chain_id is {wanted}")
     policy = configuration.policy
     ledger = Ledger(database, lambda: int(time.time()))
-    sender = Sender(ledger, node, Intents(wanted, account), policy.policy(), policy.fees())
-    patience = Patience(seconds=section.wait_seconds)
-    bounds = Bounds(frozenset(section.tokens), frozenset(section.payees))
+    sender = TransactionSender(ledger, node, TransactionIntents(wanted, account), policy.policy(), policy.fees())
+    patience = Waiter(seconds=section.wait_seconds)
+    bounds = FacilitatorBounds(frozenset(section.tokens), frozenset(section.payees))
     return Facilitator(Settlements(ledger, sender, patience), bounds)

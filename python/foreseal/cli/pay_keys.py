@@ -9,11 +9,11 @@ import click
 import orjson
 from sqlalchemy import Connection
 
-from foreseal.cli.output import moment, print_table
+from foreseal.cli.output import format_time, print_table
 from foreseal.cli.pay_check import configured, opening, read_configuration
 from foreseal.payments.api import api_keys
 from foreseal.payments.api.tables import Role
-from foreseal.payments.ledger import Database, Unknown
+from foreseal.payments.ledger import Database, UnknownRecord
 
 _HEADS = ("id", "name", "role", "created", "state")
 
@@ -62,7 +62,7 @@ def list_command(config: Path, as_json: bool) -> None:
     if as_json:
         click.echo(orjson.dumps(found, option=orjson.OPT_INDENT_2))
         return
-    shown = [each | {"created": moment(each["created"])} for each in found]
+    shown = [each | {"created": format_time(each["created"])} for each in found]
     print_table([_HEADS, *(tuple(map(str, each.values())) for each in shown)])
 
 
@@ -74,7 +74,7 @@ def revoke_command(key: str, config: Path) -> None:
     with _transaction(config) as tx:
         try:
             gone = api_keys.revoke(tx, key, int(time.time()))
-        except Unknown as error:
+        except UnknownRecord as error:
             raise click.UsageError(f"{error}: see pay keys list") from None
     click.echo(f"foreseal: key {gone.id}, {gone.name}, is revoked", err=True)
 

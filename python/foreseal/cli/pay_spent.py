@@ -10,10 +10,10 @@ import click
 from sqlalchemy import make_url
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
-from foreseal.cli.options import Value
-from foreseal.cli.output import print_table, progress_shown
+from foreseal.cli.options import ParsedValue
+from foreseal.cli.output import print_table, show_progress
 from foreseal.client import Client
-from foreseal.payments.chain import ChainError, Node, RpcNode
+from foreseal.payments.chain import ChainError, ChainNode, RpcNode
 from foreseal.payments.ledger import Database, Ledger, LedgerError
 from foreseal.payments.typed_data import address
 from foreseal.payments.x402.buyer.purchases import Purchases
@@ -26,7 +26,7 @@ _TEXTS = 4
 
 @click.command("spent")
 @click.option("--database", "url", required=True, metavar="URL", help="The buyer's: sqlite:///buyer.db, for example.")
-@click.option("--payer", type=Value("ADDRESS", lambda text: address(text, "payer")), help="Only this account.")
+@click.option("--payer", type=ParsedValue("ADDRESS", lambda text: address(text, "payer")), help="Only this account.")
 @click.option(
     "--node", "nodes", multiple=True, metavar="URL", help="First ask this node what became of what is reserved."
 )
@@ -63,7 +63,7 @@ def _opened(url: str) -> Database:
 def _resolve(database: Database, payer: str | None, urls: Sequence[str]) -> None:
     purchases = Purchases(Ledger(database, lambda: int(time.time())))
     with contextlib.ExitStack() as opened:
-        known: dict[str, Node] = {}
+        known: dict[str, ChainNode] = {}
         try:
             for url in urls:
                 node = RpcNode(opened.enter_context(Client(url)))
@@ -72,7 +72,7 @@ def _resolve(database: Database, payer: str | None, urls: Sequence[str]) -> None
             raise click.ClickException(f"--node: {error}") from None
         reconciliation = Reconciliation(purchases, known)
         for account in [payer] if payer else purchases.payers():
-            with progress_shown("asking about") as show:
+            with show_progress("asking about") as show:
                 found = reconciliation.run(account, partial(show, account))
             click.echo(f"{account}: {found.concluded} concluded, {found.open} open", err=True)
             for id, reason in found.errors.items():

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from foreseal.cli.help import GroupedCommand
-from foreseal.cli.options import gathered, setting_options, settings_of
+from foreseal.cli.options import build_settings, gathered, setting_options
 from foreseal.server.settings import SettingsError
 from foreseal.server.sockets.listening import ASGI
 
@@ -15,7 +15,7 @@ from foreseal.server.sockets.listening import ASGI
 @click.command(
     "run",
     cls=GroupedCommand,
-    of="run",
+    command="run",
     examples=(
         ("create a chain and produce blocks", "foreseal run --datadir ./chain --genesis genesis.json"),
         ("serve with four processes", "foreseal run --datadir ./chain --workers 4"),
@@ -29,7 +29,7 @@ def run_command(config: Path | None, **options: Any) -> int:
     After a crash it resumes at the same block and step. SIGTERM and Ctrl-C shut it down gracefully, and with several
     workers SIGHUP replaces them one by one.
     """
-    settings = settings_of(gathered("run", config, options))
+    settings = build_settings(gathered("run", config, options))
     if settings.public and settings.listen.transport == ASGI:
         click.echo(
             "foreseal: warning: the asgi transport needs a proxy in public: see docs/operate/transports.md",

@@ -9,7 +9,7 @@ import click
 import orjson
 
 from foreseal.cli.exit_codes import FAILED
-from foreseal.cli.options import Value
+from foreseal.cli.options import ParsedValue
 from foreseal.errors import PreconfirmationError
 from foreseal.preconfirmation import (
     Contradiction,
@@ -21,8 +21,8 @@ from foreseal.preconfirmation import (
 from foreseal.server.settings.kinds import HexBytes
 
 # A receipt has a transaction of at most about 128 KiB and a proof; a much larger file is no receipt.
-MOST = 16 << 20
-SIGNER = Value("address", HexBytes(20, exact=True).parse)
+MAX_INPUT_SIZE = 16 << 20
+SIGNER = ParsedValue("address", HexBytes(20, exact=True).parse)
 
 _SHOWN = {
     Contradiction.TWO_STEPS: "two steps with one index of one block",
@@ -72,9 +72,9 @@ def _read(file: BinaryIO) -> bytes:
 
     Raise PreconfirmationError for a response without a receipt.
     """
-    text = file.read(MOST + 1)
-    if len(text) > MOST:
-        raise click.UsageError(f"{file.name} has more than {MOST:,} bytes: it is no receipt")
+    text = file.read(MAX_INPUT_SIZE + 1)
+    if len(text) > MAX_INPUT_SIZE:
+        raise click.UsageError(f"{file.name} has more than {MAX_INPUT_SIZE:,} bytes: it is no receipt")
     try:
         value = orjson.loads(text)
     except orjson.JSONDecodeError:

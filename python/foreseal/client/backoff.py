@@ -10,7 +10,7 @@ class Backoff:
 
     first: float = 0.05
     """Maximum delay before the first retry, in seconds."""
-    most: float = 5.0
+    maximum: float = 5.0
     """Maximum delay before any retry, in seconds."""
 
     def wait(self, failures: int, random: Callable[[], float]) -> float:
@@ -18,5 +18,5 @@ class Backoff:
 
         The delay doubles with each failure; the result is random between half of it and all of it.
         """
-        longest = min(self.first * 2.0 ** min(failures - 1, 30), self.most)
+        longest = min(self.first * 2.0 ** min(failures - 1, 30), self.maximum)
         return longest * (0.5 + random() / 2)

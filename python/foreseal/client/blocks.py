@@ -3,12 +3,12 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from foreseal.client.json_model import Shape, text
+from foreseal.client.json_model import JsonModel, text
 from foreseal.client.transactions import Transaction
 
 
 @dataclass(frozen=True, slots=True)
-class Header(Shape):
+class Header(JsonModel):
     """The header of a block, or of a step as if it were sealed at that moment. Fields of later forks may be None."""
 
     number: int
@@ -49,7 +49,7 @@ def _transactions(items: Any) -> tuple[Transaction, ...] | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Withdrawal(Shape):
+class Withdrawal(JsonModel):
     """A withdrawal of a validator (EIP-4895)."""
 
     index: int

@@ -6,11 +6,11 @@ from typing import Any, Self, TypeVar
 from foreseal.client.cursor import Cursor
 from foreseal.client.feed import Feed
 from foreseal.client.flashblocks import Event
-from foreseal.client.inprocess import AsyncChainTransport, ChainTransport, InProcess
+from foreseal.client.inprocess import AsyncChainTransport, ChainTransport, InProcessChain
 from foreseal.client.methods import Methods
 from foreseal.client.options import Options
 from foreseal.client.sans_io import Flow, run, run_async
-from foreseal.client.session import Session, Transport
+from foreseal.client.session import ClientSession, ClientTransport
 from foreseal.client.urls import scheme
 
 T = TypeVar("T")
@@ -112,7 +112,7 @@ class Client(Methods):
     def __init__(self, target: Any, options: Options | None = None) -> None:
         """Connect at the first call, not before. Raise ValueError or TypeError for an invalid target."""
         told = options or Options()
-        self.session = Session(_transport(target, told), told)
+        self.session = ClientSession(_transport(target, told), told)
 
     def _run(self, flow: Flow[T]) -> T:
         return run(flow)
@@ -151,7 +151,7 @@ class AsyncClient(Methods):
     def __init__(self, target: Any, options: Options | None = None) -> None:
         """Connect at the first call, not before. Raise ValueError or TypeError for an invalid target."""
         told = options or Options()
-        self.session = Session(_async_transport(target, told), told)
+        self.session = ClientSession(_async_transport(target, told), told)
 
     async def _run(self, flow: Flow[T]) -> T:
         return await run_async(flow)
@@ -176,7 +176,7 @@ class AsyncClient(Methods):
 # Each transport is imported on use, with the package that it needs.
 
 
-def _transport(target: Any, options: Options) -> Transport:
+def _transport(target: Any, options: Options) -> ClientTransport:
     match _kind(target):
         case "http":
             from foreseal.client.http import HttpTransport
@@ -191,7 +191,7 @@ def _transport(target: Any, options: Options) -> Transport:
     raise TypeError("target: an application lives on an event loop: use AsyncClient")
 
 
-def _async_transport(target: Any, options: Options) -> Transport:
+def _async_transport(target: Any, options: Options) -> ClientTransport:
     match _kind(target):
         case "http":
             from foreseal.client.http import AsyncHttpTransport
@@ -211,7 +211,7 @@ def _async_transport(target: Any, options: Options) -> Transport:
 def _kind(target: Any) -> str:
     if isinstance(target, str):
         return "ws" if scheme(target) in ("ws", "wss") else "http"
-    if isinstance(target, InProcess):
+    if isinstance(target, InProcessChain):
         return "chain"
     if callable(target):
         return "app"

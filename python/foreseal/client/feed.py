@@ -20,21 +20,21 @@ from foreseal.client.errors import ConnectionLost, CursorGone, FeedBroken, Inval
 from foreseal.client.flashblocks import Event, Flashblock, FlashblockPage, StepAdded, StepRemoved
 from foreseal.client.pagination import flashblocks_request
 from foreseal.client.sans_io import Flow, perform
-from foreseal.client.session import Session, is_passing
-from foreseal.client.subscription import Subscription
+from foreseal.client.session import ClientSession, is_transient
+from foreseal.client.subscription import FeedSubscription
 from foreseal.errors import RpcError
 
 T = TypeVar("T")
 
 _GONE = -32001
 # Maximum number of recent cursors; they identify the step before a block's first step when that step is removed.
-_REMEMBERED = 4096
+_MAX_CURSORS = 4096
 
 
 class Feed:
     """One reader of the feed."""
 
-    def __init__(self, session: Session, cursor: Cursor | None = None, *, follow: bool = True) -> None:
+    def __init__(self, session: ClientSession, cursor: Cursor | None = None, *, follow: bool = True) -> None:
         """`cursor` is the step after which the feed begins; None: the newest step. Without `follow` it ends there."""
         self.cursor = None if cursor is None else checked_cursor(cursor)
         """Cursor of the last event, to resume from."""
@@ -47,7 +47,7 @@ class Feed:
         self._session = session
         self._follow = follow
         self._dial = session.transport.dial if follow else None
-        self._subscription: Subscription | None = None
+        self._subscription: FeedSubscription | None = None
         self._arrived: deque[Any] = deque()
         self._cursors: dict[str, Cursor] = {}
         self._failures = 0
@@ -59,8 +59,8 @@ class Feed:
         """Return the next event; None at the newest step, unless the feed follows.
 
         Raises `FeedError`, `RpcError` and `InvalidResponse`. Raises `ConnectionLost` and `TimedOut` only if the node
-        was never reached, or was unreachable for longer than `Options.patience`. `next` may be called again after any
-        of them and resumes at the same cursor.
+        was never reached, or was unreachable for longer than `Options.reconnect_timeout`. `next` may be called again
+        after any of them and resumes at the same cursor.
         """
         try:
             while True:
@@ -75,18 +75,18 @@ class Feed:
         except _DeadlinePassed:
             raise _late() from None
 
-    def _guarded(self, part: Callable[[], Flow[T]]) -> Flow[T | None]:
+    def _guarded(self, step: Callable[[], Flow[T]]) -> Flow[T | None]:
         """Run a part of the loop. If the node is unreachable, drop the connection and return None."""
         try:
-            return (yield from part())
+            return (yield from step())
         except (ConnectionLost, TimedOut) as error:
             self.abandon()
             yield from self._recover(error)
         except RpcError as error:
             self.abandon()
-            if not is_passing(error):
+            if not is_transient(error):
                 if error.code == _GONE:
-                    raise _gone(error) from error
+                    raise _cursor_gone(error) from error
                 raise
             self._reached = True
             yield from self._recover(error)
@@ -130,8 +130,8 @@ class Feed:
         if self._subscription is None:
             yield from self._connect()
         assert self._subscription is not None
-        message = yield from self._subscription.message(self._wait_for(self._session.options.silence))
-        self._heard()
+        message = yield from self._subscription.message(self._wait_for(self._session.options.heartbeat_timeout))
+        self._mark_received()
         if message is None:
             # The node dropped some steps. Read them, and all later steps, from the cursor.
             assert self.cursor is not None, "it began"
@@ -147,7 +147,7 @@ class Feed:
         timeout = self._wait_for(self._session.options.timeout)
         assert self._dial is not None, "it would poll"
         link = yield from perform(self._dial, timeout)
-        self._subscription = Subscription(self._session, link)
+        self._subscription = FeedSubscription(self._session, link)
         yield from self._subscription.subscribe(place, timeout)
         self._found()
 
@@ -156,17 +156,17 @@ class Feed:
         options = self._session.options
         place = yield from self._begin()
         self._wait_for(options.timeout)
-        page = yield from self._session.once(flashblocks_request(place, options.page, _raw_page))
+        page = yield from self._session.once(flashblocks_request(place, options.page_size, _raw_page))
         if self._lost_since is not None or not self.connections:
             self._found()
-        self._heard()
+        self._mark_received()
         self._arrived.extend(page["flashblocks"])
         if page["flashblocks"] or not page.get("complete"):
             return
         if not self._follow:
             self._at_end = True
             return
-        yield from perform(self._session.transport.sleep, self._wait_for(options.poll))
+        yield from perform(self._session.transport.sleep, self._wait_for(options.poll_interval))
 
     def _begin(self) -> Flow[Cursor]:
         """Fix the start of the feed, so that it misses nothing from here on, even before it connects."""
@@ -179,7 +179,7 @@ class Feed:
         self.connections += 1
         self._reached = True
 
-    def _heard(self) -> None:
+    def _mark_received(self) -> None:
         self._failures = 0
         self._lost_since = None
 
@@ -193,7 +193,7 @@ class Feed:
             self._lost_since = now
         if not self._reached and self._failures >= options.attempts:
             raise error
-        if options.patience is not None and now - self._lost_since >= options.patience:
+        if options.reconnect_timeout is not None and now - self._lost_since >= options.reconnect_timeout:
             raise error
         yield from self._session.pause(self._failures)
 
@@ -251,7 +251,7 @@ class Feed:
 
     def _remember(self, cursor: Cursor) -> None:
         self._cursors[cursor.hash] = cursor
-        if len(self._cursors) > _REMEMBERED:
+        if len(self._cursors) > _MAX_CURSORS:
             del self._cursors[next(iter(self._cursors))]
 
 
@@ -277,7 +277,7 @@ def _raw_page(value: Any) -> Any:
     return value
 
 
-def _gone(error: RpcError) -> CursorGone:
+def _cursor_gone(error: RpcError) -> CursorGone:
     try:
         data = orjson.loads(error.data or b"null")
         oldest = Cursor.read(data.get("oldest", data))

@@ -4,12 +4,12 @@ from dataclasses import dataclass, field
 
 from foreseal.client.blocks import Header
 from foreseal.client.cursor import Cursor
-from foreseal.client.json_model import Shape
+from foreseal.client.json_model import JsonModel
 from foreseal.client.transactions import Receipt, Transaction
 
 
 @dataclass(frozen=True, slots=True)
-class Flashblock(Shape):
+class Flashblock(JsonModel):
     """One step: the transactions and changes that it adds to its block."""
 
     number: int
@@ -35,7 +35,7 @@ class Flashblock(Shape):
 
 
 @dataclass(frozen=True, slots=True)
-class FlashblockPage(Shape):
+class FlashblockPage(JsonModel):
     """Steps after a cursor."""
 
     flashblocks: tuple[Flashblock, ...]

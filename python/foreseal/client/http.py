@@ -5,12 +5,12 @@ import time
 from typing import Any
 
 from foreseal.client.errors import ConnectionLost, TimedOut
-from foreseal.client.http_errors import refusal
-from foreseal.client.optional_packages import needed
+from foreseal.client.http_errors import error_from_status
+from foreseal.client.optional_packages import import_optional
 from foreseal.client.options import Options
 from foreseal.client.urls import origin
 
-httpx = needed("httpx")
+httpx = import_optional("httpx")
 
 _HEADERS = {"content-type": "application/json"}
 
@@ -77,7 +77,7 @@ def _answer(response: Any) -> bytes:
     body: bytes = response.content
     if response.headers.get("content-type", "").startswith("application/json"):
         return body
-    raise refusal(response.status_code, body)
+    raise error_from_status(response.status_code, body)
 
 
 def _explained(error: Any, url: str, seconds: float) -> Exception:

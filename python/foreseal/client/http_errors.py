@@ -8,7 +8,7 @@ _SERVER = 500
 _SHOWN = 120
 
 
-def refusal(status: int, body: bytes) -> ClientError:
+def error_from_status(status: int, body: bytes) -> ClientError:
     """Return the error: `ConnectionLost` if a retry may succeed, else `InvalidResponse`."""
     kind = ConnectionLost if status == _TOO_MANY or status >= _SERVER else InvalidResponse
     return kind(f"HTTP {status}: {body[:_SHOWN].decode(errors='replace').strip()}")

@@ -10,7 +10,7 @@ from foreseal.errors import RpcError
 
 
 @runtime_checkable
-class InProcess(Protocol):
+class InProcessChain(Protocol):
     """A chain in this process."""
 
     def call(self, method: str, params: bytes) -> bytes:
@@ -23,7 +23,7 @@ class ChainTransport:
     dial = None
     """None: a feed reads pages."""
 
-    def __init__(self, chain: InProcess) -> None:
+    def __init__(self, chain: InProcessChain) -> None:
         self._chain = chain
 
     def exchange(self, body: bytes, seconds: float) -> bytes:
@@ -58,7 +58,7 @@ class AsyncChainTransport:
     dial = None
     """A feed reads pages."""
 
-    def __init__(self, chain: InProcess) -> None:
+    def __init__(self, chain: InProcessChain) -> None:
         self._blocking = ChainTransport(chain)
 
     async def exchange(self, body: bytes, seconds: float) -> bytes:

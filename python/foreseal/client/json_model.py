@@ -15,9 +15,9 @@ from foreseal.client.errors import InvalidResponse
 
 T = TypeVar("T")
 
-Reader = Callable[[Any], Any]
+JsonReader = Callable[[Any], Any]
 
-_KNOWN: dict[type, tuple["_Field", ...]] = {}
+_FIELDS_CACHE: dict[type, tuple["_Field", ...]] = {}
 
 # Maximum characters of a wrong value in an error message.
 _SHOWN = 80
@@ -27,11 +27,11 @@ class _Field(NamedTuple):
     """JSON key and parser of a field."""
 
     key: str
-    read: Reader
+    read: JsonReader
     optional: bool
 
 
-class Shape:
+class JsonModel:
     """Base of the dataclasses that are read from JSON objects."""
 
     __slots__ = ()
@@ -100,16 +100,16 @@ def many(read: Callable[[Any], T]) -> Callable[[Any], tuple[T, ...]]:
     return lambda items: _many(read, items)
 
 
-_PLAIN: dict[Any, Reader] = {int: quantity, float: number, str: text, bool: flag}
+_PLAIN: dict[Any, JsonReader] = {int: quantity, float: number, str: text, bool: flag}
 
 
 def _fields(cls: type[Any]) -> tuple[_Field, ...]:
     """Return the fields of a class, cached."""
-    known = _KNOWN.get(cls)
+    known = _FIELDS_CACHE.get(cls)
     if known is None:
         hints = typing.get_type_hints(cls)
         known = tuple(_field(each.name, hints[each.name], each.metadata) for each in fields(cls))
-        _KNOWN[cls] = known
+        _FIELDS_CACHE[cls] = known
     return known
 
 
@@ -123,17 +123,17 @@ def _field(name: str, annotation: Any, metadata: Mapping[str, Any]) -> _Field:
     return _Field(key, metadata.get("read") or _reader(annotation), optional)
 
 
-def _reader(annotation: Any) -> Reader:
+def _reader(annotation: Any) -> JsonReader:
     if annotation in _PLAIN:
         return _PLAIN[annotation]
     if typing.get_origin(annotation) is tuple:
         inner = _reader(typing.get_args(annotation)[0])
         return lambda items: _many(inner, items)
-    read: Reader = annotation.read
+    read: JsonReader = annotation.read
     return read
 
 
-def _many(read: Reader, items: Any) -> tuple[Any, ...]:
+def _many(read: JsonReader, items: Any) -> tuple[Any, ...]:
     if items.__class__ is not list:
         raise TypeError(items)
     return tuple(map(read, items))

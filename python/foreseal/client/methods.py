@@ -1,7 +1,7 @@
 """The methods of both clients, each defined once.
 
-`Method` wraps a function that builds a request (`calls`), `Journey` one that needs several requests. A `Client` returns
-the result, an `AsyncClient` an awaitable of it.
+`RequestMethod` wraps a function that builds a request (`calls`), `FlowMethod` one that needs several requests. A
+`Client` returns the result, an `AsyncClient` an awaitable of it.
 """
 
 import inspect
@@ -13,25 +13,25 @@ from foreseal.client import pagination as pages
 from foreseal.client import receipt_waiter as waiting
 from foreseal.client.requests import Request
 from foreseal.client.sans_io import Flow
-from foreseal.client.session import Session
+from foreseal.client.session import ClientSession
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class Blocking(Protocol):
+class BlockingCaller(Protocol):
     """A client whose calls block."""
 
     def _run(self, flow: Flow[T]) -> T: ...
 
 
-class Awaiting(Protocol):
+class AsyncCaller(Protocol):
     """A client whose calls are awaited."""
 
     async def _run(self, flow: Flow[T]) -> T: ...
 
 
-class Method(Generic[P, T]):
+class RequestMethod(Generic[P, T]):
     """A method with one request."""
 
     def __init__(self, build: Callable[P, Request[T]]) -> None:
@@ -41,11 +41,11 @@ class Method(Generic[P, T]):
         self.__signature__ = inspect.signature(build)
 
     @overload
-    def __get__(self, client: Blocking, owner: Any = None) -> Callable[P, T]: ...
+    def __get__(self, client: BlockingCaller, owner: Any = None) -> Callable[P, T]: ...
     @overload
-    def __get__(self, client: Awaiting, owner: Any = None) -> Callable[P, Coroutine[Any, Any, T]]: ...
+    def __get__(self, client: AsyncCaller, owner: Any = None) -> Callable[P, Coroutine[Any, Any, T]]: ...
     @overload
-    def __get__(self, client: None, owner: Any = None) -> "Method[P, T]": ...
+    def __get__(self, client: None, owner: Any = None) -> "RequestMethod[P, T]": ...
     def __get__(self, client: Any, owner: Any = None) -> Any:
         if client is None:
             return self
@@ -54,10 +54,10 @@ class Method(Generic[P, T]):
         )
 
 
-class Journey(Generic[P, T]):
+class FlowMethod(Generic[P, T]):
     """A method with several requests."""
 
-    def __init__(self, start: Callable[Concatenate[Session, P], Flow[T]]) -> None:
+    def __init__(self, start: Callable[Concatenate[ClientSession, P], Flow[T]]) -> None:
         self._start = start
         self.__doc__ = start.__doc__
         self.__name__ = start.__name__
@@ -66,18 +66,18 @@ class Journey(Generic[P, T]):
         self.__signature__ = whole.replace(parameters=list(whole.parameters.values())[1:])
 
     @overload
-    def __get__(self, client: Blocking, owner: Any = None) -> Callable[P, T]: ...
+    def __get__(self, client: BlockingCaller, owner: Any = None) -> Callable[P, T]: ...
     @overload
-    def __get__(self, client: Awaiting, owner: Any = None) -> Callable[P, Coroutine[Any, Any, T]]: ...
+    def __get__(self, client: AsyncCaller, owner: Any = None) -> Callable[P, Coroutine[Any, Any, T]]: ...
     @overload
-    def __get__(self, client: None, owner: Any = None) -> "Journey[P, T]": ...
+    def __get__(self, client: None, owner: Any = None) -> "FlowMethod[P, T]": ...
     def __get__(self, client: Any, owner: Any = None) -> Any:
         if client is None:
             return self
         return _explained(lambda *args, **kwargs: client._run(self._start(client.session, *args, **kwargs)), self)
 
 
-def _explained(bound: Any, method: "Method[..., Any] | Journey[..., Any]") -> Any:
+def _explained(bound: Any, method: "RequestMethod[..., Any] | FlowMethod[..., Any]") -> Any:
     """Set the name, docstring and signature that `help` and editors show."""
     bound.__name__, bound.__doc__, bound.__signature__ = method.__name__, method.__doc__, method.__signature__
     return bound
@@ -86,30 +86,30 @@ def _explained(bound: Any, method: "Method[..., Any] | Journey[..., Any]") -> An
 class Methods:
     """JSON-RPC methods of a node. Every method raises `RpcError` and `ClientError`."""
 
-    request = Method(calls.request)
-    chain_id = Method(calls.chain_id)
-    block_number = Method(calls.block_number)
-    status = Method(calls.status)
-    get_block = Method(calls.get_block)
-    get_block_receipts = Method(calls.get_block_receipts)
-    get_transaction = Method(calls.get_transaction)
-    get_receipt = Method(calls.get_receipt)
-    transaction_status = Method(calls.transaction_status)
-    get_preconfirmation = Method(calls.get_preconfirmation)
-    get_balance = Method(calls.get_balance)
-    get_transaction_count = Method(calls.get_transaction_count)
-    get_code = Method(calls.get_code)
-    get_storage_at = Method(calls.get_storage_at)
-    call = Method(calls.call)
-    estimate_gas = Method(calls.estimate_gas)
-    gas_price = Method(calls.gas_price)
-    max_priority_fee_per_gas = Method(calls.max_priority_fee_per_gas)
-    blob_base_fee = Method(calls.blob_base_fee)
-    send_raw_transaction = Method(calls.send_raw_transaction)
-    send_raw_transaction_sync = Method(calls.send_raw_transaction_sync)
-    get_flashblocks = Method(calls.get_flashblocks)
-    get_logs_page = Method(calls.get_logs_page)
+    request = RequestMethod(calls.request)
+    chain_id = RequestMethod(calls.chain_id)
+    block_number = RequestMethod(calls.block_number)
+    status = RequestMethod(calls.status)
+    get_block = RequestMethod(calls.get_block)
+    get_block_receipts = RequestMethod(calls.get_block_receipts)
+    get_transaction = RequestMethod(calls.get_transaction)
+    get_receipt = RequestMethod(calls.get_receipt)
+    transaction_status = RequestMethod(calls.transaction_status)
+    get_preconfirmation = RequestMethod(calls.get_preconfirmation)
+    get_balance = RequestMethod(calls.get_balance)
+    get_transaction_count = RequestMethod(calls.get_transaction_count)
+    get_code = RequestMethod(calls.get_code)
+    get_storage_at = RequestMethod(calls.get_storage_at)
+    call = RequestMethod(calls.call)
+    estimate_gas = RequestMethod(calls.estimate_gas)
+    gas_price = RequestMethod(calls.gas_price)
+    max_priority_fee_per_gas = RequestMethod(calls.max_priority_fee_per_gas)
+    blob_base_fee = RequestMethod(calls.blob_base_fee)
+    send_raw_transaction = RequestMethod(calls.send_raw_transaction)
+    send_raw_transaction_sync = RequestMethod(calls.send_raw_transaction_sync)
+    get_flashblocks = RequestMethod(calls.get_flashblocks)
+    get_logs_page = RequestMethod(calls.get_logs_page)
 
-    batch = Journey(Session.batch)
-    get_logs = Journey(pages.get_logs)
-    wait_for_receipt = Journey(waiting.wait_for_receipt)
+    batch = FlowMethod(ClientSession.batch)
+    get_logs = FlowMethod(pages.get_logs)
+    wait_for_receipt = FlowMethod(waiting.wait_for_receipt)

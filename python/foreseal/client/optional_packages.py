@@ -4,7 +4,7 @@ import importlib
 from types import ModuleType
 
 
-def needed(name: str) -> ModuleType:
+def import_optional(name: str) -> ModuleType:
     """Import a package. Raise ImportError, which names the package to install."""
     try:
         return importlib.import_module(name)

@@ -20,15 +20,15 @@ class Options:
     """Maximum attempts at a call that is safe to retry. 1: no retries."""
     backoff: Backoff = field(default_factory=Backoff)
     """Delays between attempts, and between the connections of a feed."""
-    silence: float = 5.0
+    heartbeat_timeout: float = 5.0
     """A feed that receives no message for this long, not even a heartbeat, reconnects. Use several step intervals."""
-    patience: float | None = None
+    reconnect_timeout: float | None = None
     """A feed that was connected fails after the node is unreachable for this long; None: it retries forever."""
-    poll: float = 0.2
+    poll_interval: float = 0.2
     """Interval between two polls without a WebSocket."""
-    page: int = 100
+    page_size: int = 100
     """Maximum steps per page of a polling feed."""
-    largest_message: int = 256 * 1024 * 1024
+    max_message_size: int = 256 * 1024 * 1024
     """Maximum size of a response or a step over WebSocket, in bytes; a larger message ends the connection."""
     clock: Callable[[], float] = time.monotonic
     """Monotonic clock in seconds, with any origin."""

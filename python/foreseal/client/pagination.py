@@ -5,17 +5,17 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from foreseal.client.cursor import Cursor, checked_cursor
-from foreseal.client.json_model import Shape
+from foreseal.client.json_model import JsonModel
 from foreseal.client.requests import BlockId, Hex, Request, block_hash, block_id, data
 from foreseal.client.sans_io import Flow
-from foreseal.client.session import Session
+from foreseal.client.session import ClientSession
 from foreseal.client.transactions import Log
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class LogPage(Shape):
+class LogPage(JsonModel):
     """Logs after a cursor; logs with `removed` left the chain, last one first."""
 
     logs: tuple[Log, ...]
@@ -68,7 +68,7 @@ def logs_request(fields: dict[str, Any], cursor: str | None, limit: int | None) 
 
 
 def get_logs(
-    session: Session,
+    session: ClientSession,
     from_block: BlockId | None = None,
     to_block: BlockId | None = None,
     address: Hex | Sequence[Hex] | None = None,
@@ -93,9 +93,9 @@ def get_logs(
                 found.pop()
         cursor = answer.cursor
         # Only an open-ended range ends with an empty page; any other empty page may have successors.
-        if cursor is None or (not answer.logs and not _ends(fields)):
+        if cursor is None or (not answer.logs and not _block_range(fields)):
             return found
 
 
-def _ends(fields: dict[str, Any]) -> bool:
+def _block_range(fields: dict[str, Any]) -> bool:
     return "blockHash" in fields or str(fields.get("toBlock", "")).startswith("0x")

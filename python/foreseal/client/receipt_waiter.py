@@ -6,11 +6,13 @@ from foreseal.client.feed import Feed
 from foreseal.client.flashblocks import StepRemoved
 from foreseal.client.requests import Hex, data
 from foreseal.client.sans_io import Flow, perform
-from foreseal.client.session import Session
+from foreseal.client.session import ClientSession
 from foreseal.client.transactions import Receipt
 
 
-def wait_for_receipt(session: Session, hash: Hex, timeout: float = 60.0, *, sealed: bool = False) -> Flow[Receipt]:
+def wait_for_receipt(
+    session: ClientSession, hash: Hex, timeout: float = 60.0, *, sealed: bool = False
+) -> Flow[Receipt]:
     """Return the receipt of a transaction once it is pre-confirmed, or with `sealed` once its block is sealed.
 
     Over WebSocket the feed triggers each check; otherwise the client polls. Raises `TimedOut`.
@@ -29,7 +31,7 @@ def wait_for_receipt(session: Session, hash: Hex, timeout: float = 60.0, *, seal
             feed.abandon()
 
 
-def _wait(session: Session, feed: Feed | None, name: str, end: float, sealed: bool) -> Flow[Receipt]:
+def _wait(session: ClientSession, feed: Feed | None, name: str, end: float, sealed: bool) -> Flow[Receipt]:
     """Wait like `wait_for_receipt`, until `end` on the session's clock."""
     if feed is not None:
         feed.deadline = end
@@ -43,12 +45,12 @@ def _wait(session: Session, feed: Feed | None, name: str, end: float, sealed: bo
             left = end - session.options.clock()
             if left <= 0:
                 raise TimedOut("the node has no receipt")
-            yield from perform(session.transport.sleep, min(session.options.poll, left))
+            yield from perform(session.transport.sleep, min(session.options.poll_interval, left))
         else:
-            yield from _news(feed, name, sealed)
+            yield from _next_receipt(feed, name, sealed)
 
 
-def _check_receipt(session: Session, name: str, sealed: bool) -> Flow[Receipt | None]:
+def _check_receipt(session: ClientSession, name: str, sealed: bool) -> Flow[Receipt | None]:
     receipt = yield from session.execute(get_receipt(name))
     if receipt is None or not sealed:
         return receipt
@@ -58,7 +60,7 @@ def _check_receipt(session: Session, name: str, sealed: bool) -> Flow[Receipt | 
     return (yield from session.execute(get_receipt(name)))
 
 
-def _news(feed: Feed, name: str, sealed: bool) -> Flow[None]:
+def _next_receipt(feed: Feed, name: str, sealed: bool) -> Flow[None]:
     """Return after an event that may change the result of a check."""
     while True:
         event = yield from feed.next()

@@ -15,15 +15,15 @@ from foreseal.errors import RpcError
 T = TypeVar("T")
 
 # Error codes of a node that did nothing and will serve the call later.
-_STARTING, _LIMIT, _NOT_THERE = -32002, -32005, -32001
+_STARTING, _LIMIT, _NOT_FOUND = -32002, -32005, -32001
 # Error message for a view that an unwind removed during the read. A retry uses the next view.
 _VIEW_GONE = "view no longer available"
 # Limits that clear within moments.
-_PASSING = frozenset(("calls", "caller_calls", "rate"))
+_TRANSIENT = frozenset(("calls", "caller_calls", "rate"))
 _SHOWN = 120
 
 
-class Transport(Protocol):
+class ClientTransport(Protocol):
     """A transport of calls; under asyncio its methods are coroutine functions of the same names.
 
     They raise `ConnectionLost` and `TimedOut`, and `InvalidResponse` for an invalid response.
@@ -34,7 +34,7 @@ class Transport(Protocol):
 
     @property
     def dial(self) -> Callable[[float], Any] | None:
-        """Opens a new `Link` for a feed, within a time limit in seconds; None if a feed polls."""
+        """Opens a new `MessageLink` for a feed, within a time limit in seconds; None if a feed polls."""
 
     def sleep(self, seconds: float) -> Any:
         """Wait."""
@@ -43,8 +43,8 @@ class Transport(Protocol):
         """Close every connection."""
 
 
-class Link(Protocol):
-    """A connection of one feed, with the conventions of `Transport`."""
+class MessageLink(Protocol):
+    """A connection of one feed, with the conventions of `ClientTransport`."""
 
     def send(self, message: bytes) -> Any:
         """Send one message."""
@@ -59,10 +59,10 @@ class Link(Protocol):
         """Close it at once, without waiting; a plain function also under asyncio."""
 
 
-class Session:
+class ClientSession:
     """A transport and the options of the client."""
 
-    def __init__(self, transport: Transport, options: Options) -> None:
+    def __init__(self, transport: ClientTransport, options: Options) -> None:
         self.transport = transport
         self.options = options
         self._ids = itertools.count(1)
@@ -81,7 +81,7 @@ class Session:
                 lost = True
             except RpcError as error:
                 told = retry_after(error)
-                if last or not is_passing(error) or told > self.options.timeout:
+                if last or not is_transient(error) or told > self.options.timeout:
                     if not lost:
                         raise
                     return (yield from self._settle(request, error))
@@ -104,7 +104,7 @@ class Session:
             try:
                 outcomes = yield from self._once_each(requests)
                 # A node that is starting returns this error for each call.
-                if attempt >= self.options.attempts or not all(map(is_passing, outcomes)):
+                if attempt >= self.options.attempts or not all(map(is_transient, outcomes)):
                     break
                 told = max(map(retry_after, outcomes))
                 if told > self.options.timeout:
@@ -130,9 +130,9 @@ class Session:
                         raise
         return outcomes
 
-    def pause(self, failures: int, told: float = 0.0) -> Flow[None]:
+    def pause(self, failures: int, server_delay: float = 0.0) -> Flow[None]:
         """Wait after this many consecutive failures, at least the seconds that the node requested."""
-        wait = max(told, self.options.backoff.wait(failures, self.options.random))
+        wait = max(server_delay, self.options.backoff.wait(failures, self.options.random))
         yield from perform(self.transport.sleep, wait)
 
     def envelope(self, method: str, params: Sequence[Any]) -> tuple[int, dict[str, Any]]:
@@ -169,13 +169,13 @@ class Session:
         return [_outcome(request, by_id[ident], ident) for request, (ident, _) in zip(requests, calls, strict=True)]
 
 
-def is_passing(outcome: Any) -> bool:
+def is_transient(outcome: Any) -> bool:
     """Return True for a retryable error: the node starts, is overloaded, or lost the view that it read."""
     if not isinstance(outcome, RpcError):
         return False
-    if outcome.code == _NOT_THERE:
+    if outcome.code == _NOT_FOUND:
         return outcome.message == _VIEW_GONE
-    return outcome.code == _STARTING or (outcome.code == _LIMIT and _limit(outcome).get("limit") in _PASSING)
+    return outcome.code == _STARTING or (outcome.code == _LIMIT and _limit(outcome).get("limit") in _TRANSIENT)
 
 
 def retry_after(error: Any) -> float:

@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
-from foreseal.client.json_model import Shape
+from foreseal.client.json_model import JsonModel
 
 
 @dataclass(frozen=True, slots=True)
-class PoolStatus(Shape):
+class PoolStatus(JsonModel):
     """Transactions in the pool."""
 
     pooled: int
@@ -18,7 +18,7 @@ class PoolStatus(Shape):
 
 
 @dataclass(frozen=True, slots=True)
-class StoreStatus(Shape):
+class StoreStatus(JsonModel):
     """Backlog of the store on disk."""
 
     head: int | None
@@ -33,7 +33,7 @@ class StoreStatus(Shape):
 
 
 @dataclass(frozen=True, slots=True)
-class Status(Shape):
+class Status(JsonModel):
     """Progress and freshness of a node. Positions are None while it replays its journal."""
 
     block: int | None

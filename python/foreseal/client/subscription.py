@@ -9,13 +9,13 @@ from foreseal.client.errors import ConnectionLost, InvalidResponse, TimedOut
 from foreseal.client.json_model import text
 from foreseal.client.requests import Request
 from foreseal.client.sans_io import Flow, perform
-from foreseal.client.session import Link, Session, decoded, read_answer
+from foreseal.client.session import ClientSession, MessageLink, decoded, read_answer
 
 
-class Subscription:
+class FeedSubscription:
     """One subscription at a time, on one link."""
 
-    def __init__(self, session: Session, link: Link) -> None:
+    def __init__(self, session: ClientSession, link: MessageLink) -> None:
         self.link = link
         self.active = False
         """True if it is subscribed and no request is in flight, so that a wait for a message may be cancelled."""

@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass, field
 
-from foreseal.client.json_model import Shape, succeeded
+from foreseal.client.json_model import JsonModel, succeeded
 
 
 @dataclass(frozen=True, slots=True)
-class Log(Shape):
+class Log(JsonModel):
     """An event of a contract."""
 
     address: str
@@ -26,7 +26,7 @@ class Log(Shape):
 
 
 @dataclass(frozen=True, slots=True)
-class Receipt(Shape):
+class Receipt(JsonModel):
     """Outcome of a transaction."""
 
     transaction_hash: str
@@ -56,7 +56,7 @@ class Receipt(Shape):
 
 
 @dataclass(frozen=True, slots=True)
-class AccessListItem(Shape):
+class AccessListItem(JsonModel):
     """Storage that a transaction announces (EIP-2930)."""
 
     address: str
@@ -64,7 +64,7 @@ class AccessListItem(Shape):
 
 
 @dataclass(frozen=True, slots=True)
-class Authorization(Shape):
+class Authorization(JsonModel):
     """A delegation that an account signed (EIP-7702)."""
 
     chain_id: int
@@ -76,7 +76,7 @@ class Authorization(Shape):
 
 
 @dataclass(frozen=True, slots=True)
-class Transaction(Shape):
+class Transaction(JsonModel):
     """A signed transaction. Its block fields are None while it is in the pool."""
 
     hash: str
@@ -111,7 +111,7 @@ class Transaction(Shape):
 
 
 @dataclass(frozen=True, slots=True)
-class TransactionStatus(Shape):
+class TransactionStatus(JsonModel):
     """Status of a submitted transaction."""
 
     status: str

@@ -14,14 +14,14 @@ from typing import Any
 import orjson
 
 from foreseal.client.errors import ConnectionLost, TimedOut
-from foreseal.client.http_errors import refusal
-from foreseal.client.optional_packages import needed
+from foreseal.client.http_errors import error_from_status
+from foreseal.client.optional_packages import import_optional
 from foreseal.client.options import Options
 from foreseal.client.urls import origin
 
-asyncio_client = needed("websockets.asyncio.client")
-sync_client = needed("websockets.sync.client")
-exceptions = needed("websockets.exceptions")
+asyncio_client = import_optional("websockets.asyncio.client")
+sync_client = import_optional("websockets.sync.client")
+exceptions = import_optional("websockets.exceptions")
 
 # Seconds for the peer's response to a close frame.
 _CLOSING = 1.0
@@ -31,7 +31,7 @@ def _settings(options: Options, *, pings: bool) -> dict[str, Any]:
     """Return the options of a connection. Feeds need no pings, because they receive heartbeats."""
     settings: dict[str, Any] = {
         "compression": None,
-        "max_size": options.largest_message,
+        "max_size": options.max_message_size,
         "close_timeout": _CLOSING,
         "additional_headers": options.headers(),
     }
@@ -47,7 +47,7 @@ def _connecting(url: str, seconds: float) -> Iterator[None]:
     except ConnectionLost as error:
         cause = error.__cause__
         if isinstance(cause, exceptions.InvalidStatus):
-            raise refusal(cause.response.status_code, cause.response.body or b"") from cause
+            raise error_from_status(cause.response.status_code, cause.response.body or b"") from cause
         raise ConnectionLost(f"{origin(url)}: {error}") from cause
 
 
@@ -65,7 +65,7 @@ def _explaining(seconds: float) -> Iterator[None]:
 class WebSocketLink:
     """A blocking connection."""
 
-    def __init__(self, connection: Any, gone: "Gone") -> None:
+    def __init__(self, connection: Any, gone: "ConnectionClosed") -> None:
         """`gone` is called when it closes."""
         self._connection = connection
         self._gone = gone
@@ -95,7 +95,7 @@ class WebSocketLink:
 class AsyncWebSocketLink:
     """A connection under asyncio."""
 
-    def __init__(self, connection: Any, gone: "Gone") -> None:
+    def __init__(self, connection: Any, gone: "ConnectionClosed") -> None:
         """`gone` is called when it closes."""
         self._connection = connection
         self._gone = gone
@@ -123,7 +123,7 @@ class AsyncWebSocketLink:
         self._connection.transport.abort()
 
 
-Gone = Callable[[Any], None]
+ConnectionClosed = Callable[[Any], None]
 
 
 class WebSocketTransport:
@@ -225,13 +225,13 @@ class AsyncWebSocketTransport:
         try:
             while True:
                 answer = _bytes(await link.receive(None))
-                waiting = self._whose(_ident(answer))
+                waiting = self._find_waiting(_ident(answer))
                 if waiting is not None and not waiting.done():
                     waiting.set_result(answer)
         except ConnectionLost as error:
             self._break(link, error)
 
-    def _whose(self, ident: Any) -> "asyncio.Future[bytes] | None":
+    def _find_waiting(self, ident: Any) -> "asyncio.Future[bytes] | None":
         """Return the future of the call with this id. Without an id it is known only if one call is in flight."""
         if ident is None and len(self._waiting) == 1:
             return next(iter(self._waiting.values()))

@@ -3,13 +3,13 @@
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-LARGEST = 2**256 - 1
+MAX_AMOUNT = 2**256 - 1
 """Largest amount of a token in smallest units (uint256)."""
 # Limit on the digits of an amount. A uint256 has at most 78.
 _LONGEST = 400
 
 
-def units(amount: Decimal | str | int, decimals: int = 6) -> int:
+def to_units(amount: Decimal | str | int, decimals: int = 6) -> int:
     """Convert `amount` in whole tokens to smallest units.
 
     Raises TypeError for a float. Raises ValueError for an amount that is not a number, is negative or not finite, has
@@ -36,19 +36,19 @@ def units(amount: Decimal | str | int, decimals: int = 6) -> int:
     whole, rest = (number * 10**places, 0) if places >= 0 else divmod(number, 10 ** min(-places, _LONGEST))
     if rest:
         raise ValueError(f"amount: {amount} has more than {decimals} places")
-    return checked(whole)
+    return check_amount(whole)
 
 
-def checked(amount: Any, name: str = "amount") -> int:
+def check_amount(amount: Any, name: str = "amount") -> int:
     """Return `amount` in smallest units. Raises TypeError unless it is an int, ValueError outside of a uint256."""
     if isinstance(amount, bool) or not isinstance(amount, int):
         raise TypeError(f"{name}: {amount!r} is a {type(amount).__name__}: units are an int")
-    if not 0 <= amount <= LARGEST:
+    if not 0 <= amount <= MAX_AMOUNT:
         raise ValueError(f"{name}: {amount} is not between 0 and 2**256 - 1")
     return amount
 
 
-def tokens(amount: int, decimals: int = 6) -> Decimal:
+def to_tokens(amount: int, decimals: int = 6) -> Decimal:
     """Convert `amount` in smallest units to whole tokens, exact, with all `decimals` places."""
-    digits = tuple(map(int, str(checked(amount))))
+    digits = tuple(map(int, str(check_amount(amount))))
     return Decimal((0, digits, -decimals))

@@ -35,9 +35,9 @@ class CrashPoint(StrEnum):
     WINDOW_STORED = "rows of a window and the cursor stored"
 
 
-Passed = Callable[[StrEnum], None]
+OnCrashPoint = Callable[[StrEnum], None]
 """Callback for each point that is passed. An exception from it ends the operation there, as a crash would."""
 
 
-def unwatched(_: StrEnum) -> None:
+def ignore_crash_point(_: StrEnum) -> None:
     """Ignore the point."""

@@ -9,7 +9,7 @@ from typing import Self
 _log = logging.getLogger(__name__)
 
 
-class Repeating:
+class PeriodicThread:
     """A thread that calls `act` at its start, after each `wake`, and every `every` seconds, until it is stopped."""
 
     def __init__(self, name: str, act: Callable[[], object], every: float) -> None:

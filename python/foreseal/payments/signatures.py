@@ -1,19 +1,19 @@
 """Signature checks for accounts with a key, and for wallets with code (ERC-1271)."""
 
-from foreseal.payments.chain import Block, Node, Reverted
+from foreseal.payments.chain import BlockTag, ChainNode, Reverted
 from foreseal.payments.chain.token import wallet_accepts
-from foreseal.payments.typed_data import Domain, Message
+from foreseal.payments.typed_data import Domain, TypedMessage
 
 
-class WrongSignature(ValueError):
+class InvalidSignature(ValueError):
     """The expected account did not make the signature."""
 
 
-_BLOCK: Block = "pending"
+_BLOCK: BlockTag = "pending"
 
 
-def check(node: Node, message: Message, domain: Domain, signer: str, signature: bytes) -> None:
-    """Check a signature at `pending`. Raises `WrongSignature` and the node's errors.
+def check_signature(node: ChainNode, message: TypedMessage, domain: Domain, signer: str, signature: bytes) -> None:
+    """Check a signature at `pending`. Raises `InvalidSignature` and the node's errors.
 
     A signer with code is checked by ERC-1271 only, as in the token.
     """
@@ -21,13 +21,13 @@ def check(node: Node, message: Message, domain: Domain, signer: str, signature: 
         try:
             accepted = wallet_accepts(node, signer, message.digest(domain), signature, _BLOCK)
         except Reverted as error:
-            raise WrongSignature(f"signature: the wallet {signer} {error}") from error
+            raise InvalidSignature(f"signature: the wallet {signer} {error}") from error
         if not accepted:
-            raise WrongSignature(f"signature: the wallet {signer} does not accept it")
+            raise InvalidSignature(f"signature: the wallet {signer} does not accept it")
         return
     try:
         found = message.signer(domain, signature)
     except ValueError as error:
-        raise WrongSignature(str(error)) from error
+        raise InvalidSignature(str(error)) from error
     if found != signer:
-        raise WrongSignature(f"signature: of {found}, not of {signer}")
+        raise InvalidSignature(f"signature: of {found}, not of {signer}")

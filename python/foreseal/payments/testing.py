@@ -2,16 +2,16 @@
 
 from dataclasses import replace
 
-from foreseal.payments.contracts.development import Development
+from foreseal.payments.contracts.development import DevelopmentContracts
 from foreseal.testing import ChainSettings
 
 
-def people_of(settings: ChainSettings) -> Development:
+def development_accounts(settings: ChainSettings) -> DevelopmentContracts:
     """Return the roles of the chain's accounts. Raises ValueError for fewer than four accounts."""
-    return Development.of([account.address for account in settings.derived()])
+    return DevelopmentContracts.from_accounts([account.address for account in settings.derived()])
 
 
 def with_payments(settings: ChainSettings | None = None) -> ChainSettings:
     """Return settings of a `foreseal.testing.Chain` with payments. Raises ValueError for fewer than four accounts."""
     given = settings or ChainSettings()
-    return replace(given, alloc=people_of(given).alloc(given.chain_id))
+    return replace(given, alloc=development_accounts(given).alloc(given.chain_id))

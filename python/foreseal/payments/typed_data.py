@@ -23,7 +23,7 @@ from eth_keys.exceptions import BadSignature
 from eth_utils.address import is_hex_address, to_checksum_address
 from eth_utils.crypto import keccak
 
-from foreseal.payments.amounts import checked
+from foreseal.payments.amounts import check_amount
 
 # Half the order of secp256k1. The token accepts only the form of a signature with the lower s (EIP-2).
 _HIGHEST_S = 0x7FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF5D576E7357A4501DDFE92F46681B20A0
@@ -69,12 +69,12 @@ class Domain:
     contract: str
 
     def __post_init__(self) -> None:
-        checked(self.chain_id, "chain_id")
+        check_amount(self.chain_id, "chain_id")
         object.__setattr__(self, "contract", address(self.contract, "contract"))
 
 
 @dataclass(frozen=True, slots=True)
-class Message(ABC):
+class TypedMessage(ABC):
     """Base class of the messages."""
 
     TYPE: ClassVar[str]
@@ -143,7 +143,7 @@ class Message(ABC):
 
 
 @dataclass(frozen=True, slots=True)
-class Authorization(Message):
+class TransferMessage(TypedMessage):
     """An exact transfer of `value` units from `payer` to `payee`, valid for valid_after < time < valid_before."""
 
     FIELDS = (
@@ -166,7 +166,7 @@ class Authorization(Message):
         for name in ("payer", "payee"):
             object.__setattr__(self, name, address(getattr(self, name), name))
         for name in ("value", "valid_after", "valid_before"):
-            checked(getattr(self, name), name)
+            check_amount(getattr(self, name), name)
         object.__setattr__(self, "nonce", bytes32(self.nonce, "nonce"))
 
     def values(self) -> dict[str, Any]:
@@ -181,21 +181,21 @@ class Authorization(Message):
 
 
 @dataclass(frozen=True, slots=True)
-class ReceiveAuthorization(Authorization):
+class ReceiveAuthorization(TransferMessage):
     """An authorization that only the payee may submit (EIP-3009 `receiveWithAuthorization`)."""
 
     TYPE = "ReceiveWithAuthorization"
 
 
 @dataclass(frozen=True, slots=True)
-class TransferAuthorization(Authorization):
+class TransferAuthorization(TransferMessage):
     """An authorization that any account may submit (EIP-3009 `transferWithAuthorization`)."""
 
     TYPE = "TransferWithAuthorization"
 
 
 @dataclass(frozen=True, slots=True)
-class Cancellation(Message):
+class Cancellation(TypedMessage):
     """Cancellation of an unused authorization (EIP-3009 `cancelAuthorization`)."""
 
     TYPE = "CancelAuthorization"
@@ -213,7 +213,7 @@ class Cancellation(Message):
 
 
 @dataclass(frozen=True, slots=True)
-class Permit(Message):
+class Permit(TypedMessage):
     """An allowance of `value` units for `spender` (EIP-2612), valid for time <= deadline."""
 
     TYPE = "Permit"
@@ -235,7 +235,7 @@ class Permit(Message):
         for name in ("owner", "spender"):
             object.__setattr__(self, name, address(getattr(self, name), name))
         for name in ("value", "nonce", "deadline"):
-            checked(getattr(self, name), name)
+            check_amount(getattr(self, name), name)
 
     def values(self) -> dict[str, Any]:
         return {
@@ -252,7 +252,7 @@ def random_nonce() -> bytes:
     return secrets.token_bytes(32)
 
 
-def nonce_of_terms(terms: Mapping[str, str], secret: bytes) -> bytes:
+def derive_nonce(terms: Mapping[str, str], secret: bytes) -> bytes:
     """Return a nonce that is as random as `secret`, 32 bytes, and later proves the signed terms of an order.
 
     It is keccak256 of the terms as lines `name=value`, sorted by name, followed by the secret.

@@ -1,11 +1,11 @@
 """Delay before a process that died is restarted."""
 
 # Seconds that a process must have been ready for its death not to count as a failed start.
-WORKED = 1.0
+MIN_UPTIME = 1.0
 _FIRST, _LONGEST = 0.1, 10.0
 
 
-class Backoff:
+class RestartBackoff:
     """Restart delay: none after a process that had worked, growing exponentially with consecutive failed starts."""
 
     def __init__(self) -> None:
@@ -13,7 +13,7 @@ class Backoff:
 
     def next(self, worked: float) -> float:
         """Return the seconds to wait after the death of a process that had been ready for `worked` seconds."""
-        if worked >= WORKED:
+        if worked >= MIN_UPTIME:
             self._at_once = 0
             return 0.0
         self._at_once += 1

@@ -51,7 +51,7 @@ class BootstrapMessage:
         return bootstrap
 
 
-class Report:
+class ReportPipe:
     """Reports the progress of this process, each state once and in this order: `opened`, `ready`, or `failed`.
 
     It also sends `heartbeat` at any time.

@@ -20,7 +20,7 @@ from foreseal.supervisor.bootstrap import BootstrapMessage
 from foreseal.supervisor.stall_detector import StallDetector, Timeouts
 
 log = logging.getLogger(__name__)
-_MOST = 65536
+_MAX_MESSAGE = 65536
 
 
 class Child:
@@ -51,7 +51,7 @@ class Child:
         self.wedged: str | None = None
         """Reason why it was killed, if it was wedged."""
         self._ready_at: float | None = None
-        self._told = b""
+        self._reported = b""
         report, other = os.pipe()
         bootstrap = replace(bootstrap, report=other)
         try:
@@ -72,7 +72,7 @@ class Child:
             raise
         os.set_blocking(report, False)
         self._report = report
-        loop.add_reader(report, self._hear)
+        loop.add_reader(report, self._read_messages)
         loop.add_reader(self._pidfd, self._end)
         self._watch = StallDetector(timeouts, monotonic())
         self._interval = timeouts.interval
@@ -96,30 +96,30 @@ class Child:
         if not self.ended.done():
             self._process.send_signal(number)
 
-    def _hear(self) -> None:
+    def _read_messages(self) -> None:
         try:
-            data = os.read(self._report, _MOST)
+            data = os.read(self._report, _MAX_MESSAGE)
         except BlockingIOError:
             return
         if not data:
             asyncio.get_running_loop().remove_reader(self._report)
             return
-        *lines, self._told = (self._told + data).split(b"\n")
+        *lines, self._reported = (self._reported + data).split(b"\n")
         for line in lines:
             self._handle_message(orjson.loads(line))
 
-    def _handle_message(self, said: dict[str, object]) -> None:
-        match said:
+    def _handle_message(self, message: dict[str, object]) -> None:
+        match message:
             case {"opened": str() | None as url}:
                 self.opened.set_result(url)
             case {"ready": True}:
                 self._ready_at = monotonic()
                 self.ready.set_result(None)
-            case {"failed": [str(kind), str(message)]}:
-                self.failure = NodeError(kind, message)
+            case {"failed": [str(kind), str(reason)]}:
+                self.failure = NodeError(kind, reason)
             case {"heartbeat": {"phase": str(phase), "stalled": float(stalled), "idle": float(idle)}}:
                 self._on_heartbeat()
-                self._judge(self._watch.hear(Heartbeat(phase, stalled, idle), monotonic()))
+                self._judge(self._watch.record_heartbeat(Heartbeat(phase, stalled, idle), monotonic()))
 
     def _check(self) -> None:
         self._next_check = asyncio.get_running_loop().call_later(self._interval, self._check)
@@ -138,7 +138,7 @@ class Child:
         loop = asyncio.get_running_loop()
         self._next_check.cancel()
         # Its last report.
-        self._hear()
+        self._read_messages()
         loop.remove_reader(self._report)
         loop.remove_reader(self._pidfd)
         os.close(self._report)

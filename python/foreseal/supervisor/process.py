@@ -31,12 +31,12 @@ def main(make_node: Callable[[bytes], Any] | None = None) -> None:
     told = sys.stdin.buffer.read()
 
     from foreseal.supervisor.bootstrap import BootstrapMessage
-    from foreseal.supervisor.roles import fill
+    from foreseal.supervisor.roles import run_role
 
     bootstrap = BootstrapMessage.decode(told)
     if os.getppid() != bootstrap.supervisor:
         sys.exit(1)
-    sys.exit(fill(bootstrap, make_node))
+    sys.exit(run_role(bootstrap, make_node))
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from foreseal.server.processes.shared_socket import RETIRE_SIGNAL
-from foreseal.supervisor.backoff import Backoff
+from foreseal.supervisor.backoff import RestartBackoff
 from foreseal.supervisor.child import Child
 from foreseal.supervisor.exit_status import describe_exit
 
@@ -43,29 +43,29 @@ class ProcessSlot:
         self._start = start
         self._alone = alone
         self._on_restart = on_restart
-        self._backoff = Backoff()
+        self._backoff = RestartBackoff()
         self._child: Child | None = None
         # All running processes: the current one, its replacement, those that drain.
         self._running: set[Child] = set()
         self._worked = False
         # Set while a replacement is requested; done when it is over.
         self._wanted: asyncio.Future[None] | None = None
-        self._asked = asyncio.Event()
+        self._replacement_requested = asyncio.Event()
 
     async def supervise(self) -> None:
         """Start a process and restart it whenever it dies, until cancelled. Raises errors that a retry cannot fix."""
         while True:
-            child = self._child = await self._begin_at_last()
+            child = self._child = await self._begin_with_retries()
             while not child.ended.done():
-                await _first(child.ended, asyncio.ensure_future(self._asked.wait()))
-                if self._asked.is_set():
+                await _first(child.ended, asyncio.ensure_future(self._replacement_requested.wait()))
+                if self._replacement_requested.is_set():
                     child = await self._replace(child)
             await self._wait_after(child)
 
     async def replace(self) -> None:
         """Replace the running process; return when the old one has ended."""
         self._wanted = asyncio.get_running_loop().create_future()
-        self._asked.set()
+        self._replacement_requested.set()
         await self._wanted
 
     async def stop(self, seconds: float) -> int:
@@ -92,7 +92,7 @@ class ProcessSlot:
         for child in self._running:
             child.send(signal.SIGKILL)
 
-    async def _begin_at_last(self) -> Child:
+    async def _begin_with_retries(self) -> Child:
         """Start a process, with retries while resources are lacking. Raises OSError if none ever worked."""
         while True:
             try:
@@ -111,22 +111,22 @@ class ProcessSlot:
         child = self._start(self.name)
         self._running.add(child)
         child.ended.add_done_callback(lambda _: self._running.discard(child))
-        child.opened.add_done_callback(self._hear_opened)
-        child.ready.add_done_callback(lambda _: self._hear_ready(child))
+        child.opened.add_done_callback(self._wait_until_opened)
+        child.ready.add_done_callback(lambda _: self._wait_until_ready(child))
         return child
 
-    def _hear_opened(self, opened: "asyncio.Future[str | None]") -> None:
+    def _wait_until_opened(self, opened: "asyncio.Future[str | None]") -> None:
         if not self.opened.done():
             self.opened.set_result(opened.result())
 
-    def _hear_ready(self, child: Child) -> None:
+    def _wait_until_ready(self, child: Child) -> None:
         self._worked = True
         log.info("a process is ready", extra=_fields(child))
 
     async def _replace(self, old: Child) -> Child:
         """Start the replacement of `old` and return it, or return `old` if that fails."""
         assert self._wanted is not None, "it was asked for"
-        self._asked.clear()
+        self._replacement_requested.clear()
         wanted = self._wanted
         stays = "a process stays: the one to take its place did not start"
         try:

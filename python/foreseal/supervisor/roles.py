@@ -10,14 +10,14 @@ from foreseal.server.processes.heartbeat import HeartbeatSender
 from foreseal.server.processes.process_table import ProcessTable
 from foreseal.server.processes.shared_socket import SharedSocket
 from foreseal.server.runner import serve_admin_only, serve_shared
-from foreseal.supervisor.bootstrap import BootstrapMessage, Report
+from foreseal.supervisor.bootstrap import BootstrapMessage, ReportPipe
 from foreseal.supervisor.exit_status import FAILED, USAGE_ERROR
 
 
-def fill(message: BootstrapMessage, make_node: Callable[[bytes], Any] | None) -> int:
+def run_role(message: BootstrapMessage, make_node: Callable[[bytes], Any] | None) -> int:
     """Run the role of this process until it is stopped. Return the exit code."""
     interpreter.configure_interpreter(message.settings.log)
-    report = Report(message.report)
+    report = ReportPipe(message.report)
     heartbeats = HeartbeatSender(report.heartbeat, message.heartbeat_interval)
     processes = None if message.processes is None else ProcessTable(message.processes)
     app = App(message.settings, make_node, message.role, message.buckets, heartbeats=heartbeats, processes=processes)

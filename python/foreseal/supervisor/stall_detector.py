@@ -46,7 +46,7 @@ class StallDetector:
         self._checked = now
         self._silent = 0.0
 
-    def hear(self, heartbeat: Heartbeat, now: float) -> str | None:
+    def record_heartbeat(self, heartbeat: Heartbeat, now: float) -> str | None:
         """Accept a heartbeat; return the reason if it shows that the process is wedged."""
         self._checked, self._silent = now, 0.0
         self._limit = self._timeouts.stop if heartbeat.phase == STOPPING else self._timeouts.heartbeat

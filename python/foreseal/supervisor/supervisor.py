@@ -116,7 +116,7 @@ class Supervisor:
                 slot.kill()
 
     async def _work(
-        self, told: "_ReceivedSignals", on_listening: Callable[[str], None], on_admin: Callable[[str], None]
+        self, signals: "_ReceivedSignals", on_listening: Callable[[str], None], on_admin: Callable[[str], None]
     ) -> None:
         self._start_slot(self._sequencer)
         # The sequencer now has the data directory locked, and workers find a store in it.
@@ -128,22 +128,22 @@ class Supervisor:
         on_listening(format_url(address, port, self._settings.listen.scheme))
         if admin is not None:
             on_admin(admin)
-        await self._replace_when(told.replace)
+        await self._replace_when(signals.replace)
 
-    async def _replace_when(self, asked: asyncio.Event) -> None:
+    async def _replace_when(self, requested: asyncio.Event) -> None:
         while True:
-            await asked.wait()
-            asked.clear()
+            await requested.wait()
+            requested.clear()
             log.info("the workers are replaced one by one")
             for worker in self._workers:
                 await worker.replace()
             log.info("the workers were replaced")
 
-    async def _stop(self, told: "_ReceivedSignals") -> int:
+    async def _stop(self, signals: "_ReceivedSignals") -> int:
         """Stop all in order, or kill all on a second signal. Return the exit code."""
         for kept in self._keeping:
             kept.cancel()
-        again = asyncio.ensure_future(told.stop.wait())
+        again = asyncio.ensure_future(signals.stop.wait())
         stopping = asyncio.ensure_future(self._stop_in_order())
         await asyncio.wait({again, stopping}, return_when=asyncio.FIRST_COMPLETED)
         again.cancel()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import orjson
 
-from foreseal.bench.provenance import origin, save
+from foreseal.bench.provenance import read_provenance, save
 from fuzz.campaign import Run, build, fuzz, rust_targets, versions
 from fuzz.targets import TARGETS
 
@@ -42,7 +42,7 @@ def main() -> int:
 def keep(file: Path, runs: list[Run], executions: int, seed: int) -> None:
     """Save the totals; those of other targets remain unchanged."""
     old = orjson.loads(file.read_bytes())["targets"] if file.exists() else {}
-    origins = origin(f"make fuzz EXECUTIONS={executions} SEED={seed}", ())
+    origins = read_provenance(f"make fuzz EXECUTIONS={executions} SEED={seed}", ())
     origins["versions"] = {**origins["versions"], **versions()}
     new = {run.target: {**dataclasses.asdict(run), "commit": origins["commit"]} for run in runs}
     targets = {**old, **new}

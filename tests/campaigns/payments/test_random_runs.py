@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
 from foreseal.payments.chain import ChainError
-from foreseal.payments.ledger import DisbursementState, Finality, LedgerError, NotAllowed, OrderState
+from foreseal.payments.ledger import DisbursementState, Finality, LedgerError, OrderState, TransitionNotAllowed
 from foreseal.payments.orders.authorizations import memo, message, permit
 from foreseal.payments.orders.cancellations import NotCancelable
 from foreseal.payments.orders.captures import NotCapturable
@@ -235,7 +235,7 @@ class Life(RuleBasedStateMachine):
         chain.mine(FINALITY + 1)
         for id in shop.orders.in_state(*OrderState):
             # The same call reports an earlier capture.
-            with contextlib.suppress(NotExpired, NotAllowed):
+            with contextlib.suppress(NotExpired, TransitionNotAllowed):
                 shop.progress.expire(id)
 
     def compare(self) -> None:
@@ -269,7 +269,7 @@ class Life(RuleBasedStateMachine):
         shop = self.shop
         promised: Counter[tuple[str, int]] = Counter()
         for number in range(self.made):
-            for refund in shop.refunds.of_order(f"o{number}"):
+            for refund in shop.refunds.list_for_order(f"o{number}"):
                 self.counted[refund.state] += 1
                 assert refund.state in (DisbursementState.COMPLETE, DisbursementState.BLOCKED), refund
                 if refund.state is DisbursementState.COMPLETE:

@@ -122,7 +122,7 @@ def check(shop: Shop) -> None:
     captured = shop.orders.in_state(OrderState.CAPTURED)
     assert len(captured) == len(nonces)
     for id in captured:
-        assert sum(row.amount for row in shop.refunds.of_order(id)) <= 500
+        assert sum(row.amount for row in shop.refunds.list_for_order(id)) <= 500
     assert {shop.place(f"o{number}") for number in range(ORDERS)} <= {
         "Stored, unused / idle",
         "Stored, unused / failed",

@@ -26,7 +26,7 @@ READERS = 3
 # The queue of a paused reader overflows, so that it lags.
 PRODUCTION = ("--block-time", "1s", "--step", "20ms", "--max-outgoing-bytes", "500000")
 # Options of a reader: steps are 20 ms apart, so a second without any message means a dead connection.
-OPTIONS = Options(timeout=10.0, silence=1.0, backoff=Backoff(0.01, 0.5), attempts=1000)
+OPTIONS = Options(timeout=10.0, heartbeat_timeout=1.0, backoff=Backoff(0.01, 0.5), attempts=1000)
 # Mean number of bytes on a reader's connection before it is cut.
 CUT_AFTER = 1_500_000
 # Minimum and maximum seconds of a node's life, and between two reorganisations.

@@ -19,7 +19,7 @@ from eth_account.signers.local import LocalAccount
 from eth_utils.crypto import keccak
 
 from campaign_cli import quantile
-from foreseal.cli.output import Show, progress_shown
+from foreseal.cli.output import ShowProgress, show_progress
 from foreseal.payments.contracts.development import TOKEN
 from live.accounts import DEV_ACCOUNTS
 from live.blocks import wait_for
@@ -80,12 +80,12 @@ class Campaign:
         self._expected: Counter[str] = Counter()
         self._refunds: list[tuple[str, int]] = []
         self._times: dict[str, list[float]] = {}
-        self._show: Show
+        self._show: ShowProgress
 
     def run(self) -> None:
         """Pay, refund, wait until all is final, and compare."""
         began = time.monotonic()
-        with progress_shown("reconciling") as self._show, self._shopper("end") as shopper:
+        with show_progress("reconciling") as self._show, self._shopper("end") as shopper:
             with ThreadPoolExecutor(THREADS) as pool:
                 for done in [pool.submit(self._pay, number) for number in range(THREADS)]:
                     done.result()

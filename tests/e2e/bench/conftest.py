@@ -5,13 +5,13 @@ from collections.abc import Iterator
 import pytest
 
 from bench_shape import SHAPE, quiet
-from foreseal.bench.content_writer import Filled, Filling
-from foreseal.bench.node import Node
-from foreseal.bench.peers import KINDS, Started
+from foreseal.bench.content_writer import ContentWriter, FilledNode
+from foreseal.bench.node import BenchNode
+from foreseal.bench.peers import KINDS, PeerProcess
 
 
 @pytest.fixture(scope="module")
-def started() -> Iterator[Started]:
+def started() -> Iterator[PeerProcess]:
     running = KINDS["foreseal"]()
     try:
         running.start()
@@ -21,11 +21,11 @@ def started() -> Iterator[Started]:
 
 
 @pytest.fixture(scope="module")
-def node(started: Started) -> Node:
+def node(started: PeerProcess) -> BenchNode:
     assert started.node is not None
     return started.node
 
 
 @pytest.fixture(scope="module")
-def filled(node: Node) -> Filled:
-    return Filling(node, SHAPE).fill(quiet)
+def filled(node: BenchNode) -> FilledNode:
+    return ContentWriter(node, SHAPE).fill(quiet)

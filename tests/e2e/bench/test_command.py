@@ -10,7 +10,7 @@ import pytest
 from command import foreseal
 from foreseal.bench import token
 from foreseal.bench.call_matrix import ROWS
-from foreseal.bench.peers import KINDS, Absent
+from foreseal.bench.peers import KINDS, PeerUnavailable
 from foreseal.codec import keccak
 from live import live_node
 from repository import ROOT, SUPPORT
@@ -85,10 +85,10 @@ def test_a_peer_that_is_not_there_is_left_out_with_a_word(monkeypatch: pytest.Mo
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("HOME", str(tmp_path))
     for kind in ("anvil", "hardhat", "geth"):
-        with pytest.raises(Absent, match=f"{kind} is not on the PATH, and FORESEAL_BENCH_{kind.upper()}"):
+        with pytest.raises(PeerUnavailable, match=f"{kind} is not on the PATH, and FORESEAL_BENCH_{kind.upper()}"):
             KINDS[kind]()
     monkeypatch.setenv("FORESEAL_BENCH_GETH", "/nowhere/geth")
-    with pytest.raises(Absent, match="FORESEAL_BENCH_GETH: /nowhere/geth is no program"):
+    with pytest.raises(PeerUnavailable, match="FORESEAL_BENCH_GETH: /nowhere/geth is no program"):
         KINDS["geth"]()
 
 

@@ -6,33 +6,33 @@ import pytest
 
 from bench_shape import SHAPE, quiet
 from foreseal.bench.call_matrix import ROWS
-from foreseal.bench.chain_content import Shape, owner
-from foreseal.bench.content_writer import Filled, Filling
+from foreseal.bench.chain_content import ContentShape, owner
+from foreseal.bench.content_writer import ContentWriter, FilledNode
 from foreseal.bench.fanout import fanout
-from foreseal.bench.measurement import Extent, Matrix, cells_reported
-from foreseal.bench.node import Node
-from foreseal.bench.peers import KINDS, Started
+from foreseal.bench.measurement import MatrixRun, MeasurementPlan, cells_reported
+from foreseal.bench.node import BenchNode
+from foreseal.bench.peers import KINDS, PeerProcess
 from foreseal.bench.phases import generator
 from foreseal.bench.scale import scale
-from foreseal.bench.throughput import sends
+from foreseal.bench.throughput import compare_throughput
 from foreseal.bench.visibility import visibility
 
-EXTENT = Extent(connections=(1, 2), seconds=0.05, repetitions=2)
+EXTENT = MeasurementPlan(connections=(1, 2), seconds=0.05, repetitions=2)
 # Every other row is enough, since all rows work alike.
 SOME = ROWS[1::2]
 
 
 @pytest.fixture(scope="module")
-def other() -> Iterator[Filled]:
+def other() -> Iterator[FilledNode]:
     """Provide the same content behind the other transport."""
     running = KINDS["foreseal-asgi"]()
     try:
-        yield Filling(running.start(), SHAPE).fill(quiet)
+        yield ContentWriter(running.start(), SHAPE).fill(quiet)
     finally:
         running.close()
 
 
-def test_the_content_is_where_it_has_to_be(filled: Filled) -> None:
+def test_the_content_is_where_it_has_to_be(filled: FilledNode) -> None:
     node = filled.node
     assert len(filled.dense) == SHAPE.dense
     for number in filled.dense:
@@ -46,11 +46,11 @@ def test_the_content_is_where_it_has_to_be(filled: Filled) -> None:
     assert int(node.call("eth_getBalance", "0x" + owner(4).hex(), "latest"), 16) == sparse == 5
 
 
-def test_reads_of_two_fronts_agree_and_are_measured_in_turn(filled: Filled, other: Filled) -> None:
-    every = Matrix([filled, other], ROWS, EXTENT)
+def test_reads_of_two_fronts_agree_and_are_measured_in_turn(filled: FilledNode, other: FilledNode) -> None:
+    every = MatrixRun([filled, other], ROWS, EXTENT)
     every.compare()
     assert every.missing == {}
-    matrix = Matrix([filled, other], SOME, EXTENT)
+    matrix = MatrixRun([filled, other], SOME, EXTENT)
     order: list[str] = []
     closed = matrix.closed(lambda part, done, of: order.append(part))
     cells = cells_reported(closed, other.node.name)
@@ -74,23 +74,23 @@ def test_reads_of_two_fronts_agree_and_are_measured_in_turn(filled: Filled, othe
         assert len({cell["offered_per_second"] for cell in open_loop if cell["row"] == row}) == 1
 
 
-def test_sends_are_included_all_of_them(filled: Filled) -> None:
+def test_sends_are_included_all_of_them(filled: FilledNode) -> None:
     senders = filled.contents.senders
     before = [sender.nonce for sender in senders]
-    found = sends([filled], 200, 1, 1, None, quiet)
+    found = compare_throughput([filled], 200, 1, 1, None, quiet)
     assert [each["transactions"] for each in found] == [200] * 3
     assert all(each["transactions_per_second"] > 0 for each in found)
     address = "0x" + senders[3].address.hex()
     assert int(filled.node.call("eth_getTransactionCount", address, "pending"), 16) == before[3] + 6
 
 
-def test_a_submission_is_seen_first_in_the_nonce_and_then_as_a_receipt(filled: Filled) -> None:
+def test_a_submission_is_seen_first_in_the_nonce_and_then_as_a_receipt(filled: FilledNode) -> None:
     found = visibility(filled, 4, quiet)
     assert found["samples"] == 4
     assert 0 < found["nonce"]["p50_ms"] <= found["receipt"]["p50_ms"] < 5_000
 
 
-def test_every_subscriber_hears_of_every_transfer(filled: Filled) -> None:
+def test_every_subscriber_hears_of_every_transfer(filled: FilledNode) -> None:
     found = fanout(filled, 4, 3)
     assert (found["subscribers"], found["notifications"]) == (4, 12)
     assert found["bytes_per_notification"] > 300
@@ -106,7 +106,7 @@ def test_chains_of_several_lengths() -> None:
     assert all(each["requests_per_second"] > 0 and each["resident_mb"] > 10 for each in found)
 
 
-def test_a_node_that_is_started_again_has_its_chain(started: Started, filled: Filled) -> None:
+def test_a_node_that_is_started_again_has_its_chain(started: PeerProcess, filled: FilledNode) -> None:
     node = filled.node
     before = node.call("eth_getBlockByNumber", hex(filled.head), False)["hash"]
     port, pid = node.port, node.processes and node.processes.pid
@@ -126,7 +126,7 @@ def test_the_generator_says_what_it_reaches() -> None:
     assert all(each["requests_per_second"] > 1000 for each in figures)
 
 
-def test_the_processes_of_a_node_are_found_by_its_port(node: Node) -> None:
+def test_the_processes_of_a_node_are_found_by_its_port(node: BenchNode) -> None:
     processes = node.processes
     assert processes is not None
     assert processes.resident() > 10_000_000
@@ -138,4 +138,4 @@ def test_the_processes_of_a_node_are_found_by_its_port(node: Node) -> None:
 def test_a_shape_that_cannot_be_is_refused() -> None:
     for wrong in ({"blocks": 1}, {"dense": 0}, {"transfers": 0}, {"blocks": 100, "dense": 5}):
         with pytest.raises(ValueError, match="block"):
-            Shape(**wrong)
+            ContentShape(**wrong)

@@ -9,25 +9,25 @@ import pytest
 from altering_proxy import Change, between, error, result
 from bench_shape import SHAPE, quiet
 from foreseal.bench.call_matrix import ROWS
-from foreseal.bench.content_writer import Filled, Filling
+from foreseal.bench.content_writer import ContentWriter, FilledNode
 from foreseal.bench.errors import BenchError
-from foreseal.bench.measurement import Extent, Matrix
-from foreseal.bench.node import Node, body
+from foreseal.bench.measurement import MatrixRun, MeasurementPlan
+from foreseal.bench.node import BenchNode, body
 
-EXTENT = Extent(connections=(1,), seconds=0.05, repetitions=1)
+EXTENT = MeasurementPlan(connections=(1,), seconds=0.05, repetitions=1)
 BY_NAME = {row.name: row for row in ROWS}
 
 
 @contextmanager
-def another(url: str, changes: dict[str, Change]) -> Iterator[Node]:
+def another(url: str, changes: dict[str, Change]) -> Iterator[BenchNode]:
     """Provide a node like the one at `url`, with these responses changed."""
-    with between(url, changes) as changed, closing(Node("other", changed)) as node:
+    with between(url, changes) as changed, closing(BenchNode("other", changed)) as node:
         yield node
 
 
-def beside(filled: Filled, node: Node) -> Filled:
+def beside(filled: FilledNode, node: BenchNode) -> FilledNode:
     """Return the same content on another node."""
-    return Filled(node, filled.contents, filled.heights, filled.dense, filled.tokens)
+    return FilledNode(node, filled.contents, filled.heights, filled.dense, filled.tokens)
 
 
 def without_last_log(call: dict[str, Any], answer: dict[str, Any]) -> Any:
@@ -45,32 +45,32 @@ def without_last_log(call: dict[str, Any], answer: dict[str, Any]) -> Any:
         ("estimate", result("0x1")),
     ],
 )
-def test_an_answer_that_differs_is_an_error_that_shows_both(filled: Filled, row: str, change: Any) -> None:
+def test_an_answer_that_differs_is_an_error_that_shows_both(filled: FilledNode, row: str, change: Any) -> None:
     ((method, _), *_) = BY_NAME[row].calls(filled)
     with another(filled.node.url, {method: change}) as other:
-        matrix = Matrix([filled, beside(filled, other)], [BY_NAME[row]], EXTENT)
+        matrix = MatrixRun([filled, beside(filled, other)], [BY_NAME[row]], EXTENT)
         with pytest.raises(BenchError, match=f"{row}: foreseal and other answer differently: .* and "):
             matrix.compare()
 
 
-def test_a_method_that_a_node_does_not_have_is_left_out_of_its_figures(filled: Filled) -> None:
+def test_a_method_that_a_node_does_not_have_is_left_out_of_its_figures(filled: FilledNode) -> None:
     with another(filled.node.url, {"eth_getBlockReceipts": error(-32601, "no such method")}) as other:
         row = BY_NAME["receipts of 100"]
-        matrix = Matrix([filled, beside(filled, other)], [row], EXTENT)
+        matrix = MatrixRun([filled, beside(filled, other)], [row], EXTENT)
         matrix.compare()
         assert matrix.missing == {(row.name, "other"): "other: eth_getBlockReceipts: error -32601: no such method"}
         assert [cell.node for cell in matrix.closed(quiet)] == ["foreseal"]
 
 
-def test_a_node_that_opens_no_websocket_has_no_figures_of_one(filled: Filled) -> None:
+def test_a_node_that_opens_no_websocket_has_no_figures_of_one(filled: FilledNode) -> None:
     with another(filled.node.url, {}) as other:
-        matrix = Matrix([filled, beside(filled, other)], [BY_NAME["WebSocket request"]], EXTENT)
+        matrix = MatrixRun([filled, beside(filled, other)], [BY_NAME["WebSocket request"]], EXTENT)
         matrix.compare()
         assert "does not open a WebSocket" in matrix.missing["WebSocket request", "other"]
         assert [cell.node for cell in matrix.closed(quiet)] == ["foreseal"]
 
 
-def test_an_error_under_load_is_shown_and_no_figure(filled: Filled) -> None:
+def test_an_error_under_load_is_shown_and_no_figure(filled: FilledNode) -> None:
     shown = r"other: .* wrong answers; the first, HTTP 200, an error: .*out of order"
     changes = {"eth_call": error(-32000, "out of order")}
     with another(filled.node.url, changes) as other, pytest.raises(BenchError, match=shown):
@@ -101,21 +101,21 @@ def other_hash(call: dict[str, Any], answer: dict[str, Any]) -> Any:
     ],
 )
 def test_a_node_that_takes_the_content_wrongly_is_not_measured(
-    node: Node, method: str, change: Any, message: str
+    node: BenchNode, method: str, change: Any, message: str
 ) -> None:
     changes = {method: change}
     if method == "eth_getBalance":
         changes["eth_accounts"] = result([])
     with another(node.url, changes) as other, pytest.raises(BenchError, match=message):
-        Filling(other, SHAPE)
+        ContentWriter(other, SHAPE)
 
 
 def test_what_is_no_node_is_said() -> None:
-    node = Node("nobody", "http://127.0.0.1:9")
+    node = BenchNode("nobody", "http://127.0.0.1:9")
     with pytest.raises(BenchError, match=r"nobody: http://127.0.0.1:9: .*refused"):
         node.call("eth_blockNumber")
     with pytest.raises(BenchError, match="nobody: cannot connect"):
         node.load([body("eth_blockNumber")], 1, 0.1)
     for url, why in (("https://a", "no http"), ("ws://a", "no http"), ("http:///x", "names no host")):
         with pytest.raises(ValueError, match=why):
-            Node("x", url)
+            BenchNode("x", url)

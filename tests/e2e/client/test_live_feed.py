@@ -29,7 +29,7 @@ from live import DEV_ACCOUNTS, LiveNode, Rpc
 from live.process import FAST, foreseal_command
 from live.sending import Sender, signed
 
-QUICK = Options(backoff=Backoff(0.01, 0.2), attempts=200, poll=0.01)
+QUICK = Options(backoff=Backoff(0.01, 0.2), attempts=200, poll_interval=0.01)
 
 
 def target(node: LiveNode, kind: str) -> str:

@@ -10,8 +10,8 @@ import pytest
 from eth_account import Account
 
 from command import foreseal
-from foreseal.payments.demo import DemoPlayer, NotDevelopment, Stage, Surprise
-from foreseal.payments.ledger import Database, Finality, NotAllowed, OrderState
+from foreseal.payments.demo import DemoEnvironment, DemoPlayer, NotDevelopment, Surprise
+from foreseal.payments.ledger import Database, Finality, OrderState, TransitionNotAllowed
 from foreseal.payments.testing import with_payments
 from foreseal.testing import Chain, ChainSettings
 from live import live_node
@@ -64,10 +64,10 @@ def chain() -> Iterator[Chain]:
         yield chain
 
 
-def stage_on(chain: Chain, database: Database) -> Stage:
+def stage_on(chain: Chain, database: Database) -> DemoEnvironment:
     accounts = [Account.from_key(account.key) for account in chain.accounts]
     ticks = iter(range(10**6))
-    return Stage(InProcess(chain), database, accounts, chain.step, lambda: float(next(ticks)))
+    return DemoEnvironment(InProcess(chain), database, accounts, chain.step, lambda: float(next(ticks)))
 
 
 def test_each_state_is_reached_in_its_turn_and_nothing_else_is_possible(chain: Chain, database: Database) -> None:
@@ -103,7 +103,7 @@ def test_it_ends_where_something_is_not_as_it_should_be(chain: Chain, database: 
         walk._expect(id, OrderState.CAPTURED, Finality.FINAL)
     with pytest.raises(Surprise, match="void was not refused"):
         walk._refuse("void", lambda: stage.orders.void(id))
-    with pytest.raises(NotAllowed):
+    with pytest.raises(TransitionNotAllowed):
         stage.orders.void(id)
 
 
@@ -113,7 +113,7 @@ def test_another_chain_is_refused(database: Database) -> None:
     with Chain(with_payments(ChainSettings())) as chain:
         accounts = [Account.from_key(account.key) for account in chain.accounts]
         with pytest.raises(NotDevelopment, match="the checkout's merchant is"):
-            Stage(InProcess(chain), database, accounts[1:], chain.step, time.perf_counter)
+            DemoEnvironment(InProcess(chain), database, accounts[1:], chain.step, time.perf_counter)
     poor = foreseal("pay", "demo", "--node", "http://127.0.0.1:1")
     assert (poor.returncode, poor.stdout) == (1, "")
     assert "Connection refused" in poor.stderr

@@ -4,7 +4,7 @@ import subprocess
 from pathlib import Path
 
 from foreseal._core import build_profile
-from foreseal.bench.provenance import origin, source_state
+from foreseal.bench.provenance import read_provenance, source_state
 
 
 def git(folder: Path, *arguments: str) -> str:
@@ -42,5 +42,5 @@ def test_a_tracked_module_has_the_commit_of_its_checkout(tmp_path: Path) -> None
 
 
 def test_the_profile_of_the_build_is_reported() -> None:
-    assert origin("command", ())["profile"] == build_profile()
+    assert read_provenance("command", ())["profile"] == build_profile()
     assert build_profile() in {"release", "dist", "debug"}

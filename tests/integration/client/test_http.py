@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from foreseal.client import AsyncClient, Client, ConnectionLost, InvalidResponse, Options, RpcError, TimedOut
-from foreseal.client.optional_packages import needed
+from foreseal.client.optional_packages import import_optional
 
 Prepared = list[tuple[int, str, bytes]]
 
@@ -138,4 +138,4 @@ def test_an_application_is_for_the_awaited_client() -> None:
 
 def test_a_missing_package_is_named_with_what_to_install() -> None:
     with pytest.raises(ImportError, match=r"needs the package nowhere: pip install 'foreseal\[client\]'"):
-        needed("nowhere.at.all")
+        import_optional("nowhere.at.all")

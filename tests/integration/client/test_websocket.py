@@ -25,7 +25,7 @@ from foreseal.client import (
 )
 from traffic.proxy import CuttingProxy
 
-QUICK = Options(timeout=5.0, silence=5.0, backoff=Backoff(0.001, 0.01), attempts=50)
+QUICK = Options(timeout=5.0, heartbeat_timeout=5.0, backoff=Backoff(0.001, 0.01), attempts=50)
 
 
 class Mute(SocketNode):

@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from foreseal._core import Node, Submitted
-from foreseal.bench.chain_content import Account, accounts, native
+from foreseal.bench.chain_content import BenchAccount, accounts, native
 from foreseal.errors import RpcError
 from foreseal.rpc import Dispatcher, Limits, Registry
 from foreseal.rpc.submissions import METHOD, Submission
@@ -54,7 +54,7 @@ def world(tmp_path: Path) -> Any:
     world.node.stop()
 
 
-def calls(account: Account, count: int) -> list[dict[str, Any]]:
+def calls(account: BenchAccount, count: int) -> list[dict[str, Any]]:
     signed = account.sign(31337, [native(TO) for _ in range(count)])
     return [{"jsonrpc": "2.0", "id": f"n{at}", "method": METHOD, "params": [one.raw]} for at, one in enumerate(signed)]
 

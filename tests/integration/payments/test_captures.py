@@ -2,14 +2,14 @@
 
 import pytest
 
-from foreseal.payments.chain import Policy, Reverted, Tier, Unanswered
+from foreseal.payments.chain import ConfirmationPolicy, ConfirmationTier, NoResponse, Reverted
 from foreseal.payments.crash_points import CrashPoint
-from foreseal.payments.ledger import Ledger, NotAllowed, TxStatus
+from foreseal.payments.ledger import Ledger, TransitionNotAllowed, TxStatus
 from foreseal.payments.merchant import Merchant
 from foreseal.payments.orders.cancellations import NotCancelable
-from foreseal.payments.orders.captures import Captures, NotCapturable, Obstacle
+from foreseal.payments.orders.captures import CaptureObstacle, Captures, NotCapturable
 from foreseal.payments.orders.reconciler import NotExpired, OrderReconciler
-from foreseal.payments.signatures import WrongSignature
+from foreseal.payments.signatures import InvalidSignature
 from foreseal.payments.transactions import WrongChain
 from foreseal.payments.typed_data import Domain
 from payments.fake.contracts import NAME, VERSION
@@ -68,7 +68,7 @@ def test_terms_that_cannot_be_are_refused(shop: Shop) -> None:
 def test_the_signature_of_somebody_else_is_refused(shop: Shop) -> None:
     message = shop.draft("a")
     for wrong in (shop.signed(message, BUYERS[1]), b"\1" * 65, b""):
-        with pytest.raises(WrongSignature, match=r"^signature: "):
+        with pytest.raises(InvalidSignature, match=r"^signature: "):
             shop.orders.sign("a", wrong)
     assert shop.place("a") == "Drafted / idle"
 
@@ -76,7 +76,7 @@ def test_the_signature_of_somebody_else_is_refused(shop: Shop) -> None:
 def test_a_wallet_with_code_is_asked_and_pays(shop: Shop) -> None:
     message = shop.draft("a")
     shop.chain.wallets[LOW] = BUYERS[1].address.lower()
-    with pytest.raises(WrongSignature, match=r"wallet .* does not accept"):
+    with pytest.raises(InvalidSignature, match=r"wallet .* does not accept"):
         shop.orders.sign("a", shop.signed(message))
     shop.orders.sign("a", shop.signed(message, BUYERS[1]))
     shop.orders.store("a")
@@ -96,17 +96,17 @@ def pause_meanwhile(shop: Shop) -> None:
 
 
 OBSTACLES = {
-    Obstacle.USED: lambda shop: shop.chain.change(lambda state: state.used.add((LOW, (1).to_bytes(32, "big")))),
-    Obstacle.BALANCE: lambda shop: shop.chain.change(lambda state: state.balances.update({LOW: 499})),
-    Obstacle.PAUSED: lambda shop: shop.chain.change(lambda state: setattr(state, "paused", True)),
-    Obstacle.FORBIDDEN: lambda shop: shop.chain.change(lambda state: state.blacklisted.add(LOW)),
-    Obstacle.REVERTS: pause_meanwhile,
-    Obstacle.LATE: lambda shop: shop.chain.advance(3600 - 61),
+    CaptureObstacle.USED: lambda shop: shop.chain.change(lambda state: state.used.add((LOW, (1).to_bytes(32, "big")))),
+    CaptureObstacle.BALANCE: lambda shop: shop.chain.change(lambda state: state.balances.update({LOW: 499})),
+    CaptureObstacle.PAUSED: lambda shop: shop.chain.change(lambda state: setattr(state, "paused", True)),
+    CaptureObstacle.FORBIDDEN: lambda shop: shop.chain.change(lambda state: state.blacklisted.add(LOW)),
+    CaptureObstacle.REVERTS: pause_meanwhile,
+    CaptureObstacle.LATE: lambda shop: shop.chain.advance(3600 - 61),
 }
 
 
 @pytest.mark.parametrize("obstacle", OBSTACLES, ids=lambda obstacle: obstacle.name)
-def test_what_prevents_a_capture_is_found_before_anything_is_signed(shop: Shop, obstacle: Obstacle) -> None:
+def test_what_prevents_a_capture_is_found_before_anything_is_signed(shop: Shop, obstacle: CaptureObstacle) -> None:
     shop.stored("a", 500)
     OBSTACLES[obstacle](shop)
     with pytest.raises(NotCapturable) as error:
@@ -122,7 +122,7 @@ def test_a_holder_policy_against_the_payer_is_found_as_well(shop: Shop) -> None:
     shop.chain.change(lambda state: state.policy_forbids.add(LOW))
     with pytest.raises(NotCapturable, match=f"forbidden: {BUYER.address}") as error:
         shop.captures.capture("a")
-    assert error.value.obstacle is Obstacle.FORBIDDEN
+    assert error.value.obstacle is CaptureObstacle.FORBIDDEN
     assert shop.place("a") == "Stored, unused / idle"
 
 
@@ -132,11 +132,11 @@ def test_the_configuration_is_pinned(shop: Shop) -> None:
     other = Merchant(Domain("Other", VERSION, shop.chain.chain_id, ADDRESS), SHOP.address)
     with pytest.raises(NotCapturable) as error:
         Captures(shop.ledger, shop.sender, other).capture("a")
-    assert error.value.obstacle is Obstacle.DOMAIN
+    assert error.value.obstacle is CaptureObstacle.DOMAIN
     moved = Merchant(Domain(NAME, VERSION, shop.chain.chain_id, SHOP.address), SHOP.address)
     with pytest.raises(NotCapturable) as error:
         Captures(shop.ledger, shop.sender, moved).capture("a")
-    assert error.value.obstacle is Obstacle.DOMAIN
+    assert error.value.obstacle is CaptureObstacle.DOMAIN
     shop.chain.chain_id = 5
     with pytest.raises(WrongChain, match="chain 5, configured is 31337"):
         shop.captures.capture("a")
@@ -155,24 +155,24 @@ def test_bounds_of_validity_are_compared_with_the_block_that_is_being_built(make
     shop.chain.advance(1)
     with pytest.raises(NotCapturable) as error:
         shop.captures.capture("later")
-    assert error.value.obstacle is Obstacle.LATE
+    assert error.value.obstacle is CaptureObstacle.LATE
     terms = shop.terms()
     early = type(terms)(terms.payer, 5, shop.chain.pending.time, terms.valid_before, terms.nonce)
     shop.orders.sign("early", shop.signed(shop.orders.draft("early", early)))
     shop.orders.store("early")
     with pytest.raises(NotCapturable) as error:
         shop.captures.capture("early")
-    assert error.value.obstacle is Obstacle.EARLY
+    assert error.value.obstacle is CaptureObstacle.EARLY
 
 
 def test_a_decided_capture_excludes_a_void_and_a_second_one(shop: Shop) -> None:
     shop.captures.capture(shop.stored("a"))
-    with pytest.raises(NotAllowed, match=r"Stored, unused \(broadcast\): merchant marks the order void"):
+    with pytest.raises(TransitionNotAllowed, match=r"Stored, unused \(broadcast\): merchant marks the order void"):
         shop.orders.void("a")
-    with pytest.raises(NotAllowed, match=r"Stored, unused \(broadcast\): merchant submits"):
+    with pytest.raises(TransitionNotAllowed, match=r"Stored, unused \(broadcast\): merchant submits"):
         shop.captures.capture("a")
     shop.orders.void(shop.stored("b"), "out of stock")
-    with pytest.raises(NotAllowed, match="Voided offchain: merchant submits"):
+    with pytest.raises(TransitionNotAllowed, match="Voided offchain: merchant submits"):
         shop.captures.capture("b")
     assert shop.orders.timeline("b")[-1].details == {"reason": "merchant_voided", "message": "out of stock"}
     shop.settle()
@@ -188,17 +188,17 @@ def test_a_void_between_check_and_decision_wins(shop: Shop) -> None:
             shop.orders.void("a")
 
     shop.node.hook = void_meanwhile
-    with pytest.raises(NotAllowed, match="Voided offchain"):
+    with pytest.raises(TransitionNotAllowed, match="Voided offchain"):
         shop.captures.capture("a")
     assert not shop.chain.pool
 
 
 def test_a_voided_order_is_canceled_on_the_chain(shop: Shop) -> None:
     shop.stored("a")
-    with pytest.raises(NotAllowed, match="Stored, unused: payer-signed cancelAuthorization"):
+    with pytest.raises(TransitionNotAllowed, match="Stored, unused: payer-signed cancelAuthorization"):
         shop.cancel("a")
     shop.orders.void("a")
-    with pytest.raises(WrongSignature):
+    with pytest.raises(InvalidSignature):
         shop.cancel("a", BUYERS[1])
     shop.cancel("a")
     assert shop.place("a") == "Voided offchain / broadcast"
@@ -207,7 +207,7 @@ def test_a_voided_order_is_canceled_on_the_chain(shop: Shop) -> None:
     assert shop.place("a") == "Canceled / provisional"
     shop.settle()
     assert shop.place("a") == "Canceled / final"
-    with pytest.raises(NotAllowed, match="Canceled"):
+    with pytest.raises(TransitionNotAllowed, match="Canceled"):
         shop.captures.capture("a")
     assert (LOW, shop.orders.get("a").nonce) in shop.chain.latest.state.used
     assert held(shop) == 0
@@ -233,7 +233,7 @@ def test_a_payer_who_cancels_alone_is_told_from_a_capture_by_the_logs(shop: Shop
     shop.chain.mine()
     with pytest.raises(NotCapturable) as error:
         shop.captures.capture("stored")
-    assert error.value.obstacle is Obstacle.USED
+    assert error.value.obstacle is CaptureObstacle.USED
     assert shop.place("stored") == "Stored, unused / idle"
     with pytest.raises(NotCancelable, match="used or canceled"):
         shop.cancel("voided")
@@ -281,7 +281,7 @@ def test_an_order_expires_once_a_final_block_is_past_it(shop: Shop) -> None:
     for id in ("drafted", "stored", "voided"):
         shop.progress.expire(id)
         assert shop.place(id) == "Expired / idle"
-        with pytest.raises(NotAllowed, match="Expired"):
+        with pytest.raises(TransitionNotAllowed, match="Expired"):
             shop.progress.expire(id)
     with pytest.raises(NotExpired, match="used or canceled"):
         shop.progress.expire("captured")
@@ -356,7 +356,7 @@ def test_a_status_of_1_without_the_logs_is_no_payment(shop: Shop) -> None:
 def test_a_lost_answer_is_unknown_until_the_chain_tells(shop: Shop, *, executed: bool) -> None:
     shop.node.losses.append(("eth_sendRawTransaction", executed))
     assert shop.captures.capture(shop.stored("a")).step is TxStatus.UNKNOWN
-    with pytest.raises(NotAllowed, match="unknown"):
+    with pytest.raises(TransitionNotAllowed, match="unknown"):
         shop.orders.void("a")
     shop.restart()
     shop.go_on()
@@ -417,15 +417,15 @@ def test_a_payers_cancellation_that_a_reorganisation_takes_back(shop: Shop) -> N
 @pytest.mark.parametrize(
     ("policy", "blocks"),
     [
-        (Policy(Tier.PRECONFIRMED), 0),
-        (Policy(Tier.SEALED), 1),
-        (Policy(Tier.BLOCKS, 3), 3),
-        (Policy(Tier.SAFE), 21),
-        (Policy(Tier.FINALIZED), 41),
+        (ConfirmationPolicy(ConfirmationTier.PRECONFIRMED), 0),
+        (ConfirmationPolicy(ConfirmationTier.SEALED), 1),
+        (ConfirmationPolicy(ConfirmationTier.BLOCKS, 3), 3),
+        (ConfirmationPolicy(ConfirmationTier.SAFE), 21),
+        (ConfirmationPolicy(ConfirmationTier.FINALIZED), 41),
     ],
     ids=lambda value: getattr(value, "tier", value),
 )
-def test_a_policy_says_when_a_capture_is_confirmed(make: Make, policy: Policy, blocks: int) -> None:
+def test_a_policy_says_when_a_capture_is_confirmed(make: Make, policy: ConfirmationPolicy, blocks: int) -> None:
     shop = make(policy)
     shop.captures.capture(shop.stored("a"))
     shop.chain.step()
@@ -436,7 +436,7 @@ def test_a_policy_says_when_a_capture_is_confirmed(make: Make, policy: Policy, b
             shop.chain.mine()
             counted += 1
     assert counted == blocks
-    assert shop.place("a").endswith("final" if policy.tier is Tier.FINALIZED else "confirmed")
+    assert shop.place("a").endswith("final" if policy.tier is ConfirmationTier.FINALIZED else "confirmed")
 
 
 def test_one_order_that_cannot_go_on_holds_up_no_other(shop: Shop) -> None:
@@ -446,7 +446,7 @@ def test_one_order_that_cannot_go_on_holds_up_no_other(shop: Shop) -> None:
     shop.node.losses.append(("eth_getTransactionReceipt", False))
     errors = shop.progress.resume()
     assert list(errors) == ["a"]
-    assert isinstance(errors["a"], Unanswered)
+    assert isinstance(errors["a"], NoResponse)
     assert shop.place("a") == "Stored, unused / broadcast"
     assert shop.place("b") == "Used, captured / provisional"
 
@@ -466,7 +466,7 @@ def test_what_a_slower_process_saw_does_not_undo_what_a_faster_one_began(shop: S
 
     slower.advance("a")
     assert shop.place("a") == "Stored, unused / broadcast"
-    with pytest.raises(NotAllowed):
+    with pytest.raises(TransitionNotAllowed):
         shop.orders.void("a")
     shop.settle()
     assert shop.place("a") == "Used, captured / final"

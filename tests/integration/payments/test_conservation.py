@@ -7,7 +7,7 @@ from sqlalchemy import Connection, delete, insert, update
 
 from foreseal.payments.ledger import Finality
 from foreseal.payments.ledger.tables import Reason, orders, refunds, transfers, unmatched_transfers
-from foreseal.payments.transfers.balance import Balance, Fault
+from foreseal.payments.transfers.balance import Balance, BalanceFault
 from payments.shop import Shop
 
 DAMAGE: dict[str, Callable[[Connection], object]] = {
@@ -48,5 +48,5 @@ def test_unmatched_transfer_of_an_order_is_a_fault(shop: Shop) -> None:
     with shop.database.transaction() as tx:
         tx.execute(insert(unmatched_transfers).values(**key, reason=Reason.DUPLICATE))
     assert shop.balance().faults == (
-        Fault("transfer_misfiled", f"transfer {hash} is both matched and unmatched, or neither"),
+        BalanceFault("transfer_misfiled", f"transfer {hash} is both matched and unmatched, or neither"),
     )

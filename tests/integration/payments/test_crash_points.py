@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 import pytest
 
-from foreseal.payments.crash_points import CrashPoint, unwatched
-from foreseal.payments.ledger import DisbursementState, NotAllowed, OrderState
+from foreseal.payments.crash_points import CrashPoint, ignore_crash_point
+from foreseal.payments.ledger import DisbursementState, OrderState, TransitionNotAllowed
 from foreseal.payments.orders.reconciler import NotExpired
 from payments.fake.contracts import PAYOUTS
 from payments.scan import canceled, paid, received
@@ -25,7 +25,7 @@ def surviving(shop: Shop, act: Callable[[], object]) -> None:
         shop.chain.mine()
         shop.restart()
         surviving(shop, shop.go_on)
-        with contextlib.suppress(NotAllowed):  # it was decided before the process died
+        with contextlib.suppress(TransitionNotAllowed):  # it was decided before the process died
             surviving(shop, act)
 
 
@@ -90,6 +90,6 @@ def test_a_life_without_deaths_passes_every_place(make: Make) -> None:
     life(shop)
     assert set(shop.crashes.passed) == set(CrashPoint)
     assert len(CrashPoint) >= 12
-    unwatched(CrashPoint.CAPTURE_STORED)
+    ignore_crash_point(CrashPoint.CAPTURE_STORED)
     with pytest.raises(NotExpired):
         shop.progress.expire("captured")

@@ -8,17 +8,17 @@ from hypothesis import strategies as st
 from sqlalchemy import Column, Integer, MetaData, Table, insert, select, update
 from sqlalchemy.exc import StatementError
 
-from foreseal.payments.amounts import LARGEST
+from foreseal.payments.amounts import MAX_AMOUNT
 from foreseal.payments.crash_points import CrashPoint
 from foreseal.payments.ledger import (
     ConcurrentUpdate,
     Database,
-    Duplicate,
+    DuplicateRecord,
     Finality,
     OrderState,
     Trigger,
     TxStatus,
-    Unknown,
+    UnknownRecord,
     WrongSchema,
     locked,
 )
@@ -30,9 +30,9 @@ _amounts = Table("amounts_of_a_test", MetaData(), Column("id", Integer, primary_
 
 
 @settings(max_examples=5, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(amounts=st.lists(st.integers(0, LARGEST), min_size=1, max_size=20))
+@given(amounts=st.lists(st.integers(0, MAX_AMOUNT), min_size=1, max_size=20))
 def test_amounts_are_exact_and_sort_as_numbers(url: str, amounts: list[int]) -> None:
-    given = [0, 1, 2**63, 10**30, LARGEST - 1, LARGEST, *amounts]
+    given = [0, 1, 2**63, 10**30, MAX_AMOUNT - 1, MAX_AMOUNT, *amounts]
     database = Database(url)
     with database.engine.begin() as tx:
         _amounts.create(tx)
@@ -46,7 +46,7 @@ def test_amounts_are_exact_and_sort_as_numbers(url: str, amounts: list[int]) -> 
     assert all(type(each) is int for each in found[:-1])
 
 
-@pytest.mark.parametrize("amount", [1.0, -1, LARGEST + 1, "1", True])
+@pytest.mark.parametrize("amount", [1.0, -1, MAX_AMOUNT + 1, "1", True])
 def test_what_is_no_amount_reaches_no_table(shop: Shop, amount: object) -> None:
     with pytest.raises((TypeError, ValueError, StatementError), match="amount"), shop.database.transaction() as tx:
         tx.execute(update(orders).values(amount=amount))
@@ -106,14 +106,14 @@ def test_a_transition_and_its_entry_are_there_together_or_not_at_all(shop: Shop)
 def test_ids_and_authorizations_are_taken_once(shop: Shop) -> None:
     terms = shop.terms()
     first = shop.orders.draft("a", terms)
-    with pytest.raises(Duplicate, match="a or another key"):
+    with pytest.raises(DuplicateRecord, match="a or another key"):
         shop.orders.draft("a", shop.terms())
     second = shop.orders.draft("b", terms)
     assert first == second
     for id in ("a", "b"):
         shop.orders.sign(id, shop.signed(first))
     shop.orders.store("a")
-    with pytest.raises(Duplicate, match="authorization of b belongs to another order"):
+    with pytest.raises(DuplicateRecord, match="authorization of b belongs to another order"):
         shop.orders.store("b")
     assert shop.place("b") == "Signed, unused / idle"
     with shop.database.reading() as tx:
@@ -124,9 +124,9 @@ def test_ids_and_authorizations_are_taken_once(shop: Shop) -> None:
 
 
 def test_what_is_not_there_is_named(shop: Shop) -> None:
-    with pytest.raises(Unknown, match="orders: there is no x"):
+    with pytest.raises(UnknownRecord, match="orders: there is no x"):
         shop.orders.get("x")
-    with pytest.raises(Unknown, match="refunds: there is no x"):
+    with pytest.raises(UnknownRecord, match="refunds: there is no x"):
         shop.refunds.get("x")
     assert shop.orders.in_state(*OrderState) == []
 

@@ -5,7 +5,7 @@ from sqlalchemy import func, select
 
 from foreseal.errors import RpcError
 from foreseal.payments.ledger.tables import Purpose, attempts
-from foreseal.payments.transactions import Delivery, open_intent
+from foreseal.payments.transactions import DeliveryStatus, open_intent
 from payments.fake.blocks import decoded
 from payments.fake.contracts import TOKEN
 from payments.scan import paid
@@ -94,6 +94,6 @@ def test_two_processes_replace_once(shop: Shop) -> None:
             assert shop.sender.replace(intent)
 
     shop.node.hook = other_process
-    assert shop.sender.deliver(intent).delivery is Delivery.TAKEN
+    assert shop.sender.deliver(intent).status is DeliveryStatus.ACCEPTED
     assert shop.node.hook is None
     assert tried(shop) == 2

@@ -2,8 +2,8 @@
 
 import pytest
 
-from foreseal.payments.amounts import LARGEST
-from foreseal.payments.ledger import Duplicate, NotCovered, Unknown
+from foreseal.payments.amounts import MAX_AMOUNT
+from foreseal.payments.ledger import DuplicateRecord, InsufficientAmount, UnknownRecord
 from foreseal.payments.ledger.identifiers import identifier
 from foreseal.payments.orders.authorizations import memo
 from foreseal.payments.orders.reconciler import NotExpired
@@ -38,9 +38,9 @@ def test_what_no_database_keeps_is_refused(shop: Shop, name: str) -> None:
     with pytest.raises(ValueError, match=r"^id: "):
         shop.refunds.reserve(name, "a", 1)
     for ask in (shop.orders.get, shop.orders.store, shop.refunds.get, shop.payouts.get, shop.orders.void):
-        with pytest.raises(Unknown, match="there is no"):
+        with pytest.raises(UnknownRecord, match="there is no"):
             ask(name)
-    with pytest.raises(Unknown):
+    with pytest.raises(UnknownRecord):
         shop.refunds.reserve("r", name, 1)
 
 
@@ -54,7 +54,7 @@ def test_names_that_look_alike_are_not_one(shop: Shop) -> None:
     for name in ALIKE:
         shop.stored(name, 100)
     assert sorted(shop.orders.in_state(*{shop.orders.get(name).state for name in ALIKE})) == sorted(ALIKE)
-    with pytest.raises(Duplicate):
+    with pytest.raises(DuplicateRecord):
         shop.draft("Order")
     shop.orders.void("Order")
     assert shop.place("order") == "Stored, unused / idle"
@@ -73,16 +73,16 @@ def test_names_that_look_alike_are_not_one(shop: Shop) -> None:
 # A real token uses the highest bit of a balance for the blacklist.
 @pytest.mark.in_memory
 def test_the_largest_amount_is_captured_and_refunded_to_the_unit(shop: Shop) -> None:
-    shop.chain.change(lambda state: state.balances.update({BUYER.address.lower(): LARGEST}))
-    shop.captured("a", LARGEST)
-    shop.refunds.refund("1", "a", LARGEST - 1)
-    with pytest.raises(NotCovered, match="1 are left"):
+    shop.chain.change(lambda state: state.balances.update({BUYER.address.lower(): MAX_AMOUNT}))
+    shop.captured("a", MAX_AMOUNT)
+    shop.refunds.refund("1", "a", MAX_AMOUNT - 1)
+    with pytest.raises(InsufficientAmount, match="1 are left"):
         shop.refunds.reserve("2", "a", 2)
     shop.refunds.refund("3", "a", 1)
     shop.settle()
-    shop.captured("b", LARGEST)
+    shop.captured("b", MAX_AMOUNT)
     found = shop.balance()
-    assert (found.received, found.captured, found.refunded) == (2 * LARGEST, 2 * LARGEST, LARGEST)
+    assert (found.received, found.captured, found.refunded) == (2 * MAX_AMOUNT, 2 * MAX_AMOUNT, MAX_AMOUNT)
     assert found.faults == ()
 
 

@@ -10,7 +10,7 @@ from foreseal.errors import RpcError
 from foreseal.payments.chain import ChainReorganized, Incomplete, RejectedByNode, Reverted
 from foreseal.payments.ledger.tables import attempts
 from foreseal.payments.orders.authorizations import memo
-from foreseal.payments.transfers.watcher import Watch, Watcher
+from foreseal.payments.transfers.watcher import TransferWatcher, WatcherSettings
 from payments.fake.blocks import decoded
 from payments.fake.contracts import selector, topic
 from payments.scan import paid, received
@@ -270,6 +270,6 @@ def test_a_policy_against_the_merchant_blocks_nobodys_refund(shop: Shop, scope: 
 def test_a_memo_of_another_chain_names_no_order(shop: Shop) -> None:
     shop.stored("a")
     shop.pay(500, memo("a"))
-    other = Watch(1, ADDRESS, SHOP.address, policy=shop.policy)
-    Watcher(shop.ledger, shop.rpc, other).poll()
+    other = WatcherSettings(1, ADDRESS, SHOP.address, policy=shop.policy)
+    TransferWatcher(shop.ledger, shop.rpc, other).poll()
     assert len(shop.orders.timeline("a")) == 3

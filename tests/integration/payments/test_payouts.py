@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreseal.payments.disbursements.disbursements import Forbidden
+from foreseal.payments.disbursements.disbursements import RecipientForbidden
 from foreseal.payments.disbursements.payouts import NotFunded, split
-from foreseal.payments.ledger import DisbursementState, Duplicate, Finality
+from foreseal.payments.ledger import DisbursementState, DuplicateRecord, Finality
 from payments.fake.contracts import PAYOUTS
 from payments.scan import paid
 from payments.shop import BUYERS, SHOP, Shop
@@ -27,7 +27,7 @@ def test_a_batch_is_paid_leg_by_leg_and_once(shop: Shop) -> None:
     id = shop.payouts.prepare(BATCH, PAYOUTS, LEGS)
     assert id == "0x" + "07" * 32
     assert shop.payouts.prepare(BATCH, PAYOUTS, LEGS) == id
-    with pytest.raises(Duplicate, match="another batch"):
+    with pytest.raises(DuplicateRecord, match="another batch"):
         shop.payouts.prepare(BATCH, PAYOUTS, LEGS[:2])
     assert shop.payouts.submit(id).state is DisbursementState.BROADCAST
     shop.chain.step()
@@ -47,7 +47,7 @@ def test_the_recipient_at_fault_is_named(shop: Shop, rule: str) -> None:
     fund(shop)
     at_fault = BUYERS[1].address.lower()
     shop.chain.change(lambda state: getattr(state, rule).add(at_fault))
-    with pytest.raises(Forbidden, match=BUYERS[1].address):
+    with pytest.raises(RecipientForbidden, match=BUYERS[1].address):
         shop.payouts.prepare(BATCH, PAYOUTS, LEGS)
     shop.chain.change(lambda state: getattr(state, rule).clear())
     id = shop.payouts.prepare(BATCH, PAYOUTS, LEGS)
@@ -62,7 +62,7 @@ def test_a_forbidden_payouts_contract_is_named_and_blocks_no_batch(shop: Shop, r
     fund(shop)
     id = shop.payouts.prepare(BATCH, PAYOUTS, LEGS)
     shop.chain.change(lambda state: getattr(state, rule).add(PAYOUTS))
-    with pytest.raises(Forbidden) as error:
+    with pytest.raises(RecipientForbidden) as error:
         shop.payouts.submit(id)
     assert error.value.account.lower() == PAYOUTS
     assert shop.payouts.get(id).state is DisbursementState.RESERVED

@@ -6,16 +6,16 @@ from typing import Any
 import pytest
 from eth_account.signers.local import LocalAccount
 
-from foreseal.payments.chain import Log, Policy, Receipt, Tier
+from foreseal.payments.chain import ChainLog, ChainReceipt, ConfirmationPolicy, ConfirmationTier
 from foreseal.payments.chain.checkout import capture_call
-from foreseal.payments.chain.token import PAYMENT_CAPTURED, TRANSFERRED, USED, address_topic, transfers
-from foreseal.payments.ledger import Duplicate, NotAllowed, NotCovered
+from foreseal.payments.chain.token import AUTHORIZATION_USED, PAYMENT_CAPTURED, TRANSFERRED, address_topic, transfers
+from foreseal.payments.ledger import DuplicateRecord, InsufficientAmount, TransitionNotAllowed
 from foreseal.payments.merchant import Merchant
 from foreseal.payments.orders.authorizations import Orders, memo, permit
 from foreseal.payments.orders.cancellations import NotCancelable
-from foreseal.payments.orders.captures import Captures, NotCapturable, Obstacle
+from foreseal.payments.orders.captures import CaptureObstacle, Captures, NotCapturable
 from foreseal.payments.orders.reconciler import NotExpired
-from foreseal.payments.signatures import WrongSignature
+from foreseal.payments.signatures import InvalidSignature
 from foreseal.payments.typed_data import Permit
 from payments.people import BUYER, BUYERS, CHECKOUT, SHOP
 from payments.scan import received
@@ -63,7 +63,7 @@ def test_refunds_are_of_what_was_captured_and_not_of_the_maximum(shop: Shop) -> 
     shop.captures.capture(stored(shop, "a", 500), 300)
     shop.settle()
     shop.refunds.refund("r1", "a", 100)
-    with pytest.raises(NotCovered, match="201 units: 200 are left"):
+    with pytest.raises(InsufficientAmount, match="201 units: 200 are left"):
         shop.refunds.refund("r2", "a", 201)
     shop.refunds.refund("r2", "a", 200)
     shop.settle()
@@ -91,12 +91,12 @@ def test_an_order_of_one_amount_has_no_other(shop: Shop) -> None:
 
 def test_it_is_captured_once(shop: Shop) -> None:
     shop.captures.capture(stored(shop, "a"), 200)
-    with pytest.raises(NotAllowed):
+    with pytest.raises(TransitionNotAllowed):
         shop.captures.capture("a", 200)
-    with pytest.raises(NotAllowed):
+    with pytest.raises(TransitionNotAllowed):
         shop.orders.void("a")
     shop.settle()
-    with pytest.raises(NotAllowed):
+    with pytest.raises(TransitionNotAllowed):
         shop.captures.capture("a", 1)
     assert [each.amount for each in received(shop.chain)] == [200]
 
@@ -105,7 +105,7 @@ def test_a_name_that_the_checkout_has_captured_is_no_other_orders(shop: Shop) ->
     shop.captures.capture(stored(shop, "a"), 200)
     shop.chain.step()
     terms = replace(shop.permit_terms(500), name=shop.orders.get("a").nonce)
-    with pytest.raises(Duplicate, match="has captured 0x"):
+    with pytest.raises(DuplicateRecord, match="has captured 0x"):
         shop.orders.draft_permit("b", terms)
 
 
@@ -127,7 +127,7 @@ def test_a_permit_that_its_payer_revoked_captures_nothing_and_expires(shop: Shop
     shop.chain.mine()
     with pytest.raises(NotCapturable, match="EIP2612: invalid signature") as error:
         shop.captures.capture("a", 300)
-    assert error.value.obstacle is Obstacle.REVERTS
+    assert error.value.obstacle is CaptureObstacle.REVERTS
     shop.chain.advance(600)
     shop.chain.mine(shop.chain.finality - 1)
     with pytest.raises(NotExpired, match="no final block"):
@@ -139,7 +139,7 @@ def test_a_permit_that_its_payer_revoked_captures_nothing_and_expires(shop: Shop
 
 def test_a_void_is_never_captured_and_cannot_be_canceled(shop: Shop) -> None:
     shop.orders.void(stored(shop, "a"))
-    with pytest.raises(NotAllowed, match="Voided offchain"):
+    with pytest.raises(TransitionNotAllowed, match="Voided offchain"):
         shop.captures.capture("a", 1)
     for cancel in (lambda: shop.cancellations.message("a"), lambda: shop.cancellations.cancel("a", bytes(65))):
         with pytest.raises(NotCancelable, match="has a permit, which nobody can cancel"):
@@ -149,7 +149,7 @@ def test_a_void_is_never_captured_and_cannot_be_canceled(shop: Shop) -> None:
 
 def test_two_open_orders_have_no_permit_of_one_nonce(shop: Shop) -> None:
     stored(shop, "a", 500)
-    with pytest.raises(Duplicate, match="the permit of b has the nonce of that of a"):
+    with pytest.raises(DuplicateRecord, match="the permit of b has the nonce of that of a"):
         stored(shop, "b", 400)
     shop.orders.void("a")
     shop.orders.store("b")
@@ -162,7 +162,7 @@ def test_two_open_orders_have_no_permit_of_one_nonce(shop: Shop) -> None:
 def test_a_capture_after_the_deadline_reverts_and_expires(shop: Shop) -> None:
     with pytest.raises(NotCapturable) as error:
         shop.captures.capture(stored(shop, "late", seconds=50), 1)
-    assert error.value.obstacle is Obstacle.LATE
+    assert error.value.obstacle is CaptureObstacle.LATE
     shop.captures.capture(stored(shop, "a", buyer=BUYERS[1], seconds=100), 300)
     shop.chain.advance(200)
     shop.chain.mine(shop.chain.finality + 1)
@@ -202,14 +202,14 @@ def test_a_capture_that_a_reorganisation_takes_back_lands_again(shop: Shop) -> N
 
 
 def test_what_a_former_life_of_the_database_captured_is_found_with_its_amount(make: Make) -> None:
-    shop = make(Policy(Tier.SEALED))
+    shop = make(ConfirmationPolicy(ConfirmationTier.SEALED))
     stored(shop, "a", 500)
     order = shop.orders.get("a")
     shop.chain.inject(SHOP.address.lower(), CHECKOUT, capture_call(order.nonce, 123, permit(order), order.signature))
     shop.chain.mine()
     with pytest.raises(NotCapturable) as error:
         shop.captures.capture("a", 300)
-    assert error.value.obstacle is Obstacle.USED
+    assert error.value.obstacle is CaptureObstacle.USED
     assert (shop.place("a"), shop.orders.get("a").actual) == ("Used, captured / confirmed", 123)
     shop.watcher.poll()
     assert shop.balance().captured == 123
@@ -223,7 +223,7 @@ def test_nobody_forbidden_takes_part(shop: Shop, forbidden: str, rule: str) -> N
     shop.chain.change(lambda state: getattr(state, rule).add(forbidden.lower()))
     with pytest.raises(NotCapturable, match=forbidden) as error:
         shop.captures.capture("a", 1)
-    assert error.value.obstacle is Obstacle.FORBIDDEN
+    assert error.value.obstacle is CaptureObstacle.FORBIDDEN
 
 
 def test_what_cannot_be_is_refused(shop: Shop) -> None:
@@ -241,27 +241,27 @@ def test_what_cannot_be_is_refused(shop: Shop) -> None:
             shop.orders.draft_permit("a", wrong)
     message = shop.orders.draft_permit("a", terms)
     for signature in (b"", shop.signed(message) + b"\0", shop.signed(message, BUYERS[1])):
-        with pytest.raises(WrongSignature):
+        with pytest.raises(InvalidSignature):
             shop.orders.sign("a", signature)
     other = Merchant(shop.merchant.domain, SHOP.address, checkout=BUYERS[1].address)
     with pytest.raises(NotCapturable) as error:
         Captures(shop.ledger, shop.sender, other).capture(stored(shop, "b", buyer=BUYERS[2]), 1)
-    assert error.value.obstacle is Obstacle.DOMAIN
+    assert error.value.obstacle is CaptureObstacle.DOMAIN
 
 
 def test_only_the_orders_own_checkout_says_what_it_captured(shop: Shop) -> None:
     """Logs of another contract can name an order, but do not pay it."""
     stored(shop, "a", 500)
     payer, payee = address_topic(BUYER.address), address_topic(SHOP.address)
-    used = Log(ADDRESS, (USED, payer, bytes(32)), b"", 1, "0x1", "0x2", 0)
-    transfer = Log(ADDRESS, (TRANSFERRED, payer, payee), (300).to_bytes(32), 1, "0x1", "0x2", 1)
+    used = ChainLog(ADDRESS, (AUTHORIZATION_USED, payer, bytes(32)), b"", 1, "0x1", "0x2", 0)
+    transfer = ChainLog(ADDRESS, (TRANSFERRED, payer, payee), (300).to_bytes(32), 1, "0x1", "0x2", 1)
 
     def found(
-        *, amount: int = 300, who: bytes = payer, before: tuple[Log, ...] = ()
+        *, amount: int = 300, who: bytes = payer, before: tuple[ChainLog, ...] = ()
     ) -> tuple[bytes | None, str | None]:
         data = amount.to_bytes(32) + (500).to_bytes(32)
-        said = Log(CHECKOUT, (PAYMENT_CAPTURED, memo("a"), who), data, 1, "0x1", "0x2", 2)
-        (each,) = transfers(Receipt("0x2", 1, "0x1", True, (*before, transfer, said)), ADDRESS)
+        said = ChainLog(CHECKOUT, (PAYMENT_CAPTURED, memo("a"), who), data, 1, "0x1", "0x2", 2)
+        (each,) = transfers(ChainReceipt("0x2", 1, "0x1", True, (*before, transfer, said)), ADDRESS)
         return each.nonce, each.checkout
 
     assert found() == (memo("a"), CHECKOUT)

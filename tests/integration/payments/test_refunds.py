@@ -6,17 +6,17 @@ import pytest
 
 from foreseal.payments.chain import Reverted
 from foreseal.payments.crash_points import CrashPoint
-from foreseal.payments.disbursements.disbursements import Forbidden
+from foreseal.payments.disbursements.disbursements import RecipientForbidden
 from foreseal.payments.disbursements.refunds import NotRefundable, Refunds
 from foreseal.payments.ledger import (
     DisbursementState,
-    Duplicate,
+    DuplicateRecord,
     Finality,
+    InsufficientAmount,
     Ledger,
-    NotAllowed,
-    NotCovered,
+    TransitionNotAllowed,
     TxStatus,
-    Unknown,
+    UnknownRecord,
 )
 from payments.scan import paid
 from payments.shop import BUYER, SHOP, Make, Shop
@@ -60,14 +60,14 @@ def test_partial_refunds_are_never_more_than_the_capture(shop: Shop) -> None:
     shop.captured("a", 500)
     shop.refunds.refund("1", "a", 200)
     shop.refunds.reserve("2", "a", 299)
-    with pytest.raises(NotCovered, match="refund of 2 units: 1 are left"):
+    with pytest.raises(InsufficientAmount, match="refund of 2 units: 1 are left"):
         shop.refunds.refund("3", "a", 2)
     shop.refunds.refund("3", "a", 1)
-    with pytest.raises(NotCovered):
+    with pytest.raises(InsufficientAmount):
         shop.refunds.refund("4", "a", 1)
     shop.settle()
     assert sum(each.amount for each in paid(shop.chain)) == 500
-    assert [row.id for row in shop.refunds.of_order("a")] == ["1", "2", "3"]
+    assert [row.id for row in shop.refunds.list_for_order("a")] == ["1", "2", "3"]
     assert shop.refunds.refundable("a") == 0
 
 
@@ -75,13 +75,13 @@ def test_the_same_refund_asked_for_again_is_the_same_refund(shop: Shop) -> None:
     shop.captured("a", 500)
     for _ in range(3):
         shop.refunds.refund("r", "a", 100)
-    with pytest.raises(Duplicate, match="r is another refund"):
+    with pytest.raises(DuplicateRecord, match="r is another refund"):
         shop.refunds.refund("r", "a", 101)
     shop.settle()
     shop.refunds.refund("r", "a", 100)
     shop.settle()
     assert [each.amount for each in paid(shop.chain)] == [100]
-    with pytest.raises(NotAllowed, match=r"Complete \(final\): merchant submits"):
+    with pytest.raises(TransitionNotAllowed, match=r"Complete \(final\): merchant submits"):
         shop.refunds.submit("r")
 
 
@@ -100,7 +100,9 @@ def test_refunds_at_once_are_added_up_one_after_the_other(shop: Shop) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert sorted(map(str, answers)) == sorted(map(str, [True, True, NotCovered, NotCovered, NotCovered]))
+    assert sorted(map(str, answers)) == sorted(
+        map(str, [True, True, InsufficientAmount, InsufficientAmount, InsufficientAmount])
+    )
     assert shop.balance().reserved == 400
 
 
@@ -119,7 +121,7 @@ def test_only_a_capture_that_is_safe_enough_is_refunded(make: Make) -> None:
     for amount, error in ((0, ValueError), (-1, ValueError), (1.0, TypeError)):
         with pytest.raises(error, match="amount"):
             shop.refunds.reserve("s", "a", amount)  # type: ignore[arg-type]
-    with pytest.raises(Unknown):
+    with pytest.raises(UnknownRecord):
         shop.refunds.reserve("s", "x", 1)
 
 
@@ -132,7 +134,7 @@ def test_a_forbidden_recipient_blocks_the_refund_and_frees_the_amount(shop: Shop
     shop.chain.change(lambda state: state.policy_forbids.add(LOW))
     assert shop.refunds.refund("2", "b", 500).state is DisbursementState.BLOCKED
     assert shop.refunds.refundable("a") == 500
-    with pytest.raises(NotAllowed, match="Blocked"):
+    with pytest.raises(TransitionNotAllowed, match="Blocked"):
         shop.refunds.submit("1")
     blocked = {"reason": "recipient_forbidden", "message": f"{BUYER.address} is forbidden"}
     assert shop.refunds.timeline("1")[-1].details == blocked
@@ -172,7 +174,7 @@ def test_what_reverts_for_another_reason_stays_reserved_and_is_paid_once(shop: S
 def test_a_forbidden_merchant_is_no_fault_of_the_recipient(shop: Shop) -> None:
     shop.captured("a", 500)
     shop.chain.change(lambda state: state.blacklisted.add(SHOP.address.lower()))
-    with pytest.raises(Forbidden, match=SHOP.address):
+    with pytest.raises(RecipientForbidden, match=SHOP.address):
         shop.refunds.refund("r", "a", 500)
     assert list(shop.refunds.resume()) == ["r"]
     assert place(shop, "r") == "Reserved / idle"

@@ -12,16 +12,16 @@ from foreseal.payments.chain import (
     Incomplete,
     LogFilter,
     NonceTooLow,
+    NoResponse,
     RejectedByNode,
     Reverted,
     RpcNode,
     Token,
-    Unanswered,
     Underpriced,
     heads,
 )
 from foreseal.payments.ledger.tables import Purpose
-from foreseal.payments.transactions import GWEI, Delivery, Intents, Quote, Sender
+from foreseal.payments.transactions import GWEI, DeliveryStatus, FeeQuote, TransactionIntents, TransactionSender
 from foreseal.testing import Chain, ChainSettings
 from payments.shop import Shop
 
@@ -42,7 +42,7 @@ def test_a_sender_lands_on_a_real_node(shop: Shop) -> None:
     with Chain(ChainSettings(automine=False)) as chain:
         node = RpcNode(Client(chain))
         key = chain.accounts[1].signer()
-        sender = Sender(shop.ledger, node, Intents(node.chain_id(), key), shop.policy)
+        sender = TransactionSender(shop.ledger, node, TransactionIntents(node.chain_id(), key), shop.policy)
         chain.automine = True
         target = deployed(chain)
         chain.automine = False
@@ -51,17 +51,17 @@ def test_a_sender_lands_on_a_real_node(shop: Shop) -> None:
             intent = sender.intents.store(tx, Purpose.PAYOUT, "a", call)
             other = sender.intents.store(tx, Purpose.PAYOUT, "b", call)
         for _ in range(2):
-            assert sender.deliver(intent).delivery is Delivery.TAKEN
+            assert sender.deliver(intent).status is DeliveryStatus.ACCEPTED
         assert sender.replace(intent)
-        assert sender.deliver(intent).delivery is Delivery.TAKEN
-        assert sender.deliver(other).delivery is Delivery.TAKEN
+        assert sender.deliver(intent).status is DeliveryStatus.ACCEPTED
+        assert sender.deliver(other).status is DeliveryStatus.ACCEPTED
         chain.step()
         receipt = sender.outcome(intent).receipt
         assert receipt is not None
         assert receipt.succeeded
         assert receipt.block_number == heads(node).latest + 1
         chain.mine()
-        assert sender.deliver(intent).delivery in (Delivery.UNKNOWN, Delivery.TAKEN)
+        assert sender.deliver(intent).status in (DeliveryStatus.UNKNOWN, DeliveryStatus.ACCEPTED)
         assert node.transaction_count(key.address, "latest") == 2
         (log,) = receipt.logs
         assert [int.from_bytes(topic, "big") for topic in log.topics] == [0x41, 0x42]
@@ -90,8 +90,8 @@ def test_errors_of_a_real_node_are_told_apart(shop: Shop) -> None:
         assert node.receipt("0x" + "11" * 32) is None
         assert node.priority_fee() >= 0
         key = chain.accounts[2].signer()
-        intents = Intents(node.chain_id(), key)
-        call = Sender(shop.ledger, node, intents, shop.policy).call(target, b"")
+        intents = TransactionIntents(node.chain_id(), key)
+        call = TransactionSender(shop.ledger, node, intents, shop.policy).call(target, b"")
         chain.automine = False
         with shop.database.transaction() as tx:
             intents.store(tx, Purpose.PAYOUT, "a", call)
@@ -118,7 +118,7 @@ def test_errors_of_a_real_node_are_told_apart(shop: Shop) -> None:
         chain.mine()
         with pytest.raises(NonceTooLow):
             node.send(cheap)
-        assert Quote(20 * GWEI, 20 * GWEI).raised(Quote(0, 0)).fee == 22 * GWEI
+        assert FeeQuote(20 * GWEI, 20 * GWEI).raised(FeeQuote(0, 0)).fee == 22 * GWEI
 
 
 class Scripted:
@@ -136,8 +136,8 @@ class Scripted:
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        (ConnectionLost("x"), Unanswered),
-        (TimedOut("x"), Unanswered),
+        (ConnectionLost("x"), NoResponse),
+        (TimedOut("x"), NoResponse),
         (InvalidResponse("x"), Incomplete),
         (RpcError(-32000, "nonce too low: next nonce 5, tx nonce 4"), NonceTooLow),
         (RpcError(-32003, "nonce too low"), NonceTooLow),

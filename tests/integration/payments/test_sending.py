@@ -12,14 +12,14 @@ from foreseal.payments.ledger import Finality, TxStatus
 from foreseal.payments.ledger.tables import Purpose, TxResult, attempts, transactions
 from foreseal.payments.transactions import (
     GWEI,
-    Call,
-    Delivery,
-    Fees,
+    DeliveryStatus,
+    FeeQuote,
+    FeeSettings,
     FeeTooHigh,
-    Quote,
-    Sender,
-    StillOpen,
-    close,
+    TransactionCall,
+    TransactionSender,
+    TransactionStillOpen,
+    close_intent,
     open_intent,
     open_subjects,
     read_intent,
@@ -29,10 +29,10 @@ from payments.fake.contracts import TOKEN, selector
 from payments.shop import ADDRESS, SHOP, Shop
 
 DATA = selector("approve(address,uint256)") + (1).to_bytes(32) + bytes(32)
-ASKED = Call(ADDRESS, DATA, 100_000, Quote(3 * GWEI, GWEI), 0, 1)
+ASKED = TransactionCall(ADDRESS, DATA, 100_000, FeeQuote(3 * GWEI, GWEI), 0, 1)
 
 
-def store(shop: Shop, subject: str, call: Call | None = None) -> int:
+def store(shop: Shop, subject: str, call: TransactionCall | None = None) -> int:
     with shop.database.transaction() as tx:
         return shop.sender.intents.store(tx, Purpose.PAYOUT, subject, call or shop.sender.call(ADDRESS, DATA))
 
@@ -88,11 +88,11 @@ def test_what_is_stored_is_what_the_key_signed(shop: Shop) -> None:
 
 def test_a_restart_sends_the_same_bytes_and_already_known_is_success(shop: Shop) -> None:
     intent = store(shop, "a")
-    assert shop.sender.deliver(intent).delivery is Delivery.TAKEN
+    assert shop.sender.deliver(intent).status is DeliveryStatus.ACCEPTED
     shop.restart()
-    assert shop.sender.deliver(intent).delivery is Delivery.TAKEN
+    assert shop.sender.deliver(intent).status is DeliveryStatus.ACCEPTED
     shop.chain.step()
-    assert shop.sender.deliver(intent).delivery is Delivery.TAKEN
+    assert shop.sender.deliver(intent).status is DeliveryStatus.ACCEPTED
     assert len(raws(shop)) == 1
     assert shop.chain.pending.state.nonces[SHOP.address.lower()] == 1
 
@@ -103,7 +103,7 @@ def test_after_nonce_too_low_the_receipts_of_all_hashes_decide(shop: Shop) -> No
     assert shop.sender.replace(intent)
     shop.chain.mine()
     delivered = shop.sender.deliver(intent)
-    assert (delivered.delivery, "nonce too low" in delivered.message) == (Delivery.UNKNOWN, True)
+    assert (delivered.status, "nonce too low" in delivered.message) == (DeliveryStatus.UNKNOWN, True)
     outcome = shop.sender.outcome(intent)
     assert outcome.receipt is not None
     assert outcome.receipt.transaction_hash == decoded(raws(shop)[0]).hash
@@ -120,7 +120,7 @@ def test_a_replacement_pays_ten_percent_more_for_the_same_account_nonce(shop: Sh
         shop.chain.pool.clear()
         shop.chain.mine()
     shop.chain.pool.update(waiting)
-    assert shop.sender.deliver(intent).delivery is Delivery.TAKEN
+    assert shop.sender.deliver(intent).status is DeliveryStatus.ACCEPTED
     first, second = map(decoded, raws(shop))
     assert (first.nonce, first.to, first.data) == (second.nonce, second.to, second.data)
     assert second.fee * 10 >= first.fee * 11
@@ -133,11 +133,11 @@ def test_a_replacement_pays_ten_percent_more_for_the_same_account_nonce(shop: Sh
 
 @pytest.mark.parametrize("fee", [0, 1, 9, 10, 11, GWEI, GWEI + 1])
 def test_fees_are_raised_by_ten_percent_at_least(fee: int) -> None:
-    raised = Quote(fee, fee).raised(Quote(0, 0))
+    raised = FeeQuote(fee, fee).raised(FeeQuote(0, 0))
     assert raised.fee * 10 >= fee * 11
     assert raised.fee > fee
-    assert Quote(5, 1).raised(Quote(1000, 900)) == Quote(1000, 900)
-    assert Quote(5, 5).raised(Quote(5, 900)) == Quote(900, 900)
+    assert FeeQuote(5, 1).raised(FeeQuote(1000, 900)) == FeeQuote(1000, 900)
+    assert FeeQuote(5, 5).raised(FeeQuote(5, 900)) == FeeQuote(900, 900)
 
 
 @pytest.mark.in_memory
@@ -150,26 +150,28 @@ def test_a_node_that_holds_an_attempt_with_higher_fees_has_it(shop: Shop) -> Non
         shop.rpc.send(cheap)
     other = store(shop, "b")
     shop.chain.pool[SHOP.address.lower(), 1] = shop.chain.pool[SHOP.address.lower(), 0]
-    assert shop.sender.deliver(other).delivery is Delivery.UNKNOWN
+    assert shop.sender.deliver(other).status is DeliveryStatus.UNKNOWN
 
 
 @pytest.mark.in_memory
 def test_no_fee_is_beyond_the_limit(shop: Shop) -> None:
-    modest = Sender(shop.ledger, shop.rpc, shop.sender.intents, shop.policy, Fees(most=3 * GWEI))
+    modest = TransactionSender(shop.ledger, shop.rpc, shop.sender.intents, shop.policy, FeeSettings(max_fee=3 * GWEI))
     intent = store(shop, "a", modest.call(ADDRESS, DATA))
     assert not modest.replace(intent)
     assert len(raws(shop)) == 1
     with pytest.raises(FeeTooHigh, match="3000000000 wei per gas are more than 2999999999"):
-        Sender(shop.ledger, shop.rpc, shop.sender.intents, shop.policy, Fees(most=3 * GWEI - 1)).call(ADDRESS, DATA)
+        TransactionSender(
+            shop.ledger, shop.rpc, shop.sender.intents, shop.policy, FeeSettings(max_fee=3 * GWEI - 1)
+        ).call(ADDRESS, DATA)
 
 
 def test_a_second_transaction_waits_until_the_first_can_do_nothing_more(shop: Shop) -> None:
     intent = store(shop, "a")
-    with pytest.raises(StillOpen, match="payout of a"):
+    with pytest.raises(TransactionStillOpen, match="payout of a"):
         store(shop, "a")
     with shop.database.transaction() as tx:
         assert open_intent(tx, Purpose.PAYOUT, "a") == intent
-        close(tx, intent, TxResult.INCLUDED)
+        close_intent(tx, intent, TxResult.INCLUDED)
         assert open_intent(tx, Purpose.PAYOUT, "a") is None
     again = store(shop, "a")
     with shop.database.reading() as tx:
@@ -182,7 +184,7 @@ def test_an_account_nonce_that_somebody_else_used_is_lost_only_once_that_is_fina
     intent = store(shop, "a")
     shop.chain.inject(SHOP.address.lower(), TOKEN, DATA)
     shop.chain.mine()
-    assert shop.sender.deliver(intent).delivery is Delivery.UNKNOWN
+    assert shop.sender.deliver(intent).status is DeliveryStatus.UNKNOWN
     assert shop.sender.outcome(intent).step is TxStatus.UNKNOWN
     shop.chain.mine(shop.chain.finality - 1)
     assert shop.sender.outcome(intent).step is TxStatus.UNKNOWN
@@ -225,7 +227,7 @@ def test_what_the_node_refuses_stays_intended(shop: Shop) -> None:
 def test_what_is_stored_is_sent_without_asking_for_fees(shop: Shop) -> None:
     intent = store(shop, "a")
     shop.node.losses += [("eth_getBlockByNumber", False), ("eth_getBlockByNumber", False)]
-    assert shop.sender.deliver(intent).delivery is Delivery.TAKEN
+    assert shop.sender.deliver(intent).status is DeliveryStatus.ACCEPTED
     assert len(shop.chain.pool) == 1
 
 

@@ -6,15 +6,15 @@ from sqlalchemy import Table, insert
 from foreseal.payments.ledger import (
     DisbursementState,
     Finality,
-    NotAllowed,
     OrderState,
     OrderStatus,
+    TransitionNotAllowed,
     Trigger,
     TxStatus,
     locked,
     read,
 )
-from foreseal.payments.ledger.states import DISBURSEMENT, GRANT, ORDER, PURCHASE, SETTLEMENT, State, following
+from foreseal.payments.ledger.states import DISBURSEMENT, GRANT, ORDER, PURCHASE, SETTLEMENT, LedgerState, next_status
 from foreseal.payments.ledger.tables import orders, refunds
 from payments.shop import Shop
 
@@ -36,8 +36,8 @@ FILLED_IN = {
 }
 # OrderReconciler of a transaction within a state, until its logs prove the next state.
 FLIGHT = {
-    ("intended", "taken", "broadcast"),
-    ("unknown", "taken", "broadcast"),
+    ("intended", "accepted", "broadcast"),
+    ("unknown", "accepted", "broadcast"),
     ("intended", "lost", "unknown"),
     ("broadcast", "lost", "unknown"),
     ("intended", "fail", "failed"),
@@ -81,8 +81,8 @@ def expected_of_orders() -> set[Row]:
 def expected_of_disbursements() -> set[Row]:
     rows: set[Row] = {
         (None, "", "reserve", "Reserved", "idle"),
-        ("Reserved", "intended", "taken", "Broadcast", "idle"),
-        ("Reserved", "unknown", "taken", "Broadcast", "idle"),
+        ("Reserved", "intended", "accepted", "Broadcast", "idle"),
+        ("Reserved", "unknown", "accepted", "Broadcast", "idle"),
         ("Reserved", "intended", "lost", "Reserved", "unknown"),
     }
     for state, step in (("Reserved", "intended"), ("Reserved", "unknown"), ("Broadcast", "idle")):
@@ -179,7 +179,7 @@ def test_the_states_and_triggers_are_those_of_the_specification() -> None:
 
 
 @pytest.mark.parametrize(("table", "states"), [(orders, OrderState), (refunds, DisbursementState)], ids=str)
-def test_whatever_is_not_in_the_table_is_refused(shop: Shop, table: Table, states: type[State]) -> None:
+def test_whatever_is_not_in_the_table_is_refused(shop: Shop, table: Table, states: type[LedgerState]) -> None:
     transitions = ORDER if table is orders else DISBURSEMENT
     refused = 0
     with shop.database.transaction() as tx:
@@ -192,15 +192,15 @@ def test_whatever_is_not_in_the_table_is_refused(shop: Shop, table: Table, state
             for trigger in Trigger:
                 if (place, trigger) in transitions:
                     continue
-                with pytest.raises(NotAllowed) as error:
+                with pytest.raises(TransitionNotAllowed) as error:
                     shop.ledger.move(tx, table, row, trigger)
                 assert str(place) in str(error.value)
                 assert trigger.value in str(error.value)
                 refused += 1
             assert read(tx, table, id) == row
     assert refused == len(states) * len(STEPS) * len(Trigger) - len(transitions) + 1
-    with pytest.raises(NotAllowed, match=r"^\(none\): payer signs"):
-        following(transitions, None, Trigger.SIGN)
+    with pytest.raises(TransitionNotAllowed, match=r"^\(none\): payer signs"):
+        next_status(transitions, None, Trigger.SIGN)
 
 
 def _insert(shop: Shop, tx: object, table: Table, id: str, place: OrderStatus) -> None:
@@ -224,7 +224,7 @@ def test_each_transition_is_in_the_timeline(shop: Shop) -> None:
         ("Drafted", Trigger.SIGN, "Signed, unused"),
         ("Signed, unused", Trigger.STORE, "Stored, unused"),
         ("Stored, unused", Trigger.CAPTURE, "Stored, unused (intended)"),
-        ("Stored, unused (intended)", Trigger.TAKEN, "Stored, unused (broadcast)"),
+        ("Stored, unused (intended)", Trigger.ACCEPTED, "Stored, unused (broadcast)"),
         ("Stored, unused (broadcast)", Trigger.LANDED, "Used, captured (provisional)"),
         ("Used, captured (provisional)", Trigger.CONFIRM, "Used, captured (confirmed)"),
         ("Used, captured (confirmed)", Trigger.FINALIZE, "Used, captured (final)"),

@@ -18,7 +18,7 @@ def test_each_selector_is_the_hash_of_its_signature() -> None:
 
 def test_topics_are_those_of_deployed_contracts() -> None:
     assert token.TRANSFERRED.hex() == "ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
-    assert token.USED.hex() == "98de503528ee59b575ef0c0a2576a82497bfc029a5685b209e9ec333479b10a5"
+    assert token.AUTHORIZATION_USED.hex() == "98de503528ee59b575ef0c0a2576a82497bfc029a5685b209e9ec333479b10a5"
     assert token.CANCELED.hex() == "1cdd46ff242716cdaa72d159d339a485b3438398348d68f09d7c8c0a59353d81"
     assert keccak(text="Memo(address,bytes32)") == token.MEMO
     assert keccak(text="PaymentCaptured(bytes32,address,uint256,uint256)") == token.PAYMENT_CAPTURED

@@ -5,15 +5,15 @@ import contextlib
 import pytest
 from sqlalchemy import select
 
-from foreseal.payments.chain import ChainReorganized, FinalityBroken, Policy, Tier, Unanswered
+from foreseal.payments.chain import ChainReorganized, ConfirmationPolicy, ConfirmationTier, FinalityBroken, NoResponse
 from foreseal.payments.crash_points import CrashPoint
 from foreseal.payments.ledger import ConcurrentUpdate, Ledger
 from foreseal.payments.ledger.tables import cursors, unmatched_transfers
 from foreseal.payments.orders.authorizations import memo
-from foreseal.payments.orders.captures import call_of
+from foreseal.payments.orders.captures import build_capture_call
 from foreseal.payments.orders.reconciler import OrderReconciler
 from foreseal.payments.transfers.authorization_logs import windows
-from foreseal.payments.transfers.watcher import Watch, Watcher
+from foreseal.payments.transfers.watcher import TransferWatcher, WatcherSettings
 from payments.scan import received
 from payments.shop import ADDRESS, BUYERS, SHOP, Killed, Make, Shop
 
@@ -150,7 +150,7 @@ def test_a_vanished_capture_reopens_its_order_and_a_new_one_closes_it(shop: Shop
 
 
 def test_the_watcher_alone_takes_orders_through_preconfirmation(make: Make) -> None:
-    shop = make(Policy(Tier.SEALED))
+    shop = make(ConfirmationPolicy(ConfirmationTier.SEALED))
     shop.captures.capture(shop.stored("a"))
     shop.chain.step()
     shop.watcher.poll()
@@ -292,8 +292,8 @@ def test_of_two_watchers_one_gets_its_way(shop: Shop) -> None:
         if point is CrashPoint.WINDOW_READ and meanwhile:
             meanwhile.pop().poll()
 
-    watch = Watch(shop.chain.chain_id, ADDRESS, SHOP.address)
-    second = Watcher(Ledger(shop.database, lambda: 0, passed), shop.rpc, watch)
+    watch = WatcherSettings(shop.chain.chain_id, ADDRESS, SHOP.address)
+    second = TransferWatcher(Ledger(shop.database, lambda: 0, passed), shop.rpc, watch)
     with pytest.raises(ConcurrentUpdate, match="another watcher"):
         second.poll()
     second.poll()
@@ -333,7 +333,7 @@ def test_an_answer_that_is_lost_leaves_what_was_stored(shop: Shop) -> None:
     shop.pay(6)
     for method in ("eth_getLogs", "eth_getTransactionReceipt", "eth_getBlockByNumber"):
         shop.node.losses.append((method, False))
-        with pytest.raises(Unanswered, match=method):
+        with pytest.raises(NoResponse, match=method):
             shop.watcher.poll()
         assert len(shop.rows()) == 1
     shop.watcher.poll()
@@ -349,7 +349,9 @@ def test_a_capture_that_a_former_life_of_the_database_sent_is_not_lost(shop: Sho
     # Another ledger has the order but not its capture.
     shop.stored("b")
     order = shop.orders.get("b")
-    shop.chain.pool[raw.sender, raw.nonce] = type(raw)(raw.hash, raw.sender, raw.nonce, raw.to, call_of(order, None)[1])
+    shop.chain.pool[raw.sender, raw.nonce] = type(raw)(
+        raw.hash, raw.sender, raw.nonce, raw.to, build_capture_call(order, None)[1]
+    )
     shop.chain.mine()
     shop.watcher.poll()
     assert shop.place("b") == "Used, captured / provisional"
@@ -365,6 +367,6 @@ def test_windows_cover_everything_once() -> None:
 def test_what_cannot_be_watched_is_refused() -> None:
     for wrong in ({"widest": 0}, {"widest": 2_000}, {"overlap": 0}, {"start": -1}):
         with pytest.raises(ValueError, match="is"):
-            Watch(1, ADDRESS, SHOP.address, **wrong)  # type: ignore[arg-type]
+            WatcherSettings(1, ADDRESS, SHOP.address, **wrong)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="blocks: 0"):
-        Policy(Tier.BLOCKS, 0)
+        ConfirmationPolicy(ConfirmationTier.BLOCKS, 0)

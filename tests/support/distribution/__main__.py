@@ -11,7 +11,7 @@ from statistics import median
 from distribution.build import ROOT, build_from, build_sdist, build_wheel
 from distribution.clean import CleanEnvironment
 from distribution.walk import EXAMPLES, PAGES, Walk
-from foreseal.bench.provenance import origin, save
+from foreseal.bench.provenance import read_provenance, save
 
 # Milliseconds of a module's import, in a new process.
 IMPORT = "import time; began = time.perf_counter(); import {module}; print((time.perf_counter() - began) * 1000)"
@@ -31,7 +31,7 @@ def main() -> int:
     for name, figure in figures.items():
         print(f"{name}: {figure}")
     if arguments.save is not None:
-        save({**origin("make wheel", ()), "figures": figures}, arguments.save)
+        save({**read_provenance("make wheel", ()), "figures": figures}, arguments.save)
     return 0
 
 

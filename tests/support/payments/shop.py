@@ -8,20 +8,20 @@ from eth_account.signers.local import LocalAccount
 from eth_utils.address import to_checksum_address
 from sqlalchemy import Row, select
 
-from foreseal.payments.chain import Policy, RpcNode
+from foreseal.payments.chain import ConfirmationPolicy, RpcNode
 from foreseal.payments.chain.token import cancel_call
 from foreseal.payments.disbursements.payouts import Payouts
 from foreseal.payments.disbursements.refunds import Refunds
 from foreseal.payments.ledger import Database, Ledger
 from foreseal.payments.ledger.tables import transfers
 from foreseal.payments.merchant import Merchant
-from foreseal.payments.orders.authorizations import Orders, PermitTerms, Terms
+from foreseal.payments.orders.authorizations import Orders, OrderTerms, PermitTerms
 from foreseal.payments.orders.cancellations import Cancellations
 from foreseal.payments.orders.captures import Captures
 from foreseal.payments.orders.reconciler import OrderReconciler
-from foreseal.payments.transactions import Fees, Intents, Sender
+from foreseal.payments.transactions import FeeSettings, TransactionIntents, TransactionSender
 from foreseal.payments.transfers.balance import Balance, balance
-from foreseal.payments.transfers.watcher import Watch, Watcher
+from foreseal.payments.transfers.watcher import TransferWatcher, WatcherSettings
 from foreseal.payments.typed_data import Domain, Permit, ReceiveAuthorization
 from payments.fake.blocks import FakeChain
 from payments.fake.contracts import NAME, TOKEN, VERSION, call_data
@@ -72,13 +72,13 @@ class Shop:
     def __init__(
         self,
         url: str,
-        policy: Policy | None = None,
+        policy: ConfirmationPolicy | None = None,
         finality: int = 40,
         chains: Chains | None = None,
         **settings: Any,
     ) -> None:
         self.url = url
-        self.policy = policy or Policy()
+        self.policy = policy or ConfirmationPolicy()
         self.settings = settings
         self.chain, self.node = (chains or in_memory)(finality)
         self.chain.change(lambda state: state.balances.update({each.address.lower(): FUNDS for each in BUYERS}))
@@ -95,25 +95,25 @@ class Shop:
         self.rpc = RpcNode(self.node)
         domain = Domain(NAME, VERSION, self.chain.chain_id, ADDRESS)
         self.merchant = Merchant(domain, SHOP.address, checkout=CHECKOUT, **self.settings)
-        intents = Intents(self.chain.chain_id, SHOP)
-        self.sender = Sender(self.ledger, self.rpc, intents, self.policy, Fees(patience=10))
+        intents = TransactionIntents(self.chain.chain_id, SHOP)
+        self.sender = TransactionSender(self.ledger, self.rpc, intents, self.policy, FeeSettings(patience_blocks=10))
         self.orders = Orders(self.ledger, self.rpc, self.merchant)
         self.captures = Captures(self.ledger, self.sender, self.merchant)
         self.progress = OrderReconciler(self.ledger, self.sender, self.merchant)
         self.cancellations = Cancellations(self.ledger, self.sender, self.merchant)
         self.refunds = Refunds(self.ledger, self.sender, self.merchant)
         self.payouts = Payouts(self.ledger, self.sender, self.merchant)
-        watch = Watch(self.chain.chain_id, ADDRESS, SHOP.address, policy=self.policy)
-        self.watcher = Watcher(self.ledger, self.rpc, watch, lambda *how: self.progressed.append(how))
+        watch = WatcherSettings(self.chain.chain_id, ADDRESS, SHOP.address, policy=self.policy)
+        self.watcher = TransferWatcher(self.ledger, self.rpc, watch, lambda *how: self.progressed.append(how))
 
     def close(self) -> None:
         self.database.close()
         self.chain.close()
 
-    def terms(self, amount: int = 500, *, buyer: LocalAccount = BUYER, seconds: int = 3600) -> Terms:
+    def terms(self, amount: int = 500, *, buyer: LocalAccount = BUYER, seconds: int = 3600) -> OrderTerms:
         self.drawn += 1
         nonce = self.drawn.to_bytes(32, "big")
-        return Terms(buyer.address, amount, 0, self.chain.time + seconds, nonce)
+        return OrderTerms(buyer.address, amount, 0, self.chain.time + seconds, nonce)
 
     def permit_terms(self, maximum: int, *, buyer: LocalAccount = BUYER, seconds: int = 3600) -> PermitTerms:
         self.drawn += 1

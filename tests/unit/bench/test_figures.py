@@ -13,10 +13,10 @@ def test_quantiles_are_those_of_the_values() -> None:
     merged = Latencies((value, 1) for value in values[:500])
     merged.add(Latencies((value, 1) for value in values[500:]))
     assert len(merged) == 1001
-    assert merged.at(0.5) == statistics.median(values) / 1e6
-    assert merged.at(1.0) == max(values) / 1e6
+    assert merged.latency_at(0.5) == statistics.median(values) / 1e6
+    assert merged.latency_at(1.0) == max(values) / 1e6
     assert merged.quantiles()["p99_ms"] == round(sorted(values)[990] / 1e6, 4)
-    assert Latencies().at(0.5) == 0
+    assert Latencies().latency_at(0.5) == 0
 
 
 def test_a_bar_is_as_long_as_its_value_and_text_is_escaped() -> None:

@@ -24,7 +24,7 @@ from foreseal.client import (
 )
 from foreseal.client.feed import Feed
 from foreseal.client.sans_io import run
-from foreseal.client.session import Session
+from foreseal.client.session import ClientSession
 
 Action = Callable[[ScriptedNode], Any]
 
@@ -80,7 +80,7 @@ class Reader:
 
     def _open(self, cursor: Cursor | None) -> Feed:
         transport = ScriptedTransport(self.node, self.streams)
-        return Feed(Session(transport, options(self.node, **self.changes)), cursor)
+        return Feed(ClientSession(transport, options(self.node, **self.changes)), cursor)
 
     def reopen(self) -> None:
         """Restart like a process from its saved cursor."""
@@ -311,7 +311,7 @@ def test_a_node_that_starts_is_waited_for(streams: bool) -> None:
 @STREAMS
 def test_patience_ends(streams: bool) -> None:
     node = ScriptedNode([add, restart(10_000), *[beat] * 1000])
-    reader = Reader(node, streams, patience=30.0)
+    reader = Reader(node, streams, reconnect_timeout=30.0)
     reader.take()
     with pytest.raises(ConnectionLost):
         reader.take()
@@ -363,7 +363,7 @@ def test_without_following_it_ends_where_the_chain_does() -> None:
     node = ScriptedNode()
     steps = [node.add() for _ in range(5)]
     for streams in (True, False):
-        session = Session(ScriptedTransport(node, streams), options(node, page=2))
+        session = ClientSession(ScriptedTransport(node, streams), options(node, page_size=2))
         feed = Feed(session, Cursor.read(steps[0].place), follow=False)
         events: Iterator[Any] = iter(lambda: run(feed.next()), None)  # noqa: B023
         assert [event.flashblock.hash for event in events] == hashes(steps[1:])
@@ -402,7 +402,7 @@ def test_any_script_leaves_the_reader_with_the_nodes_chain(
     node = ScriptedNode()
     for sealing in before:
         node.add(sealing)
-    reader = Reader(node, streams, Cursor.read(node.chain[0].place), page=3, attempts=20)
+    reader = Reader(node, streams, Cursor.read(node.chain[0].place), page_size=3, attempts=20)
     actions: list[Action] = [end_reader if each == "reopen" else each for each in script]
     node.script.extend([*actions, setting(refusing=0, starting=0, losing=0), *[beat] * 40])
     while True:
@@ -426,7 +426,7 @@ def test_a_step_that_was_undone_and_made_again_at_once_was_never_gone() -> None:
 
 
 def test_places_beyond_the_remembered_ones_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("foreseal.client.feed._REMEMBERED", 3)
+    monkeypatch.setattr("foreseal.client.feed._MAX_CURSORS", 3)
     node = ScriptedNode([*[seal, add, add] * 4, undo(12), beat])
     reader = Reader(node, True).read()
     assert len(reader.events) == 24

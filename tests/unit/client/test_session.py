@@ -11,7 +11,7 @@ from foreseal.client import ConnectionLost, InvalidResponse, Options, RpcError, 
 from foreseal.client.pagination import get_logs
 from foreseal.client.requests import Request
 from foreseal.client.sans_io import run
-from foreseal.client.session import Session
+from foreseal.client.session import ClientSession
 from foreseal.codec import keccak, rlp_encode
 
 # Signed once: a transfer of 0 wei.
@@ -69,12 +69,12 @@ class Answering:
 
 
 def execute(transport: Answering, request: Request[Any], **changes: Any) -> Any:
-    return run(Session(transport, Options(random=lambda: 1.0, **changes)).execute(request))
+    return run(ClientSession(transport, Options(random=lambda: 1.0, **changes)).execute(request))
 
 
 def test_a_call_is_a_request_object_with_an_id_of_its_own() -> None:
     transport = Answering(result("0x7"), result("0x8"))
-    session = Session(transport, Options())
+    session = ClientSession(transport, Options())
     assert [run(session.execute(calls.block_number())) for _ in range(2)] == [7, 8]
     assert transport.asked[0] == {"jsonrpc": "2.0", "id": 1, "method": "eth_blockNumber", "params": []}
     assert transport.asked[1]["id"] == 2
@@ -145,7 +145,7 @@ def test_a_submission_that_the_node_had_before_is_an_error_without_a_loss() -> N
 def test_a_batch_is_one_exchange_and_its_answers_may_come_in_any_order() -> None:
     transport = Answering([result("0x1"), result("0x2"), error(-32000, "no")])
     requests = [calls.block_number(), calls.chain_id(), calls.gas_price()]
-    session = Session(transport, Options())
+    session = ClientSession(transport, Options())
     *numbers, failed = run(session.batch(requests, return_errors=True))
     assert numbers == [1, 2]
     assert isinstance(failed, RpcError)
@@ -162,26 +162,26 @@ def test_a_batch_with_a_submission_is_repeated_and_settled() -> None:
     transport = Answering(
         ConnectionLost("gone"), [result("0x1"), error(-32000, "already known")], result({"hash": HASH})
     )
-    session = Session(transport, Options())
+    session = ClientSession(transport, Options())
     assert run(session.batch([calls.block_number(), calls.send_raw_transaction(RAW)])) == [1, HASH]
     alone = Answering(ConnectionLost("gone"))
     with pytest.raises(ConnectionLost):
-        run(Session(alone, Options()).batch([calls.block_number(), calls.request("evm_mine")]))
+        run(ClientSession(alone, Options()).batch([calls.block_number(), calls.request("evm_mine")]))
 
 
 def test_a_batch_that_a_starting_node_did_not_begin_is_tried_again() -> None:
     starting = error(-32002, "the node is starting")
     transport = Answering([starting, starting], [result("0x1"), result(True)])
     requests = [calls.block_number(), calls.request("evm_mine")]
-    assert run(Session(transport, Options()).batch(requests)) == [1, True]
+    assert run(ClientSession(transport, Options()).batch(requests)) == [1, True]
     with pytest.raises(RpcError, match="starting"):
-        run(Session(Answering([starting, result(True)]), Options()).batch(requests))
+        run(ClientSession(Answering([starting, result(True)]), Options()).batch(requests))
 
 
 def test_a_batch_that_is_refused_as_a_whole_raises_that_error() -> None:
     refusal = b'{"jsonrpc":"2.0","id":null,"error":{"code":-32005,"message":"a batch may have at most 1"}}'
     with pytest.raises(RpcError, match="at most 1"):
-        run(Session(Answering(refusal), Options()).batch([calls.block_number()] * 2))
+        run(ClientSession(Answering(refusal), Options()).batch([calls.block_number()] * 2))
 
 
 def test_the_answer_to_another_call_is_not_taken() -> None:
@@ -248,7 +248,7 @@ def test_logs_that_leave_the_chain_between_two_pages_are_taken_off_the_list() ->
         {"logs": [], "cursor": "0xc3"},
     ]
     transport = Answering(*map(result, pages))
-    found = run(get_logs(Session(transport, Options()), 0, "latest", page=2))
+    found = run(get_logs(ClientSession(transport, Options()), 0, "latest", page=2))
     assert [each.log_index for each in found] == [0, 2]
     asked = [each["params"][0] for each in transport.asked]
     filter = {"fromBlock": "0x0", "toBlock": "latest"}
@@ -258,8 +258,8 @@ def test_logs_that_leave_the_chain_between_two_pages_are_taken_off_the_list() ->
 
 def test_an_empty_page_is_the_end_only_where_there_is_none() -> None:
     pages = [{"logs": [], "cursor": "0xc1"}, {"logs": [log(0)], "cursor": None}]
-    assert len(run(get_logs(Session(Answering(*map(result, pages)), Options()), 0, 9))) == 1
-    assert run(get_logs(Session(Answering(*map(result, pages)), Options()), 0)) == []
+    assert len(run(get_logs(ClientSession(Answering(*map(result, pages)), Options()), 0, 9))) == 1
+    assert run(get_logs(ClientSession(Answering(*map(result, pages)), Options()), 0)) == []
 
 
 RATE = {"limit": "rate", "max": 5, "retryAfterMs": 1500}
@@ -267,14 +267,14 @@ RATE = {"limit": "rate", "max": 5, "retryAfterMs": 1500}
 
 def test_a_call_beyond_the_rate_is_made_again_when_the_node_said() -> None:
     transport = Answering(error(-32005, "too many calls", **RATE), result("0x7a69"))
-    assert run(Session(transport, Options()).execute(calls.chain_id())) == 31337
+    assert run(ClientSession(transport, Options()).execute(calls.chain_id())) == 31337
     assert transport.waited == [1.5]
 
 
 def test_a_wait_longer_than_the_time_out_is_the_error() -> None:
     transport = Answering(error(-32005, "too many calls", **RATE))
     with pytest.raises(RpcError, match="too many calls"):
-        run(Session(transport, Options(timeout=1.0)).execute(calls.chain_id()))
+        run(ClientSession(transport, Options(timeout=1.0)).execute(calls.chain_id()))
     assert transport.waited == []
 
 
@@ -282,7 +282,7 @@ def test_a_batch_beyond_the_rate_is_made_again_when_the_node_said() -> None:
     refused = {"jsonrpc": "2.0", "id": None, "error": {"code": -32005, "message": "too many calls", "data": RATE}}
     each = [error(-32005, "too many calls", **RATE), error(-32005, "too many", limit="rate", max=5, retryAfterMs=2000)]
     transport = Answering(orjson.dumps(refused), each, [result("0x1"), result("0x2")])
-    assert run(Session(transport, Options(attempts=3)).batch([calls.chain_id(), calls.chain_id()])) == [1, 2]
+    assert run(ClientSession(transport, Options(attempts=3)).batch([calls.chain_id(), calls.chain_id()])) == [1, 2]
     assert transport.waited == [1.5, 2.0]
 
 

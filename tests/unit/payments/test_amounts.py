@@ -7,33 +7,33 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreseal.payments.amounts import LARGEST, checked, tokens, units
+from foreseal.payments.amounts import MAX_AMOUNT, check_amount, to_tokens, to_units
 
 places = st.integers(0, 30)
 
 
-@given(amount=st.integers(0, LARGEST), decimals=places)
+@given(amount=st.integers(0, MAX_AMOUNT), decimals=places)
 def test_units_and_tokens_are_the_same_money(amount: int, decimals: int) -> None:
-    whole = tokens(amount, decimals)
+    whole = to_tokens(amount, decimals)
     assert Fraction(whole) == Fraction(amount, 10**decimals)
-    assert units(whole, decimals) == amount
-    assert units(str(whole), decimals) == amount
+    assert to_units(whole, decimals) == amount
+    assert to_units(str(whole), decimals) == amount
 
 
 @given(amount=st.decimals(min_value=0, allow_nan=False, allow_infinity=False), decimals=places)
 def test_what_has_no_exact_units_is_refused(amount: Decimal, decimals: int) -> None:
     exact = Fraction(amount) * 10**decimals
-    if exact.denominator == 1 and exact <= LARGEST:
-        assert units(amount, decimals) == exact
+    if exact.denominator == 1 and exact <= MAX_AMOUNT:
+        assert to_units(amount, decimals) == exact
     else:
         with pytest.raises(ValueError, match=r"^amount: "):
-            units(amount, decimals)
+            to_units(amount, decimals)
 
 
 @pytest.mark.parametrize("amount", [1.5, True, None, b"1", Fraction(1)])
 def test_other_kinds_of_numbers_are_refused(amount: object) -> None:
     with pytest.raises(TypeError, match=r"^amount: "):
-        units(amount)  # type: ignore[arg-type]
+        to_units(amount)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -41,16 +41,16 @@ def test_other_kinds_of_numbers_are_refused(amount: object) -> None:
 )
 def test_texts_that_are_no_amount_are_named(amount: str) -> None:
     with pytest.raises(ValueError, match=r"^amount: "):
-        units(amount)
+        to_units(amount)
 
 
 def test_examples() -> None:
-    assert units("12.34") == 12_340_000
-    assert units("-0") == 0
-    assert units(3) == 3_000_000
-    assert str(tokens(10_000)) == "0.010000"
-    assert units("1e3") == 1_000_000_000
-    assert units("0e-99999999") == units("0e99999999") == 0
+    assert to_units("12.34") == 12_340_000
+    assert to_units("-0") == 0
+    assert to_units(3) == 3_000_000
+    assert str(to_tokens(10_000)) == "0.010000"
+    assert to_units("1e3") == 1_000_000_000
+    assert to_units("0e-99999999") == to_units("0e99999999") == 0
 
 
 @pytest.mark.parametrize(
@@ -58,4 +58,4 @@ def test_examples() -> None:
 )
 def test_units_are_checked(amount: object, error: type[Exception]) -> None:
     with pytest.raises(error, match=r"^fee: "):
-        checked(amount, "fee")
+        check_amount(amount, "fee")

@@ -7,10 +7,10 @@ import pytest
 from eth_account import Account
 
 from foreseal.cli.main import run
-from foreseal.payments.chain import Policy, Tier
+from foreseal.payments.chain import ConfirmationPolicy, ConfirmationTier
 from foreseal.payments.configuration import ConfigurationError, Secret, SecretError, read, template
 from foreseal.payments.ledger import Finality
-from foreseal.payments.transactions import Fees
+from foreseal.payments.transactions import FeeSettings
 from foreseal.payments.typed_data import Domain
 
 TOKEN = "0x036CbD53842c5426634e7929541eC2318f3dCF7e"
@@ -49,8 +49,8 @@ def test_what_is_not_given_has_its_default(file: Path) -> None:
     assert found.token is not None
     assert found.token.domain(84532) == Domain("USD Coin", "2", 84532, TOKEN)
     assert found.serve.listen == ("127.0.0.1", 8600)
-    assert found.policy.policy() == Policy(Tier.BLOCKS, 12)
-    assert found.policy.fees() == Fees()
+    assert found.policy.policy() == ConfirmationPolicy(ConfirmationTier.BLOCKS, 12)
+    assert found.policy.fees() == FeeSettings()
     assert (found.policy.refundable, found.webhooks) == (Finality.FINAL, ())
 
 
@@ -63,7 +63,7 @@ listen = "[::1]:0"
 [policy]
 confirmed = "finalized"
 refundable = "confirmed"
-most_gwei = 7
+max_gwei = 7
 [[webhooks]]
 url = "http://a.example/hook"
 secret_env = "A"
@@ -74,8 +74,8 @@ secret_file = "b.secret"
     )
     found = read(file)
     assert found.serve.listen == ("::1", 0)
-    assert (found.policy.policy().tier, found.policy.refundable) == (Tier.FINALIZED, Finality.CONFIRMED)
-    assert found.policy.fees().most == 7 * 10**9
+    assert (found.policy.policy().tier, found.policy.refundable) == (ConfirmationTier.FINALIZED, Finality.CONFIRMED)
+    assert found.policy.fees().max_fee == 7 * 10**9
     assert [(hook.url, hook.secret()) for hook in found.webhooks] == [
         ("http://a.example/hook", Secret(None, "A")),
         ("https://b.example/", Secret(Path("b.secret"), None)),

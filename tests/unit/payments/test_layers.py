@@ -9,11 +9,11 @@ ROOT = Path(foreseal.payments.__file__).parent
 
 # Lowest first; modules of one layer do not import each other.
 LAYERS = [
-    {"amounts", "crash_points", "contracts", "repeating"},
+    {"amounts", "crash_points", "contracts", "periodic_thread"},
     {"typed_data"},
     {"chain"},
     {"ledger"},
-    {"sending", "merchant", "signatures"},
+    {"transactions", "merchant", "signatures"},
     {"transfers"},
     {"orders", "disbursements"},
     {"configuration"},

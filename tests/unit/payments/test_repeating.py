@@ -4,7 +4,7 @@ import queue
 
 import pytest
 
-from foreseal.payments.periodic_thread import Repeating
+from foreseal.payments.periodic_thread import PeriodicThread
 
 LONG = 3_600.0
 
@@ -18,7 +18,7 @@ def test_it_goes_on_after_what_nobody_thought_of(caplog: pytest.LogCaptureFixtur
         for failure in failures:
             raise failure
 
-    with Repeating("worker", act, 0.001):
+    with PeriodicThread("worker", act, 0.001):
         passes.get(timeout=30)
         passes.get(timeout=30)
     assert "worker failed in a way that nobody thought of" in caplog.text
@@ -27,7 +27,7 @@ def test_it_goes_on_after_what_nobody_thought_of(caplog: pytest.LogCaptureFixtur
 
 def test_it_acts_at_once_and_when_it_is_woken_and_ends_with_what_is_under_way() -> None:
     passes: queue.Queue[int] = queue.Queue()
-    repeating = Repeating("worker", lambda: passes.put(1), LONG)
+    repeating = PeriodicThread("worker", lambda: passes.put(1), LONG)
     repeating.start()
     passes.get(timeout=30)
     repeating.wake()

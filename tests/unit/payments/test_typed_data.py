@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from foreseal.payments.typed_data import (
     Cancellation,
     Domain,
-    Message,
     Permit,
     ReceiveAuthorization,
     TransferAuthorization,
-    nonce_of_terms,
+    TypedMessage,
+    derive_nonce,
     random_nonce,
 )
 
@@ -26,7 +26,7 @@ PAYEE = "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC"
 DOMAIN = Domain("USDC", "2", 84532, "0x036CbD53842c5426634e7929541eC2318f3dCF7e")
 UNTIL = 2_000_000_000
 NONCE = b"\x11" * 32
-VECTOR: list[tuple[Message, str, str]] = [
+VECTOR: list[tuple[TypedMessage, str, str]] = [
     (
         TransferAuthorization(PAYER, PAYEE, 10_000, 0, UNTIL, NONCE),
         "0x7c7c6cdb67a18743f49ec6fa9b35f50d52ed05cbed4cc592e13b44501c1a2267",
@@ -52,13 +52,13 @@ each = pytest.mark.parametrize(("message", "type_hash", "digest"), VECTOR, ids=l
 
 
 @each
-def test_types_and_digests_are_those_of_wallets_in_use(message: Message, type_hash: str, digest: str) -> None:
+def test_types_and_digests_are_those_of_wallets_in_use(message: TypedMessage, type_hash: str, digest: str) -> None:
     assert "0x" + message.type_hash().hex() == type_hash
     assert "0x" + message.digest(DOMAIN).hex() == digest
 
 
 @each
-def test_what_a_wallet_is_given_is_what_is_verified(message: Message, type_hash: str, digest: str) -> None:
+def test_what_a_wallet_is_given_is_what_is_verified(message: TypedMessage, type_hash: str, digest: str) -> None:
     given = json.loads(json.dumps(message.typed_data(DOMAIN)))
     signature = bytes(Account.sign_message(encode_typed_data(full_message=given), KEY).signature)
     assert message.sign(DOMAIN, KEY) == signature
@@ -118,8 +118,8 @@ def test_wrong_fields_are_named() -> None:
 
 def test_a_nonce_of_terms_is_of_all_of_them_and_of_the_secret() -> None:
     terms, secret = {"order": "7", "amount": "5"}, random_nonce()
-    nonce = nonce_of_terms(terms, secret)
+    nonce = derive_nonce(terms, secret)
     assert len(nonce) == 32
-    assert nonce == nonce_of_terms(dict(reversed(terms.items())), secret)
-    others = [nonce_of_terms(terms | {"amount": "6"}, secret), nonce_of_terms(terms, random_nonce())]
+    assert nonce == derive_nonce(dict(reversed(terms.items())), secret)
+    others = [derive_nonce(terms | {"amount": "6"}, secret), derive_nonce(terms, random_nonce())]
     assert len({nonce, *others}) == 3

@@ -1,15 +1,15 @@
 """Delays before the restart of a process that died."""
 
-from foreseal.supervisor.backoff import WORKED, Backoff
+from foreseal.supervisor.backoff import MIN_UPTIME, RestartBackoff
 
 
 def test_one_that_had_worked_is_started_at_once() -> None:
-    backoff = Backoff()
-    assert [backoff.next(WORKED) for _ in range(5)] == [0.0] * 5
+    backoff = RestartBackoff()
+    assert [backoff.next(MIN_UPTIME) for _ in range(5)] == [0.0] * 5
 
 
 def test_one_that_dies_at_once_is_waited_for_longer_and_longer_up_to_a_bound() -> None:
-    backoff = Backoff()
+    backoff = RestartBackoff()
     waits = [backoff.next(0.0) for _ in range(2000)]
     assert waits[:4] == [0.1, 0.2, 0.4, 0.8]
     assert waits == sorted(waits)
@@ -17,7 +17,7 @@ def test_one_that_dies_at_once_is_waited_for_longer_and_longer_up_to_a_bound() -
 
 
 def test_what_worked_once_is_new_again() -> None:
-    backoff = Backoff()
+    backoff = RestartBackoff()
     for _ in range(5):
         backoff.next(0.5)
-    assert (backoff.next(WORKED), backoff.next(0.0)) == (0.0, 0.1)
+    assert (backoff.next(MIN_UPTIME), backoff.next(0.0)) == (0.0, 0.1)

@@ -22,14 +22,14 @@ def check_until(watch: StallDetector, start: float, end: float, *, disk: bool = 
 
 def test_silence_of_three_seconds_is_wedged() -> None:
     watch = StallDetector(TIMEOUTS, 0.0)
-    assert watch.hear(BEAT, 1.0) is None
+    assert watch.record_heartbeat(BEAT, 1.0) is None
     assert check_until(watch, 1.0, 10.0) == (4.0, "no heartbeat for 3.0 s")
 
 
 def test_heartbeats_reset_the_silence() -> None:
     watch = StallDetector(TIMEOUTS, 0.0)
     for second in range(100):
-        assert watch.hear(BEAT, float(second)) is None
+        assert watch.record_heartbeat(BEAT, float(second)) is None
         assert check_until(watch, float(second), second + 1.0) is None
 
 
@@ -39,7 +39,7 @@ def test_first_heartbeat_has_the_busy_timeout() -> None:
 
 def test_pause_of_the_machine_is_not_silence() -> None:
     watch = StallDetector(TIMEOUTS, 0.0)
-    watch.hear(BEAT, 0.0)
+    watch.record_heartbeat(BEAT, 0.0)
     assert watch.check(0.5, lambda: False) is None
     # Nothing ran for a minute.
     assert watch.check(60.5, lambda: False) is None
@@ -48,14 +48,14 @@ def test_pause_of_the_machine_is_not_silence() -> None:
 
 def test_disk_sleep_has_the_busy_timeout() -> None:
     watch = StallDetector(TIMEOUTS, 0.0)
-    watch.hear(BEAT, 0.0)
+    watch.record_heartbeat(BEAT, 0.0)
     assert check_until(watch, 0.0, 59.0, disk=True) is None
     assert check_until(watch, 59.0, 70.0, disk=True) == (60.0, "no heartbeat for 60.0 s")
 
 
 def test_stopping_process_has_the_stop_time() -> None:
     watch = StallDetector(TIMEOUTS, 0.0)
-    watch.hear(Heartbeat(STOPPING), 0.0)
+    watch.record_heartbeat(Heartbeat(STOPPING), 0.0)
     assert check_until(watch, 0.0, 100.0) == (15.0, "no heartbeat for 15.0 s")
 
 
@@ -69,11 +69,11 @@ def test_stopping_process_has_the_stop_time() -> None:
     ],
 )
 def test_heartbeat_without_progress_is_judged(heartbeat: Heartbeat, reason: str | None) -> None:
-    assert StallDetector(TIMEOUTS, 0.0).hear(heartbeat, 1.0) == reason
+    assert StallDetector(TIMEOUTS, 0.0).record_heartbeat(heartbeat, 1.0) == reason
 
 
 def test_timeout_of_never_judges_nothing() -> None:
     watch = StallDetector(Timeouts(NEVER, NEVER, NEVER), 0.0)
     assert check_until(watch, 0.0, 1000.0) is None
-    assert watch.hear(Heartbeat("producing", stalled=1e6, idle=1e6), 1000.0) is None
+    assert watch.record_heartbeat(Heartbeat("producing", stalled=1e6, idle=1e6), 1000.0) is None
     assert check_until(watch, 1000.0, 2000.0) is None

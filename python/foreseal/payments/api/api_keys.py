@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, insert, select, update
 
 from foreseal.payments.api.tables import Role, api_keys
-from foreseal.payments.ledger import Unknown
+from foreseal.payments.ledger import UnknownRecord
 
 LONGEST_NAME = 64
 
@@ -56,12 +56,14 @@ def listed(tx: Connection) -> list[Row[Any]]:
 
 
 def revoke(tx: Connection, id: str, now: int) -> Row[Any]:
-    """Revoke a key by its id, or by a name that only one active key has. Raises `Unknown`."""
+    """Revoke a key by its id, or by a name that only one active key has. Raises `UnknownRecord`."""
     named = (api_keys.c.id == id) | (api_keys.c.name == id)
     found = list(tx.execute(select(api_keys).where(named, api_keys.c.revoked.is_(None))))
     if len(found) != 1:
         several = ", ".join(row.id for row in found)
-        raise Unknown(f"there is no active key {id}" if not found else f"{id} is the name of several keys: {several}")
+        raise UnknownRecord(
+            f"there is no active key {id}" if not found else f"{id} is the name of several keys: {several}"
+        )
     tx.execute(update(api_keys).where(api_keys.c.id == found[0].id).values(revoked=now))
     return found[0]
 

@@ -11,8 +11,8 @@ from starlette.routing import Route as Endpoint
 
 from foreseal.payments.api.backend import Backend
 from foreseal.payments.api.errors import ApiError
-from foreseal.payments.api.idempotency import Requests
-from foreseal.payments.api.route import RequestHandler, Route, refusal
+from foreseal.payments.api.idempotency import IdempotentRequests
+from foreseal.payments.api.route import RequestHandler, Route, error_response
 from foreseal.payments.api.routes import ROUTES
 from foreseal.payments.api.routes.service import Health, general_routes
 
@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 Changed = Callable[[], None]
 
 
-def application(backend: Backend, requests: Requests, health: Health, changed: Changed) -> Starlette:
+def build_application(backend: Backend, requests: IdempotentRequests, health: Health, changed: Changed) -> Starlette:
     """Return the merchant's HTTP service. `changed` is called after a request that may have changed state."""
     desk = RequestHandler(backend, requests)
     routes = (*ROUTES, *general_routes(health, ROUTES))
@@ -47,10 +47,10 @@ def _no_route(request: Request, error: Exception) -> Response:
     if error.status_code == 405:
         allowed = (error.headers or {}).get("Allow", "")
         told = f"{request.method} is not for {request.url.path}"
-        return refusal(ApiError(405, "method_not_allowed", told, Allow=allowed))
-    return refusal(ApiError(error.status_code, "no_such_path", f"there is no {request.url.path}"))
+        return error_response(ApiError(405, "method_not_allowed", told, Allow=allowed))
+    return error_response(ApiError(error.status_code, "no_such_path", f"there is no {request.url.path}"))
 
 
 def _failed(request: Request, error: Exception) -> Response:
     log.error("request failed", extra={"path": request.url.path}, exc_info=error)
-    return refusal(ApiError(500, "internal", "the service failed; the same request may be sent again"))
+    return error_response(ApiError(500, "internal", "the service failed; the same request may be sent again"))

@@ -6,26 +6,26 @@ from typing import Self
 
 from foreseal.client import Client
 from foreseal.payments.api import tables
-from foreseal.payments.chain import Batches, Node, RpcNode, Token, Wish, forbidden
-from foreseal.payments.chain.prefetch import ahead
+from foreseal.payments.chain import BatchClient, ChainNode, NodeQuery, RpcNode, Token, find_forbidden_account
+from foreseal.payments.chain.prefetch import prefetch_node
 from foreseal.payments.configuration import Configuration, TokenSection
-from foreseal.payments.crash_points import Passed, unwatched
+from foreseal.payments.crash_points import OnCrashPoint, ignore_crash_point
 from foreseal.payments.disbursements.payouts import Payouts
 from foreseal.payments.disbursements.refunds import Refunds
 from foreseal.payments.ledger import Database, Ledger
 from foreseal.payments.merchant import Merchant
 from foreseal.payments.orders.authorizations import Orders
 from foreseal.payments.orders.cancellations import Cancellations
-from foreseal.payments.orders.captures import Captures, call_of, parties_of
+from foreseal.payments.orders.captures import Captures, build_capture_call, capture_parties
 from foreseal.payments.orders.reconciler import OrderReconciler
-from foreseal.payments.transactions import Intents, Sender
+from foreseal.payments.transactions import TransactionIntents, TransactionSender
 from foreseal.payments.transfers.authorization_logs import is_used
-from foreseal.payments.transfers.watcher import Watch
+from foreseal.payments.transfers.watcher import WatcherSettings
 
 # Imported for its tables: `Database` creates the tables that are registered.
 assert tables.api_keys is not None
 
-Clock = Callable[[], float]
+BackendClock = Callable[[], float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +34,13 @@ class Backend:
 
     configuration: Configuration
     token: TokenSection
-    clock: Clock
+    clock: BackendClock
     """Seconds since 1970."""
     database: Database
     ledger: Ledger
-    client: Batches
-    node: Node
-    sender: Sender
+    client: BatchClient
+    node: ChainNode
+    sender: TransactionSender
     merchant: Merchant
     orders: Orders
     captures: Captures
@@ -48,16 +48,16 @@ class Backend:
     progress: OrderReconciler
     refunds: Refunds
     payouts: Payouts
-    watch: Watch
+    watcher_settings: WatcherSettings
 
     @classmethod
     def open(
         cls,
         configuration: Configuration,
         environment: Mapping[str, str],
-        clock: Clock,
-        client: Batches | None = None,
-        passed: Passed = unwatched,
+        clock: BackendClock,
+        client: BatchClient | None = None,
+        passed: OnCrashPoint = ignore_crash_point,
     ) -> Self:
         """Open the database. The node is not contacted yet.
 
@@ -78,8 +78,8 @@ class Backend:
         )
         client = client or Client(configuration.node.url)
         node = RpcNode(client)
-        sender = Sender(ledger, node, Intents(chain_id, account), policy.policy(), policy.fees())
-        watch = Watch(chain_id, token.address, merchant.payee, token.start_block, policy.policy())
+        sender = TransactionSender(ledger, node, TransactionIntents(chain_id, account), policy.policy(), policy.fees())
+        watch = WatcherSettings(chain_id, token.address, merchant.payee, token.start_block, policy.policy())
         return cls(
             configuration,
             token,
@@ -99,9 +99,9 @@ class Backend:
             watch,
         )
 
-    def drafting(self, payer: str) -> tuple[Orders, Node]:
+    def prefetch_draft(self, payer: str) -> tuple[Orders, ChainNode]:
         """Return orders and a node that has prefetched the queries for a new order of this payer."""
-        node = self.ahead(
+        node = self.prefetch(
             [
                 lambda node: node.head("pending"),
                 lambda node: node.head("latest"),
@@ -111,10 +111,10 @@ class Backend:
         )
         return Orders(self.ledger, node, self.merchant), node
 
-    def capturing(self, id: str, amount: int | None) -> Captures:
+    def prefetch_capture(self, id: str, amount: int | None) -> Captures:
         """Return captures whose node has prefetched the queries for a capture of this order. Raises `Unknown`."""
         order, account = self.orders.get(id), self.sender.account.address
-        wishes: list[Wish] = [
+        wishes: list[NodeQuery] = [
             lambda node: node.chain_id(),
             lambda node: node.head("pending"),
             lambda node: node.code(order.payer, "pending"),
@@ -123,16 +123,16 @@ class Backend:
             lambda node: Token(node, order.token).domain_separator("pending"),
             lambda node: is_used(node, order, "pending"),
             lambda node: Token(node, order.token).paused("pending"),
-            lambda node: forbidden(Token(node, order.token), parties_of(order), "pending"),
+            lambda node: find_forbidden_account(Token(node, order.token), capture_parties(order), "pending"),
             lambda node: Token(node, order.token).balance(order.payer, "pending"),
         ]
         if order.signature is not None:
-            wishes.append(lambda node: node.estimate_gas(account, *call_of(order, amount), "pending"))
-        return Captures(self.ledger, self.sender.at(self.ahead(wishes)), self.merchant)
+            wishes.append(lambda node: node.estimate_gas(account, *build_capture_call(order, amount), "pending"))
+        return Captures(self.ledger, self.sender.with_node(self.prefetch(wishes)), self.merchant)
 
-    def ahead(self, wishes: Sequence[Wish]) -> Node:
+    def prefetch(self, wishes: Sequence[NodeQuery]) -> ChainNode:
         """Return a node for one operation, with these queries prefetched."""
-        return ahead(self.client, wishes)
+        return prefetch_node(self.client, wishes)
 
     def close(self) -> None:
         """Close the database."""

@@ -13,15 +13,21 @@ from typing import Any
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.exc import TimeoutError as NoConnection
 
-from foreseal.payments.chain import ChainError, ChainReorganized, RejectedByNode, Reverted, Unanswered
-from foreseal.payments.disbursements.disbursements import Forbidden
+from foreseal.payments.chain import ChainError, ChainReorganized, NoResponse, RejectedByNode, Reverted
+from foreseal.payments.disbursements.disbursements import RecipientForbidden
 from foreseal.payments.disbursements.payouts import NotFunded
 from foreseal.payments.disbursements.refunds import NotRefundable
-from foreseal.payments.ledger import ConcurrentUpdate, Duplicate, NotAllowed, NotCovered, Unknown
+from foreseal.payments.ledger import (
+    ConcurrentUpdate,
+    DuplicateRecord,
+    InsufficientAmount,
+    TransitionNotAllowed,
+    UnknownRecord,
+)
 from foreseal.payments.orders.cancellations import NotCancelable
 from foreseal.payments.orders.captures import NotCapturable
-from foreseal.payments.signatures import WrongSignature
-from foreseal.payments.transactions import FeeTooHigh, SendingError, StillOpen
+from foreseal.payments.signatures import InvalidSignature
+from foreseal.payments.transactions import FeeTooHigh, SendingError, TransactionStillOpen
 
 
 class ApiError(Exception):
@@ -56,34 +62,34 @@ class _Meaning:
 
 # The first match applies.
 _MEANINGS = (
-    _Meaning(Unknown, 404, "not_found", "id"),
-    _Meaning(Duplicate, 409, "duplicate", "id"),
-    _Meaning(NotAllowed, 409, "not_allowed"),
+    _Meaning(UnknownRecord, 404, "not_found", "id"),
+    _Meaning(DuplicateRecord, 409, "duplicate", "id"),
+    _Meaning(TransitionNotAllowed, 409, "not_allowed"),
     _Meaning(ConcurrentUpdate, 503, "concurrent_update"),
     _Meaning(NotRefundable, 409, "not_refundable"),
-    _Meaning(NotCovered, 409, "not_covered", "amount"),
-    _Meaning(Forbidden, 409, "account_forbidden"),
+    _Meaning(InsufficientAmount, 409, "not_covered", "amount"),
+    _Meaning(RecipientForbidden, 409, "account_forbidden"),
     _Meaning(NotFunded, 409, "not_funded"),
     _Meaning(NotCapturable, 409, "not_capturable"),
     _Meaning(NotCancelable, 409, "not_cancelable"),
-    _Meaning(WrongSignature, 422, "invalid_signature", "signature"),
-    _Meaning(StillOpen, 409, "still_open"),
+    _Meaning(InvalidSignature, 422, "invalid_signature", "signature"),
+    _Meaning(TransactionStillOpen, 409, "still_open"),
     _Meaning(FeeTooHigh, 503, "fee_too_high"),
     _Meaning(SendingError, 503, "transaction_not_sent"),
     _Meaning(Reverted, 409, "would_revert"),
     _Meaning(ChainReorganized, 503, "chain_reorganized"),
-    _Meaning(Unanswered, 503, "node_unreachable"),
+    _Meaning(NoResponse, 503, "node_unreachable"),
     _Meaning(RejectedByNode, 502, "node_rejected"),
     _Meaning(ChainError, 502, "node_error"),
     _Meaning(OperationalError, 503, "database_unavailable"),
     _Meaning(NoConnection, 503, "database_unavailable"),
 )
-KNOWN = tuple(meaning.kind for meaning in _MEANINGS)
-"""Library exceptions that `explained` handles."""
+LIBRARY_ERRORS = tuple(meaning.kind for meaning in _MEANINGS)
+"""Library exceptions that `to_api_error` handles."""
 CODES = tuple(sorted({meaning.code for meaning in _MEANINGS}))
 
 
-def explained(error: Exception) -> ApiError:
+def to_api_error(error: Exception) -> ApiError:
     """Return the response for a library exception."""
     meaning = next(meaning for meaning in _MEANINGS if isinstance(error, meaning.kind))
     # A database's own message may contain its URL and the statement.

@@ -10,10 +10,10 @@ from typing import Any
 from sqlalchemy import Row
 
 from foreseal.payments.ledger import Trigger
-from foreseal.payments.ledger.states import EFFECTED, Step, TxStatus, parsed
+from foreseal.payments.ledger.states import EFFECTED, StatusStep, TxStatus, parsed
 from foreseal.payments.ledger.tables import STORED_REASONS
 
-Json = dict[str, Any]
+JsonObject = dict[str, Any]
 
 UNMATCHED = "suspense"
 """Stored trigger of an entry that records an unmatched transfer."""
@@ -29,7 +29,7 @@ _EVENTS = {
     Trigger.VOID: "voided",
     Trigger.CANCEL: "cancel_submitted",
     Trigger.EXPIRE: "expired",
-    Trigger.TAKEN: "transaction_broadcast",
+    Trigger.ACCEPTED: "transaction_broadcast",
     Trigger.LOST: "transaction_unknown",
     Trigger.FAIL: "transaction_failed",
     Trigger.CONFIRM: "confirmed",
@@ -67,7 +67,7 @@ _REASONS = {
 _FREE = {Trigger.VOID: "merchant_voided", Trigger.BLOCK: "recipient_forbidden"}
 
 
-def event(row: Row[Any]) -> Json:
+def event(row: Row[Any]) -> JsonObject:
     """Return the event of a timeline entry. It is the same in every delivery."""
     kind = OBJECTS[row.subject]
     return {
@@ -87,7 +87,7 @@ def event_id(number: int) -> str:
     return f"evt_{number}"
 
 
-def refined(step: Step) -> Json:
+def refined(step: StatusStep) -> JsonObject:
     """Return finality and transaction status as two fields, of which at most one is set."""
     final = step in EFFECTED
     return {
@@ -96,8 +96,8 @@ def refined(step: Step) -> Json:
     }
 
 
-def _status(place: str) -> Json:
-    state, step = parsed(place)
+def _status(text: str) -> JsonObject:
+    state, step = parsed(text)
     return {"state": state, **refined(step)}
 
 
@@ -107,8 +107,8 @@ def _type(row: Row[Any]) -> str:
     return _EVENTS[row.trigger]
 
 
-def _details(row: Row[Any]) -> Json:
-    found: Json = json.loads(row.details)
+def _details(row: Row[Any]) -> JsonObject:
+    found: JsonObject = json.loads(row.details)
     reason = found.get("reason")
     if row.trigger in _FREE and "message" not in found and reason not in _REASONS and reason is not None:
         return found | {"reason": _FREE[row.trigger], "message": reason}

@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from foreseal.payments.amounts import checked
+from foreseal.payments.amounts import check_amount
 from foreseal.payments.api.errors import ApiError
 from foreseal.payments.ledger.identifiers import is_storable
 from foreseal.payments.typed_data import address, bytes32
@@ -21,7 +21,7 @@ LARGEST_TIME = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class FieldKind:
     """A type of values."""
 
     read: Callable[[Any], Any]
@@ -34,7 +34,7 @@ class Field:
     """A field of a body or a query parameter. An optional one is None if absent."""
 
     name: str
-    kind: Kind
+    kind: FieldKind
     meaning: str
     required: bool = False
 
@@ -51,7 +51,7 @@ def _amount(value: Any) -> int:
         raise TypeError(f"{value!r} is a {kind}: amounts are texts of whole smallest units, as in '1250000'")
     if _DIGITS.fullmatch(value) is None:
         raise ValueError(f"{value!r} is no whole number of smallest units")
-    return checked(int(value))
+    return check_amount(int(value))
 
 
 def _id(value: Any) -> str:
@@ -70,7 +70,7 @@ def _hex(value: Any) -> bytes:
     return bytes.fromhex(value[2:])
 
 
-def whole(least: int, most: int) -> Kind:
+def integer_field(minimum: int, maximum: int) -> FieldKind:
     """Return the kind of an integer; in a query, its decimal digits."""
 
     def read(value: Any) -> int:
@@ -78,14 +78,14 @@ def whole(least: int, most: int) -> Kind:
             value = int(value)
         if isinstance(value, bool) or not isinstance(value, int):
             raise TypeError(f"{value!r} is no whole number")
-        if not least <= value <= most:
-            raise ValueError(f"{value} is not between {least} and {most}")
+        if not minimum <= value <= maximum:
+            raise ValueError(f"{value} is not between {minimum} and {maximum}")
         return value
 
-    return Kind(read, {"type": "integer", "minimum": least, "maximum": most})
+    return FieldKind(read, {"type": "integer", "minimum": minimum, "maximum": maximum})
 
 
-def one_of(words: Sequence[str]) -> Kind:
+def choice_field(words: Sequence[str]) -> FieldKind:
     """Return the kind of a fixed set of strings."""
 
     def read(value: Any) -> str:
@@ -93,79 +93,85 @@ def one_of(words: Sequence[str]) -> Kind:
             raise ValueError(f"{value!r} is none of {', '.join(words)}")
         return str(value)
 
-    return Kind(read, {"type": "string", "enum": list(words)})
+    return FieldKind(read, {"type": "string", "enum": list(words)})
 
 
-def short(most: int) -> Kind:
-    """Return the kind of a string with at most `most` characters."""
+def short_text_field(max_length: int) -> FieldKind:
+    """Return the kind of a string with at most `maximum` characters."""
 
     def read(value: Any) -> str:
-        if len(_text(value)) > most:
-            raise ValueError(f"it has more than {most} characters")
+        if len(_text(value)) > max_length:
+            raise ValueError(f"it has more than {max_length} characters")
         if not is_storable(value):
             raise ValueError("it has a NUL or a lone surrogate")
         return str(value)
 
-    return Kind(read, {"type": "string", "maxLength": most})
+    return FieldKind(read, {"type": "string", "maxLength": max_length})
 
 
-def listed(fields: Sequence[Field], most: int) -> Kind:
+def list_field(fields: Sequence[Field], max_items: int) -> FieldKind:
     """Return the kind of a list of objects."""
 
     def read(value: Any) -> list[dict[str, Any]]:
-        if not isinstance(value, list) or not 1 <= len(value) <= most:
-            raise ValueError(f"it is no list of 1 to {most} objects")
-        return [values(fields, each, f"[{number}].") for number, each in enumerate(value)]
+        if not isinstance(value, list) or not 1 <= len(value) <= max_items:
+            raise ValueError(f"it is no list of 1 to {max_items} objects")
+        return [parse_fields(fields, each, f"[{number}].") for number, each in enumerate(value)]
 
-    return Kind(read, {"type": "array", "minItems": 1, "maxItems": most, "items": schema_of(fields)})
-
-
-AMOUNT = Kind(_amount, {"type": "string", "pattern": "^(0|[1-9][0-9]{0,77})$"})
-ADDRESS = Kind(lambda value: address(_text(value), "address"), {"type": "string", "pattern": "^0x[0-9a-fA-F]{40}$"})
-WORD = Kind(lambda value: bytes32(_text(value), "value"), {"type": "string", "pattern": "^(0x)?[0-9a-fA-F]{64}$"})
-HEX = Kind(_hex, {"type": "string", "pattern": "^0x([0-9a-fA-F]{2})*$"})
-ID = Kind(_id, {"type": "string", "minLength": 1, "maxLength": 200})
-TIME = whole(0, LARGEST_TIME)
-TEXT = short(500)
+    return FieldKind(read, {"type": "array", "minItems": 1, "maxItems": max_items, "items": build_schema(fields)})
 
 
-def values(fields: Sequence[Field], given: Any, place: str = "") -> dict[str, Any]:
+AMOUNT = FieldKind(_amount, {"type": "string", "pattern": "^(0|[1-9][0-9]{0,77})$"})
+ADDRESS = FieldKind(
+    lambda value: address(_text(value), "address"), {"type": "string", "pattern": "^0x[0-9a-fA-F]{40}$"}
+)
+BYTES32 = FieldKind(
+    lambda value: bytes32(_text(value), "value"), {"type": "string", "pattern": "^(0x)?[0-9a-fA-F]{64}$"}
+)
+HEX = FieldKind(_hex, {"type": "string", "pattern": "^0x([0-9a-fA-F]{2})*$"})
+ID = FieldKind(_id, {"type": "string", "minLength": 1, "maxLength": 200})
+TIME = integer_field(0, LARGEST_TIME)
+TEXT = short_text_field(500)
+
+
+def parse_fields(fields: Sequence[Field], raw: Any, location: str = "") -> dict[str, Any]:
     """Return the values of an object by name. Raises `ApiError` 400 with the field at fault."""
-    if not isinstance(given, Mapping):
-        raise ApiError(400, "invalid_body", f"{given!r} is no object", place.rstrip(".") or None)
+    if not isinstance(raw, Mapping):
+        raise ApiError(400, "invalid_body", f"{raw!r} is no object", location.rstrip(".") or None)
     known = {field.name: field for field in fields}
-    for name in given:
+    for name in raw:
         if name not in known:
-            told = f"{place}{name}: there is no such field, there are {', '.join(known) or 'none'}"
-            raise ApiError(400, "unknown_field", told, f"{place}{name}")
+            told = f"{location}{name}: there is no such field, there are {', '.join(known) or 'none'}"
+            raise ApiError(400, "unknown_field", told, f"{location}{name}")
     found: dict[str, Any] = {}
     for name, field in known.items():
-        value = given.get(name)
+        value = raw.get(name)
         if value is None:
             if field.required:
-                raise ApiError(400, "missing_field", f"{place}{name} is missing: {field.meaning}", f"{place}{name}")
+                raise ApiError(
+                    400, "missing_field", f"{location}{name} is missing: {field.meaning}", f"{location}{name}"
+                )
             found[name] = None
             continue
         try:
             found[name] = field.kind.read(value)
         except ApiError as error:
-            inside = f"{place}{name}{error.argument or ''}"
-            raise ApiError(error.status, error.code, f"{place}{name}{error.message}", inside) from None
+            inside = f"{location}{name}{error.argument or ''}"
+            raise ApiError(error.status, error.code, f"{location}{name}{error.message}", inside) from None
         except (TypeError, ValueError) as error:
-            raise ApiError(400, "invalid_value", f"{place}{name}: {error}", f"{place}{name}") from None
+            raise ApiError(400, "invalid_value", f"{location}{name}: {error}", f"{location}{name}") from None
     return found
 
 
-def body(fields: Sequence[Field], raw: bytes) -> tuple[dict[str, Any], bytes]:
+def parse_body(fields: Sequence[Field], raw: bytes) -> tuple[dict[str, Any], bytes]:
     """Return the values of a JSON body, and the body in canonical form. Raises `ApiError` 400."""
     try:
         given = orjson.loads(raw or b"{}")
     except orjson.JSONDecodeError as error:
         raise ApiError(400, "invalid_body", f"the body is no JSON: {error}") from None
-    return values(fields, given), orjson.dumps(given, option=orjson.OPT_SORT_KEYS)
+    return parse_fields(fields, given), orjson.dumps(given, option=orjson.OPT_SORT_KEYS)
 
 
-def schema_of(fields: Sequence[Field]) -> dict[str, Any]:
+def build_schema(fields: Sequence[Field]) -> dict[str, Any]:
     """Return the JSON Schema of an object with these fields."""
     found: dict[str, Any] = {
         "type": "object",

@@ -27,11 +27,11 @@ from foreseal.payments.ledger import Database
 from foreseal.payments.ledger.tables import timeline
 
 HEADER = "Idempotency-Key"
-LONGEST = 255
+MAX_KEY_LENGTH = 255
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class StoredResponse:
     """A status and a JSON body."""
 
     status: int
@@ -39,7 +39,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class RequestClaim:
     """A request that this process executes."""
 
     key: str
@@ -66,7 +66,7 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class Requests:
+class IdempotentRequests:
     """Requests that a process executes."""
 
     database: Database
@@ -78,7 +78,7 @@ class Requests:
     """Seconds until a claimed request may be claimed by another process."""
     random: Callable[[], str] = secrets.token_hex
 
-    def claim(self, key: str, fingerprint: str) -> Claim | Answer:
+    def claim(self, key: str, fingerprint: str) -> RequestClaim | StoredResponse:
         """Claim a request, or return its stored response.
 
         Raises `ApiError` 422 if another request used the key, 409 while the request is being executed.
@@ -93,29 +93,31 @@ class Requests:
                 tx.execute(insert(requests).values(**fresh, **lease, since=newest))
         except IntegrityError:  # the key exists
             return self._claim_again(key, fingerprint, now, lease)
-        return Claim(key, owner, newest, again=False)
+        return RequestClaim(key, owner, newest, again=False)
 
-    def _claim_again(self, key: str, fingerprint: str, now: float, lease: dict[str, Any]) -> Claim | Answer:
+    def _claim_again(
+        self, key: str, fingerprint: str, now: float, lease: dict[str, Any]
+    ) -> RequestClaim | StoredResponse:
         with self.database.transaction(durable=False) as tx:
             row = tx.execute(select(requests).where(requests.c.key == key).with_for_update()).one()
             if row.fingerprint != fingerprint:
                 told = "this key was used for another request: a new request needs a new key"
                 raise ApiError(422, "idempotency_key_reused", told, HEADER)
             if row.status is not None:
-                return Answer(row.status, bytes(row.answer))
+                return StoredResponse(row.status, bytes(row.answer))
             if row.leased_until > now:
                 told = "this request is being executed: ask again with the same key"
                 raise ApiError(409, "in_progress", told, HEADER, Retry_After="1")
             tx.execute(update(requests).where(requests.c.key == key).values(**lease))
-            return Claim(key, lease["owner"], int(row.since), again=True)
+            return RequestClaim(key, lease["owner"], int(row.since), again=True)
 
-    def conclude(self, claim: Claim, answer: Answer) -> None:
+    def conclude(self, claim: RequestClaim, answer: StoredResponse) -> None:
         """Store the response of a claimed request."""
         # Not durable: after a power loss, the response is determined again.
         with self.database.transaction(durable=False) as tx:
             tx.execute(self._ours(claim).values(status=answer.status, answer=answer.body))
 
-    def release(self, claim: Claim) -> None:
+    def release(self, claim: RequestClaim) -> None:
         """Release a claim so that the request can run again after a temporary failure.
 
         A repeat finds any earlier effect.
@@ -123,7 +125,7 @@ class Requests:
         with self.database.transaction(durable=False) as tx:
             tx.execute(self._ours(claim).values(leased_until=0.0))
 
-    def _ours(self, claim: Claim) -> Any:
+    def _ours(self, claim: RequestClaim) -> Any:
         mine = (requests.c.key == claim.key) & (requests.c.owner == claim.owner) & requests.c.status.is_(None)
         return update(requests).where(mine)
 

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from typing import Any
 
-from foreseal.payments.api.fields import Field, schema_of
-from foreseal.payments.api.idempotency import HEADER, LONGEST
+from foreseal.payments.api.fields import Field, build_schema
+from foreseal.payments.api.idempotency import HEADER, MAX_KEY_LENGTH
 from foreseal.payments.api.route import REPLAYED, Route
 from foreseal.payments.api.schemas import SCHEMAS, ref
 
@@ -54,7 +54,7 @@ def _operation(route: Route) -> dict[str, Any]:
         "operationId": _operation_id(route),
         "summary": route.summary,
         "parameters": [
-            *(_parameter(field, "path") for field in route.parts),
+            *(_parameter(field, "path") for field in route.path_fields),
             *(_parameter(field, "query") for field in route.query),
             *([_IDEMPOTENCY] if route.claims else []),
         ],
@@ -69,7 +69,7 @@ def _operation(route: Route) -> dict[str, Any]:
             found["responses"].setdefault(str(status), shown)
     if route.claims:
         found["requestBody"] = {"required": any(field.required for field in route.body)}
-        found["requestBody"]["content"] = _json(schema_of(route.body))
+        found["requestBody"]["content"] = _json(build_schema(route.body))
     return found
 
 
@@ -82,8 +82,8 @@ def _json(schema: Any) -> dict[str, Any]:
     return {"application/json": {"schema": schema}}
 
 
-def _parameter(field: Field, place: str) -> dict[str, Any]:
-    found = {"name": field.name, "in": place, "description": field.meaning, "schema": field.kind.schema}
+def _parameter(field: Field, location: str) -> dict[str, Any]:
+    found = {"name": field.name, "in": location, "description": field.meaning, "schema": field.kind.schema}
     return found | {"required": field.required}
 
 
@@ -98,5 +98,5 @@ _IDEMPOTENCY = {
     "required": True,
     "description": "A new one for each new request. The same request with the same key gets the answer of the first, "
     f"with {REPLAYED}: true.",
-    "schema": {"type": "string", "minLength": 1, "maxLength": LONGEST},
+    "schema": {"type": "string", "minLength": 1, "maxLength": MAX_KEY_LENGTH},
 }

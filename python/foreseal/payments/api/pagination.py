@@ -5,12 +5,12 @@ from typing import Any
 from sqlalchemy import Connection, Row, Select, select
 
 from foreseal.payments.api.errors import ApiError
-from foreseal.payments.api.fields import TEXT, Field, whole
+from foreseal.payments.api.fields import TEXT, Field, integer_field
 from foreseal.payments.ledger.tables import timeline
 
-MOST = 200
-PAGE = (
-    Field("limit", whole(1, MOST), f"Most items of the page, {MOST} at most; 50 if it is not given."),
+MAX_LIMIT = 200
+PAGE_FIELDS = (
+    Field("limit", integer_field(1, MAX_LIMIT), f"Most items of the page, {MAX_LIMIT} at most; 50 if it is not given."),
     Field("cursor", TEXT, "Where to go on: `next` of the page before."),
 )
 LARGEST_ID = 2**31 - 1

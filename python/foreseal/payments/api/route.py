@@ -17,9 +17,16 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from foreseal.payments.api import api_keys, fields
 from foreseal.payments.api.backend import Backend
-from foreseal.payments.api.errors import KNOWN, ApiError, explained
+from foreseal.payments.api.errors import LIBRARY_ERRORS, ApiError, to_api_error
 from foreseal.payments.api.fields import Field
-from foreseal.payments.api.idempotency import HEADER, LONGEST, Answer, Claim, Requests, fingerprint
+from foreseal.payments.api.idempotency import (
+    HEADER,
+    MAX_KEY_LENGTH,
+    IdempotentRequests,
+    RequestClaim,
+    StoredResponse,
+    fingerprint,
+)
 from foreseal.payments.api.tables import Role
 from foreseal.payments.api.views import Views
 
@@ -29,7 +36,7 @@ REPLAYED = "Idempotency-Replayed"
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class RouteCall:
     """A validated request."""
 
     backend: Backend
@@ -39,18 +46,18 @@ class Call:
     body: Mapping[str, Any]
     key: Row[Any] | None
     """The caller's API key; None if the route needs none."""
-    claim: Claim | None
+    claim: RequestClaim | None
     """Claim of a POST."""
 
     @property
-    def mine(self) -> Claim:
+    def required_claim(self) -> RequestClaim:
         """Claim of a POST."""
         assert self.claim is not None
         return self.claim
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class JsonReply:
     """A JSON response."""
 
     value: Any
@@ -58,15 +65,15 @@ class Reply:
 
 
 @dataclass(frozen=True, slots=True)
-class Lines:
+class StreamedReply:
     """A streamed response: chunks of text with a media type and a file name."""
 
-    pieces: Iterator[str]
+    chunks: Iterator[str]
     media_type: str
     name: str
 
 
-Handler = Callable[[Call], Reply | Lines]
+RouteHandler = Callable[[RouteCall], JsonReply | StreamedReply]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +83,12 @@ class Route:
     method: str
     path: str
     summary: str
-    handler: Handler
+    handler: RouteHandler
     answers: Mapping[int, str]
     """Schemas of the responses by status, or the media type of a response that is not JSON."""
     role: Role | None = Role.READER
     """Required role; None for a public route."""
-    parts: tuple[Field, ...] = ()
+    path_fields: tuple[Field, ...] = ()
     """Fields of the path."""
     query: tuple[Field, ...] = ()
     body: tuple[Field, ...] = ()
@@ -95,7 +102,7 @@ class Route:
 class RequestHandler:
     """Handler of requests to the routes."""
 
-    def __init__(self, backend: Backend, requests: Requests) -> None:
+    def __init__(self, backend: Backend, requests: IdempotentRequests) -> None:
         self._backend = backend
         self._requests = requests
         self._views = Views(backend.token)
@@ -106,42 +113,42 @@ class RequestHandler:
             raw = await _body(request)
             return await run_in_threadpool(self._answer, route, request, raw)
         except ApiError as error:
-            return refusal(error)
-        except KNOWN as error:  # database errors before or after the handler
-            return refusal(explained(error))
+            return error_response(error)
+        except LIBRARY_ERRORS as error:  # database errors before or after the handler
+            return error_response(to_api_error(error))
 
     def _answer(self, route: Route, request: Request, raw: bytes) -> Response:
         key = None if route.role is None else self._caller(request, route.role)
-        path = fields.values(route.parts, request.path_params)
-        query = fields.values(route.query, _query(request))
-        body, canonical = fields.body(route.body, raw) if route.method == "POST" else ({}, b"")
+        path = fields.parse_fields(route.path_fields, request.path_params)
+        query = fields.parse_fields(route.query, _query(request))
+        body, canonical = fields.parse_body(route.body, raw) if route.method == "POST" else ({}, b"")
         call = (path, query, body, key)
         if not route.claims:
-            return self._response(self._execute(route, Call(self._backend, self._views, *call, None)))
+            return self._response(self._execute(route, RouteCall(self._backend, self._views, *call, None)))
         claim = self._requests.claim(_idempotency_key(request), fingerprint("POST", request.url.path, canonical))
-        if isinstance(claim, Answer):
+        if isinstance(claim, StoredResponse):
             return _json(claim, {REPLAYED: "true"})
         try:
-            reply = self._execute(route, Call(self._backend, self._views, *call, claim))
+            reply = self._execute(route, RouteCall(self._backend, self._views, *call, claim))
         except ApiError as error:
             if error.passing:
                 self._requests.release(claim)
             else:
-                self._requests.conclude(claim, Answer(error.status, orjson.dumps(error.body())))
+                self._requests.conclude(claim, StoredResponse(error.status, orjson.dumps(error.body())))
             raise
         except Exception:  # the application logs it; the same request may be repeated
             self._requests.release(claim)
             raise
-        assert isinstance(reply, Reply)
-        answer = Answer(reply.status, orjson.dumps(reply.value))
+        assert isinstance(reply, JsonReply)
+        answer = StoredResponse(reply.status, orjson.dumps(reply.value))
         self._requests.conclude(claim, answer)
         return _json(answer)
 
-    def _execute(self, route: Route, call: Call) -> Reply | Lines:
+    def _execute(self, route: Route, call: RouteCall) -> JsonReply | StreamedReply:
         try:
             return route.handler(call)
-        except KNOWN as error:
-            raise explained(error) from error
+        except LIBRARY_ERRORS as error:
+            raise to_api_error(error) from error
 
     def _caller(self, request: Request, needed: Role) -> Row[Any]:
         scheme, _, text = request.headers.get("authorization", "").partition(" ")
@@ -156,27 +163,27 @@ class RequestHandler:
         return found
 
     @staticmethod
-    def _response(reply: Reply | Lines) -> Response:
-        if isinstance(reply, Reply):
-            return _json(Answer(reply.status, orjson.dumps(reply.value)))
+    def _response(reply: JsonReply | StreamedReply) -> Response:
+        if isinstance(reply, JsonReply):
+            return _json(StoredResponse(reply.status, orjson.dumps(reply.value)))
         named = {"content-disposition": f'attachment; filename="{reply.name}"', "cache-control": "no-store"}
-        return StreamingResponse(reply.pieces, media_type=reply.media_type, headers=named)
+        return StreamingResponse(reply.chunks, media_type=reply.media_type, headers=named)
 
 
-def refusal(error: ApiError) -> Response:
+def error_response(error: ApiError) -> Response:
     """Return the response of an error."""
     return JSONResponse(error.body(), error.status, {"cache-control": "no-store", **error.headers})
 
 
-def _json(answer: Answer, headers: Mapping[str, str] | None = None) -> Response:
+def _json(answer: StoredResponse, headers: Mapping[str, str] | None = None) -> Response:
     kept = {"cache-control": "no-store", **(headers or {})}
     return Response(answer.body, answer.status, kept, media_type="application/json")
 
 
 def _idempotency_key(request: Request) -> str:
     given = request.headers.getlist(HEADER)
-    if len(given) != 1 or not 0 < len(given[0]) <= LONGEST or not given[0].isprintable():
-        told = f"every POST needs one {HEADER} of 1 to {LONGEST} characters: a new one for each new request"
+    if len(given) != 1 or not 0 < len(given[0]) <= MAX_KEY_LENGTH or not given[0].isprintable():
+        told = f"every POST needs one {HEADER} of 1 to {MAX_KEY_LENGTH} characters: a new one for each new request"
         raise ApiError(400, "idempotency_key_missing", told, HEADER)
     return given[0]
 

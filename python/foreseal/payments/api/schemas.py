@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from foreseal.payments.api.events import OBJECTS, TYPES
-from foreseal.payments.api.tables import Delivery, Origin
+from foreseal.payments.api.tables import DeliveryState, WebhookOrigin
 from foreseal.payments.ledger import DisbursementState, Finality, OrderState, TxStatus
 from foreseal.payments.ledger.tables import Purpose, Reason, TxResult
 
@@ -163,7 +163,7 @@ SCHEMAS: dict[str, Schema] = {
         reserved=UNITS,
         faults={**many(_PROBLEM), "description": "Contradictions; empty if the ledger is consistent."},
     ),
-    "Webhook": whole(id=TEXT, url=TEXT, origin=enum_schema(Origin), created=TIME, retired=nullable(TIME)),
+    "Webhook": whole(id=TEXT, url=TEXT, origin=enum_schema(WebhookOrigin), created=TIME, retired=nullable(TIME)),
     "WebhookCreated": whole(
         webhook=ref("Webhook"), secret={**TEXT, "description": "Key of the signatures. It is shown only here."}
     ),
@@ -174,7 +174,7 @@ SCHEMAS: dict[str, Schema] = {
         event_id=TEXT,
         object={"type": "string", "enum": list(OBJECTS.values())},
         object_id=TEXT,
-        state=enum_schema(Delivery),
+        state=enum_schema(DeliveryState),
         attempts=WHOLE,
         next_attempt=nullable(TIME),
         last_error=nullable(TEXT),

@@ -32,14 +32,14 @@ class Role(StrEnum):
     """Everything, including payouts, unmatched transfers and webhooks."""
 
 
-class Origin(StrEnum):
+class WebhookOrigin(StrEnum):
     """Origin of a webhook's target."""
 
     CONFIGURED = "configured"
     REGISTERED = "registered"
 
 
-class Delivery(StrEnum):
+class DeliveryState(StrEnum):
     """State of one event's delivery to one target."""
 
     WAITING = "pending"
@@ -79,7 +79,7 @@ hooks = Table(
     metadata,
     Column("id", String(40), primary_key=True),
     Column("url", Text, nullable=False),
-    Column("origin", EnumText(Origin), nullable=False),
+    Column("origin", EnumText(WebhookOrigin), nullable=False),
     # Set for registered targets only. A configured secret stays in its file or environment variable.
     Column("secret", String(100)),
     Column("created", BigInteger, nullable=False),
@@ -96,7 +96,7 @@ deliveries = Table(
     Column("entry_id", ForeignKey(timeline.c.id), nullable=False),
     Column("subject", String(40), nullable=False),
     Column("subject_id", String(200), nullable=False),
-    Column("state", EnumText(Delivery, stored={Delivery.WAITING: "waiting"}), nullable=False),
+    Column("state", EnumText(DeliveryState, stored={DeliveryState.WAITING: "waiting"}), nullable=False),
     Column("attempts", Integer, nullable=False),
     Column("due", Float, nullable=False),
     Column("leased_until", Float, nullable=False),

@@ -6,9 +6,9 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, Table, select
 
-from foreseal.payments.amounts import tokens
+from foreseal.payments.amounts import to_tokens
 from foreseal.payments.api.events import OBJECTS, event, event_id, refined
-from foreseal.payments.api.tables import Delivery, resolutions
+from foreseal.payments.api.tables import DeliveryState, resolutions
 from foreseal.payments.configuration import TokenSection
 from foreseal.payments.ledger import DisbursementState
 from foreseal.payments.ledger.tables import (
@@ -21,7 +21,7 @@ from foreseal.payments.ledger.tables import (
     transfers,
 )
 
-Json = dict[str, Any]
+JsonView = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +30,11 @@ class Views:
 
     token: TokenSection
 
-    def money(self, amount: int, name: str = "amount") -> Json:
+    def money(self, amount: int, name: str = "amount") -> JsonView:
         """Return an amount as an exact integer and as formatted text."""
-        return {name: str(amount), f"{name}_shown": f"{tokens(amount, self.token.decimals):f} {self.token.symbol}"}
+        return {name: str(amount), f"{name}_shown": f"{to_tokens(amount, self.token.decimals):f} {self.token.symbol}"}
 
-    def orders(self, tx: Connection, rows: Sequence[Row[Any]]) -> list[Json]:
+    def orders(self, tx: Connection, rows: Sequence[Row[Any]]) -> list[JsonView]:
         """Return orders with payment and refunds, in the order of `rows`."""
         ids = [row.id for row in rows]
         paid = {row.order_id: row for row in tx.execute(select(transfers).where(transfers.c.order_id.in_(ids)))}
@@ -48,11 +48,11 @@ class Views:
         created = {row.subject_id: row.time for row in tx.execute(begun)}
         return [self._order(row, created[row.id], paid.get(row.id), refunded[row.id]) for row in rows]
 
-    def order(self, tx: Connection, row: Row[Any]) -> Json:
+    def order(self, tx: Connection, row: Row[Any]) -> JsonView:
         """Return one order with payment and refunds."""
         return self.orders(tx, [row])[0]
 
-    def _order(self, row: Row[Any], created: int, paid: Row[Any] | None, refunded: int) -> Json:
+    def _order(self, row: Row[Any], created: int, paid: Row[Any] | None, refunded: int) -> JsonView:
         return {
             "id": row.id,
             "state": row.state,
@@ -72,10 +72,10 @@ class Views:
             **self.money(refunded, "refunded"),
         }
 
-    def _payment(self, row: Row[Any]) -> Json:
+    def _payment(self, row: Row[Any]) -> JsonView:
         return self._transfer(row) | {"block_hash": row.block_hash}
 
-    def _transfer(self, row: Row[Any]) -> Json:
+    def _transfer(self, row: Row[Any]) -> JsonView:
         return {
             "transaction_hash": row.transaction_hash,
             "log_index": row.log_index,
@@ -86,12 +86,12 @@ class Views:
             **self.money(row.amount),
         }
 
-    def refund(self, row: Row[Any]) -> Json:
+    def refund(self, row: Row[Any]) -> JsonView:
         """Return a refund."""
         names = ("id", "order_id", "state", "chain_id", "token", "recipient")
         return {name: getattr(row, name) for name in names} | refined(row.step) | self.money(row.amount)
 
-    def payouts(self, tx: Connection, rows: Sequence[Row[Any]]) -> list[Json]:
+    def payouts(self, tx: Connection, rows: Sequence[Row[Any]]) -> list[JsonView]:
         """Return payouts with their recipients."""
         wanted = payout_legs.c.payout_id.in_([row.id for row in rows])
         legs: dict[str, list[Row[Any]]] = {row.id: [] for row in rows}
@@ -106,7 +106,7 @@ class Views:
             for row in rows
         ]
 
-    def unmatched(self, tx: Connection, rows: Sequence[Row[Any]]) -> list[Json]:
+    def unmatched(self, tx: Connection, rows: Sequence[Row[Any]]) -> list[JsonView]:
         """Return unmatched transfers: rows of `unmatched_transfers` joined with `transfers`."""
         hashes = [row.transaction_hash for row in rows]
         done = {
@@ -124,13 +124,13 @@ class Views:
         ]
 
 
-def events_of(tx: Connection, table: Table, id: str) -> list[Json]:
+def list_events(tx: Connection, table: Table, id: str) -> list[JsonView]:
     """Return the timeline of one row, oldest entry first."""
     wanted = (timeline.c.subject == table.name) & (timeline.c.subject_id == id)
     return [event(row) for row in tx.execute(select(timeline).where(wanted).order_by(timeline.c.id))]
 
 
-def transactions_of(tx: Connection, subject: str, *purposes: Purpose) -> list[Json]:
+def list_transactions(tx: Connection, subject: str, *purposes: Purpose) -> list[JsonView]:
     """Return the signed transactions of one row, oldest first, each with the hashes of its attempts."""
     wanted = transactions.c.purpose.in_(purposes) & (transactions.c.subject == subject)
     found = list(tx.execute(select(transactions).where(wanted).order_by(transactions.c.id)))
@@ -144,12 +144,12 @@ def transactions_of(tx: Connection, subject: str, *purposes: Purpose) -> list[Js
     ]
 
 
-def webhook(row: Row[Any]) -> Json:
+def webhook(row: Row[Any]) -> JsonView:
     """Return a webhook's target, without its secret."""
     return {name: getattr(row, name) for name in ("id", "url", "origin", "created", "retired")}
 
 
-def delivery(row: Row[Any]) -> Json:
+def delivery(row: Row[Any]) -> JsonView:
     """Return one event's delivery to one target."""
     return {
         "id": row.id,
@@ -159,7 +159,7 @@ def delivery(row: Row[Any]) -> Json:
         "object_id": row.subject_id,
         "state": row.state,
         "attempts": row.attempts,
-        "next_attempt": int(row.due) if row.state is Delivery.WAITING else None,
+        "next_attempt": int(row.due) if row.state is DeliveryState.WAITING else None,
         "last_error": row.error or None,
     }
 

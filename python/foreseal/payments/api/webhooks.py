@@ -19,13 +19,13 @@ from typing import Any
 from sqlalchemy import Connection, Row, func, insert, select, update
 from sqlalchemy.orm import aliased
 
-from foreseal.payments.api.tables import Delivery, Origin, deliveries, hooks
-from foreseal.payments.ledger import Database, Unknown
+from foreseal.payments.api.tables import DeliveryState, WebhookOrigin, deliveries, hooks
+from foreseal.payments.ledger import Database, UnknownRecord
 from foreseal.payments.ledger.tables import timeline
 
 ATTEMPTS = 16
 """Attempts per delivery; the last is about nine hours after the first."""
-LONGEST_WAIT = 3_600.0
+MAX_RETRY_DELAY = 3_600.0
 """Maximum seconds between two attempts."""
 
 _FANNED_OUT = 1_000
@@ -36,11 +36,11 @@ _CONFIGURING = 0x666F7266
 def register(tx: Connection, id: str, url: str, now: int, random: Callable[[int], str] = secrets.token_hex) -> str:
     """Register a new target. Return the secret that signs its webhooks."""
     secret = random(32)
-    add(tx, id, url, Origin.REGISTERED, now, secret)
+    add(tx, id, url, WebhookOrigin.REGISTERED, now, secret)
     return secret
 
 
-def add(tx: Connection, id: str, url: str, origin: Origin, now: int, secret: str | None) -> None:
+def add(tx: Connection, id: str, url: str, origin: WebhookOrigin, now: int, secret: str | None) -> None:
     """Add a target for events from now on."""
     values = {"id": id, "url": url, "origin": origin, "secret": secret, "created": now}
     tx.execute(insert(hooks).values(**values, retired=None, since=_newest(tx)))
@@ -49,10 +49,10 @@ def add(tx: Connection, id: str, url: str, origin: Origin, now: int, secret: str
 def configure(tx: Connection, targets: Mapping[str, str], now: int) -> None:
     """Activate the targets of the configuration, URL by id. Retire configured targets that it no longer has."""
     _lock(tx)
-    before = {row.id: row for row in tx.execute(select(hooks).where(hooks.c.origin == Origin.CONFIGURED))}
+    before = {row.id: row for row in tx.execute(select(hooks).where(hooks.c.origin == WebhookOrigin.CONFIGURED))}
     for id, url in targets.items():
         if id not in before:
-            add(tx, id, url, Origin.CONFIGURED, now, None)
+            add(tx, id, url, WebhookOrigin.CONFIGURED, now, None)
         elif before[id].retired is not None:
             tx.execute(update(hooks).where(hooks.c.id == id).values(retired=None, since=_newest(tx)))
     for id, row in before.items():
@@ -61,14 +61,14 @@ def configure(tx: Connection, targets: Mapping[str, str], now: int) -> None:
 
 
 def retire(tx: Connection, id: str, now: int) -> None:
-    """Retire a target, which gets no further events. Raises `Unknown`."""
+    """Retire a target, which gets no further events. Raises `UnknownRecord`."""
     changed = tx.execute(update(hooks).where(hooks.c.id == id, hooks.c.retired.is_(None)).values(retired=now))
     if changed.rowcount != 1:
-        raise Unknown(f"webhooks: there is no active target {id}")
+        raise UnknownRecord(f"webhooks: there is no active target {id}")
 
 
 @dataclass(frozen=True, slots=True)
-class Outbox:
+class WebhookOutbox:
     """Outbox in a database that several processes share."""
 
     database: Database
@@ -96,7 +96,7 @@ class Outbox:
                     "entry_id": entry.id,
                     "subject": entry.subject,
                     "subject_id": entry.subject_id,
-                    "state": Delivery.WAITING,
+                    "state": DeliveryState.WAITING,
                     "attempts": 0,
                     "due": now,
                     "leased_until": 0.0,
@@ -116,7 +116,7 @@ class Outbox:
         with self.database.reading() as tx:
             return list(tx.execute(select(hooks).where(hooks.c.retired.is_(None)).order_by(hooks.c.id)))
 
-    def claim(self, hook: str, most: int) -> list[tuple[Row[Any], Row[Any]]]:
+    def claim(self, hook: str, limit: int) -> list[tuple[Row[Any], Row[Any]]]:
         """Claim the due deliveries of a target for the duration of the lease. Return each with its timeline entry."""
         now = self.clock()
         earlier = aliased(deliveries, name="earlier")
@@ -126,7 +126,7 @@ class Outbox:
                 earlier.c.hook_id == deliveries.c.hook_id,
                 earlier.c.subject == deliveries.c.subject,
                 earlier.c.subject_id == deliveries.c.subject_id,
-                earlier.c.state == Delivery.WAITING,
+                earlier.c.state == DeliveryState.WAITING,
                 earlier.c.entry_id < deliveries.c.entry_id,
             )
             .exists()
@@ -135,13 +135,13 @@ class Outbox:
             select(deliveries)
             .where(
                 deliveries.c.hook_id == hook,
-                deliveries.c.state == Delivery.WAITING,
+                deliveries.c.state == DeliveryState.WAITING,
                 deliveries.c.due <= now,
                 deliveries.c.leased_until <= now,
                 ~held_up,
             )
             .order_by(deliveries.c.entry_id)
-            .limit(most)
+            .limit(limit)
         )
         with self.database.reading() as tx:  # a read blocks no writer, and most polls find nothing
             if tx.execute(due.limit(1)).first() is None:
@@ -154,27 +154,27 @@ class Outbox:
             entries = {entry.id: entry for entry in tx.execute(wanted)}
         return [(row, entries[row.entry_id]) for row in found]
 
-    def note(self, outcomes: Sequence[tuple[Row[Any], str | None]]) -> None:
+    def record_outcomes(self, outcomes: Sequence[tuple[Row[Any], str | None]]) -> None:
         """Record the outcomes of claimed deliveries: None for success, else the error."""
         now = self.clock()
         with self.database.transaction() as tx:
             for row, error in outcomes:
                 attempts = row.attempts + 1
-                state, due = Delivery.DELIVERED, now
+                state, due = DeliveryState.DELIVERED, now
                 if error is not None:
-                    state = Delivery.DEAD if attempts >= ATTEMPTS else Delivery.WAITING
-                    due = now + min(2.0 ** (attempts - 1), LONGEST_WAIT)
-                mine = (deliveries.c.id == row.id) & (deliveries.c.state == Delivery.WAITING)
+                    state = DeliveryState.DEAD if attempts >= ATTEMPTS else DeliveryState.WAITING
+                    due = now + min(2.0 ** (attempts - 1), MAX_RETRY_DELAY)
+                mine = (deliveries.c.id == row.id) & (deliveries.c.state == DeliveryState.WAITING)
                 told = {"state": state, "attempts": attempts, "due": due, "error": (error or "")[:500]}
                 tx.execute(update(deliveries).where(mine).values(**told, leased_until=0.0))
 
 
 def revive(tx: Connection, id: int, now: float) -> None:
-    """Reset a dead delivery to its first attempt. Raises `Unknown`."""
-    dead = (deliveries.c.id == id) & (deliveries.c.state == Delivery.DEAD)
-    values = {"state": Delivery.WAITING, "attempts": 0, "due": now, "leased_until": 0.0}
+    """Reset a dead delivery to its first attempt. Raises `UnknownRecord`."""
+    dead = (deliveries.c.id == id) & (deliveries.c.state == DeliveryState.DEAD)
+    values = {"state": DeliveryState.WAITING, "attempts": 0, "due": now, "leased_until": 0.0}
     if tx.execute(update(deliveries).where(dead).values(**values)).rowcount != 1:
-        raise Unknown(f"webhooks: there is no dead delivery {id}")
+        raise UnknownRecord(f"webhooks: there is no dead delivery {id}")
 
 
 def _lock(tx: Connection) -> None:

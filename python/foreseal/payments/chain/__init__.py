@@ -2,52 +2,52 @@
 
 from foreseal.payments.chain.cached_heads import CachedHeads
 from foreseal.payments.chain.checkout import Checkout
-from foreseal.payments.chain.confirmation_policy import Heads, Policy, Tier, heads
+from foreseal.payments.chain.confirmation_policy import ConfirmationPolicy, ConfirmationTier, Heads, heads
 from foreseal.payments.chain.errors import (
     ChainError,
     ChainReorganized,
     FinalityBroken,
     Incomplete,
     NonceTooLow,
+    NoResponse,
     RejectedByNode,
     Reverted,
-    Unanswered,
     Underpriced,
 )
-from foreseal.payments.chain.node import Block, Head, Log, LogFilter, Node, Receipt
-from foreseal.payments.chain.prefetch import Batches, Wish, ahead
+from foreseal.payments.chain.node import BlockHead, BlockTag, ChainLog, ChainNode, ChainReceipt, LogFilter
+from foreseal.payments.chain.prefetch import BatchClient, NodeQuery, prefetch_node
 from foreseal.payments.chain.rpc_node import RpcNode
 from foreseal.payments.chain.token import Token, Transfer
-from foreseal.payments.chain.transfer_restrictions import TransferParties, forbidden
+from foreseal.payments.chain.transfer_restrictions import TransferParties, find_forbidden_account
 
 __all__ = [
-    "Batches",
-    "Block",
+    "BatchClient",
+    "BlockHead",
+    "BlockTag",
     "CachedHeads",
     "ChainError",
+    "ChainLog",
+    "ChainNode",
+    "ChainReceipt",
     "ChainReorganized",
     "Checkout",
+    "ConfirmationPolicy",
+    "ConfirmationTier",
     "FinalityBroken",
-    "Head",
     "Heads",
     "Incomplete",
-    "Log",
     "LogFilter",
-    "Node",
+    "NoResponse",
+    "NodeQuery",
     "NonceTooLow",
-    "Policy",
-    "Receipt",
     "RejectedByNode",
     "Reverted",
     "RpcNode",
-    "Tier",
     "Token",
     "Transfer",
     "TransferParties",
-    "Unanswered",
     "Underpriced",
-    "Wish",
-    "ahead",
-    "forbidden",
+    "find_forbidden_account",
     "heads",
+    "prefetch_node",
 ]

@@ -1,6 +1,6 @@
 """A node that requests each block's head once, for one pass over many rows."""
 
-from foreseal.payments.chain.node import Block, Head, Node
+from foreseal.payments.chain.node import BlockHead, BlockTag, ChainNode
 
 
 class CachedHeads:
@@ -11,9 +11,9 @@ class CachedHeads:
     pass.
     """
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: ChainNode) -> None:
         self._node = node
-        self._heads: dict[Block, Head | None] = {}
+        self._heads: dict[BlockTag, BlockHead | None] = {}
         self.chain_id = node.chain_id
         self.logs = node.logs
         self.receipt = node.receipt
@@ -24,7 +24,7 @@ class CachedHeads:
         self.priority_fee = node.priority_fee
         self.send = node.send
 
-    def head(self, block: Block) -> Head | None:
+    def head(self, block: BlockTag) -> BlockHead | None:
         """Return the head as of its first request. Raises the node's errors."""
         if block == "pending":
             return self._node.head(block)

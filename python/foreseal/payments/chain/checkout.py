@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from eth_abi.abi import encode
 
-from foreseal.payments.chain.node import Block, Node
+from foreseal.payments.chain.node import BlockTag, ChainNode
 from foreseal.payments.chain.token import answered
 from foreseal.payments.typed_data import Permit
 
@@ -33,10 +33,10 @@ def capture_call(order: bytes, amount: int, permit: Permit, signature: bytes) ->
 class Checkout:
     """Read access to a checkout contract. Every method may raise the node's errors and `Reverted`."""
 
-    node: Node
+    node: ChainNode
     address: str
 
-    def captured(self, order: bytes, block: Block) -> bool:
+    def captured(self, order: bytes, block: BlockTag) -> bool:
         """Return True if the checkout has captured the order with these 32 bytes as its id."""
         data = CAPTURED + encode(["bytes32"], [order])
         return bool(answered(self.node, self.address, data, block))

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from foreseal.payments.chain.errors import ChainReorganized, Incomplete
-from foreseal.payments.chain.node import Node
+from foreseal.payments.chain.node import ChainNode
 
 
-class Tier(StrEnum):
+class ConfirmationTier(StrEnum):
     """Condition that makes a transfer confirmed."""
 
     PRECONFIRMED = "pre-confirmed"
@@ -22,7 +22,7 @@ class Tier(StrEnum):
     """Its block is `finalized`."""
 
 
-HIGHEST = 2**63 - 1
+HIGHEST_TIER = 2**63 - 1
 """Upper bound of block numbers."""
 
 
@@ -39,10 +39,10 @@ class Heads:
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
-    """A confirmation tier. `blocks` applies to `Tier.BLOCKS` only."""
+class ConfirmationPolicy:
+    """A confirmation tier. `blocks` applies to `ConfirmationTier.BLOCKS` only."""
 
-    tier: Tier = Tier.BLOCKS
+    tier: ConfirmationTier = ConfirmationTier.BLOCKS
     blocks: int = 12
 
     def __post_init__(self) -> None:
@@ -56,19 +56,19 @@ class Policy:
     def reach(self, heads: Heads) -> int:
         """Return the number of the newest block that satisfies the policy."""
         match self.tier:
-            case Tier.PRECONFIRMED:
-                return HIGHEST
-            case Tier.SEALED:
+            case ConfirmationTier.PRECONFIRMED:
+                return HIGHEST_TIER
+            case ConfirmationTier.SEALED:
                 return heads.latest
-            case Tier.BLOCKS:
+            case ConfirmationTier.BLOCKS:
                 return heads.latest - self.blocks + 1
-            case Tier.SAFE:
+            case ConfirmationTier.SAFE:
                 return heads.safe
-            case Tier.FINALIZED:
+            case ConfirmationTier.FINALIZED:
                 return heads.finalized
 
 
-def heads(node: Node) -> Heads:
+def heads(node: ChainNode) -> Heads:
     """Return the newest blocks. Raises the node's errors, and `Incomplete` if there is no latest block.
 
     Raises `ChainReorganized` if a safe or final block is above the newest. In that case two nodes answered, and one

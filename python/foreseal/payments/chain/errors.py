@@ -18,7 +18,7 @@ class ChainError(Exception):
     """Base class. Unless a subclass states otherwise, the request had no effect and returned nothing."""
 
 
-class Unanswered(ChainError):
+class NoResponse(ChainError):
     """The connection broke or the request timed out. The node may or may not have executed the call."""
 
 

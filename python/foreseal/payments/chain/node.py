@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-Block = int | str
+BlockTag = int | str
 """A block number, or `pending`, `latest`, `safe` or `finalized`."""
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class BlockHead:
     """Header fields of a block, or of the pending block."""
 
     number: int
@@ -22,7 +22,7 @@ class Head:
 
 
 @dataclass(frozen=True, slots=True)
-class Log:
+class ChainLog:
     """An event log. The address has its EIP-55 checksum."""
 
     address: str
@@ -36,14 +36,14 @@ class Log:
 
 
 @dataclass(frozen=True, slots=True)
-class Receipt:
+class ChainReceipt:
     """Result of a transaction."""
 
     transaction_hash: str
     block_number: int
     block_hash: str
     succeeded: bool
-    logs: tuple[Log, ...]
+    logs: tuple[ChainLog, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,42 +55,42 @@ class LogFilter:
 
     address: str
     topics: tuple[tuple[bytes, ...] | None, ...]
-    first: Block
-    last: Block
+    first: BlockTag
+    last: BlockTag
 
 
-class Node(Protocol):
+class ChainNode(Protocol):
     """An Ethereum node. Every method may raise `Unanswered`, `Refused` and `Incomplete`."""
 
     def chain_id(self) -> int:
         """Return the chain id (EIP-155)."""
         ...
 
-    def head(self, block: Block) -> Head | None:
+    def head(self, block: BlockTag) -> BlockHead | None:
         """Return a block's head. None if the block does not exist, or if the node lacks a tag such as `finalized`."""
         ...
 
-    def logs(self, wanted: LogFilter) -> Sequence[Log]:
+    def logs(self, wanted: LogFilter) -> Sequence[ChainLog]:
         """Return logs on the canonical chain, without those of reorganized blocks."""
         ...
 
-    def receipt(self, hash: str) -> Receipt | None:
+    def receipt(self, hash: str) -> ChainReceipt | None:
         """Return the receipt of a transaction that is on the chain or pre-confirmed, else None."""
         ...
 
-    def transaction_count(self, address: str, block: Block) -> int:
+    def transaction_count(self, address: str, block: BlockTag) -> int:
         """Return the next account nonce as of a block."""
         ...
 
-    def code(self, address: str, block: Block) -> bytes:
+    def code(self, address: str, block: BlockTag) -> bytes:
         """Return the code of a contract; empty if the address has none."""
         ...
 
-    def call(self, to: str, data: bytes, block: Block, sender: str | None = None) -> bytes:
+    def call(self, to: str, data: bytes, block: BlockTag, sender: str | None = None) -> bytes:
         """Return the output of a call, sent by `sender` if given. Raises `Reverted`."""
         ...
 
-    def estimate_gas(self, sender: str, to: str, data: bytes, block: Block) -> int:
+    def estimate_gas(self, sender: str, to: str, data: bytes, block: BlockTag) -> int:
         """Return a sufficient gas limit. Raises `Reverted`."""
         ...
 

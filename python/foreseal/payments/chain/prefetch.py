@@ -15,17 +15,17 @@ from foreseal.client.calls import request as any_method
 from foreseal.client.errors import ClientError
 from foreseal.client.requests import Request
 from foreseal.errors import RpcError
-from foreseal.payments.chain.node import Node
+from foreseal.payments.chain.node import ChainNode
 from foreseal.payments.chain.rpc_node import RpcNode
 
 # Requests per batch; nodes limit the batch size.
 _AT_ONCE = 100
 
-Wish = Callable[[Node], object]
+NodeQuery = Callable[[ChainNode], object]
 """A callable that queries a node."""
 
 
-class Batches(Protocol):
+class BatchClient(Protocol):
     """Client for single and batched requests, such as `foreseal.client.Client`."""
 
     def request(self, method: str, *params: Any) -> Any:
@@ -37,14 +37,14 @@ class Batches(Protocol):
         ...
 
 
-def ahead(client: Batches, wishes: Sequence[Wish]) -> RpcNode:
+def prefetch_node(client: BatchClient, queries: Sequence[NodeQuery]) -> RpcNode:
     """Return the node behind a client, with the results of these wishes prefetched.
 
     Use it for one operation: prefetched results are not refreshed. Raises nothing: if the batch fails, each request is
     sent when it is needed.
     """
     recorder = _Recorder()
-    for wish in wishes:
+    for wish in queries:
         recorder.record(wish)
     asked = list(dict.fromkeys(recorder.requests))
     answers: dict[tuple[str, bytes], Any] = {}
@@ -74,7 +74,7 @@ class _Recorder:
     def __init__(self) -> None:
         self.requests: list[tuple[str, bytes]] = []
 
-    def record(self, wish: Wish) -> None:
+    def record(self, wish: NodeQuery) -> None:
         try:
             wish(RpcNode(self))
         except _Recorded:
@@ -90,7 +90,7 @@ class _Recorder:
 class _Answered:
     """Client that answers from a batch, and sends what the batch lacks."""
 
-    def __init__(self, client: Batches, answers: dict[tuple[str, bytes], Any]) -> None:
+    def __init__(self, client: BatchClient, answers: dict[tuple[str, bytes], Any]) -> None:
         self._client = client
         self._answers = answers
 

@@ -15,17 +15,17 @@ from foreseal.payments.chain.errors import (
     ChainError,
     Incomplete,
     NonceTooLow,
+    NoResponse,
     RejectedByNode,
     Reverted,
-    Unanswered,
     Underpriced,
 )
-from foreseal.payments.chain.node import Block, Head, Log, LogFilter, Receipt
+from foreseal.payments.chain.node import BlockHead, BlockTag, ChainLog, ChainReceipt, LogFilter
 
 _REVERTED = 3
 _ERROR_STRING = bytes.fromhex("08c379a0")
 # Messages of geth and reth, then of anvil, Hardhat and Erigon. These rejections have no error codes of their own.
-_KNOWN = (
+_ALREADY_KNOWN = (
     "already known",
     "already imported",
     "known transaction",
@@ -44,7 +44,7 @@ _UNDERPRICED = (
 _OPTIONAL = ("pending", "safe", "finalized")
 
 
-class Requests(Protocol):
+class RequestClient(Protocol):
     """JSON-RPC client whose results are plain JSON values, such as `foreseal.client.Client`."""
 
     def request(self, method: str, *params: Any) -> Any:
@@ -55,14 +55,14 @@ class Requests(Protocol):
 class RpcNode:
     """A node behind a JSON-RPC client."""
 
-    def __init__(self, client: Requests) -> None:
+    def __init__(self, client: RequestClient) -> None:
         self._client = client
 
     def chain_id(self) -> int:
         """Call eth_chainId."""
         return _number(self._call("eth_chainId"))
 
-    def head(self, block: Block) -> Head | None:
+    def head(self, block: BlockTag) -> BlockHead | None:
         """Call eth_getBlockByNumber."""
         try:
             found = self._call("eth_getBlockByNumber", _block(block), False)
@@ -75,12 +75,12 @@ class RpcNode:
                 return None
             hash = found.get("hash") or ""
             fee = _number(found.get("baseFeePerGas") or "0x0")
-            head = Head(_number(found["number"]), hash.lower(), _number(found["timestamp"]), fee)
+            head = BlockHead(_number(found["number"]), hash.lower(), _number(found["timestamp"]), fee)
         if isinstance(block, int) and head.number != block:
             raise Incomplete(f"eth_getBlockByNumber: asked for block {block}, answered {head.number}")
         return head
 
-    def logs(self, wanted: LogFilter) -> Sequence[Log]:
+    def logs(self, wanted: LogFilter) -> Sequence[ChainLog]:
         """Call eth_getLogs. A node without pre-confirmed logs rejects the query at `pending`; the result is then empty.
 
         Pre-confirmed logs without a block number are left out. They appear again once they have one.
@@ -103,7 +103,7 @@ class RpcNode:
                 found = [each for each in found if each["blockNumber"] is not None]
             return [_log(each) for each in found if not each.get("removed")]
 
-    def receipt(self, hash: str) -> Receipt | None:
+    def receipt(self, hash: str) -> ChainReceipt | None:
         """Call eth_getTransactionReceipt."""
         found = self._call("eth_getTransactionReceipt", hash)
         with _complete("eth_getTransactionReceipt"):
@@ -111,7 +111,7 @@ class RpcNode:
                 return None
             if found["transactionHash"].lower() != hash.lower():
                 raise Incomplete(f"eth_getTransactionReceipt: asked for {hash}, answered {found['transactionHash']}")
-            return Receipt(
+            return ChainReceipt(
                 hash.lower(),
                 _number(found["blockNumber"]),
                 (found.get("blockHash") or "").lower(),
@@ -119,20 +119,20 @@ class RpcNode:
                 tuple(map(_log, found["logs"])),
             )
 
-    def transaction_count(self, address: str, block: Block) -> int:
+    def transaction_count(self, address: str, block: BlockTag) -> int:
         """Call eth_getTransactionCount."""
         return _number(self._call("eth_getTransactionCount", address, _block(block)))
 
-    def code(self, address: str, block: Block) -> bytes:
+    def code(self, address: str, block: BlockTag) -> bytes:
         """Call eth_getCode."""
         return bytes(_bytes(self._call("eth_getCode", address, _block(block))))
 
-    def call(self, to: str, data: bytes, block: Block, sender: str | None = None) -> bytes:
+    def call(self, to: str, data: bytes, block: BlockTag, sender: str | None = None) -> bytes:
         """Call eth_call. Raises `Reverted`."""
         made_by = {} if sender is None else {"from": sender}
         return _bytes(self._call("eth_call", {"to": to, "data": _hex(data)} | made_by, _block(block)))
 
-    def estimate_gas(self, sender: str, to: str, data: bytes, block: Block) -> int:
+    def estimate_gas(self, sender: str, to: str, data: bytes, block: BlockTag) -> int:
         """Call eth_estimateGas. Raises `Reverted`."""
         return _number(self._call("eth_estimateGas", {"from": sender, "to": to, "data": _hex(data)}, _block(block)))
 
@@ -146,7 +146,7 @@ class RpcNode:
             self._call("eth_sendRawTransaction", _hex(raw))
         except RejectedByNode as error:
             text = str(error).lower()
-            if any(known in text for known in _KNOWN):
+            if any(known in text for known in _ALREADY_KNOWN):
                 return
             if any(low in text for low in _TOO_LOW):
                 raise NonceTooLow(str(error)) from error
@@ -158,11 +158,11 @@ class RpcNode:
         try:
             return self._client.request(method, *params)
         except (ConnectionLost, TimedOut) as error:
-            raise Unanswered(f"{method}: {error}") from error
+            raise NoResponse(f"{method}: {error}") from error
         except InvalidResponse as error:
             raise Incomplete(f"{method}: {error}") from error
         except RpcError as error:
-            raise _refusal(method, error) from error
+            raise _rejection(method, error) from error
 
 
 @contextlib.contextmanager
@@ -174,7 +174,7 @@ def _complete(method: str) -> Iterator[None]:
         raise Incomplete(f"{method}: the answer is not what it should be: {error!r}") from error
 
 
-def _refusal(method: str, error: RpcError) -> ChainError:
+def _rejection(method: str, error: RpcError) -> ChainError:
     if method in ("eth_call", "eth_estimateGas") and (error.code == _REVERTED or "revert" in error.message.lower()):
         data = _revert_data(error.data)
         return Reverted(_reason(data) or error.message, data)
@@ -201,8 +201,8 @@ def _reason(data: bytes) -> str | None:
         return None
 
 
-def _log(found: Mapping[str, Any]) -> Log:
-    return Log(
+def _log(found: Mapping[str, Any]) -> ChainLog:
+    return ChainLog(
         to_checksum_address(found["address"]),
         tuple(map(_bytes, found["topics"])),
         _bytes(found["data"]),
@@ -233,5 +233,5 @@ def _hex(data: bytes) -> str:
     return "0x" + data.hex()
 
 
-def _block(block: Block) -> str:
+def _block(block: BlockTag) -> str:
     return hex(block) if isinstance(block, int) else block

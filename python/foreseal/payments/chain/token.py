@@ -8,9 +8,9 @@ from eth_utils.address import to_checksum_address
 from eth_utils.crypto import keccak
 
 from foreseal.payments.chain.errors import Incomplete, Reverted
-from foreseal.payments.chain.node import Block, Log, Node, Receipt
+from foreseal.payments.chain.node import BlockTag, ChainLog, ChainNode, ChainReceipt
 from foreseal.payments.contracts.token import domain_separator
-from foreseal.payments.typed_data import Authorization, Cancellation, Domain
+from foreseal.payments.typed_data import Cancellation, Domain, TransferMessage
 
 RECEIVE = bytes.fromhex("88b7ab63")
 CANCEL = bytes.fromhex("b7b72899")
@@ -56,20 +56,20 @@ SIGNATURES = {
 """Function signature behind each selector."""
 
 TRANSFERRED = keccak(text="Transfer(address,address,uint256)")
-USED = keccak(text="AuthorizationUsed(address,bytes32)")
+AUTHORIZATION_USED = keccak(text="AuthorizationUsed(address,bytes32)")
 CANCELED = keccak(text="AuthorizationCanceled(address,bytes32)")
 MEMO = bytes.fromhex("6989f5818dcfd11f8cd53b27c94cec33dae1589735f03e639cba54553a1825e8")
 PAYMENT_CAPTURED = bytes.fromhex("099bbc1f94190f78ec3955750f0e155226c32f3b3db90885d51f8737c7c0ec76")
 PAYOUT_SENT = bytes.fromhex("e50d87119ceb02f3aa30a83e96b007c343e37d38e4f720be35f408d0477995fb")
 
-_WORD = 32
+_WORD_SIZE = 32
 
 
 @dataclass(frozen=True, slots=True)
 class Transfer:
     """A transfer from the logs of a receipt, with the authorization, memo or capture in the adjacent log."""
 
-    log: Log
+    log: ChainLog
     position: int
     """Index of the Transfer among the transaction's logs.
 
@@ -88,7 +88,7 @@ class Transfer:
     """Checkout that captured it (PaymentCaptured). `nonce` then belongs to the checkout, not to the token."""
 
 
-def transfers(receipt: Receipt, token: str) -> list[Transfer]:
+def transfers(receipt: ChainReceipt, token: str) -> list[Transfer]:
     """Return all transfers of a token in a receipt. A reverted transaction has none."""
     if not receipt.succeeded:
         return []
@@ -99,12 +99,17 @@ def transfers(receipt: Receipt, token: str) -> list[Transfer]:
     ]
 
 
-def _transfer(logs: Sequence[Log], position: int) -> Transfer:
+def _transfer(logs: Sequence[ChainLog], position: int) -> Transfer:
     log = logs[position]
     before = logs[position - 1] if position else None
     after = logs[position + 1] if position + 1 < len(logs) else None
     nonce = memo = checkout = None
-    if before is not None and before.address == log.address and _is(before, USED) and before.topics[1] == log.topics[1]:
+    if (
+        before is not None
+        and before.address == log.address
+        and _is(before, AUTHORIZATION_USED)
+        and before.topics[1] == log.topics[1]
+    ):
         nonce = before.topics[2]
     if after is not None and after.address == log.address and _is(after, MEMO):
         memo = after.topics[2]
@@ -114,24 +119,24 @@ def _transfer(logs: Sequence[Log], position: int) -> Transfer:
     return Transfer(log, position, sender, recipient, int.from_bytes(log.data[:32], "big"), nonce, memo, checkout)
 
 
-def _captures(after: Log, transfer: Log) -> bool:
+def _captures(after: ChainLog, transfer: ChainLog) -> bool:
     """Return True if a log is the PaymentCaptured of the transfer before it, with the same payer and amount."""
     return (
         _is(after, PAYMENT_CAPTURED) and after.topics[2] == transfer.topics[1] and after.data[:32] == transfer.data[:32]
     )
 
 
-def _is(log: Log, topic: bytes) -> bool:
+def _is(log: ChainLog, topic: bytes) -> bool:
     return len(log.topics) == 3 and log.topics[0] == topic
 
 
-def canceled(receipt: Receipt, token: str, payer: str, nonce: bytes) -> bool:
+def canceled(receipt: ChainReceipt, token: str, payer: str, nonce: bytes) -> bool:
     """Return True if the receipt's logs show that the authorization was canceled."""
     wanted = (CANCELED, address_topic(payer), nonce)
     return receipt.succeeded and any(log.address == token and log.topics == wanted for log in receipt.logs)
 
 
-def payouts_sent(receipt: Receipt, contract: str, batch: bytes) -> list[tuple[str, int]]:
+def payouts_sent(receipt: ChainReceipt, contract: str, batch: bytes) -> list[tuple[str, int]]:
     """Return recipients and amounts of a batch from the logs of a receipt."""
     return [
         (topic_address(log.topics[3]), int.from_bytes(log.data[:32], "big"))
@@ -150,7 +155,7 @@ def address_topic(address: str) -> bytes:
     return bytes(12) + bytes.fromhex(address[2:])
 
 
-def receive_call(signed: Authorization, signature: bytes) -> bytes:
+def receive_call(signed: TransferMessage, signature: bytes) -> bytes:
     """Return the call data of receiveWithAuthorization, in the form that also accepts contract signatures."""
     kinds = ["address", "address", "uint256", "uint256", "uint256", "bytes32", "bytes"]
     return RECEIVE + encode(kinds, [*signed.values().values(), signature])
@@ -181,64 +186,64 @@ def separator(domain: Domain) -> bytes:
 class Token:
     """Read access to a token contract as of a block. Every method may raise the node's errors and `Reverted`."""
 
-    node: Node
+    node: ChainNode
     address: str
 
-    def authorization_used(self, payer: str, nonce: bytes, block: Block) -> bool:
+    def authorization_used(self, payer: str, nonce: bytes, block: BlockTag) -> bool:
         """Return True if an authorization is used or canceled. Only the token's logs distinguish the two."""
         return bool(self._number(AUTHORIZATION_STATE + encode(["address", "bytes32"], [payer, nonce]), block))
 
-    def balance(self, holder: str, block: Block) -> int:
+    def balance(self, holder: str, block: BlockTag) -> int:
         """Return the balance in smallest units."""
         return self._number(BALANCE_OF + encode(["address"], [holder]), block)
 
-    def allowance(self, owner: str, spender: str, block: Block) -> int:
+    def allowance(self, owner: str, spender: str, block: BlockTag) -> int:
         """Return the allowance in smallest units."""
         return self._number(ALLOWANCE + encode(["address", "address"], [owner, spender]), block)
 
-    def paused(self, block: Block) -> bool:
+    def paused(self, block: BlockTag) -> bool:
         """Return True if the token is paused and no tokens can move."""
         return bool(self._number(PAUSED, block))
 
-    def blacklisted(self, holder: str, block: Block) -> bool:
+    def blacklisted(self, holder: str, block: BlockTag) -> bool:
         """Return True if the account may neither send nor receive."""
         return bool(self._number(IS_BLACKLISTED + encode(["address"], [holder]), block))
 
-    def permit_nonce(self, owner: str, block: Block) -> int:
+    def permit_nonce(self, owner: str, block: BlockTag) -> int:
         """Return the nonce that the owner's next permit must have (EIP-2612)."""
         return self._number(PERMIT_NONCES + encode(["address"], [owner]), block)
 
-    def policy(self, scope: bytes, block: Block) -> int | None:
+    def policy(self, scope: bytes, block: BlockTag) -> int | None:
         """Return the holder policy of a scope. None if it restricts no account, or if the token has no policies."""
         try:
             return self._number(POLICY_ID + encode(["bytes32"], [scope]), block) or None
         except (Reverted, Incomplete):  # the token has no such function
             return None
 
-    def authorized(self, policy: int, holder: str, block: Block) -> bool:
+    def authorized(self, policy: int, holder: str, block: BlockTag) -> bool:
         """Return True if a holder policy allows an account."""
         return bool(self._number(IS_AUTHORIZED + encode(["uint64", "address"], [policy, holder]), block))
 
-    def domain_separator(self, block: Block) -> bytes:
+    def domain_separator(self, block: BlockTag) -> bytes:
         """Return the domain separator of the token's signatures (EIP-712)."""
         return self.node.call(self.address, DOMAIN_SEPARATOR, block)
 
-    def _number(self, data: bytes, block: Block) -> int:
+    def _number(self, data: bytes, block: BlockTag) -> int:
         return answered(self.node, self.address, data, block)
 
 
-def answered(node: Node, contract: str, data: bytes, block: Block) -> int:
+def answered(node: ChainNode, contract: str, data: bytes, block: BlockTag) -> int:
     """Return the number that a contract returns.
 
     Raises `Incomplete` if the result has less than a word, `Reverted`, and the node's errors.
     """
     answer = node.call(contract, data, block)
-    if len(answer) < _WORD:
+    if len(answer) < _WORD_SIZE:
         raise Incomplete(f"{contract} answers {len(answer)} bytes: there is no such contract as of {block}")
-    return int.from_bytes(answer[:_WORD], "big")
+    return int.from_bytes(answer[:_WORD_SIZE], "big")
 
 
-def wallet_accepts(node: Node, wallet: str, digest: bytes, signature: bytes, block: Block) -> bool:
+def wallet_accepts(node: ChainNode, wallet: str, digest: bytes, signature: bytes, block: BlockTag) -> bool:
     """Return True if a wallet with code accepts a signature as its own (ERC-1271). Raises `Reverted`."""
     data = IS_VALID_SIGNATURE + encode(["bytes32", "bytes"], [digest, signature])
     return node.call(wallet, data, block)[:4] == IS_VALID_SIGNATURE

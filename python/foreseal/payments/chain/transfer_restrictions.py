@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from foreseal.payments.chain.node import Block
+from foreseal.payments.chain.node import BlockTag
 from foreseal.payments.chain.token import EXECUTOR_POLICY, RECEIVER_POLICY, SENDER_POLICY, Token
 
 
@@ -17,7 +17,7 @@ class TransferParties:
     """Account that moves tokens of another account: a contract, or the payee of an authorization."""
 
 
-def forbidden(token: Token, parts: TransferParties, block: Block) -> str | None:
+def find_forbidden_account(token: Token, parts: TransferParties, block: BlockTag) -> str | None:
     """Return the first account that the token forbids, or None if it allows all. Raises the node's errors."""
     executors = [] if parts.executor is None else [parts.executor]
     for account in dict.fromkeys([*executors, parts.sender, *parts.receivers]):

@@ -139,6 +139,6 @@ class _Reading:
         self.problems.append(f"{self._path}: {key}: {what}")
 
 
-def _nearest(name: str, known: Iterable[str]) -> str:
-    near = difflib.get_close_matches(name, list(known), n=1)
-    return f": did you mean {near[0]}?" if near else f", there are {', '.join(known)}"
+def _nearest(name: str, names: Iterable[str]) -> str:
+    near = difflib.get_close_matches(name, list(names), n=1)
+    return f": did you mean {near[0]}?" if near else f", there are {', '.join(names)}"

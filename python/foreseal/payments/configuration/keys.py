@@ -13,14 +13,14 @@ from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 from foreseal.payments.typed_data import address
 
 META = "key"
-"""Name under which the metadata of a dataclass field holds its `Key`."""
+"""Name under which the metadata of a dataclass field holds its `ConfigurationKey`."""
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _DATABASES = ("sqlite", "postgresql")
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class KeyKind:
     """Type of a configuration value."""
 
     read: Callable[[Any], Any]
@@ -30,16 +30,16 @@ class Kind:
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
+class ConfigurationKey:
     """One key of a section."""
 
-    kind: Kind
+    kind: KeyKind
     meaning: str
 
 
-def key(kind: Kind, meaning: str, default: Any = MISSING) -> Any:
+def key(kind: KeyKind, meaning: str, default: Any = MISSING) -> Any:
     """Declare a field of a section's dataclass. A field without a default is required."""
-    return field(default=default, metadata={META: Key(kind, meaning)})
+    return field(default=default, metadata={META: ConfigurationKey(kind, meaning)})
 
 
 def _text(value: Any) -> str:
@@ -57,26 +57,26 @@ def _matching(value: Any, form: re.Pattern[str], what: str) -> str:
     return text
 
 
-def url_of(*schemes: str, example: str) -> Kind:
+def url_kind(*schemes: str, example: str) -> KeyKind:
     """Return the kind of a URL with one of these schemes."""
     form = re.compile(rf"({'|'.join(schemes)})://[^\s/]+\S*")
-    return Kind(lambda value: _matching(value, form, f"URL of {' or '.join(schemes)}"), example)
+    return KeyKind(lambda value: _matching(value, form, f"URL of {' or '.join(schemes)}"), example)
 
 
-def whole(least: int, most: int, example: int) -> Kind:
+def integer_kind(minimum: int, maximum: int, example: int) -> KeyKind:
     """Return the kind of an integer within inclusive bounds."""
 
     def read(value: Any) -> int:
         if isinstance(value, bool) or not isinstance(value, int):
             raise TypeError(f"{value!r} is no whole number")
-        if not least <= value <= most:
-            raise ValueError(f"{value} is not between {least} and {most}")
+        if not minimum <= value <= maximum:
+            raise ValueError(f"{value} is not between {minimum} and {maximum}")
         return value
 
-    return Kind(read, example)
+    return KeyKind(read, example)
 
 
-def one_of(words: type[StrEnum], example: StrEnum, *allowed: StrEnum) -> Kind:
+def choice_kind(words: type[StrEnum], example: StrEnum, *allowed: StrEnum) -> KeyKind:
     """Return the kind of an enumeration's value, limited to `allowed` if given."""
     names = {word.value: word for word in (allowed or tuple(words))}
 
@@ -85,7 +85,7 @@ def one_of(words: type[StrEnum], example: StrEnum, *allowed: StrEnum) -> Kind:
             raise ValueError(f"{value!r} is none of {', '.join(names)}")
         return names[value]
 
-    return Kind(read, example.value)
+    return KeyKind(read, example.value)
 
 
 def _database(value: Any) -> str:
@@ -116,17 +116,17 @@ def _listen(value: Any) -> tuple[str, int]:
     return host, int(port)
 
 
-TEXT = Kind(_text, "text")
-ADDRESS = Kind(lambda value: address(_text(value), "address"), "0x036CbD53842c5426634e7929541eC2318f3dCF7e")
-ADDRESSES = Kind(_addresses, ["0x036CbD53842c5426634e7929541eC2318f3dCF7e"])
-PATH = Kind(lambda value: Path(_text(value)), "payee.key")
-VARIABLE = Kind(lambda value: _matching(value, _VARIABLE, "name of an environment variable"), "SHOP_KEY")
-DATABASE = Kind(_database, "sqlite:///pay.db")
-LISTEN = Kind(_listen, "127.0.0.1:8600")
+TEXT = KeyKind(_text, "text")
+ADDRESS = KeyKind(lambda value: address(_text(value), "address"), "0x036CbD53842c5426634e7929541eC2318f3dCF7e")
+ADDRESSES = KeyKind(_addresses, ["0x036CbD53842c5426634e7929541eC2318f3dCF7e"])
+PATH = KeyKind(lambda value: Path(_text(value)), "payee.key")
+VARIABLE = KeyKind(lambda value: _matching(value, _VARIABLE, "name of an environment variable"), "SHOP_KEY")
+DATABASE = KeyKind(_database, "sqlite:///pay.db")
+LISTEN = KeyKind(_listen, "127.0.0.1:8600")
 
 
-def described(of: Mapping[str, Any]) -> Key:
-    """Return the `Key` of a dataclass field from its metadata."""
-    found = of[META]
-    assert isinstance(found, Key)
+def described(section: Mapping[str, Any]) -> ConfigurationKey:
+    """Return the `ConfigurationKey` of a dataclass field from its metadata."""
+    found = section[META]
+    assert isinstance(found, ConfigurationKey)
     return found

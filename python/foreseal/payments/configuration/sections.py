@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from foreseal.payments.chain import Policy, Tier
+from foreseal.payments.chain import ConfirmationPolicy, ConfirmationTier
 from foreseal.payments.configuration.keys import (
     ADDRESS,
     ADDRESSES,
@@ -12,14 +12,14 @@ from foreseal.payments.configuration.keys import (
     PATH,
     TEXT,
     VARIABLE,
+    choice_kind,
+    integer_kind,
     key,
-    one_of,
-    url_of,
-    whole,
+    url_kind,
 )
 from foreseal.payments.configuration.secrets import Secret
 from foreseal.payments.ledger import Finality
-from foreseal.payments.transactions import GWEI, Fees
+from foreseal.payments.transactions import GWEI, FeeSettings
 from foreseal.payments.typed_data import Domain
 
 _LATEST = 2**63 - 1
@@ -30,13 +30,13 @@ _YEAR = 366 * 86_400
 class NodeSection:
     """Ethereum node that the service uses."""
 
-    url: str = key(url_of("http", "https", "ws", "wss", example="http://127.0.0.1:8545"), "JSON-RPC endpoint.")
-    chain_id: int = key(whole(1, _LATEST, 31337), "Chain that the node must be of (EIP-155).")
+    url: str = key(url_kind("http", "https", "ws", "wss", example="http://127.0.0.1:8545"), "JSON-RPC endpoint.")
+    chain_id: int = key(integer_kind(1, _LATEST, 31337), "Chain that the node must be of (EIP-155).")
     websocket: str | None = key(
-        url_of("ws", "wss", example="ws://127.0.0.1:8545"), "Wakes the service where it is a Foreseal node.", None
+        url_kind("ws", "wss", example="ws://127.0.0.1:8545"), "Wakes the service where it is a Foreseal node.", None
     )
     poll_ms: int = key(
-        whole(50, 3_600_000, 2_000), "Milliseconds between looks at the chain where nothing wakes.", 2_000
+        integer_kind(50, 3_600_000, 2_000), "Milliseconds between looks at the chain where nothing wakes.", 2_000
     )
 
 
@@ -48,8 +48,10 @@ class TokenSection:
     name: str = key(TEXT, "Of its signing domain (EIP-712).", "USD Coin")
     version: str = key(TEXT, "Of its signing domain (EIP-712).", "2")
     symbol: str = key(TEXT, "For people.", "USDC")
-    decimals: int = key(whole(0, 36, 6), "Places of a whole token; amounts are integers of its smallest unit.", 6)
-    start_block: int = key(whole(0, _LATEST, 0), "Block from which on transfers to the payee are watched.", 0)
+    decimals: int = key(
+        integer_kind(0, 36, 6), "Places of a whole token; amounts are integers of its smallest unit.", 6
+    )
+    start_block: int = key(integer_kind(0, _LATEST, 0), "Block from which on transfers to the payee are watched.", 0)
 
     def domain(self, chain_id: int) -> Domain:
         """Return the EIP-712 domain in which signatures are valid."""
@@ -81,7 +83,7 @@ class ServeSection:
 
     listen: tuple[str, int] = key(LISTEN, "Where it answers, HTTP.", ("127.0.0.1", 8600))
     lease_seconds: int = key(
-        whole(1, 3_600, 30), "After so long without a sign a process is taken to be gone, and others go on.", 30
+        integer_kind(1, 3_600, 30), "After so long without a sign a process is taken to be gone, and others go on.", 30
     )
     checkout: str | None = key(ADDRESS, "The merchant's checkout; without it each order has one exact amount.", None)
     payouts: str | None = key(ADDRESS, "The payouts contract; without it there are no payouts.", None)
@@ -96,7 +98,9 @@ class FacilitatorSection:
     listen: tuple[str, int] = key(LISTEN, "Where it answers, HTTP.", ("127.0.0.1", 8602))
     tokens: tuple[str, ...] = key(ADDRESSES, "It settles these alone; without them any.", ())
     payees: tuple[str, ...] = key(ADDRESSES, "It settles payments to these alone; without them to any.", ())
-    wait_seconds: int = key(whole(1, 300, 5), "How long an answer waits for a settlement to be pre-confirmed.", 5)
+    wait_seconds: int = key(
+        integer_kind(1, 300, 5), "How long an answer waits for a settlement to be pre-confirmed.", 5
+    )
 
     def secret(self) -> Secret:
         """Return the location of the key. Raises `SecretError` unless exactly one is set."""
@@ -107,34 +111,40 @@ class FacilitatorSection:
 class PolicySection:
     """Confirmation, refund and fee policy of the merchant."""
 
-    confirmed: Tier = key(one_of(Tier, Tier.BLOCKS), "What makes a payment confirmed.", Tier.BLOCKS)
-    blocks: int = key(whole(1, 100_000, 12), 'How many blocks that are, if confirmed = "blocks".', 12)
+    confirmed: ConfirmationTier = key(
+        choice_kind(ConfirmationTier, ConfirmationTier.BLOCKS),
+        "What makes a payment confirmed.",
+        ConfirmationTier.BLOCKS,
+    )
+    blocks: int = key(integer_kind(1, 100_000, 12), 'How many blocks that are, if confirmed = "blocks".', 12)
     refundable: Finality = key(
-        one_of(Finality, Finality.FINAL, Finality.PROVISIONAL, Finality.CONFIRMED, Finality.FINAL),
+        choice_kind(Finality, Finality.FINAL, Finality.PROVISIONAL, Finality.CONFIRMED, Finality.FINAL),
         "Finality that a capture needs before a refund.",
         Finality.FINAL,
     )
-    margin_seconds: int = key(whole(1, _YEAR, 60), "Nothing is captured so long before validBefore.", 60)
-    valid_seconds: int = key(whole(1, _YEAR, 3_600), "How long an order may be paid where it does not say.", 3_600)
-    most_gwei: int = key(whole(1, 10**9, 500), "No transaction offers more per gas.", 500)
+    margin_seconds: int = key(integer_kind(1, _YEAR, 60), "Nothing is captured so long before validBefore.", 60)
+    valid_seconds: int = key(
+        integer_kind(1, _YEAR, 3_600), "How long an order may be paid where it does not say.", 3_600
+    )
+    max_gwei: int = key(integer_kind(1, 10**9, 500), "No transaction offers more per gas.", 500)
     patience_blocks: int = key(
-        whole(1, 100_000, 10), "A transaction that waits longer is sent again with 10 % more.", 10
+        integer_kind(1, 100_000, 10), "A transaction that waits longer is sent again with 10 % more.", 10
     )
 
-    def policy(self) -> Policy:
+    def policy(self) -> ConfirmationPolicy:
         """Return the policy that confirms transfers."""
-        return Policy(self.confirmed, self.blocks)
+        return ConfirmationPolicy(self.confirmed, self.blocks)
 
-    def fees(self) -> Fees:
+    def fees(self) -> FeeSettings:
         """Return the fee limits of transactions."""
-        return Fees(most=self.most_gwei * GWEI, patience=self.patience_blocks)
+        return FeeSettings(max_fee=self.max_gwei * GWEI, patience_blocks=self.patience_blocks)
 
 
 @dataclass(frozen=True, slots=True)
 class WebhookSection:
     """Target of webhooks. There may be several."""
 
-    url: str = key(url_of("http", "https", example="https://shop.example/hooks"), "What is posted to.")
+    url: str = key(url_kind("http", "https", example="https://shop.example/hooks"), "What is posted to.")
     secret_file: Path | None = key(PATH, "File with the secret that signs, of mode 600.", None)
     secret_env: str | None = key(VARIABLE, "Environment variable with the secret that signs.", None)
 

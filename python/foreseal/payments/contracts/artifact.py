@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 
 _COMPILED = "compiled"
-_WORD = 32
+_WORD_SIZE = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +69,10 @@ class Artifact:
             raise ValueError(f"{self.contract} has the immutables {sorted(self.immutables)}, not {sorted(immutables)}")
         code = bytearray(self.runtime)
         for name, word in immutables.items():
-            if len(word) != _WORD:
-                raise ValueError(f"the immutable {name} must have {_WORD} bytes, not {len(word)}")
+            if len(word) != _WORD_SIZE:
+                raise ValueError(f"the immutable {name} must have {_WORD_SIZE} bytes, not {len(word)}")
             for start in self.immutables[name]:
-                code[start : start + _WORD] = word
+                code[start : start + _WORD_SIZE] = word
         return bytes(code)
 
     def variable(self, label: str) -> Variable:

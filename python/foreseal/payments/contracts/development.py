@@ -17,14 +17,14 @@ CHECKOUT = "0xF04e5Ea100000000000000000000000000000001"
 PAYOUTS = "0xf04e5EA100000000000000000000000000000002"
 NAME, VERSION = "USDC", "2"
 """Name and version in the token's signing domain (EIP-712), as the x402 packages have them for chain 84532."""
-LEAST_ACCOUNTS = 4
+MIN_ACCOUNTS = 4
 FUNDS = 10**12
 """Initial balance of each buyer in smallest units: a million dollars."""
 _MINTABLE = 10**18
 
 
 @dataclass(frozen=True, slots=True)
-class Development:
+class DevelopmentContracts:
     """Roles of the accounts on a development chain with payments. Addresses are in hexadecimal."""
 
     issuer: str
@@ -37,13 +37,13 @@ class Development:
     """Accounts with tokens."""
 
     @classmethod
-    def of(cls, accounts: Sequence[str]) -> Self:
+    def from_accounts(cls, accounts: Sequence[str]) -> Self:
         """Assign issuer, merchant, facilitator and buyers to the accounts in order.
 
         Raises ValueError for fewer than four accounts.
         """
-        if len(accounts) < LEAST_ACCOUNTS:
-            raise ValueError(f"payments need {LEAST_ACCOUNTS} accounts, not {len(accounts)}")
+        if len(accounts) < MIN_ACCOUNTS:
+            raise ValueError(f"payments need {MIN_ACCOUNTS} accounts, not {len(accounts)}")
         issuer, merchant, facilitator, *buyers = accounts
         return cls(issuer, merchant, facilitator, tuple(buyers))
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from foreseal.payments.contracts import addresses
 from foreseal.payments.contracts.artifact import load
-from foreseal.payments.contracts.storage import encode_word
+from foreseal.payments.contracts.storage import encode_slot
 from foreseal.payments.contracts.token import TokenGenesis
 
 # Contract at each fixed address, and the addresses that its code embeds as immutables.
@@ -30,7 +30,7 @@ def code_entry(contract: str, **immutables: str) -> dict[str, Any]:
 
     Raises ValueError unless all immutables are given.
     """
-    code = load(contract).code(**{name: encode_word(address) for name, address in immutables.items()})
+    code = load(contract).code(**{name: encode_slot(address) for name, address in immutables.items()})
     # Nonce 1, as a creation transaction would leave it (EIP-161).
     return {"balance": "0x0", "nonce": "0x1", "code": "0x" + code.hex()}
 

@@ -3,7 +3,7 @@
 from foreseal.codec import keccak
 from foreseal.payments.contracts.artifact import Artifact
 
-WORD = 32
+SLOT_SIZE = 32
 ADDRESS = 20
 
 
@@ -15,26 +15,26 @@ def address_bytes(address: str) -> bytes:
     return found
 
 
-def encode_word(value: int | str | bytes) -> bytes:
+def encode_slot(value: int | str | bytes) -> bytes:
     """Encode a number, a hexadecimal address or up to 32 bytes as a 32-byte word, padded on the left."""
     if isinstance(value, int):
-        return value.to_bytes(WORD, "big")
-    return (address_bytes(value) if isinstance(value, str) else value).rjust(WORD, b"\0")
+        return value.to_bytes(SLOT_SIZE, "big")
+    return (address_bytes(value) if isinstance(value, str) else value).rjust(SLOT_SIZE, b"\0")
 
 
 def mapping_slot(slot: int, *keys: int | str | bytes) -> int:
     """Return the slot of a value in a mapping at `slot`. The keys are in order from the outermost."""
     for key in keys:
-        slot = int.from_bytes(keccak(encode_word(key) + encode_word(slot)), "big")
+        slot = int.from_bytes(keccak(encode_slot(key) + encode_slot(slot)), "big")
     return slot
 
 
 def short_string(text: str) -> bytes:
     """Encode a string of at most 31 bytes as OpenZeppelin's ShortStrings does. Raises ValueError."""
     encoded = text.encode()
-    if len(encoded) >= WORD:
-        raise ValueError(f"{text!r} has more than {WORD - 1} bytes")
-    return encoded.ljust(WORD - 1, b"\0") + bytes([len(encoded)])
+    if len(encoded) >= SLOT_SIZE:
+        raise ValueError(f"{text!r} has more than {SLOT_SIZE - 1} bytes")
+    return encoded.ljust(SLOT_SIZE - 1, b"\0") + bytes([len(encoded)])
 
 
 class Storage:
@@ -51,7 +51,7 @@ class Storage:
         Other variables in the slot keep their values. Raises ValueError if the value is too wide.
         """
         variable = self.artifact.variable(label)
-        number = int.from_bytes(encode_word(value), "big")
+        number = int.from_bytes(encode_slot(value), "big")
         if number >> 8 * variable.size:
             raise ValueError(f"{label} has {variable.size} bytes, too few for {value!r}")
         mask = ((1 << 8 * variable.size) - 1) << 8 * variable.offset
@@ -61,14 +61,14 @@ class Storage:
     def set_string(self, label: str, text: str) -> None:
         """Set a string variable: within its slot up to 31 bytes, beyond that at the slot's hash."""
         slot, encoded = self.artifact.variable(label).slot, text.encode()
-        if len(encoded) < WORD:
-            self.slots[slot] = int.from_bytes(encoded.ljust(WORD, b"\0"), "big") | 2 * len(encoded)
+        if len(encoded) < SLOT_SIZE:
+            self.slots[slot] = int.from_bytes(encoded.ljust(SLOT_SIZE, b"\0"), "big") | 2 * len(encoded)
             return
         self.slots[slot] = 2 * len(encoded) + 1
-        begin = int.from_bytes(keccak(encode_word(slot)), "big")
-        for index in range(0, len(encoded), WORD):
-            piece = encoded[index : index + WORD].ljust(WORD, b"\0")
-            self.slots[begin + index // WORD] = int.from_bytes(piece, "big")
+        begin = int.from_bytes(keccak(encode_slot(slot)), "big")
+        for index in range(0, len(encoded), SLOT_SIZE):
+            piece = encoded[index : index + SLOT_SIZE].ljust(SLOT_SIZE, b"\0")
+            self.slots[begin + index // SLOT_SIZE] = int.from_bytes(piece, "big")
 
     def set_entry(self, label: str, *keys: int | str | bytes, value: int) -> None:
         """Set the value of a mapping. The keys are in order from the outermost."""

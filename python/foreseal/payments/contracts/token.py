@@ -6,7 +6,7 @@ from typing import Any
 
 from foreseal.codec import keccak
 from foreseal.payments.contracts.artifact import Artifact, load
-from foreseal.payments.contracts.storage import Storage, address_bytes, encode_word, short_string
+from foreseal.payments.contracts.storage import Storage, address_bytes, encode_slot, short_string
 
 CONTRACT = "PaymentToken"
 BLACKLISTED = 1 << 255
@@ -58,7 +58,7 @@ class TokenGenesis:
         Raises ValueError for an invalid address, a balance that is too large, or an account that is named twice.
         """
         setup = self.setup
-        version = encode_word(keccak(setup.version.encode()))
+        version = encode_slot(keccak(setup.version.encode()))
         code = artifact().code(_version=short_string(setup.version), _versionHash=version)
         storage = self._storage(address)
         separator = domain_separator(setup.name, setup.version, chain_id, address)
@@ -99,7 +99,7 @@ def artifact() -> Artifact:
 def domain_separator(name: str, version: str, chain_id: int, token: str) -> bytes:
     """Return the hash of a token's signing domain (EIP-712)."""
     hashes = keccak(_DOMAIN_TYPE) + keccak(name.encode()) + keccak(version.encode())
-    return keccak(hashes + encode_word(chain_id) + encode_word(token))
+    return keccak(hashes + encode_slot(chain_id) + encode_slot(token))
 
 
 def _by_account(amounts: Mapping[str, int]) -> dict[bytes, int]:

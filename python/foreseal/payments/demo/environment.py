@@ -7,9 +7,9 @@ from typing import TypeVar
 from eth_account.signers.local import LocalAccount
 from eth_utils.address import to_checksum_address
 
-from foreseal.payments.chain import ChainError, Policy, RpcNode, Token, Unanswered
-from foreseal.payments.chain.rpc_node import Requests
-from foreseal.payments.contracts.development import CHECKOUT, FUNDS, NAME, TOKEN, VERSION, Development
+from foreseal.payments.chain import ChainError, ConfirmationPolicy, NoResponse, RpcNode, Token
+from foreseal.payments.chain.rpc_node import RequestClient
+from foreseal.payments.contracts.development import CHECKOUT, FUNDS, NAME, TOKEN, VERSION, DevelopmentContracts
 from foreseal.payments.crash_points import CrashPoint
 from foreseal.payments.disbursements.refunds import Refunds
 from foreseal.payments.ledger import Database, Ledger
@@ -18,27 +18,27 @@ from foreseal.payments.orders.authorizations import Orders
 from foreseal.payments.orders.cancellations import Cancellations
 from foreseal.payments.orders.captures import Captures
 from foreseal.payments.orders.reconciler import OrderReconciler
-from foreseal.payments.transactions import Intents, Sender, building
-from foreseal.payments.transfers.watcher import Watch, Watcher
-from foreseal.payments.typed_data import Domain, Message
+from foreseal.payments.transactions import TransactionIntents, TransactionSender, building_head
+from foreseal.payments.transfers.watcher import TransferWatcher, WatcherSettings
+from foreseal.payments.typed_data import Domain, TypedMessage
 
 T = TypeVar("T")
 # Selector of the checkout's merchant().
 _MERCHANT = bytes.fromhex("a5ff7651")
 # Number of polls before an awaited event counts as missing.
-_LOOKS = 1_000
+_MAX_POLLS = 1_000
 
 
 class NotDevelopment(Exception):
     """The node is not a `foreseal dev --payments` with these accounts."""
 
 
-class Stage:
+class DemoEnvironment:
     """The merchant of a development chain, a buyer, and the chain's clock."""
 
     def __init__(
         self,
-        requests: Requests,
+        requests: RequestClient,
         database: Database,
         accounts: Sequence[LocalAccount],
         pause: Callable[[], None],
@@ -49,7 +49,7 @@ class Stage:
         `accounts` are the development chain's accounts in order, at least four. `pause` lets the node advance,
         `seconds` measures delays. Raises `NotDevelopment` and the node's errors.
         """
-        people = Development.of([account.address for account in accounts])
+        people = DevelopmentContracts.from_accounts([account.address for account in accounts])
         by_address: dict[str, LocalAccount] = {account.address: account for account in accounts}
         self._requests = requests
         self.pause = pause
@@ -63,27 +63,29 @@ class Stage:
         self.merchant = Merchant(
             Domain(NAME, VERSION, self.node.chain_id(), TOKEN), self.key.address, checkout=CHECKOUT
         )
-        policy = Policy()
-        sender = Sender(self.ledger, self.node, Intents(self.merchant.domain.chain_id, self.key), policy)
+        policy = ConfirmationPolicy()
+        sender = TransactionSender(
+            self.ledger, self.node, TransactionIntents(self.merchant.domain.chain_id, self.key), policy
+        )
         self.orders = Orders(self.ledger, self.node, self.merchant)
         self.captures = Captures(self.ledger, sender, self.merchant)
         self.cancellations = Cancellations(self.ledger, sender, self.merchant)
         self.progress = OrderReconciler(self.ledger, sender, self.merchant)
         self.refunds = Refunds(self.ledger, sender, self.merchant)
         start = max(0, self.number("latest"))
-        watch = Watch(self.merchant.domain.chain_id, TOKEN, self.merchant.payee, start, policy)
-        self.watcher = Watcher(self.ledger, self.node, watch)
+        watch = WatcherSettings(self.merchant.domain.chain_id, TOKEN, self.merchant.payee, start, policy)
+        self.watcher = TransferWatcher(self.ledger, self.node, watch)
 
     def now(self) -> int:
         """Return the time of the pending block in seconds since 1970."""
-        return building(self.node).timestamp
+        return building_head(self.node).timestamp
 
     def number(self, name: str) -> int:
         """Return the number of a block; -1 if it does not exist."""
         head = self.node.head(name)
         return -1 if head is None else head.number
 
-    def signed(self, message: Message) -> bytes:
+    def signed(self, message: TypedMessage) -> bytes:
         """Sign a message as the buyer."""
         return message.sign(self.merchant.domain, bytes(self.buyer.key))
 
@@ -99,27 +101,27 @@ class Stage:
         """Seal blocks until the current block is final. Raises `NotDevelopment` if it never is."""
         self.mine()
         wanted = self.number("latest")
-        for _ in range(_LOOKS):
+        for _ in range(_MAX_POLLS):
             if self.number("finalized") >= wanted:
                 return
             self.mine(max(1, wanted - self.number("finalized")))
         raise NotDevelopment("no block becomes final, however many are sealed")
 
-    def until(self, look: Callable[[], T | None], what: str) -> T:
-        """Poll until `look` returns a result. Raises `NotDevelopment` with `what` if it never does."""
-        for _ in range(_LOOKS):
-            found = look()
+    def until(self, poll: Callable[[], T | None], what: str) -> T:
+        """Poll until `poll` returns a result. Raises `NotDevelopment` with `what` if it never does."""
+        for _ in range(_MAX_POLLS):
+            found = poll()
             if found:
                 return found
             self.pause()
-        raise NotDevelopment(f"{what}: not after {_LOOKS} looks")
+        raise NotDevelopment(f"{what}: not after {_MAX_POLLS} looks")
 
     def _check(self) -> None:
         """Raise `NotDevelopment` if the chain lacks the payment contracts or has other accounts."""
         try:
             merchant = to_checksum_address(self.node.call(CHECKOUT, _MERCHANT, "latest")[-20:])
             funds = Token(self.node, TOKEN).balance(self.buyer.address, "pending")
-        except Unanswered:
+        except NoResponse:
             raise
         except (ChainError, ValueError):
             raise NotDevelopment("no payment contracts: start it with `foreseal dev --payments`") from None

@@ -5,12 +5,20 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from foreseal.payments.amounts import tokens
+from foreseal.payments.amounts import to_tokens
 from foreseal.payments.chain import Reverted
 from foreseal.payments.chain.token import receive_call
-from foreseal.payments.demo.environment import Stage
-from foreseal.payments.ledger import DisbursementState, Finality, NotAllowed, NotCovered, OrderState, Step, TxStatus
-from foreseal.payments.orders.authorizations import PermitTerms, Terms, authorization, message
+from foreseal.payments.demo.environment import DemoEnvironment
+from foreseal.payments.ledger import (
+    DisbursementState,
+    Finality,
+    InsufficientAmount,
+    OrderState,
+    StatusStep,
+    TransitionNotAllowed,
+    TxStatus,
+)
+from foreseal.payments.orders.authorizations import OrderTerms, PermitTerms, authorization, message
 from foreseal.payments.orders.captures import NotCapturable
 from foreseal.payments.transfers.balance import balance
 from foreseal.payments.typed_data import random_nonce
@@ -39,12 +47,12 @@ class Surprise(Exception):
 class DemoPlayer:
     """Player of the scenes; it reports each state as the order reaches it."""
 
-    def __init__(self, stage: Stage, report: Callable[[str], None]) -> None:
+    def __init__(self, stage: DemoEnvironment, report: Callable[[str], None]) -> None:
         self.stage = stage
         self.report = report
         self.name = secrets.token_hex(3)
         """Prefix of this run's order ids, so that several runs on one chain do not collide."""
-        self.reached: list[tuple[str, OrderState, Step]] = []
+        self.reached: list[tuple[str, OrderState, StatusStep]] = []
         """Orders with their states and steps, in the order they were reached."""
         self.refused = 0
         """Number of forbidden transitions that were tried and rejected."""
@@ -71,7 +79,7 @@ class DemoPlayer:
             self._refund(f"{self.name}-refund-{number + 1}", id, amount)
         try:
             self.stage.refunds.refund(f"{self.name}-refund-3", id, AMOUNT)
-        except NotCovered as error:
+        except InsufficientAmount as error:
             self.report(f"  refused: {error}")
         else:
             raise Surprise("more was refunded than captured")
@@ -124,7 +132,7 @@ class DemoPlayer:
         """Create an order with a stored authorization, and report each state up to there."""
         id, stage = f"{self.name}-{name}", self.stage
         now = stage.now()
-        terms = Terms(stage.buyer.address, amount, now - 1, now + HOUR, random_nonce())
+        terms = OrderTerms(stage.buyer.address, amount, now - 1, now + HOUR, random_nonce())
         to_sign = stage.orders.draft(id, terms)
         self._reach(id, OrderState.DRAFTED, detail=f"{_dollars(amount)} from {stage.buyer.address}, for an hour")
         stage.orders.sign(id, stage.signed(to_sign))
@@ -170,11 +178,11 @@ class DemoPlayer:
         else:
             raise Surprise("a late capture does not revert")
 
-    def _advance(self, id: str, state: OrderState, step: Step) -> None:
+    def _advance(self, id: str, state: OrderState, step: StatusStep) -> None:
         self.stage.progress.advance(id)
         self._reach(id, state, step)
 
-    def _reach(self, id: str, state: OrderState, step: Step = TxStatus.IDLE, detail: str = "") -> None:
+    def _reach(self, id: str, state: OrderState, step: StatusStep = TxStatus.IDLE, detail: str = "") -> None:
         """Report the state of an order, check that forbidden actions are rejected, and that the state is unchanged."""
         self._expect(id, state, step)
         self.reached.append((id, state, step))
@@ -185,13 +193,13 @@ class DemoPlayer:
                 self._refuse(name, act)
         self._expect(id, state, step)
 
-    def _expect(self, id: str, state: OrderState, step: Step) -> None:
+    def _expect(self, id: str, state: OrderState, step: StatusStep) -> None:
         order = self.stage.orders.get(id)
         if (order.state, order.step) != (state, step):
             raise Surprise(f"{id} is {order.state} ({order.step}), not {state} ({step})")
 
     def _refuse(self, name: str, act: Callable[[], Any]) -> None:
-        with suppress(NotAllowed):
+        with suppress(TransitionNotAllowed):
             act()
             raise Surprise(f"{name} was not refused")
         self.refused += 1
@@ -228,4 +236,4 @@ class DemoPlayer:
 
 
 def _dollars(amount: int) -> str:
-    return f"{tokens(amount).normalize():f} USDC"
+    return f"{to_tokens(amount).normalize():f} USDC"

@@ -18,47 +18,47 @@ from typing import Any
 from sqlalchemy import Connection, Row, Table, or_, select
 
 from foreseal.payments.chain import (
+    ChainReceipt,
     Incomplete,
-    Receipt,
     Reverted,
     Token,
     Transfer,
     TransferParties,
-    forbidden,
+    find_forbidden_account,
 )
 from foreseal.payments.chain.token import BLACKLISTED, POLICY_FORBIDS, RECEIVER_POLICY
 from foreseal.payments.crash_points import CrashPoint
 from foreseal.payments.ledger import (
     REVERSIBLE,
     DisbursementState,
-    Entry,
     Finality,
     Ledger,
     LedgerError,
     OrderStatus,
-    Step,
+    StatusStep,
+    TimelineEntry,
     Trigger,
     TxStatus,
     entries,
     read,
 )
 from foreseal.payments.ledger import locked as lock
-from foreseal.payments.ledger.states import DISBURSEMENT, following
+from foreseal.payments.ledger.states import DISBURSEMENT, next_status
 from foreseal.payments.ledger.tables import Purpose
 from foreseal.payments.merchant import Merchant
 from foreseal.payments.transactions import (
-    Outcome,
-    Sender,
-    advance_each,
-    note_delivery,
-    note_outcome,
+    TransactionOutcome,
+    TransactionSender,
+    advance_rows,
     open_intent,
     read_intent,
+    record_delivery,
+    record_outcome,
 )
-from foreseal.payments.transfers.authorization_logs import WIDEST, Topics, newest_logs
+from foreseal.payments.transfers.authorization_logs import MAX_LOG_RANGE, Topics, newest_logs
 
 
-class Forbidden(LedgerError):
+class RecipientForbidden(LedgerError):
     """The token forbids `account` to send or receive."""
 
     def __init__(self, account: str) -> None:
@@ -77,7 +77,7 @@ class Disbursements(ABC):
     decided: CrashPoint
     stored: CrashPoint
 
-    def __init__(self, ledger: Ledger, sender: Sender, merchant: Merchant) -> None:
+    def __init__(self, ledger: Ledger, sender: TransactionSender, merchant: Merchant) -> None:
         if sender.account.address != merchant.payee:
             raise ValueError(f"payee: {merchant.payee} is not the key's account {sender.account.address}")
         self.ledger = ledger
@@ -97,7 +97,7 @@ class Disbursements(ABC):
         """Return contract and topics of a log that exists if the row was paid."""
 
     @abstractmethod
-    def shown(self, row: Row[Any], legs: list[tuple[str, int]], receipt: Receipt) -> list[int] | None:
+    def find_effect(self, row: Row[Any], legs: list[tuple[str, int]], receipt: ChainReceipt) -> list[int] | None:
         """Return the log indices of the Transfers in a receipt that paid all of it; None if it was not paid."""
 
     def get(self, id: str) -> Row[Any]:
@@ -105,7 +105,7 @@ class Disbursements(ABC):
         with self.ledger.database.reading() as tx:
             return read(tx, self.table, id)
 
-    def timeline(self, id: str) -> list[Entry]:
+    def timeline(self, id: str) -> list[TimelineEntry]:
         """Return the timeline of a row, oldest entry first."""
         with self.ledger.database.reading() as tx:
             return entries(tx, self.table.name, id)
@@ -113,18 +113,18 @@ class Disbursements(ABC):
     def submit(self, id: str) -> Row[Any]:
         """Sign, store and send a reserved disbursement. Return the updated row.
 
-        A forbidden recipient makes it Blocked. Raises `Forbidden` if the token forbids the merchant or the contract,
-        `NotAllowed` if it is under way or done, `Reverted` if it would revert for another reason, `FeeTooHigh`,
-        `ConcurrentUpdate`, and the node's errors.
+        A forbidden recipient makes it Blocked. Raises `RecipientForbidden` if the token forbids the merchant or the
+        contract, `NotAllowed` if it is under way or done, `Reverted` if it would revert for another reason,
+        `FeeTooHigh`, `ConcurrentUpdate`, and the node's errors.
         """
         with self.ledger.database.reading() as tx:
             row = read(tx, self.table, id)
             legs = self.recipients(tx, row)
-        following(DISBURSEMENT, OrderStatus(row.state, row.step), Trigger.SUBMIT)
+        next_status(DISBURSEMENT, OrderStatus(row.state, row.step), Trigger.SUBMIT)
         contract, data = self.call(row, legs)
         at_fault = self.forbidden(row.token, contract, legs)
         if at_fault in (self.merchant.payee, contract):
-            raise Forbidden(at_fault)
+            raise RecipientForbidden(at_fault)
         if at_fault is not None:
             return self._block(id, f"{at_fault} is forbidden")
         try:
@@ -172,7 +172,7 @@ class Disbursements(ABC):
 
     def resume(self) -> dict[str, Exception]:
         """Advance all rows that are not done, for example after a start. Return the errors by id."""
-        return advance_each(self.waiting(), self.advance)
+        return advance_rows(self.waiting(), self.advance)
 
     def forbidden(self, token: str, contract: str, legs: list[tuple[str, int]]) -> str | None:
         """Return the first account that the token forbids, by blacklist or holder policy, at `pending`.
@@ -181,7 +181,9 @@ class Disbursements(ABC):
         """
         asked, payee = Token(self.sender.node, token), self.merchant.payee
         executor = None if contract == token else contract
-        return forbidden(asked, TransferParties(payee, [recipient for recipient, _ in legs], executor), "pending")
+        return find_forbidden_account(
+            asked, TransferParties(payee, [recipient for recipient, _ in legs], executor), "pending"
+        )
 
     def _check_logs(self, row: Row[Any], intent: int) -> None:
         """Raise `Incomplete` if logs show a transaction whose receipt the node withholds.
@@ -193,19 +195,19 @@ class Disbursements(ABC):
             contract, topics = self.trace(row, self.recipients(tx, row))
         hashes = {attempt.hash for attempt in tried}
         # A reorganization may have moved it into a block below the one at which it was signed.
-        since = max(0, tried[0].since_block - WIDEST)
+        since = max(0, tried[0].since_block - MAX_LOG_RANGE)
         for log in newest_logs(self.sender.node, contract, topics, since):
             if log.transaction_hash in hashes:
                 raise Incomplete(f"{self.table.name}: {row.id} was paid by {log.transaction_hash}, without a receipt")
 
-    def _apply(self, id: str, outcome: Outcome) -> None:
+    def _apply(self, id: str, outcome: TransactionOutcome) -> None:
         with self.ledger.database.transaction() as tx:
-            note_outcome(self.ledger, tx, self.table, id, outcome, partial(self._paid, tx, outcome.step))
+            record_outcome(self.ledger, tx, self.table, id, outcome, partial(self._paid, tx, outcome.step))
             self.ledger.passed(CrashPoint.RECEIPT_APPLIED)
         self.ledger.passed(CrashPoint.RECEIPT_STORED)
 
-    def _paid(self, tx: Connection, step: Step, row: Row[Any], receipt: Receipt) -> dict[str, Any] | None:
-        paid = self.shown(row, self.recipients(tx, row), receipt)
+    def _paid(self, tx: Connection, step: StatusStep, row: Row[Any], receipt: ChainReceipt) -> dict[str, Any] | None:
+        paid = self.find_effect(row, self.recipients(tx, row), receipt)
         if paid is not None:
             return {"log_index": paid}
         if receipt.succeeded and step is Finality.FINAL:
@@ -214,7 +216,7 @@ class Disbursements(ABC):
         return None
 
     def _deliver(self, id: str, intent: int) -> Row[Any]:
-        note_delivery(self.ledger, self.table, id, self.sender.deliver(intent))
+        record_delivery(self.ledger, self.table, id, self.sender.deliver(intent))
         return self.get(id)
 
     def _block(self, id: str, why: str) -> Row[Any]:

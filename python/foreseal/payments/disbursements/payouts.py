@@ -5,19 +5,19 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, insert, select
 
-from foreseal.payments.amounts import checked
-from foreseal.payments.chain import Receipt, Token
+from foreseal.payments.amounts import check_amount
+from foreseal.payments.chain import ChainReceipt, Token
 from foreseal.payments.chain.token import PAYOUT_SENT, payouts_call, payouts_sent, transfers
 from foreseal.payments.crash_points import CrashPoint
-from foreseal.payments.disbursements.disbursements import Disbursements, Forbidden, paid_by
-from foreseal.payments.ledger import Duplicate, Trigger
+from foreseal.payments.disbursements.disbursements import Disbursements, RecipientForbidden, paid_by
+from foreseal.payments.ledger import DuplicateRecord, Trigger
 from foreseal.payments.ledger.tables import Purpose, payout_legs, payouts
 from foreseal.payments.transfers.authorization_logs import Topics
 from foreseal.payments.typed_data import address, bytes32
 
-MOST_RECIPIENTS = 100
+MAX_RECIPIENTS = 100
 BASIS_POINTS = 10_000
-_NOBODY = "0x" + "00" * 20
+_ZERO_ADDRESS = "0x" + "00" * 20
 
 
 class NotFunded(Exception):
@@ -47,25 +47,25 @@ class Payouts(Disbursements):
         """Reserve a batch of recipients and amounts in smallest units. Return its id, the batch reference as 0x text.
 
         The reference is the idempotency key, in the ledger and in the contract: the same legs mean the same batch.
-        Raises `Forbidden` with the recipient at fault, `NotFunded`, `Duplicate` if the reference exists with other
-        legs, ValueError, TypeError and the node's errors.
+        Raises `RecipientForbidden` with the recipient at fault, `NotFunded`, `DuplicateRecord` if the reference exists
+        with other legs, ValueError, TypeError and the node's errors.
         """
         id = "0x" + bytes32(batch, "batch").hex()
         place = address(contract, "contract")
-        wanted = [(address(recipient, "recipient"), checked(amount)) for recipient, amount in legs]
-        if not 1 <= len(wanted) <= MOST_RECIPIENTS:
-            raise ValueError(f"legs: {len(wanted)} recipients are not between 1 and {MOST_RECIPIENTS}")
+        wanted = [(address(recipient, "recipient"), check_amount(amount)) for recipient, amount in legs]
+        if not 1 <= len(wanted) <= MAX_RECIPIENTS:
+            raise ValueError(f"legs: {len(wanted)} recipients are not between 1 and {MAX_RECIPIENTS}")
         if any(amount == 0 for _, amount in wanted):
             raise ValueError("amount: is 0")
-        if any(recipient == _NOBODY for recipient, _ in wanted):
+        if any(recipient == _ZERO_ADDRESS for recipient, _ in wanted):
             raise ValueError("recipient: is the zero address, to which no token pays")
         with self.ledger.database.reading() as tx:
-            if self._is_there(tx, id, place, wanted):
+            if self._exists(tx, id, place, wanted):
                 return id
         self._check(place, wanted)
         domain = self.merchant.domain
         with self.ledger.database.transaction() as tx:
-            if self._is_there(tx, id, place, wanted):
+            if self._exists(tx, id, place, wanted):
                 return id
             self.ledger.create(
                 tx, payouts, Trigger.RESERVE, id=id, chain_id=domain.chain_id, token=domain.contract, contract=place
@@ -88,7 +88,7 @@ class Payouts(Disbursements):
         """Return the filter for PayoutSent of the batch."""
         return row.contract, ((PAYOUT_SENT,), (bytes32(row.id, "batch"),))
 
-    def shown(self, row: Row[Any], legs: list[tuple[str, int]], receipt: Receipt) -> list[int] | None:
+    def find_effect(self, row: Row[Any], legs: list[tuple[str, int]], receipt: ChainReceipt) -> list[int] | None:
         """Return the log index of a Transfer for each leg, if each leg has a PayoutSent as well."""
         sent = payouts_sent(receipt, row.contract, bytes32(row.id, "batch"))
         return paid_by(transfers(receipt, row.token), legs) if sent == legs else None
@@ -97,18 +97,18 @@ class Payouts(Disbursements):
         token = Token(self.sender.node, self.merchant.domain.contract)
         forbidden = self.forbidden(token.address, contract, legs)
         if forbidden is not None:
-            raise Forbidden(forbidden)
+            raise RecipientForbidden(forbidden)
         needed, payee = sum(amount for _, amount in legs), self.merchant.payee
         there = min(token.balance(payee, "pending"), token.allowance(payee, contract, "pending"))
         if there < needed:
             raise NotFunded(needed, there)
 
     @staticmethod
-    def _is_there(tx: Connection, id: str, contract: str, legs: list[tuple[str, int]]) -> bool:
-        """Return True if the batch is already reserved. Raises `Duplicate` if its id belongs to another batch."""
+    def _exists(tx: Connection, id: str, contract: str, legs: list[tuple[str, int]]) -> bool:
+        """Return True if the batch is already reserved. Raises `DuplicateRecord` if its id belongs to another batch."""
         found = tx.execute(select(payouts.c.contract).where(payouts.c.id == id)).scalar_one_or_none()
         if found is not None and (found != contract or _legs(tx, id) != legs):
-            raise Duplicate(f"payouts: {id} is another batch")
+            raise DuplicateRecord(f"payouts: {id} is another batch")
         return found is not None
 
 
@@ -122,8 +122,8 @@ def split(total: int, shares: Sequence[int], remainder: int) -> list[int]:
 
     Raises ValueError unless the shares sum to 10,000 basis points, and TypeError or ValueError for an invalid amount.
     """
-    checked(total, "total")
-    if sum(checked(share, "share") for share in shares) != BASIS_POINTS:
+    check_amount(total, "total")
+    if sum(check_amount(share, "share") for share in shares) != BASIS_POINTS:
         raise ValueError(f"shares: {sum(shares)} basis points are not {BASIS_POINTS}")
     if not 0 <= remainder < len(shares):
         raise ValueError(f"remainder: there is no share {remainder}")

@@ -4,17 +4,17 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, select
 
-from foreseal.payments.amounts import checked
-from foreseal.payments.chain import Receipt
+from foreseal.payments.amounts import check_amount
+from foreseal.payments.chain import ChainReceipt
 from foreseal.payments.chain.token import TRANSFERRED, address_topic, transfer_call, transfers
 from foreseal.payments.crash_points import CrashPoint
 from foreseal.payments.disbursements.disbursements import Disbursements, paid_by
 from foreseal.payments.ledger import (
     EFFECTED,
     DisbursementState,
-    Duplicate,
+    DuplicateRecord,
+    InsufficientAmount,
     LedgerError,
-    NotCovered,
     OrderState,
     Trigger,
     locked,
@@ -50,11 +50,11 @@ class Refunds(Disbursements):
     def reserve(self, id: str, order: str, amount: int) -> bool:
         """Reserve part of an order's captured amount. Return True if the refund is new.
 
-        Raises `NotCovered` if the order's refunds would exceed its capture, `NotRefundable`, `Duplicate` if another
-        refund has the id, and `Unknown`. Raises ValueError and TypeError for an invalid amount.
+        Raises `InsufficientAmount` if the order's refunds would exceed its capture, `NotRefundable`, `DuplicateRecord`
+        if another refund has the id, and `Unknown`. Raises ValueError and TypeError for an invalid amount.
         """
         identifier(id)
-        if checked(amount) == 0:
+        if check_amount(amount) == 0:
             raise ValueError("amount: is 0")
         with self.ledger.database.transaction() as tx:
             # The lock on the order serializes its refunds, so their sum is exact.
@@ -62,7 +62,7 @@ class Refunds(Disbursements):
             before = tx.execute(select(refunds).where(refunds.c.id == id)).one_or_none()
             if before is not None:
                 if (before.order_id, before.amount) != (order, amount):
-                    raise Duplicate(f"refunds: {id} is another refund")
+                    raise DuplicateRecord(f"refunds: {id} is another refund")
                 return False
             if paid.state is not OrderState.CAPTURED or EFFECTED.index(paid.step) < EFFECTED.index(
                 self.merchant.refundable
@@ -71,7 +71,7 @@ class Refunds(Disbursements):
             transfer = tx.execute(select(rows).where(rows.c.order_id == order)).one()
             left = transfer.amount - self._promised(tx, order)
             if amount > left:
-                raise NotCovered(amount, left)
+                raise InsufficientAmount(amount, left)
             self.ledger.create(
                 tx,
                 refunds,
@@ -91,7 +91,7 @@ class Refunds(Disbursements):
             amount = tx.execute(select(rows.c.amount).where(rows.c.order_id == order)).scalar_one_or_none()
             return (amount or 0) - self._promised(tx, order)
 
-    def of_order(self, order: str) -> list[Row[Any]]:
+    def list_for_order(self, order: str) -> list[Row[Any]]:
         """Return all refunds of an order."""
         with self.ledger.database.reading() as tx:
             return list(tx.execute(select(refunds).where(refunds.c.order_id == order).order_by(refunds.c.id)))
@@ -108,7 +108,7 @@ class Refunds(Disbursements):
         """Return the filter for its Transfer."""
         return row.token, ((TRANSFERRED,), (address_topic(self.merchant.payee),), (address_topic(row.recipient),))
 
-    def shown(self, row: Row[Any], legs: list[tuple[str, int]], receipt: Receipt) -> list[int] | None:
+    def find_effect(self, row: Row[Any], legs: list[tuple[str, int]], receipt: ChainReceipt) -> list[int] | None:
         """Return the log index of that Transfer."""
         moved = [each for each in transfers(receipt, row.token) if each.sender == self.merchant.payee]
         return paid_by(moved, legs)

@@ -3,11 +3,11 @@
 from foreseal.payments.ledger.database import Database, ensure
 from foreseal.payments.ledger.errors import (
     ConcurrentUpdate,
-    Duplicate,
+    DuplicateRecord,
+    InsufficientAmount,
     LedgerError,
-    NotAllowed,
-    NotCovered,
-    Unknown,
+    TransitionNotAllowed,
+    UnknownRecord,
     WrongSchema,
 )
 from foreseal.payments.ledger.states import (
@@ -21,11 +21,11 @@ from foreseal.payments.ledger.states import (
     OrderStatus,
     PurchaseState,
     SettlementState,
-    Step,
+    StatusStep,
     Trigger,
     TxStatus,
 )
-from foreseal.payments.ledger.timeline import Entry, entries
+from foreseal.payments.ledger.timeline import TimelineEntry, entries
 from foreseal.payments.ledger.transitions import Ledger, locked, read
 
 __all__ = [
@@ -35,22 +35,22 @@ __all__ = [
     "ConcurrentUpdate",
     "Database",
     "DisbursementState",
-    "Duplicate",
-    "Entry",
+    "DuplicateRecord",
     "Finality",
     "GrantState",
+    "InsufficientAmount",
     "Ledger",
     "LedgerError",
-    "NotAllowed",
-    "NotCovered",
     "OrderState",
     "OrderStatus",
     "PurchaseState",
     "SettlementState",
-    "Step",
+    "StatusStep",
+    "TimelineEntry",
+    "TransitionNotAllowed",
     "Trigger",
     "TxStatus",
-    "Unknown",
+    "UnknownRecord",
     "WrongSchema",
     "ensure",
     "entries",

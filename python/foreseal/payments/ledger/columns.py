@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from sqlalchemy import Dialect, Numeric, String
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
-from foreseal.payments.amounts import checked
+from foreseal.payments.amounts import check_amount
 
 # Digits of 2**256 - 1.
 _DIGITS = 78
@@ -35,7 +35,7 @@ class Units(TypeDecorator[int]):
         """Encode a value. Raises TypeError and ValueError unless it is a uint256."""
         if value is None:
             return None
-        number = checked(value)
+        number = check_amount(value)
         return Decimal(number) if dialect.name == "postgresql" else f"{number:0{_DIGITS}}"
 
     def process_result_value(self, value: Any, dialect: Dialect) -> int | None:

@@ -16,40 +16,40 @@ class LedgerError(Exception):
     """The ledger rejected an operation; nothing was changed."""
 
 
-class NotAllowed(LedgerError):
-    """No transition from `place` exists for `trigger`."""
+class TransitionNotAllowed(LedgerError):
+    """No transition from `status` exists for `trigger`."""
 
-    def __init__(self, place: str, trigger: str) -> None:
-        super().__init__(place, trigger)
-        self.place = place
+    def __init__(self, status: str, trigger: str) -> None:
+        super().__init__(status, trigger)
+        self.status = status
         self.trigger = trigger
 
     def __str__(self) -> str:
-        return f"{self.place}: {self.trigger} is not allowed"
+        return f"{self.status}: {self.trigger} is not allowed"
 
 
 class ConcurrentUpdate(LedgerError):
     """A compare-and-set found another state than the one read before."""
 
 
-class Duplicate(LedgerError):
+class DuplicateRecord(LedgerError):
     """Another row already has the order id, the idempotency key or the nonce of the authorization."""
 
 
-class Unknown(LedgerError):
+class UnknownRecord(LedgerError):
     """No row has this id."""
 
 
-class NotCovered(LedgerError):
+class InsufficientAmount(LedgerError):
     """The refunds of an order, including reserved ones, would exceed its capture. Amounts are in smallest units."""
 
-    def __init__(self, asked: int, left: int) -> None:
-        super().__init__(asked, left)
-        self.asked = asked
+    def __init__(self, requested: int, left: int) -> None:
+        super().__init__(requested, left)
+        self.requested = requested
         self.left = left
 
     def __str__(self) -> str:
-        return f"refund of {self.asked} units: {self.left} are left of the capture"
+        return f"refund of {self.requested} units: {self.left} are left of the capture"
 
 
 class WrongSchema(LedgerError):

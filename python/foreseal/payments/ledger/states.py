@@ -23,7 +23,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from foreseal.payments.ledger.errors import NotAllowed
+from foreseal.payments.ledger.errors import TransitionNotAllowed
 
 
 class OrderState(StrEnum):
@@ -82,7 +82,7 @@ class PurchaseState(StrEnum):
     """The amount no longer counts against the budget."""
 
 
-State = OrderState | DisbursementState | SettlementState | GrantState | PurchaseState
+LedgerState = OrderState | DisbursementState | SettlementState | GrantState | PurchaseState
 
 
 class TxStatus(StrEnum):
@@ -111,7 +111,7 @@ class Finality(StrEnum):
     """A final block includes it, so no reorganization can undo it."""
 
 
-Step = TxStatus | Finality
+StatusStep = TxStatus | Finality
 """A refinement of a state: the status of its transaction, then the finality of its effect."""
 
 EFFECTED = tuple(Finality)
@@ -142,7 +142,7 @@ class Trigger(StrEnum):
     GRANT = "payment is verified"
     ANSWER = "handler answers"
     DECLINE = "handler answers an error"
-    TAKEN = "node took the transaction"
+    ACCEPTED = "node took the transaction"
     LOST = "node's answer is unknown"
     FAIL = "transaction can no longer have an effect"
     LANDED = "logs show the effect"
@@ -162,8 +162,8 @@ class Trigger(StrEnum):
 class OrderStatus:
     """A state and the step within it."""
 
-    state: State
-    step: Step = TxStatus.IDLE
+    state: LedgerState
+    step: StatusStep = TxStatus.IDLE
 
     def __str__(self) -> str:
         return self.state if self.step is TxStatus.IDLE else f"{self.state} ({self.step})"
@@ -172,17 +172,17 @@ class OrderStatus:
 Transitions = Mapping[tuple[OrderStatus | None, Trigger], OrderStatus]
 
 
-def _flight(state: State) -> Iterator[tuple[tuple[OrderStatus | None, Trigger], OrderStatus]]:
+def _flight(state: LedgerState) -> Iterator[tuple[tuple[OrderStatus | None, Trigger], OrderStatus]]:
     """Yield the transitions of a transaction in flight from a state."""
     for step in (TxStatus.INTENDED, TxStatus.UNKNOWN):
-        yield (OrderStatus(state, step), Trigger.TAKEN), OrderStatus(state, TxStatus.BROADCAST)
+        yield (OrderStatus(state, step), Trigger.ACCEPTED), OrderStatus(state, TxStatus.BROADCAST)
     for step in (TxStatus.INTENDED, TxStatus.BROADCAST):
         yield (OrderStatus(state, step), Trigger.LOST), OrderStatus(state, TxStatus.UNKNOWN)
     for step in IN_FLIGHT:
         yield (OrderStatus(state, step), Trigger.FAIL), OrderStatus(state, TxStatus.FAILED)
 
 
-def _effect(state: State, back: OrderStatus) -> Iterator[tuple[tuple[OrderStatus | None, Trigger], OrderStatus]]:
+def _effect(state: LedgerState, back: OrderStatus) -> Iterator[tuple[tuple[OrderStatus | None, Trigger], OrderStatus]]:
     """Yield the transitions after a transaction's effect. `back` is the place after a reorganization."""
     provisional, confirmed, final = (
         OrderStatus(state, step) for step in (Finality.PROVISIONAL, Finality.CONFIRMED, Finality.FINAL)
@@ -223,7 +223,7 @@ def _disbursement() -> Iterator[tuple[tuple[OrderStatus | None, Trigger], OrderS
         yield (OrderStatus(reserved, step), Trigger.SUBMIT), OrderStatus(reserved, TxStatus.INTENDED)
         yield (OrderStatus(reserved, step), Trigger.BLOCK), OrderStatus(DisbursementState.BLOCKED)
     for step in (TxStatus.INTENDED, TxStatus.UNKNOWN):
-        yield (OrderStatus(reserved, step), Trigger.TAKEN), OrderStatus(broadcast)
+        yield (OrderStatus(reserved, step), Trigger.ACCEPTED), OrderStatus(broadcast)
     yield (OrderStatus(reserved, TxStatus.INTENDED), Trigger.LOST), OrderStatus(reserved, TxStatus.UNKNOWN)
     unanswered = [OrderStatus(reserved, step) for step in (TxStatus.INTENDED, TxStatus.UNKNOWN)]
     for place in (*unanswered, OrderStatus(broadcast)):
@@ -291,16 +291,16 @@ PURCHASE: Transitions = dict(_purchase())
 """All transitions of a purchase."""
 
 
-def parsed(text: str) -> tuple[str, Step]:
+def parsed(text: str) -> tuple[str, StatusStep]:
     """Return state and step of a place in text form, as the timeline stores it."""
     state, _, step = text.removesuffix(")").partition(" (")
     found = step or TxStatus.IDLE
     return state, Finality(found) if found in EFFECTED else TxStatus(found)
 
 
-def following(transitions: Transitions, place: OrderStatus | None, trigger: Trigger) -> OrderStatus:
-    """Return the place to which a trigger leads. Raises `NotAllowed` if the table has no such transition."""
+def next_status(transitions: Transitions, status: OrderStatus | None, trigger: Trigger) -> OrderStatus:
+    """Return the place to which a trigger leads. Raises `TransitionNotAllowed` if the table has no such transition."""
     try:
-        return transitions[place, trigger]
+        return transitions[status, trigger]
     except KeyError:
-        raise NotAllowed("(none)" if place is None else str(place), trigger) from None
+        raise TransitionNotAllowed("(none)" if status is None else str(status), trigger) from None

@@ -10,7 +10,7 @@ from foreseal.payments.ledger.tables import timeline
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class TimelineEntry:
     """One transition or another notable event."""
 
     subject: str
@@ -26,7 +26,7 @@ class Entry:
     """Hashes, blocks and reasons."""
 
 
-def note(tx: Connection, entry: Entry) -> None:
+def record_entry(tx: Connection, entry: TimelineEntry) -> None:
     """Add an entry in the transaction of the event that it records."""
     tx.execute(
         insert(timeline).values(
@@ -41,10 +41,12 @@ def note(tx: Connection, entry: Entry) -> None:
     )
 
 
-def entries(tx: Connection, subject: str, subject_id: str) -> list[Entry]:
+def entries(tx: Connection, subject: str, subject_id: str) -> list[TimelineEntry]:
     """Return the timeline of one row, oldest entry first."""
     wanted = (timeline.c.subject == subject) & (timeline.c.subject_id == subject_id)
     return [
-        Entry(row.subject, row.subject_id, row.time, row.trigger, row.before, row.after, json.loads(row.details))
+        TimelineEntry(
+            row.subject, row.subject_id, row.time, row.trigger, row.before, row.after, json.loads(row.details)
+        )
         for row in tx.execute(select(timeline).where(wanted).order_by(timeline.c.id))
     ]

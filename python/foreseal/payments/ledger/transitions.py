@@ -7,29 +7,29 @@ from typing import Any
 from sqlalchemy import Connection, Row, Table, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from foreseal.payments.crash_points import Passed, unwatched
+from foreseal.payments.crash_points import OnCrashPoint, ignore_crash_point
 from foreseal.payments.ledger.database import Database
-from foreseal.payments.ledger.errors import ConcurrentUpdate, Duplicate, Unknown
+from foreseal.payments.ledger.errors import ConcurrentUpdate, DuplicateRecord, UnknownRecord
 from foreseal.payments.ledger.identifiers import is_storable
 from foreseal.payments.ledger.states import (
     DISBURSEMENT,
     ORDER,
     Finality,
     OrderStatus,
-    Step,
+    StatusStep,
     Transitions,
     Trigger,
-    following,
+    next_status,
 )
 from foreseal.payments.ledger.tables import orders, payouts, refunds
-from foreseal.payments.ledger.timeline import Entry, note
+from foreseal.payments.ledger.timeline import TimelineEntry, record_entry
 
 _TRANSITIONS: dict[str, Transitions] = {
     orders.name: ORDER,
     refunds.name: DISBURSEMENT,
     payouts.name: DISBURSEMENT,
 }
-_DEEPER: dict[Step, Trigger] = {
+_DEEPER: dict[StatusStep, Trigger] = {
     Finality.PROVISIONAL: Trigger.DEMOTE,
     Finality.CONFIRMED: Trigger.CONFIRM,
     Finality.FINAL: Trigger.FINALIZE,
@@ -48,19 +48,19 @@ class Ledger:
 
     The chain's deadlines are compared with block times instead.
     """
-    passed: Passed = unwatched
+    passed: OnCrashPoint = ignore_crash_point
 
     def create(self, tx: Connection, table: Table, trigger: Trigger, **values: Any) -> None:
         """Insert the row that a trigger creates.
 
-        Raises `Duplicate`, which ends the transaction, if its id or another unique key already exists.
+        Raises `DuplicateRecord`, which ends the transaction, if its id or another unique key already exists.
         """
-        place = following(_transitions(table), None, trigger)
+        place = next_status(_transitions(table), None, trigger)
         try:
             tx.execute(insert(table).values(**values, state=place.state, step=place.step))
         except IntegrityError as error:
-            raise Duplicate(f"{table.name}: {values['id']} or another key of it is taken") from error
-        note(tx, Entry(table.name, values["id"], self.clock(), trigger, None, str(place), {}))
+            raise DuplicateRecord(f"{table.name}: {values['id']} or another key of it is taken") from error
+        record_entry(tx, TimelineEntry(table.name, values["id"], self.clock(), trigger, None, str(place), {}))
 
     def move(self, tx: Connection, table: Table, row: Row[Any], trigger: Trigger, **details: Any) -> Row[Any]:
         """Apply a trigger to the row as it was read. Return the updated row.
@@ -69,16 +69,16 @@ class Ledger:
         are JSON for the timeline.
         """
         before = OrderStatus(row.state, row.step)
-        after = following(_transitions(table), before, trigger)
+        after = next_status(_transitions(table), before, trigger)
         same = (table.c.id == row.id) & (table.c.state == before.state) & (table.c.step == before.step)
         changing = update(table).where(same).values(state=after.state, step=after.step)
         moved = tx.execute(changing.returning(table)).one_or_none()
         if moved is None:
             raise ConcurrentUpdate(f"{table.name}: {row.id} is no longer {before}")
-        note(tx, Entry(table.name, row.id, self.clock(), trigger, str(before), str(after), details))
+        record_entry(tx, TimelineEntry(table.name, row.id, self.clock(), trigger, str(before), str(after), details))
         return moved
 
-    def follow(self, tx: Connection, table: Table, row: Row[Any], step: Step, **details: Any) -> None:
+    def follow(self, tx: Connection, table: Table, row: Row[Any], step: StatusStep, **details: Any) -> None:
         """Move an effected row to the step of its transfer."""
         if row.step is step or row.step is Finality.FINAL:
             return
@@ -95,12 +95,12 @@ def _transitions(table: Table) -> Transitions:
 
 
 def read(tx: Connection, table: Table, id: str) -> Row[Any]:
-    """Return an order, refund or payout by its id. Raises `Unknown`."""
+    """Return an order, refund or payout by its id. Raises `UnknownRecord`."""
     return _one(tx, table, id, lock=False)
 
 
 def locked(tx: Connection, table: Table, id: str) -> Row[Any]:
-    """Return a row like `read`, locked until the end of this transaction. Raises `Unknown`."""
+    """Return a row like `read`, locked until the end of this transaction. Raises `UnknownRecord`."""
     return _one(tx, table, id, lock=True)
 
 
@@ -108,5 +108,5 @@ def _one(tx: Connection, table: Table, id: str, *, lock: bool) -> Row[Any]:
     wanted = select(table).where(table.c.id == id)
     row = tx.execute(wanted.with_for_update() if lock else wanted).one_or_none() if is_storable(id) else None
     if row is None:
-        raise Unknown(f"{table.name}: there is no {id if is_storable(id) else ascii(id)}")
+        raise UnknownRecord(f"{table.name}: there is no {id if is_storable(id) else ascii(id)}")
     return row

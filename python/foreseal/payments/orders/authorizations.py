@@ -7,15 +7,15 @@ from eth_utils.crypto import keccak
 from sqlalchemy import Connection, Row, and_, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from foreseal.payments.amounts import checked
-from foreseal.payments.chain import Checkout, Incomplete, Node, Token
+from foreseal.payments.amounts import check_amount
+from foreseal.payments.chain import ChainNode, Checkout, Incomplete, Token
 from foreseal.payments.crash_points import CrashPoint
-from foreseal.payments.ledger import Duplicate, Entry, Ledger, OrderState, Trigger, entries, locked, read
+from foreseal.payments.ledger import DuplicateRecord, Ledger, OrderState, TimelineEntry, Trigger, entries, locked, read
 from foreseal.payments.ledger.identifiers import identifier
 from foreseal.payments.ledger.tables import authorizations, orders
 from foreseal.payments.merchant import Merchant
-from foreseal.payments.signatures import WrongSignature, check
-from foreseal.payments.transfers.authorization_logs import WIDEST
+from foreseal.payments.signatures import InvalidSignature, check_signature
+from foreseal.payments.transfers.authorization_logs import MAX_LOG_RANGE
 from foreseal.payments.typed_data import Permit, ReceiveAuthorization, address, bytes32
 
 # Latest time, in seconds since 1970, that a database column can hold. A uint256 could be larger.
@@ -25,7 +25,7 @@ _PERMIT_SIGNATURE = 65
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class OrderTerms:
     """Terms that a buyer signs."""
 
     payer: str
@@ -59,18 +59,18 @@ class PermitTerms:
 class Orders:
     """Orders of a merchant. Every method that changes one may raise `NotAllowed`, `ConcurrentUpdate` and `Unknown`."""
 
-    def __init__(self, ledger: Ledger, node: Node, merchant: Merchant) -> None:
+    def __init__(self, ledger: Ledger, node: ChainNode, merchant: Merchant) -> None:
         self._ledger = ledger
         self._node = node
         self._merchant = merchant
 
-    def draft(self, id: str, terms: Terms) -> ReceiveAuthorization:
+    def draft(self, id: str, terms: OrderTerms) -> ReceiveAuthorization:
         """Create an order with these terms. Return the message that the buyer signs in the merchant's domain.
 
-        Raises `Duplicate` if the id exists, ValueError and TypeError for invalid terms, and the node's errors. The
-        order records the earliest block that can include its authorization.
+        Raises `DuplicateRecord` if the id exists, ValueError and TypeError for invalid terms, and the node's errors.
+        The order records the earliest block that can include its authorization.
         """
-        if checked(terms.amount) == 0:
+        if check_amount(terms.amount) == 0:
             raise ValueError("amount: is 0")
         if not terms.valid_after < terms.valid_before <= _LATEST:
             raise ValueError(f"valid_before: {terms.valid_before} is not after valid_after, or beyond {_LATEST}")
@@ -91,19 +91,19 @@ class Orders:
         """Create an order for any amount up to a maximum. Return the permit that the buyer signs.
 
         The permit has the payer's next nonce (EIP-2612). Until it is captured, revoked or past its deadline, create
-        only one such order for a payer. Raises the same errors as `draft`. Also raises `Duplicate` if the checkout has
-        already captured the name, ValueError if the merchant has no checkout, and `Reverted` if the token has no
-        permits.
+        only one such order for a payer. Raises the same errors as `draft`. Also raises `DuplicateRecord` if the
+        checkout has already captured the name, ValueError if the merchant has no checkout, and `Reverted` if the token
+        has no permits.
         """
         if self._merchant.checkout is None:
             raise ValueError("checkout: the merchant has none")
-        if checked(terms.maximum, "maximum") == 0:
+        if check_amount(terms.maximum, "maximum") == 0:
             raise ValueError("maximum: is 0")
-        if not 0 <= checked(terms.deadline, "deadline") < _LATEST:
+        if not 0 <= check_amount(terms.deadline, "deadline") < _LATEST:
             raise ValueError(f"deadline: {terms.deadline} is beyond {_LATEST - 1}")
         payer, name = address(terms.payer, "payer"), bytes32(terms.name, "name")
         if Checkout(self._node, self._merchant.checkout).captured(name, "pending"):
-            raise Duplicate(f"orders: the checkout has captured 0x{name.hex()} before")
+            raise DuplicateRecord(f"orders: the checkout has captured 0x{name.hex()} before")
         nonce = Token(self._node, self._merchant.domain.contract).permit_nonce(payer, "pending")
         message = Permit(payer, self._merchant.checkout, terms.maximum, nonce, terms.deadline)
         self._create(
@@ -137,16 +137,16 @@ class Orders:
         if latest is None:
             raise Incomplete("the node has no latest block")
         final = self._node.head("finalized")
-        return max(0, latest.number - WIDEST) if final is None else min(final.number, latest.number)
+        return max(0, latest.number - MAX_LOG_RANGE) if final is None else min(final.number, latest.number)
 
     def sign(self, id: str, signature: bytes) -> None:
-        """Attach the buyer's signature after verifying it. Raises `WrongSignature` and the node's errors."""
+        """Attach the buyer's signature after verifying it. Raises `InvalidSignature` and the node's errors."""
         self._check(id, signature)
         with self._ledger.database.transaction() as tx:
             self._sign(tx, id, signature)
 
     def store(self, id: str) -> None:
-        """Bind the signed authorization to its order. Raises `Duplicate` if another order has its nonce."""
+        """Bind the signed authorization to its order. Raises `DuplicateRecord` if another order has its nonce."""
         with self._ledger.database.transaction() as tx:
             self._store(tx, locked(tx, orders, id))
 
@@ -159,8 +159,8 @@ class Orders:
     def _check(self, id: str, signature: bytes) -> None:
         order = self.get(id)
         if order.checkout is not None and len(signature) != _PERMIT_SIGNATURE:
-            raise WrongSignature(f"signature: has {len(signature)} bytes; a checkout takes {_PERMIT_SIGNATURE}")
-        check(self._node, message(order), self._merchant.domain, order.payer, signature)
+            raise InvalidSignature(f"signature: has {len(signature)} bytes; a checkout takes {_PERMIT_SIGNATURE}")
+        check_signature(self._node, message(order), self._merchant.domain, order.payer, signature)
 
     def _sign(self, tx: Connection, id: str, signature: bytes) -> Row[Any]:
         order = self._ledger.move(tx, orders, locked(tx, orders, id), Trigger.SIGN)
@@ -176,18 +176,19 @@ class Orders:
         try:
             tx.execute(insert(authorizations).values(**key, order_id=order.id))
         except IntegrityError as error:
-            raise Duplicate(f"orders: the authorization of {order.id} belongs to another order") from error
+            raise DuplicateRecord(f"orders: the authorization of {order.id} belongs to another order") from error
 
     @staticmethod
     def _require_free(tx: Connection, order: Row[Any]) -> None:
-        """Raise `Duplicate` if another open order has the permit's nonce: the token accepts only one of the two."""
+        """Raise `DuplicateRecord` if another open order has the permit's nonce: the token accepts only one of the two.
+        """
         same = and_(
             *(orders.c[name] == getattr(order, name) for name in ("chain_id", "token", "payer", "permit_nonce"))
         )
         open_ = (orders.c.state == OrderState.STORED) & (orders.c.id != order.id)
         other = tx.execute(select(orders.c.id).where(same, open_).limit(1)).scalar_one_or_none()
         if other is not None:
-            raise Duplicate(f"orders: the permit of {order.id} has the nonce of that of {other}, which is open")
+            raise DuplicateRecord(f"orders: the permit of {order.id} has the nonce of that of {other}, which is open")
 
     def void(self, id: str, reason: str = "") -> None:
         """Rule out any capture of this order. Rejected after a capture is decided, until its failure is final."""
@@ -202,7 +203,7 @@ class Orders:
         with self._ledger.database.reading() as tx:
             return read(tx, orders, id)
 
-    def timeline(self, id: str) -> list[Entry]:
+    def timeline(self, id: str) -> list[TimelineEntry]:
         """Return the timeline of an order, oldest entry first."""
         with self._ledger.database.reading() as tx:
             return entries(tx, orders.name, id)

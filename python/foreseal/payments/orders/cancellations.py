@@ -8,12 +8,12 @@ from foreseal.payments.chain import Token
 from foreseal.payments.chain.token import cancel_call
 from foreseal.payments.crash_points import CrashPoint
 from foreseal.payments.ledger import Ledger, OrderStatus, Trigger, locked, read
-from foreseal.payments.ledger.states import ORDER, following
+from foreseal.payments.ledger.states import ORDER, next_status
 from foreseal.payments.ledger.tables import Purpose, orders
 from foreseal.payments.merchant import Merchant
 from foreseal.payments.orders.reconciler import OrderReconciler
-from foreseal.payments.signatures import check
-from foreseal.payments.transactions import Sender, building
+from foreseal.payments.signatures import check_signature
+from foreseal.payments.transactions import TransactionSender, building_head
 from foreseal.payments.typed_data import Cancellation
 
 
@@ -24,7 +24,7 @@ class NotCancelable(Exception):
 class Cancellations:
     """Relay for cancelAuthorization (EIP-3009)."""
 
-    def __init__(self, ledger: Ledger, sender: Sender, merchant: Merchant) -> None:
+    def __init__(self, ledger: Ledger, sender: TransactionSender, merchant: Merchant) -> None:
         self._ledger = ledger
         self._sender = sender
         self._merchant = merchant
@@ -49,14 +49,14 @@ class Cancellations:
         """
         with self._ledger.database.reading() as tx:
             order = read(tx, orders, id)
-        following(ORDER, OrderStatus(order.state, order.step), Trigger.CANCEL)
+        next_status(ORDER, OrderStatus(order.state, order.step), Trigger.CANCEL)
         _require_authorization(order)
         message = Cancellation(order.payer, order.nonce)
         node = self._sender.node
-        now = building(node).timestamp
+        now = building_head(node).timestamp
         if now >= order.valid_before:
             raise NotCancelable(f"orders: {id} was valid until {order.valid_before}, the block has {now}")
-        check(node, message, self._merchant.domain, order.payer, signature)
+        check_signature(node, message, self._merchant.domain, order.payer, signature)
         if Token(node, order.token).authorization_used(order.payer, order.nonce, "pending"):
             self._progress.reconcile(id)
             raise NotCancelable(f"orders: the authorization of {id} was used or canceled")

@@ -5,23 +5,23 @@ from typing import Any
 
 from sqlalchemy import Row, update
 
-from foreseal.payments.amounts import checked
-from foreseal.payments.chain import Reverted, Token, TransferParties, forbidden
+from foreseal.payments.amounts import check_amount
+from foreseal.payments.chain import Reverted, Token, TransferParties, find_forbidden_account
 from foreseal.payments.chain.checkout import capture_call
 from foreseal.payments.chain.token import receive_call, separator
 from foreseal.payments.crash_points import CrashPoint
 from foreseal.payments.ledger import Ledger, OrderStatus, Trigger, locked, read
-from foreseal.payments.ledger.states import ORDER, following
+from foreseal.payments.ledger.states import ORDER, next_status
 from foreseal.payments.ledger.tables import Purpose, orders
 from foreseal.payments.merchant import Merchant
 from foreseal.payments.orders.authorizations import authorization, message, permit
 from foreseal.payments.orders.reconciler import OrderReconciler
-from foreseal.payments.signatures import check
-from foreseal.payments.transactions import Sender, WrongChain, building
+from foreseal.payments.signatures import check_signature
+from foreseal.payments.transactions import TransactionSender, WrongChain, building_head
 from foreseal.payments.transfers.authorization_logs import is_used
 
 
-class Obstacle(StrEnum):
+class CaptureObstacle(StrEnum):
     """Reason why a capture would fail now."""
 
     DOMAIN = "domain_mismatch"
@@ -40,21 +40,21 @@ class Obstacle(StrEnum):
 
 
 _MESSAGES = {
-    Obstacle.DOMAIN: "the token's domain, or the order's token or payee, is not the configured one",
-    Obstacle.EARLY: "not yet valid",
-    Obstacle.LATE: "too close to validBefore, or past it",
-    Obstacle.USED: "used or canceled",
-    Obstacle.BALANCE: "payer's balance is too low",
-    Obstacle.PAUSED: "token is paused",
-    Obstacle.FORBIDDEN: "payer, payee or checkout is forbidden",
-    Obstacle.REVERTS: "would revert",
+    CaptureObstacle.DOMAIN: "the token's domain, or the order's token or payee, is not the configured one",
+    CaptureObstacle.EARLY: "not yet valid",
+    CaptureObstacle.LATE: "too close to validBefore, or past it",
+    CaptureObstacle.USED: "used or canceled",
+    CaptureObstacle.BALANCE: "payer's balance is too low",
+    CaptureObstacle.PAUSED: "token is paused",
+    CaptureObstacle.FORBIDDEN: "payer, payee or checkout is forbidden",
+    CaptureObstacle.REVERTS: "would revert",
 }
 
 
 class NotCapturable(Exception):
     """The capture was rejected before signing; the order is unchanged."""
 
-    def __init__(self, id: str, obstacle: Obstacle, detail: str = "") -> None:
+    def __init__(self, id: str, obstacle: CaptureObstacle, detail: str = "") -> None:
         super().__init__(id, obstacle, detail)
         self.id = id
         self.obstacle = obstacle
@@ -69,7 +69,7 @@ class NotCapturable(Exception):
 class Captures:
     """Captures of stored orders: by receiveWithAuthorization (EIP-3009), or by the payee's checkout and a permit."""
 
-    def __init__(self, ledger: Ledger, sender: Sender, merchant: Merchant) -> None:
+    def __init__(self, ledger: Ledger, sender: TransactionSender, merchant: Merchant) -> None:
         if sender.account.address != merchant.payee:
             raise ValueError(f"payee: {merchant.payee} is not the key's account {sender.account.address}")
         self._ledger = ledger
@@ -89,13 +89,13 @@ class Captures:
         """
         with self._ledger.database.reading() as tx:
             order = read(tx, orders, id)
-        following(ORDER, OrderStatus(order.state, order.step), Trigger.CAPTURE)
+        next_status(ORDER, OrderStatus(order.state, order.step), Trigger.CAPTURE)
         taken = _capture_amount(order, amount)
         self._check(order, taken)
         try:
-            call = self._sender.call(*call_of(order, taken))
+            call = self._sender.call(*build_capture_call(order, taken))
         except Reverted as error:
-            raise NotCapturable(id, Obstacle.REVERTS, error.reason) from error
+            raise NotCapturable(id, CaptureObstacle.REVERTS, error.reason) from error
         self._ledger.passed(CrashPoint.CAPTURE_CHECKED)
         with self._ledger.database.transaction() as tx:
             details = {} if order.checkout is None else {"amount": str(taken), "checkout": order.checkout}
@@ -119,28 +119,28 @@ class Captures:
         token = Token(node, domain.contract)
         pinned = (domain.chain_id, domain.contract, self._merchant.payee)
         if (order.chain_id, order.token, order.payee) != pinned:
-            raise NotCapturable(order.id, Obstacle.DOMAIN)
+            raise NotCapturable(order.id, CaptureObstacle.DOMAIN)
         if order.checkout not in (None, self._merchant.checkout):
-            raise NotCapturable(order.id, Obstacle.DOMAIN)
+            raise NotCapturable(order.id, CaptureObstacle.DOMAIN)
         if token.domain_separator("pending") != separator(domain):
-            raise NotCapturable(order.id, Obstacle.DOMAIN)
-        now = building(node).timestamp
+            raise NotCapturable(order.id, CaptureObstacle.DOMAIN)
+        now = building_head(node).timestamp
         if now <= order.valid_after:
-            raise NotCapturable(order.id, Obstacle.EARLY, f"from {order.valid_after}, the block has {now}")
+            raise NotCapturable(order.id, CaptureObstacle.EARLY, f"from {order.valid_after}, the block has {now}")
         if now >= order.valid_before - self._merchant.margin:
-            raise NotCapturable(order.id, Obstacle.LATE, f"until {order.valid_before}, the block has {now}")
-        check(node, message(order), domain, order.payer, order.signature)
+            raise NotCapturable(order.id, CaptureObstacle.LATE, f"until {order.valid_before}, the block has {now}")
+        check_signature(node, message(order), domain, order.payer, order.signature)
         if is_used(node, order, "pending"):
             self._progress.reconcile(order.id)
-            raise NotCapturable(order.id, Obstacle.USED)
+            raise NotCapturable(order.id, CaptureObstacle.USED)
         if token.paused("pending"):
-            raise NotCapturable(order.id, Obstacle.PAUSED)
-        holder = forbidden(token, parties_of(order), "pending")
+            raise NotCapturable(order.id, CaptureObstacle.PAUSED)
+        holder = find_forbidden_account(token, capture_parties(order), "pending")
         if holder is not None:
-            raise NotCapturable(order.id, Obstacle.FORBIDDEN, holder)
+            raise NotCapturable(order.id, CaptureObstacle.FORBIDDEN, holder)
         balance = token.balance(order.payer, "pending")
         if balance < amount:
-            raise NotCapturable(order.id, Obstacle.BALANCE, f"{balance} of {amount} units")
+            raise NotCapturable(order.id, CaptureObstacle.BALANCE, f"{balance} of {amount} units")
 
 
 def _capture_amount(order: Row[Any], amount: int | None) -> int:
@@ -151,17 +151,17 @@ def _capture_amount(order: Row[Any], amount: int | None) -> int:
         return int(order.amount)
     if amount is None:
         raise ValueError(f"amount: say how much of the {order.amount} units that the permit allows")
-    if not 0 < checked(amount) <= order.amount:
+    if not 0 < check_amount(amount) <= order.amount:
         raise ValueError(f"amount: {amount} is not between 1 and {order.amount}, which the permit allows")
     return amount
 
 
-def parties_of(order: Row[Any]) -> TransferParties:
+def capture_parties(order: Row[Any]) -> TransferParties:
     """Return the accounts that a capture involves."""
     return TransferParties(order.payer, [order.payee], order.checkout or order.payee)
 
 
-def call_of(order: Row[Any], amount: int | None) -> tuple[str, bytes]:
+def build_capture_call(order: Row[Any], amount: int | None) -> tuple[str, bytes]:
     """Return contract and call data of a capture. `amount`, in smallest units, applies to orders with a permit."""
     if order.checkout is None:
         return order.token, receive_call(authorization(order), order.signature)

@@ -15,7 +15,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, or_, select
 
-from foreseal.payments.chain import ChainReorganized, Incomplete, Receipt
+from foreseal.payments.chain import ChainReceipt, ChainReorganized, Incomplete
 from foreseal.payments.chain.token import canceled, transfers
 from foreseal.payments.crash_points import CrashPoint
 from foreseal.payments.ledger import (
@@ -24,7 +24,7 @@ from foreseal.payments.ledger import (
     Finality,
     Ledger,
     OrderState,
-    Step,
+    StatusStep,
     Trigger,
     TxStatus,
     locked,
@@ -34,18 +34,18 @@ from foreseal.payments.ledger.tables import Purpose, TxResult, orders
 from foreseal.payments.ledger.tables import transfers as rows
 from foreseal.payments.merchant import Merchant
 from foreseal.payments.transactions import (
-    Outcome,
-    Sender,
-    advance_each,
-    close,
-    is_open,
-    note_delivery,
+    TransactionOutcome,
+    TransactionSender,
+    advance_rows,
+    block_finality,
+    close_intent,
+    is_intent_open,
     open_intent,
     open_subjects,
-    safety,
+    record_delivery,
 )
-from foreseal.payments.transfers.authorization_logs import consumed, is_used
-from foreseal.payments.transfers.matching import ObservedTransfer, forget, record
+from foreseal.payments.transfers.authorization_logs import find_order_consumption, is_used
+from foreseal.payments.transfers.matching import ObservedTransfer, record_transfer, remove_transfer
 
 _SENDING = (OrderState.STORED, OrderState.VOIDED)
 _EFFECTED = (OrderState.CAPTURED, OrderState.CANCELED)
@@ -59,7 +59,7 @@ class NotExpired(Exception):
 class OrderReconciler:
     """Reconciler that moves orders to the state shown by the chain."""
 
-    def __init__(self, ledger: Ledger, sender: Sender, merchant: Merchant) -> None:
+    def __init__(self, ledger: Ledger, sender: TransactionSender, merchant: Merchant) -> None:
         self._ledger = ledger
         self._sender = sender
         self._merchant = merchant
@@ -74,7 +74,7 @@ class OrderReconciler:
             intents = [open_intent(tx, purpose, id) for purpose in _PURPOSES]
         intent = next((each for each in intents if each is not None), None)
         if intent is not None:
-            self._tend(order, intent)
+            self._reconcile_transaction(order, intent)
         elif order.step in IN_FLIGHT:
             # Without an open intent, a reorganization undid a transaction that this ledger did not send.
             with self._ledger.database.transaction() as tx:
@@ -105,11 +105,11 @@ class OrderReconciler:
 
     def resume(self) -> dict[str, Exception]:
         """Advance every order that waits for the chain, for example after a start. Return the errors by order."""
-        return advance_each(self.waiting(), self.advance)
+        return advance_rows(self.waiting(), self.advance)
 
     def deliver(self, id: str, intent: int) -> Row[Any]:
         """Send an intent of an order, and record the node's answer. Return the updated order."""
-        note_delivery(self._ledger, orders, id, self._sender.deliver(intent))
+        record_delivery(self._ledger, orders, id, self._sender.deliver(intent))
         with self._ledger.database.reading() as tx:
             return read(tx, orders, id)
 
@@ -120,11 +120,11 @@ class OrderReconciler:
         """
         with self._ledger.database.reading() as tx:
             order = read(tx, orders, id)
-        found = consumed(self._sender.node, order)
+        found = find_order_consumption(self._sender.node, order)
         step = (
             None
             if found is None
-            else safety(self._sender.node, self._sender.policy, found.block_number, found.block_hash)
+            else block_finality(self._sender.node, self._sender.policy, found.block_number, found.block_hash)
         )
         if found is not None and step is None:
             raise ChainReorganized(f"transaction {found.transaction_hash} left its block while it was read")
@@ -166,7 +166,7 @@ class OrderReconciler:
         places = [latest.number, final] if latest is not None and latest.number > final else [final]
         return all(is_used(node, order, place) for place in places)
 
-    def _tend(self, order: Row[Any], intent: int) -> None:
+    def _reconcile_transaction(self, order: Row[Any], intent: int) -> None:
         outcome = self._sender.outcome(intent)
         self._ledger.passed(CrashPoint.RECEIPT_READ)
         if outcome.receipt is not None:
@@ -174,20 +174,20 @@ class OrderReconciler:
         elif outcome.step is TxStatus.FAILED:
             with self._ledger.database.transaction() as tx:
                 order = locked(tx, orders, order.id)
-                if is_open(tx, intent):
+                if is_intent_open(tx, intent):
                     self._fail(tx, order, "account_nonce_used")
-                    close(tx, intent, TxResult.REPLACED)
+                    close_intent(tx, intent, TxResult.REPLACED)
         else:
             if order.state in _EFFECTED:
                 self.reconcile(order.id)
             self.deliver(order.id, intent)
 
-    def _landed(self, id: str, intent: int, outcome: Outcome) -> None:
+    def _landed(self, id: str, intent: int, outcome: TransactionOutcome) -> None:
         receipt, step = outcome.receipt, outcome.step
         assert receipt is not None
         with self._ledger.database.transaction() as tx:
             order = locked(tx, orders, id)
-            if not is_open(tx, intent):  # another process was faster, and may have started the next intent
+            if not is_intent_open(tx, intent):  # another process was faster, and may have started the next intent
                 return
             if canceled(receipt, order.token, order.payer, order.nonce):
                 self._canceled(tx, order, receipt, step)
@@ -195,7 +195,7 @@ class OrderReconciler:
             else:
                 nothing = not self._captured(tx, order, receipt, step)
             if step is Finality.FINAL:
-                close(tx, intent, TxResult.INCLUDED)
+                close_intent(tx, intent, TxResult.INCLUDED)
                 if nothing and receipt.succeeded:
                     raise Incomplete(f"{receipt.transaction_hash} succeeded, and its receipt lacks the token's logs")
                 if nothing:
@@ -205,7 +205,7 @@ class OrderReconciler:
         if nothing and (step is Finality.FINAL or order.state in _EFFECTED):
             self.reconcile(id)
 
-    def _captured(self, tx: Connection, order: Row[Any], receipt: Receipt, step: Step) -> bool:
+    def _captured(self, tx: Connection, order: Row[Any], receipt: ChainReceipt, step: StatusStep) -> bool:
         """Record the transfers of a receipt that used this authorization. Return True if there was one."""
         found = [
             each
@@ -214,10 +214,10 @@ class OrderReconciler:
             == (order.payer, order.payee, order.nonce, order.checkout)
         ]
         for each in found:
-            record(self._ledger, tx, ObservedTransfer(order.chain_id, each, step))
+            record_transfer(self._ledger, tx, ObservedTransfer(order.chain_id, each, step))
         return bool(found)
 
-    def _canceled(self, tx: Connection, order: Row[Any], receipt: Receipt, step: Step) -> None:
+    def _canceled(self, tx: Connection, order: Row[Any], receipt: ChainReceipt, step: StatusStep) -> None:
         """Record that the authorization of an order was canceled on the chain.
 
         If the payer canceled a stored order directly, the order is also voided, once the cancellation is final.
@@ -236,7 +236,7 @@ class OrderReconciler:
     def _reopen(self, tx: Connection, order: Row[Any]) -> None:
         """Undo the recorded effect of an order that the chain no longer has."""
         if order.state is OrderState.CAPTURED:
-            forget(self._ledger, tx, tx.execute(select(rows).where(rows.c.order_id == order.id)).one())
+            remove_transfer(self._ledger, tx, tx.execute(select(rows).where(rows.c.order_id == order.id)).one())
         elif order.state is OrderState.CANCELED:
             self._ledger.move(tx, orders, order, Trigger.REOPEN)
 

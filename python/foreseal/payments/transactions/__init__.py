@@ -1,43 +1,51 @@
 """Transactions of the merchant's key: one account nonce each, stored before they are sent."""
 
-from foreseal.payments.transactions.advance import advance_each
-from foreseal.payments.transactions.errors import FeeTooHigh, SendingError, StillOpen, WrongChain
-from foreseal.payments.transactions.fees import GWEI, Fees, Quote
+from foreseal.payments.transactions.advance import advance_rows
+from foreseal.payments.transactions.errors import FeeTooHigh, SendingError, TransactionStillOpen, WrongChain
+from foreseal.payments.transactions.fees import GWEI, FeeQuote, FeeSettings
 from foreseal.payments.transactions.intents import (
-    Call,
-    Intents,
-    close,
-    is_open,
+    TransactionCall,
+    TransactionIntents,
+    close_intent,
+    is_intent_open,
     open_intent,
     open_subjects,
     read_intent,
 )
-from foreseal.payments.transactions.sender import Delivered, Delivery, Outcome, Sender, building, grade, safety
-from foreseal.payments.transactions.status_updates import note_delivery, note_outcome
+from foreseal.payments.transactions.sender import (
+    DeliveryResult,
+    DeliveryStatus,
+    TransactionOutcome,
+    TransactionSender,
+    block_finality,
+    building_head,
+    classify_finality,
+)
+from foreseal.payments.transactions.status_updates import record_delivery, record_outcome
 
 __all__ = [
     "GWEI",
-    "Call",
-    "Delivered",
-    "Delivery",
+    "DeliveryResult",
+    "DeliveryStatus",
+    "FeeQuote",
+    "FeeSettings",
     "FeeTooHigh",
-    "Fees",
-    "Intents",
-    "Outcome",
-    "Quote",
-    "Sender",
     "SendingError",
-    "StillOpen",
+    "TransactionCall",
+    "TransactionIntents",
+    "TransactionOutcome",
+    "TransactionSender",
+    "TransactionStillOpen",
     "WrongChain",
-    "advance_each",
-    "building",
-    "close",
-    "grade",
-    "is_open",
-    "note_delivery",
-    "note_outcome",
+    "advance_rows",
+    "block_finality",
+    "building_head",
+    "classify_finality",
+    "close_intent",
+    "is_intent_open",
     "open_intent",
     "open_subjects",
     "read_intent",
-    "safety",
+    "record_delivery",
+    "record_outcome",
 ]

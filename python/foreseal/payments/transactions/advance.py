@@ -7,7 +7,7 @@ from foreseal.payments.ledger import LedgerError
 from foreseal.payments.transactions.errors import SendingError
 
 
-def advance_each(ids: Iterable[str], advance: Callable[[str], object]) -> dict[str, Exception]:
+def advance_rows(ids: Iterable[str], advance: Callable[[str], object]) -> dict[str, Exception]:
     """Advance each row, for example after a start. Return the errors by id."""
     errors: dict[str, Exception] = {}
     for id in ids:

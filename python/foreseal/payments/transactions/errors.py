@@ -13,7 +13,7 @@ class SendingError(Exception):
     """Nothing was signed or sent."""
 
 
-class StillOpen(SendingError):
+class TransactionStillOpen(SendingError):
     """An earlier transaction may still be included. A second one would have another account nonce, so both could be."""
 
 

@@ -2,25 +2,25 @@
 
 from dataclasses import dataclass
 
-from foreseal.payments.chain import Head, Node
+from foreseal.payments.chain import BlockHead, ChainNode
 
 GWEI = 10**9
 
 
 @dataclass(frozen=True, slots=True)
-class Fees:
+class FeeSettings:
     """Fee limits, in wei per gas and in blocks."""
 
-    most: int = 500 * GWEI
+    max_fee: int = 500 * GWEI
     """Highest maxFeePerGas that a transaction offers."""
-    patience: int = 10
+    patience_blocks: int = 10
     """Blocks without inclusion after which a transaction is replaced by one that pays more."""
     gas_percent: int = 125
     """Gas limit as a percentage of the estimate."""
 
 
 @dataclass(frozen=True, slots=True)
-class Quote:
+class FeeQuote:
     """Fees in wei per gas."""
 
     fee: int
@@ -28,17 +28,17 @@ class Quote:
     priority_fee: int
     """maxPriorityFeePerGas."""
 
-    def raised(self, now: "Quote") -> "Quote":
+    def raised(self, now: "FeeQuote") -> "FeeQuote":
         """Return the fees of a replacement: both at least 10 % higher, and at least the current quote."""
         priority_fee = max(_raised(self.priority_fee), now.priority_fee)
-        return Quote(max(_raised(self.fee), now.fee, priority_fee), priority_fee)
+        return FeeQuote(max(_raised(self.fee), now.fee, priority_fee), priority_fee)
 
 
 def _raised(fee: int) -> int:
     return max((fee * 110 + 99) // 100, fee + 1)
 
 
-def quote(node: Node, head: Head) -> Quote:
+def quote(node: ChainNode, head: BlockHead) -> FeeQuote:
     """Return fees that suffice even if the base fee doubles."""
     priority_fee = node.priority_fee()
-    return Quote(2 * head.base_fee + priority_fee, priority_fee)
+    return FeeQuote(2 * head.base_fee + priority_fee, priority_fee)

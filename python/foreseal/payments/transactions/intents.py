@@ -10,19 +10,19 @@ from sqlalchemy import Connection, Row, Select, func, insert, select, update
 
 from foreseal.payments.ledger import ensure
 from foreseal.payments.ledger.tables import Purpose, TxResult, accounts, attempts, transactions
-from foreseal.payments.transactions.errors import StillOpen
-from foreseal.payments.transactions.fees import Quote
+from foreseal.payments.transactions.errors import TransactionStillOpen
+from foreseal.payments.transactions.fees import FeeQuote
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class TransactionCall:
     """Content of a transaction, with the node's estimates for it."""
 
     target: str
     data: bytes
     gas: int
     """Gas limit."""
-    quote: Quote
+    quote: FeeQuote
     next_nonce: int
     """The account's next nonce by the node. The database's count applies if it is higher."""
     block: int
@@ -30,21 +30,21 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Intents:
+class TransactionIntents:
     """Intents of one key on one chain."""
 
     chain_id: int
     account: LocalAccount
 
-    def store(self, tx: Connection, purpose: Purpose, subject: str, call: Call) -> int:
+    def store(self, tx: Connection, purpose: Purpose, subject: str, call: TransactionCall) -> int:
         """Allocate the next account nonce, sign and store. Return the intent's id. Nothing is sent.
 
-        Raises `StillOpen` while an earlier intent of the same purpose and subject may be included.
+        Raises `TransactionStillOpen` while an earlier intent of the same purpose and subject may be included.
         """
         same = (transactions.c.purpose == purpose) & (transactions.c.subject == subject)
         earlier = tx.execute(select(transactions.c.ending).where(same)).scalars().all()
         if None in earlier:
-            raise StillOpen(f"{purpose} of {subject}: its transaction may still land")
+            raise TransactionStillOpen(f"{purpose} of {subject}: its transaction may still land")
         nonce = self._allocate(tx, call.next_nonce)
         stored = tx.execute(
             insert(transactions)
@@ -64,7 +64,7 @@ class Intents:
         self.attempt(tx, stored, 0, call.quote, call.block)
         return int(stored.id)
 
-    def attempt(self, tx: Connection, intent: Row[Any], ordinal: int, quote: Quote, block: int) -> None:
+    def attempt(self, tx: Connection, intent: Row[Any], ordinal: int, quote: FeeQuote, block: int) -> None:
         """Sign an intent with these fees, and store the bytes."""
         signed = self.signed(intent.account_nonce, intent.target, intent.data, intent.gas, quote)
         tx.execute(
@@ -79,7 +79,7 @@ class Intents:
             )
         )
 
-    def signed(self, nonce: int, target: ChecksumAddress, data: bytes, gas: int, quote: Quote) -> SignedTransaction:
+    def signed(self, nonce: int, target: ChecksumAddress, data: bytes, gas: int, quote: FeeQuote) -> SignedTransaction:
         """Sign an EIP-1559 transaction that transfers no ether."""
         return self.account.sign_transaction(
             {
@@ -95,7 +95,7 @@ class Intents:
             }
         )
 
-    def _allocate(self, tx: Connection, at_least: int) -> int:
+    def _allocate(self, tx: Connection, minimum: int) -> int:
         """Allocate the next account nonce.
 
         The row stays locked until the commit, so no other process gets the same nonce.
@@ -105,9 +105,9 @@ class Intents:
         found = tx.execute(wanted).scalar_one_or_none()
         if found is None:
             # If another process inserted the row first, lock that one.
-            ensure(tx, accounts, chain_id=self.chain_id, address=self.account.address, next_nonce=at_least)
+            ensure(tx, accounts, chain_id=self.chain_id, address=self.account.address, next_nonce=minimum)
             found = tx.execute(wanted).scalar_one()
-        nonce = max(int(found), at_least)
+        nonce = max(int(found), minimum)
         tx.execute(update(accounts).where(mine).values(next_nonce=nonce + 1))
         return nonce
 
@@ -126,12 +126,12 @@ def open_subjects(tx: Connection, *purposes: Purpose, without: Select[Any] | Non
     return list(dict.fromkeys(tx.execute(wanted.order_by(transactions.c.account_nonce)).scalars()))
 
 
-def is_open(tx: Connection, intent: int) -> bool:
+def is_intent_open(tx: Connection, intent: int) -> bool:
     """Return True if the intent is still open. Call it with the intent's subject locked."""
     return tx.execute(select(transactions.c.ending).where(transactions.c.id == intent)).scalar_one() is None
 
 
-def close(tx: Connection, intent: int, ending: TxResult) -> None:
+def close_intent(tx: Connection, intent: int, ending: TxResult) -> None:
     """Record that an intent needs no further tracking."""
     tx.execute(update(transactions).where(transactions.c.id == intent).values(ending=ending))
 

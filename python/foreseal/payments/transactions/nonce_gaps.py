@@ -10,21 +10,21 @@ import contextlib
 
 from sqlalchemy import Connection, select
 
-from foreseal.payments.chain import Node, RejectedByNode
+from foreseal.payments.chain import ChainNode, RejectedByNode
 from foreseal.payments.ledger.tables import transactions
-from foreseal.payments.transactions.fees import Quote
-from foreseal.payments.transactions.intents import Intents
+from foreseal.payments.transactions.fees import FeeQuote
+from foreseal.payments.transactions.intents import TransactionIntents
 
 _GAS = 21_000
 
 
-def is_used(tx: Connection, chain_id: int, sender: str, nonce: int) -> bool:
+def is_nonce_used(tx: Connection, chain_id: int, sender: str, nonce: int) -> bool:
     """Return True if an intent has this account nonce."""
     same = (transactions.c.chain_id == chain_id) & (transactions.c.sender == sender)
     return tx.execute(select(transactions.c.id).where(same, transactions.c.account_nonce == nonce)).first() is not None
 
 
-def fill(node: Node, intents: Intents, nonce: int, fees: Quote) -> None:
+def fill_gap(node: ChainNode, intents: TransactionIntents, nonce: int, fees: FeeQuote) -> None:
     """Use up an account nonce. A rejection means that another transaction has it. Raises the node's errors."""
     signed = intents.signed(nonce, intents.account.address, b"", _GAS, fees)
     with contextlib.suppress(RejectedByNode):

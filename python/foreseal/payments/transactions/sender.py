@@ -20,86 +20,93 @@ from eth_account.signers.local import LocalAccount
 from sqlalchemy import Row
 
 from foreseal.payments.chain import (
+    BlockHead,
     ChainError,
+    ChainNode,
+    ChainReceipt,
     ChainReorganized,
-    Head,
+    ConfirmationPolicy,
     Heads,
     Incomplete,
-    Node,
     NonceTooLow,
-    Policy,
-    Receipt,
+    NoResponse,
     RejectedByNode,
-    Unanswered,
     Underpriced,
     heads,
 )
 from foreseal.payments.crash_points import CrashPoint
-from foreseal.payments.ledger import Finality, Ledger, Step, TxStatus
+from foreseal.payments.ledger import Finality, Ledger, StatusStep, TxStatus
 from foreseal.payments.transactions.errors import FeeTooHigh, WrongChain
-from foreseal.payments.transactions.fees import Fees, Quote, quote
-from foreseal.payments.transactions.intents import Call, Intents, newest_ordinal, read_intent
-from foreseal.payments.transactions.nonce_gaps import fill, is_used
+from foreseal.payments.transactions.fees import FeeQuote, FeeSettings, quote
+from foreseal.payments.transactions.intents import TransactionCall, TransactionIntents, newest_ordinal, read_intent
+from foreseal.payments.transactions.nonce_gaps import fill_gap, is_nonce_used
 
 # A block may be sealed between a receipt and the check of its hash; a retry finds the new block.
-_LOOKS = 3
+_RECEIPT_ATTEMPTS = 3
 
 
-class Delivery(StrEnum):
+class DeliveryStatus(StrEnum):
     """Result of sending bytes to the node."""
 
-    TAKEN = "taken"
+    ACCEPTED = "taken"
     """The node has an attempt with this account nonce."""
     UNKNOWN = "unknown"
     """No answer, or the account nonce is used; receipts show by which transaction."""
-    REFUSED = "refused"
+    REJECTED = "refused"
     """The node rejected it, for example because the account cannot pay the gas."""
 
 
 @dataclass(frozen=True, slots=True)
-class Delivered:
+class DeliveryResult:
     """A delivery, with the node's error message if it had one."""
 
-    delivery: Delivery
+    status: DeliveryStatus
     message: str = ""
     pooled: bool = False
     """True if the node reports a transaction with this account nonce in its pool."""
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class TransactionOutcome:
     """Result of an intent."""
 
     intent: int
-    receipt: Receipt | None = None
+    receipt: ChainReceipt | None = None
     """Receipt of the included attempt."""
-    step: Step = TxStatus.UNKNOWN
+    step: StatusStep = TxStatus.UNKNOWN
     """PROVISIONAL, CONFIRMED or FINAL with a receipt.
 
     Without one: FAILED if it is final that no attempt can be included, else UNKNOWN.
     """
 
 
-class Sender:
+class TransactionSender:
     """Sender for one key. The key belongs to this ledger alone; several processes may share the database."""
 
-    def __init__(self, ledger: Ledger, node: Node, intents: Intents, policy: Policy, fees: Fees | None = None) -> None:
+    def __init__(
+        self,
+        ledger: Ledger,
+        node: ChainNode,
+        intents: TransactionIntents,
+        policy: ConfirmationPolicy,
+        fees: FeeSettings | None = None,
+    ) -> None:
         self.ledger = ledger
         self.node = node
         self.intents = intents
         self.policy = policy
-        self.fees = fees or Fees()
+        self.fees = fees or FeeSettings()
 
-    def at(self, node: Node) -> "Sender":
+    def with_node(self, node: ChainNode) -> "TransactionSender":
         """Return a sender that uses another node, or `CachedHeads` of the same one."""
-        return Sender(self.ledger, node, self.intents, self.policy, self.fees)
+        return TransactionSender(self.ledger, node, self.intents, self.policy, self.fees)
 
     @property
     def account(self) -> LocalAccount:
         """Account that signs the transactions."""
         return self.intents.account
 
-    def call(self, target: str, data: bytes) -> Call:
+    def call(self, target: str, data: bytes) -> TransactionCall:
         """Return gas limit, fees and account nonce of a call, estimated at `pending`.
 
         Raises `Reverted` if it would revert, `FeeTooHigh`, `WrongChain`, and the node's errors.
@@ -107,15 +114,15 @@ class Sender:
         found = self.node.chain_id()
         if found != self.intents.chain_id:
             raise WrongChain(f"the node is of chain {found}, configured is {self.intents.chain_id}")
-        head = building(self.node)
+        head = building_head(self.node)
         asked = quote(self.node, head)
-        if asked.fee > self.fees.most:
-            raise FeeTooHigh(f"{asked.fee} wei per gas are more than {self.fees.most}")
+        if asked.fee > self.fees.max_fee:
+            raise FeeTooHigh(f"{asked.fee} wei per gas are more than {self.fees.max_fee}")
         gas = self.node.estimate_gas(self.account.address, target, data, "pending") * self.fees.gas_percent // 100
         nonce = self.node.transaction_count(self.account.address, "pending")
-        return Call(target, data, gas, asked, nonce, head.number)
+        return TransactionCall(target, data, gas, asked, nonce, head.number)
 
-    def deliver(self, intent: int) -> Delivered:
+    def deliver(self, intent: int) -> DeliveryResult:
         """Send the newest bytes of an intent. If they waited too long, send a replacement with higher fees.
 
         The result reports the node's answer or silence; the node's errors are not raised.
@@ -125,7 +132,7 @@ class Sender:
         last = tried[-1]
         newest = delivered = self._send(tried)
         # If the account cannot pay the newest attempt, an earlier one may still be in the pool, or be accepted again.
-        while delivered.delivery is Delivery.REFUSED and len(tried) > 1:
+        while delivered.status is DeliveryStatus.REJECTED and len(tried) > 1:
             tried = tried[:-1]
             delivered = self._send(tried)
         # The stored bytes were sent without checking the current fees.
@@ -135,25 +142,25 @@ class Sender:
                     return self._send(read_intent(tx, intent)[1])
         return delivered
 
-    def _is_cheap(self, row: Row[Any], last: Row[Any], newest: Delivered) -> bool:
+    def _is_cheap(self, row: Row[Any], last: Row[Any], newest: DeliveryResult) -> bool:
         """Return True if the newest bytes need higher fees: they waited too long, or were rejected below current fees.
 
         Higher fees help neither after a rejection for another reason, such as an insufficient balance, nor behind an
         earlier account nonce. If no transaction has that earlier nonce, this fills the gap.
         """
-        head = building(self.node)
-        if head.number < last.since_block + self.fees.patience:
+        head = building_head(self.node)
+        if head.number < last.since_block + self.fees.patience_blocks:
             return False
         asked = quote(self.node, head)
-        if newest.delivery is Delivery.REFUSED:
+        if newest.status is DeliveryStatus.REJECTED:
             return bool(asked.fee > last.fee or asked.priority_fee > last.priority_fee)
         first = self.node.transaction_count(row.sender, "pending")
         if first >= row.account_nonce:
             return newest.pooled
         with self.ledger.database.reading() as tx:
-            used = is_used(tx, row.chain_id, row.sender, first)
-        if not used and asked.fee <= self.fees.most:
-            fill(self.node, self.intents, first, asked)
+            used = is_nonce_used(tx, row.chain_id, row.sender, first)
+        if not used and asked.fee <= self.fees.max_fee:
+            fill_gap(self.node, self.intents, first, asked)
         return False
 
     def replace(self, intent: int, last: int | None = None) -> bool:
@@ -164,66 +171,68 @@ class Sender:
         With `last`, do so only if the newest attempt still has that ordinal: another process may have been faster.
         Nothing is sent; `deliver` does that.
         """
-        head = building(self.node)
+        head = building_head(self.node)
         asked = quote(self.node, head)
         with self.ledger.database.transaction() as tx:
             ordinal = newest_ordinal(tx, intent)
             if last is not None and ordinal != last:
                 return True
             row, tried = read_intent(tx, intent)
-            raised = Quote(tried[-1].fee, tried[-1].priority_fee).raised(asked)
-            if raised.fee > self.fees.most:
+            raised = FeeQuote(tried[-1].fee, tried[-1].priority_fee).raised(asked)
+            if raised.fee > self.fees.max_fee:
                 return False
             self.intents.attempt(tx, row, ordinal + 1, raised, head.number)
             self.ledger.passed(CrashPoint.REPLACEMENT_DECIDED)
         self.ledger.passed(CrashPoint.REPLACEMENT_STORED)
         return True
 
-    def outcome(self, intent: int) -> Outcome:
+    def outcome(self, intent: int) -> TransactionOutcome:
         """Return the outcome from receipts of every attempt of an intent. Raises the node's errors."""
         with self.ledger.database.reading() as tx:
             row, tried = read_intent(tx, intent)
         hashes = [attempt.hash for attempt in reversed(tried)]
-        for _ in range(_LOOKS):
+        for _ in range(_RECEIPT_ATTEMPTS):
             landed = self._landed(hashes)
             if landed is None:
                 return self._missing(row, hashes)
-            step = safety(self.node, self.policy, landed.block_number, landed.block_hash)
+            step = block_finality(self.node, self.policy, landed.block_number, landed.block_hash)
             if step is not None:
-                return Outcome(intent, landed, step)
+                return TransactionOutcome(intent, landed, step)
         raise ChainReorganized("the chain moved each time that the transaction was looked for")
 
-    def _missing(self, row: Row[Any], hashes: list[str]) -> Outcome:
+    def _missing(self, row: Row[Any], hashes: list[str]) -> TransactionOutcome:
         """Return the outcome of an intent without a receipt."""
         # The latest block comes first: not every node has the state of older blocks.
         if self.node.transaction_count(row.sender, "latest") <= row.account_nonce:
-            return Outcome(row.id)
+            return TransactionOutcome(row.id)
         final = self.node.head("finalized")
         if final is None or self.node.transaction_count(row.sender, final.number) <= row.account_nonce:
-            return Outcome(row.id)
+            return TransactionOutcome(row.id)
         # The account nonce is used for good. Check the receipts again: an attempt may have been included in between.
-        return Outcome(row.id, step=TxStatus.UNKNOWN if self._landed(hashes) else TxStatus.FAILED)
+        return TransactionOutcome(row.id, step=TxStatus.UNKNOWN if self._landed(hashes) else TxStatus.FAILED)
 
-    def _landed(self, hashes: list[str]) -> Receipt | None:
+    def _landed(self, hashes: list[str]) -> ChainReceipt | None:
         return next((found for hash in hashes if (found := self.node.receipt(hash)) is not None), None)
 
-    def _send(self, tried: list[Row[Any]]) -> Delivered:
+    def _send(self, tried: list[Row[Any]]) -> DeliveryResult:
         """Send the newest of these attempts."""
         try:
             self.node.send(tried[-1].raw)
-            found = Delivered(Delivery.TAKEN, pooled=True)
+            found = DeliveryResult(DeliveryStatus.ACCEPTED, pooled=True)
         except Underpriced as error:
             # The pool has a transaction with this account nonce. If there are several attempts, it is one of ours.
-            found = Delivered(Delivery.TAKEN if len(tried) > 1 else Delivery.UNKNOWN, str(error), pooled=True)
-        except (NonceTooLow, Unanswered, Incomplete) as error:
-            found = Delivered(Delivery.UNKNOWN, str(error))
+            found = DeliveryResult(
+                DeliveryStatus.ACCEPTED if len(tried) > 1 else DeliveryStatus.UNKNOWN, str(error), pooled=True
+            )
+        except (NonceTooLow, NoResponse, Incomplete) as error:
+            found = DeliveryResult(DeliveryStatus.UNKNOWN, str(error))
         except RejectedByNode as error:
-            found = Delivered(Delivery.REFUSED, str(error))
+            found = DeliveryResult(DeliveryStatus.REJECTED, str(error))
         self.ledger.passed(CrashPoint.TRANSACTION_SENT)
         return found
 
 
-def building(node: Node) -> Head:
+def building_head(node: ChainNode) -> BlockHead:
     """Return the pending block, or the latest if the node has none. Raises `Incomplete` without either."""
     head = node.head("pending") or node.head("latest")
     if head is None:
@@ -231,7 +240,7 @@ def building(node: Node) -> Head:
     return head
 
 
-def safety(node: Node, policy: Policy, number: int, hash: str) -> Finality | None:
+def block_finality(node: ChainNode, policy: ConfirmationPolicy, number: int, hash: str) -> Finality | None:
     """Return PROVISIONAL, CONFIRMED or FINAL for a block; None if it is not on the chain.
 
     The heads are read before the block's hash is compared, so they describe a chain that includes the block.
@@ -241,10 +250,10 @@ def safety(node: Node, policy: Policy, number: int, hash: str) -> Finality | Non
         head = node.head(number)
         if head is None or head.hash != hash:
             return None
-    return grade(policy, number, newest)
+    return classify_finality(policy, number, newest)
 
 
-def grade(policy: Policy, number: int, newest: Heads) -> Finality:
+def classify_finality(policy: ConfirmationPolicy, number: int, newest: Heads) -> Finality:
     """Return PROVISIONAL, CONFIRMED or FINAL for a canonical or pending block."""
     if number <= newest.finalized:
         return Finality.FINAL

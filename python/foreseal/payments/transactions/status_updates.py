@@ -5,25 +5,25 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, Table
 
-from foreseal.payments.chain import Receipt
+from foreseal.payments.chain import ChainReceipt
 from foreseal.payments.crash_points import CrashPoint
 from foreseal.payments.ledger import EFFECTED, Finality, Ledger, Trigger, TxStatus, locked
 from foreseal.payments.ledger.tables import TxResult
-from foreseal.payments.transactions.intents import close, is_open
-from foreseal.payments.transactions.sender import Delivered, Delivery, Outcome
+from foreseal.payments.transactions.intents import close_intent, is_intent_open
+from foreseal.payments.transactions.sender import DeliveryResult, DeliveryStatus, TransactionOutcome
 
-Shown = Callable[[Row[Any], Receipt], dict[str, Any] | None]
+FindEffect = Callable[[Row[Any], ChainReceipt], dict[str, Any] | None]
 """Function that returns the log positions of the effect in a receipt, for the timeline, or None if it shows none."""
 
-_TRIGGERS = {Delivery.TAKEN: Trigger.TAKEN, Delivery.UNKNOWN: Trigger.LOST}
+_TRIGGERS = {DeliveryStatus.ACCEPTED: Trigger.ACCEPTED, DeliveryStatus.UNKNOWN: Trigger.LOST}
 
 
-def note_delivery(ledger: Ledger, table: Table, id: str, delivered: Delivered) -> None:
+def record_delivery(ledger: Ledger, table: Table, id: str, delivered: DeliveryResult) -> None:
     """Apply the node's answer to an order, refund or payout. An answer without news changes nothing.
 
     After a rejection the row stays intended: nothing happened, and the same bytes are sent again.
     """
-    trigger = _TRIGGERS.get(delivered.delivery)
+    trigger = _TRIGGERS.get(delivered.status)
     # If a power loss undoes this, the same bytes are sent again.
     with ledger.database.transaction(durable=False) as tx:
         row = locked(tx, table, id)
@@ -32,13 +32,15 @@ def note_delivery(ledger: Ledger, table: Table, id: str, delivered: Delivered) -
     ledger.passed(CrashPoint.TRANSACTION_NOTED)
 
 
-def note_outcome(ledger: Ledger, tx: Connection, table: Table, id: str, outcome: Outcome, shown: Shown) -> bool:
+def record_outcome(
+    ledger: Ledger, tx: Connection, table: Table, id: str, outcome: TransactionOutcome, shown: FindEffect
+) -> bool:
     """Move a refund, payout or settlement to the step of its transaction. Close the transaction once that is final.
 
     Return False if another process was faster and may have started the next intent. Raises the errors of `shown`.
     """
     row = locked(tx, table, id)
-    if not is_open(tx, outcome.intent):
+    if not is_intent_open(tx, outcome.intent):
         return False
     receipt, step = outcome.receipt, outcome.step
     details = {} if receipt is None else {"transaction": receipt.transaction_hash, "block": receipt.block_hash}
@@ -54,5 +56,5 @@ def note_outcome(ledger: Ledger, tx: Connection, table: Table, id: str, outcome:
         if step in (Finality.FINAL, TxStatus.FAILED):
             ledger.move(tx, table, row, Trigger.FAIL, **details)
     if step in (Finality.FINAL, TxStatus.FAILED):
-        close(tx, outcome.intent, TxResult.INCLUDED if step is Finality.FINAL else TxResult.REPLACED)
+        close_intent(tx, outcome.intent, TxResult.INCLUDED if step is Finality.FINAL else TxResult.REPLACED)
     return True

@@ -11,7 +11,7 @@ from foreseal.payments.ledger.tables import orders, refunds, transfers, unmatche
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Fault:
+class BalanceFault:
     """A contradiction between the tables."""
 
     code: str
@@ -33,7 +33,7 @@ class Balance:
     """Completed refunds."""
     reserved: int
     """Refunds that are not completed yet."""
-    faults: tuple[Fault, ...] = field(default=())
+    faults: tuple[BalanceFault, ...] = field(default=())
     """Contradictions; empty if the books balance."""
 
 
@@ -43,7 +43,7 @@ def balance(tx: Connection) -> Balance:
     Each captured order has one matched transfer of the same amount. Every other transfer is in `unmatched_transfers`
     once. The refunds of an order, including pending ones, never exceed its capture.
     """
-    faults: list[Fault] = []
+    faults: list[BalanceFault] = []
     taken = {row.id: row for row in tx.execute(select(orders).where(orders.c.state == OrderState.CAPTURED))}
     rows = tx.execute(select(unmatched_transfers))
     held = {(row.chain_id, row.transaction_hash, row.position): row.order_id for row in rows}
@@ -60,39 +60,43 @@ def balance(tx: Connection) -> Balance:
             order = taken.get(row.order_id)
             if order is None:
                 faults.append(
-                    Fault(
+                    BalanceFault(
                         "order_not_captured",
                         f"transfer {row.transaction_hash} pays order {row.order_id}, which is not captured",
                     )
                 )
             elif (expected_amount(order), order.token, order.payee) != (row.amount, row.token, row.recipient):
                 faults.append(
-                    Fault(
+                    BalanceFault(
                         "terms_mismatch",
                         f"transfer {row.transaction_hash} differs from the terms of order {row.order_id}",
                     )
                 )
             elif order.step != row.step:
                 faults.append(
-                    Fault("finality_mismatch", f"order {row.order_id} is {order.step}, its transfer {row.step}")
+                    BalanceFault("finality_mismatch", f"order {row.order_id} is {order.step}, its transfer {row.step}")
                 )
         if is_held == (row.order_id is not None):
             faults.append(
-                Fault(
+                BalanceFault(
                     "transfer_misfiled",
                     f"transfer {row.transaction_hash} is both matched and unmatched, or neither",
                 )
             )
     faults += [
-        Fault("transfer_missing", f"order {id} is captured without a transfer") for id in taken if id not in matched
+        BalanceFault("transfer_missing", f"order {id} is captured without a transfer")
+        for id in taken
+        if id not in matched
     ]
-    faults += [Fault("unmatched_transfer_missing", f"unmatched transfer {key[1]} does not exist") for key in held]
+    faults += [
+        BalanceFault("unmatched_transfer_missing", f"unmatched transfer {key[1]} does not exist") for key in held
+    ]
     paid, promised = _refunds(tx)
     for id in {*paid, *promised}:
         if paid[id] + promised[id] > matched.get(id, 0):
             refunded = paid[id] + promised[id]
             faults.append(
-                Fault(
+                BalanceFault(
                     "refunds_exceed_capture", f"refunds of order {id} are {refunded}, its capture {matched.get(id, 0)}"
                 )
             )

@@ -14,17 +14,17 @@ from sqlalchemy.exc import IntegrityError
 from foreseal.payments.chain import FinalityBroken, Transfer
 from foreseal.payments.ledger import (
     ConcurrentUpdate,
-    Entry,
     Finality,
     Ledger,
     OrderState,
     OrderStatus,
-    Step,
+    StatusStep,
+    TimelineEntry,
     Trigger,
     locked,
 )
 from foreseal.payments.ledger.tables import Reason, authorizations, orders, transfers, unmatched_transfers
-from foreseal.payments.ledger.timeline import note
+from foreseal.payments.ledger.timeline import record_entry
 
 _LATE = (OrderState.VOIDED, OrderState.CANCELED, OrderState.EXPIRED)
 
@@ -35,7 +35,7 @@ class ObservedTransfer:
 
     chain_id: int
     transfer: Transfer
-    step: Step
+    step: StatusStep
     """PROVISIONAL, CONFIRMED or FINAL."""
 
     def values(self) -> dict[str, Any]:
@@ -63,12 +63,12 @@ class ObservedTransfer:
 _CONTENT = ("token", "sender", "recipient", "amount", "nonce", "memo", "checkout")
 
 
-def record(ledger: Ledger, tx: Connection, seen: ObservedTransfer) -> None:
+def record_transfer(ledger: Ledger, tx: Connection, seen: ObservedTransfer) -> None:
     """Record a transfer or its new position, and move its order accordingly. Raises `FinalityBroken`."""
     values = seen.values()
     row = tx.execute(select(transfers).where(_key(transfers, values)).with_for_update()).one_or_none()
     if row is not None and any(getattr(row, name) != values[name] for name in _CONTENT):
-        forget(ledger, tx, row)
+        remove_transfer(ledger, tx, row)
         row = None
     if row is None:
         try:
@@ -85,7 +85,7 @@ def record(ledger: Ledger, tx: Connection, seen: ObservedTransfer) -> None:
             ledger.follow(tx, orders, locked(tx, orders, row.order_id), seen.step)
 
 
-def forget(ledger: Ledger, tx: Connection, row: Row[Any]) -> None:
+def remove_transfer(ledger: Ledger, tx: Connection, row: Row[Any]) -> None:
     """Delete a transfer that left the chain, and reopen its order. Raises `FinalityBroken`."""
     if row.step is Finality.FINAL:
         raise FinalityBroken(f"transfer {row.transaction_hash}: it was in the final block {row.block_hash}")
@@ -102,10 +102,10 @@ def _match(ledger: Ledger, tx: Connection, seen: ObservedTransfer) -> None:
     transfer, order = seen.transfer, None
     by_authorization = False
     if transfer.nonce is not None:
-        order = _of_authorization(tx, seen)
+        order = _find_by_authorization(tx, seen)
         by_authorization = order is not None
     if order is None and transfer.memo is not None:
-        order = _of_memo(tx, seen)
+        order = _find_by_memo(tx, seen)
     if order is None:
         _suspend(tx, seen, Reason.UNMATCHED, None)
         return
@@ -116,14 +116,14 @@ def _match(ledger: Ledger, tx: Connection, seen: ObservedTransfer) -> None:
         and (before.nonce, before.checkout) == (transfer.nonce, transfer.checkout)
     ):
         # Each nonce allows one transfer, so the earlier one belongs to a chain that was reorganized away.
-        forget(ledger, tx, before)
+        remove_transfer(ledger, tx, before)
         order, before = locked(tx, orders, order.id), None
     reason = _reason(order, before, transfer, by_authorization=by_authorization)
     if reason is not None:
         _suspend(tx, seen, reason, order.id)
         place, log = str(OrderStatus(order.state, order.step)), transfer.log
         told = {"reason": reason, "transaction": log.transaction_hash, "amount": str(transfer.amount)}
-        note(tx, Entry(orders.name, order.id, ledger.clock(), "suspense", place, place, told))
+        record_entry(tx, TimelineEntry(orders.name, order.id, ledger.clock(), "suspense", place, place, told))
         return
     tx.execute(update(transfers).where(_key(transfers, seen.values())).values(order_id=order.id))
     told = {"transaction": transfer.log.transaction_hash, "block": transfer.log.block_hash}
@@ -134,7 +134,7 @@ def _match(ledger: Ledger, tx: Connection, seen: ObservedTransfer) -> None:
     ledger.follow(tx, orders, order, seen.step)
 
 
-def _of_authorization(tx: Connection, seen: ObservedTransfer) -> Row[Any] | None:
+def _find_by_authorization(tx: Connection, seen: ObservedTransfer) -> Row[Any] | None:
     same = and_(
         authorizations.c.chain_id == seen.chain_id,
         authorizations.c.contract == (seen.transfer.checkout or seen.transfer.log.address),
@@ -145,7 +145,7 @@ def _of_authorization(tx: Connection, seen: ObservedTransfer) -> Row[Any] | None
     return None if found is None else locked(tx, orders, found)
 
 
-def _of_memo(tx: Connection, seen: ObservedTransfer) -> Row[Any] | None:
+def _find_by_memo(tx: Connection, seen: ObservedTransfer) -> Row[Any] | None:
     same = and_(
         orders.c.chain_id == seen.chain_id,
         orders.c.token == seen.transfer.log.address,

@@ -22,16 +22,16 @@ from typing import Any
 from sqlalchemy import Connection, Row, and_, delete, insert, or_, select, update
 
 from foreseal.payments.chain import (
+    BlockHead,
+    ChainLog,
+    ChainNode,
     ChainReorganized,
-    Head,
+    ConfirmationPolicy,
     Heads,
-    Log,
     LogFilter,
-    Node,
-    Policy,
+    NodeQuery,
     RejectedByNode,
     Transfer,
-    Wish,
     heads,
 )
 from foreseal.payments.chain.token import TRANSFERRED, address_topic, topic_address, transfers
@@ -39,14 +39,14 @@ from foreseal.payments.crash_points import CrashPoint
 from foreseal.payments.ledger import REVERSIBLE, ConcurrentUpdate, Finality, Ledger, ensure, locked
 from foreseal.payments.ledger.tables import cursors, orders
 from foreseal.payments.ledger.tables import transfers as rows
-from foreseal.payments.transactions import grade
-from foreseal.payments.transfers.authorization_logs import WIDEST
-from foreseal.payments.transfers.matching import ObservedTransfer, forget, record
+from foreseal.payments.transactions import classify_finality
+from foreseal.payments.transfers.authorization_logs import MAX_LOG_RANGE
+from foreseal.payments.transfers.matching import ObservedTransfer, record_transfer, remove_transfer
 from foreseal.payments.typed_data import address
 
 
 @dataclass(frozen=True, slots=True)
-class Watch:
+class WatcherSettings:
     """Settings of a watcher."""
 
     chain_id: int
@@ -54,22 +54,22 @@ class Watch:
     recipient: str
     start: int = 0
     """First block whose transfers count."""
-    policy: Policy = field(default_factory=Policy)
+    policy: ConfirmationPolicy = field(default_factory=ConfirmationPolicy)
     overlap: int = 12
     """Number of blocks below the newest cursor that are always read again: the confirmation depth."""
-    widest: int = WIDEST
+    widest: int = MAX_LOG_RANGE
     """Maximum block range of one eth_getLogs."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "token", address(self.token, "token"))
         object.__setattr__(self, "recipient", address(self.recipient, "recipient"))
-        if not 1 <= self.widest <= WIDEST:
-            raise ValueError(f"widest: {self.widest} is not between 1 and {WIDEST}")
+        if not 1 <= self.widest <= MAX_LOG_RANGE:
+            raise ValueError(f"widest: {self.widest} is not between 1 and {MAX_LOG_RANGE}")
         if self.overlap < 1 or self.start < 0:
             raise ValueError("overlap is at least 1, start at least 0")
 
 
-Progressed = Callable[[int, int], None]
+OnProgress = Callable[[int, int], None]
 """Callback after each range, with the last block read and the newest block."""
 
 
@@ -78,13 +78,13 @@ class _BlockRange:
     """A range of blocks, read while the chain did not change."""
 
     first: int
-    end: Head
+    end: BlockHead
     newest: Heads
     anchor: int
     """Number of the newest cursor that is on the chain."""
     cursor: tuple[int, str]
     """Newest cursor: number and hash."""
-    known: Sequence[Row[Any]]
+    known_logs: Sequence[Row[Any]]
     """Stored rows of these blocks, and rows below whose block is no longer on the chain."""
     older: Sequence[Row[Any]]
     """Rows below the range whose step must change."""
@@ -97,7 +97,7 @@ class _BlockRange:
         return self.end.number == self.newest.latest
 
 
-class Watcher:
+class TransferWatcher:
     """Watcher that keeps the rows of transfers equal to the chain.
 
     Several may run on one database; for each range, one of them succeeds.
@@ -106,10 +106,10 @@ class Watcher:
     def __init__(
         self,
         ledger: Ledger,
-        node: Node,
-        watch: Watch,
-        progressed: Progressed | None = None,
-        ahead: Callable[[Sequence[Wish]], Node] | None = None,
+        node: ChainNode,
+        watch: WatcherSettings,
+        progressed: OnProgress | None = None,
+        ahead: Callable[[Sequence[NodeQuery]], ChainNode] | None = None,
     ) -> None:
         """Set up the watcher. `ahead` returns a node with prefetched queries (`chain.ahead`)."""
         self._ledger = ledger
@@ -217,7 +217,7 @@ class Watcher:
                 return cursor, place.block_number
         return cursor, places[-1].block_number
 
-    def _logs(self, first: int | str, last: int | str) -> Sequence[Log]:
+    def _logs(self, first: int | str, last: int | str) -> Sequence[ChainLog]:
         """Return logs of the transfers. If the node rejects the query, split it: the range may have too many logs."""
         topics = ((TRANSFERRED,), None, (address_topic(self._watch.recipient),))
         try:
@@ -228,9 +228,9 @@ class Watcher:
             middle = (first + last) // 2
             return [*self._logs(first, middle), *self._logs(middle + 1, last)]
 
-    def _transfers(self, logs: Sequence[Log], known: Sequence[Row[Any]], latest: int) -> list[Transfer]:
+    def _transfers(self, logs: Sequence[ChainLog], known_logs: Sequence[Row[Any]], latest: int) -> list[Transfer]:
         """Return the transfers of logs. Receipts give the position of a log in its transaction."""
-        stored = {(row.transaction_hash, row.block_number, row.log_index): row for row in known}
+        stored = {(row.transaction_hash, row.block_number, row.log_index): row for row in known_logs}
         asked: dict[str, None] = {}
         found: dict[tuple[str, int], Transfer] = {}
         for log in logs:
@@ -244,7 +244,7 @@ class Watcher:
         present = {*asked, *(hash for hash, _ in found)}
         # A row from a receipt that appeared after `pending` was read has not vanished.
         if latest >= 0:
-            pending = [row.transaction_hash for row in known if row.block_number > latest]
+            pending = [row.transaction_hash for row in known_logs if row.block_number > latest]
             asked |= dict.fromkeys(hash for hash in pending if hash not in present)
         blocks = {log.transaction_hash: log.block_hash for log in logs if log.block_number <= latest}
         node = self._requested_receipts(asked)
@@ -259,78 +259,78 @@ class Watcher:
                     found[hash, each.position] = each
         return list(found.values())
 
-    def _requested_receipts(self, hashes: Collection[str]) -> Node:
+    def _requested_receipts(self, hashes: Collection[str]) -> ChainNode:
         if self._ahead is None or len(hashes) < 2:
             return self._node
         return self._ahead([partial(_receipt, hash) for hash in hashes])
 
-    def _head(self, number: int) -> Head:
+    def _head(self, number: int) -> BlockHead:
         head = self._node.head(number)
         if head is None:
             raise ChainReorganized(f"block {number} left the chain while a piece was read")
         return head
 
-    def _replace(self, tx: Connection, piece: _BlockRange) -> None:
+    def _replace(self, tx: Connection, blocks: _BlockRange) -> None:
         """Apply a range to rows and cursor. Raises `ConcurrentUpdate` if the cursor changed since it was read."""
         places = select(cursors).where(self._mine).order_by(cursors.c.block_number.desc())
         newest = tx.execute(places.with_for_update()).first()
-        if newest is None or (newest.block_number, newest.block_hash) != piece.cursor:
+        if newest is None or (newest.block_number, newest.block_hash) != blocks.cursor:
             raise ConcurrentUpdate("another watcher moved the cursor")
-        found = {(each.log.transaction_hash, each.position) for each in piece.found}
-        for row in sorted(piece.known, key=lambda row: row.order_id or ""):
+        found = {(each.log.transaction_hash, each.position) for each in blocks.found}
+        for row in sorted(blocks.known_logs, key=lambda row: row.order_id or ""):
             if (row.transaction_hash, row.position) not in found:
                 self._vanish(tx, row)
-        before = {(row.transaction_hash, row.position): row for row in piece.known}
-        for each in sorted(piece.found, key=lambda each: (each.log.block_number, each.log.log_index)):
-            step = grade(self._watch.policy, each.log.block_number, piece.newest)
+        before = {(row.transaction_hash, row.position): row for row in blocks.known_logs}
+        for each in sorted(blocks.found, key=lambda each: (each.log.block_number, each.log.log_index)):
+            step = classify_finality(self._watch.policy, each.log.block_number, blocks.newest)
             seen = ObservedTransfer(self._watch.chain_id, each, step)
             noted = before.get((each.log.transaction_hash, each.position))
             # An unchanged row needs no write; a process that changed it in between has newer data.
             if noted is None or any(getattr(noted, name) != value for name, value in seen.values().items()):
-                record(self._ledger, tx, seen)
-        self._deepen(tx, piece)
-        self._move(tx, piece)
+                record_transfer(self._ledger, tx, seen)
+        self._deepen(tx, blocks)
+        self._move(tx, blocks)
 
     def _vanish(self, tx: Connection, row: Row[Any]) -> None:
         """Delete a row, unless another process has recorded a new block for its transaction."""
         current = tx.execute(select(rows).where(_same(row)).with_for_update()).one_or_none()
         if current is not None:
-            forget(self._ledger, tx, current)
+            remove_transfer(self._ledger, tx, current)
 
-    def _deepen(self, tx: Connection, piece: _BlockRange) -> None:
+    def _deepen(self, tx: Connection, blocks: _BlockRange) -> None:
         """Move older rows, which are still on the chain, to their current step."""
-        for row in piece.older:
-            step = grade(self._watch.policy, row.block_number, piece.newest)
+        for row in blocks.older:
+            step = classify_finality(self._watch.policy, row.block_number, blocks.newest)
             if step is row.step:
                 continue
             changed = tx.execute(update(rows).where(_same(row), rows.c.step == row.step).values(step=step))
             if changed.rowcount == 1 and row.order_id is not None:
                 self._ledger.follow(tx, orders, locked(tx, orders, row.order_id), step)
 
-    def _move(self, tx: Connection, piece: _BlockRange) -> None:
+    def _move(self, tx: Connection, blocks: _BlockRange) -> None:
         """Insert the new cursor. Delete cursors that left the chain, and all final ones except the newest."""
-        gone = cursors.c.block_number > piece.anchor
+        gone = cursors.c.block_number > blocks.anchor
         tx.execute(delete(cursors).where(self._mine, gone))
-        if piece.end.number > piece.anchor:
-            tx.execute(insert(cursors).values(**self._key, block_number=piece.end.number, block_hash=piece.end.hash))
+        if blocks.end.number > blocks.anchor:
+            tx.execute(insert(cursors).values(**self._key, block_number=blocks.end.number, block_hash=blocks.end.hash))
         final = select(cursors.c.block_number).where(
-            self._mine, cursors.c.block_number <= piece.newest.finalized, cursors.c.block_number >= self._watch.start
+            self._mine, cursors.c.block_number <= blocks.newest.finalized, cursors.c.block_number >= self._watch.start
         )
         settled = sorted(tx.execute(final).scalars())
         if len(settled) > 1:
             tx.execute(delete(cursors).where(self._mine, cursors.c.block_number.in_(settled[:-1])))
 
 
-def _receipt(hash: str, node: Node) -> object:
+def _receipt(hash: str, node: ChainNode) -> object:
     return node.receipt(hash)
 
 
-def _matches(log: Log, row: Row[Any]) -> bool:
+def _matches(log: ChainLog, row: Row[Any]) -> bool:
     """Return True if the log matches the row's sender and amount."""
     return (topic_address(log.topics[1]), int.from_bytes(log.data[:32], "big")) == (row.sender, row.amount)
 
 
-def _noted(row: Row[Any], log: Log) -> Transfer:
+def _noted(row: Row[Any], log: ChainLog) -> Transfer:
     """Return the transfer of a row whose log appeared again."""
     rest = (row.position, row.sender, row.recipient, row.amount, row.nonce, row.memo, row.checkout)
     return Transfer(replace(log, block_hash=row.block_hash), *rest)

@@ -13,7 +13,7 @@ _FORGOTTEN = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class WorkShare:
     """Share of a process in the work. Overlapping shares are harmless: the work is only done twice."""
 
     rank: int
@@ -30,7 +30,7 @@ class Share:
 
 
 @dataclass(frozen=True, slots=True)
-class Processes:
+class ProcessRegistry:
     """Registry of active processes. A crashed process no longer counts after one lease."""
 
     database: Database
@@ -38,7 +38,7 @@ class Processes:
     lease: float
     """Seconds."""
 
-    def seen(self, now: float) -> Share:
+    def heartbeat(self, now: float) -> WorkShare:
         """Record that this process is alive. Return its share."""
         with self.database.transaction(durable=False) as tx:
             mine = processes.c.id == self.id
@@ -47,9 +47,9 @@ class Processes:
                 tx.execute(delete(processes).where(processes.c.seen < now - _FORGOTTEN * self.lease))
             living = select(processes.c.id).where(processes.c.seen > now - self.lease).order_by(processes.c.id)
             ids = list(tx.execute(living).scalars())
-        return Share(ids.index(self.id), len(ids))
+        return WorkShare(ids.index(self.id), len(ids))
 
-    def gone(self) -> None:
+    def remove(self) -> None:
         """Remove this process from the registry."""
         with self.database.transaction() as tx:
             tx.execute(delete(processes).where(processes.c.id == self.id))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 GRACE = 2.0
 """Seconds between sending a transaction and the first poll for it: the watcher usually sees it sooner."""
-LONGEST = 30.0
+MAX_PAUSE = 30.0
 """Maximum seconds between two polls."""
 
 
@@ -13,7 +13,7 @@ LONGEST = 30.0
 class _Item:
     due: float
     pause: float
-    place: Hashable = None
+    status: Hashable = None
 
 
 class Scheduler:
@@ -34,11 +34,11 @@ class Scheduler:
         self._items = {each: self._items.get(each) or _Item(now + grace, GRACE) for each in waiting}
         return [each for each, item in self._items.items() if item.due <= now]
 
-    def looked(self, subject: tuple[str, str], place: Hashable, now: float) -> None:
-        """Record a poll and the row's `place` after it; None if the poll failed."""
+    def record_poll(self, subject: tuple[str, str], status: Hashable, now: float) -> None:
+        """Record a poll and the row's `status` after it; None if the poll failed."""
         item = self._items.get(subject)
         if item is None:
             return
-        moved = place is not None and place != item.place
-        item.pause = GRACE if moved else min(2 * item.pause, LONGEST)
-        item.place, item.due = place, now + item.pause
+        moved = status is not None and status != item.status
+        item.pause = GRACE if moved else min(2 * item.pause, MAX_PAUSE)
+        item.status, item.due = status, now + item.pause

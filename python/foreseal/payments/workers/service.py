@@ -11,15 +11,15 @@ from sqlalchemy.exc import SQLAlchemyError
 from starlette.applications import Starlette
 
 from foreseal.payments.api import webhooks as hooks
-from foreseal.payments.api.app import application
+from foreseal.payments.api.app import build_application
 from foreseal.payments.api.backend import Backend
-from foreseal.payments.api.idempotency import Requests
-from foreseal.payments.api.tables import Delivery, deliveries
-from foreseal.payments.api.webhooks import Outbox
+from foreseal.payments.api.idempotency import IdempotentRequests
+from foreseal.payments.api.tables import DeliveryState, deliveries
+from foreseal.payments.api.webhooks import WebhookOutbox
 from foreseal.payments.chain import ChainError
-from foreseal.payments.periodic_thread import Repeating
+from foreseal.payments.periodic_thread import PeriodicThread
 from foreseal.payments.workers.feed_listener import FeedListener
-from foreseal.payments.workers.process_registry import Processes
+from foreseal.payments.workers.process_registry import ProcessRegistry
 from foreseal.payments.workers.webhook_dispatcher import WebhookDispatcher
 from foreseal.payments.workers.worker import Worker
 
@@ -41,15 +41,15 @@ class Service:
         found = {id: hook.secret().text(environment) for id, hook in targets.items()}
         self._urls = {id: hook.url for id, hook in targets.items()}
         self._backend = backend
-        self._processes = Processes(backend.database, name, lease)
+        self._processes = ProcessRegistry(backend.database, name, lease)
         self._pool = ThreadPoolExecutor(_THREADS, "advance")
-        self._telling = WebhookDispatcher(Outbox(backend.database, backend.clock, lease), found)
+        self._telling = WebhookDispatcher(WebhookOutbox(backend.database, backend.clock, lease), found)
         self._worker = Worker(backend, self._processes, self._pool, self._telling.wake)
-        self._repeating = Repeating("worker", self._worker.run_pass, configuration.node.poll_ms / 1000)
+        self._repeating = PeriodicThread("worker", self._worker.run_pass, configuration.node.poll_ms / 1000)
         websocket = configuration.node.websocket
         self._waking = None if websocket is None else FeedListener(websocket, self._repeating.wake)
-        requests = Requests(backend.database, backend.clock, name, lease)
-        self.app: Starlette = application(backend, requests, self.health, self._telling.wake)
+        requests = IdempotentRequests(backend.database, backend.clock, name, lease)
+        self.app: Starlette = build_application(backend, requests, self.health, self._telling.wake)
 
     def start(self) -> None:
         """Start all components. Raises the database's errors."""
@@ -67,7 +67,7 @@ class Service:
         self._repeating.stop()
         self._pool.shutdown()
         self._telling.stop()
-        self._processes.gone()
+        self._processes.remove()
 
     def health(self) -> dict[str, Any]:
         """Return the health. It names as reasons all failed checks of node, database and worker."""
@@ -116,9 +116,9 @@ class Service:
         with self._backend.database.reading() as tx:
             of = select(deliveries.c.state, func.count().label("number")).group_by(deliveries.c.state)
             # Delivered ones are never deleted, so a count of all would grow without bound.
-            open_ = deliveries.c.state.in_((Delivery.WAITING, Delivery.DEAD))
+            open_ = deliveries.c.state.in_((DeliveryState.WAITING, DeliveryState.DEAD))
             counts = {row.state: row.number for row in tx.execute(of.where(open_))}
-        waiting, dead = counts.get(Delivery.WAITING, 0), counts.get(Delivery.DEAD, 0)
+        waiting, dead = counts.get(DeliveryState.WAITING, 0), counts.get(DeliveryState.DEAD, 0)
         return waiting, dead, self._processes.count(now)
 
 

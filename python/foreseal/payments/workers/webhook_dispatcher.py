@@ -16,8 +16,8 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from foreseal.payments.api.events import event, event_id
 from foreseal.payments.api.webhook_signature import HEADER, sign
-from foreseal.payments.api.webhooks import Outbox
-from foreseal.payments.periodic_thread import Repeating
+from foreseal.payments.api.webhooks import WebhookOutbox
+from foreseal.payments.periodic_thread import PeriodicThread
 
 log = logging.getLogger(__name__)
 
@@ -25,7 +25,7 @@ EVENT = "Foreseal-Event"
 """Header with the event's id. It is the same for every attempt, so a receiver can detect duplicates."""
 
 # Seconds between polls if nothing wakes a thread.
-_LOOK = 1.0
+_POLL_INTERVAL = 1.0
 # Deliveries claimed together, at most one per order.
 _CLAIMED = 20
 _ANSWER_TIME = 10.0
@@ -37,15 +37,15 @@ Post = Callable[[str, bytes, Mapping[str, str]], int]
 class WebhookDispatcher:
     """Dispatcher of webhooks to all targets."""
 
-    def __init__(self, outbox: Outbox, secrets: Mapping[str, str], post: Post | None = None) -> None:
+    def __init__(self, outbox: WebhookOutbox, secrets: Mapping[str, str], post: Post | None = None) -> None:
         """Set up the threads. `secrets` belong to configured targets, by id."""
         self._outbox = outbox
         self._secrets = secrets
         self._client = httpx.Client(timeout=_ANSWER_TIME, follow_redirects=False)
         self._post = post or self._posted
         self._stopping = threading.Event()
-        self._fanning_out = Repeating("webhooks", self._if_it_answers(self._fan_out), _LOOK)
-        self._targets: dict[str, Repeating] = {}
+        self._fanning_out = PeriodicThread("webhooks", self._if_it_answers(self._fan_out), _POLL_INTERVAL)
+        self._targets: dict[str, PeriodicThread] = {}
 
     def start(self) -> None:
         """Start the threads."""
@@ -75,7 +75,7 @@ class WebhookDispatcher:
                 break
             outcomes.append((delivery, self._deliver(hook.url, secret, entry)))
         if outcomes:
-            self._outbox.note(outcomes)
+            self._outbox.record_outcomes(outcomes)
         return len(outcomes)
 
     def _fan_out(self) -> None:
@@ -83,7 +83,7 @@ class WebhookDispatcher:
         for hook in self._outbox.targets():
             if hook.id not in self._targets:
                 work = self._if_it_answers(partial(self._deliver_to, hook.id))
-                self._targets[hook.id] = Repeating(f"webhook {hook.id}", work, _LOOK)
+                self._targets[hook.id] = PeriodicThread(f"webhook {hook.id}", work, _POLL_INTERVAL)
                 self._targets[hook.id].start()
             self._targets[hook.id].wake()
 

@@ -23,13 +23,13 @@ from sqlalchemy import select
 from sqlalchemy.exc import SQLAlchemyError
 
 from foreseal.payments.api.backend import Backend
-from foreseal.payments.chain import CachedHeads, ChainError, FinalityBroken, Node, Wish
+from foreseal.payments.chain import CachedHeads, ChainError, ChainNode, FinalityBroken, NodeQuery
 from foreseal.payments.ledger import ConcurrentUpdate, LedgerError, OrderState
 from foreseal.payments.ledger.tables import attempts, orders, transactions
 from foreseal.payments.orders.reconciler import NotExpired, OrderReconciler
-from foreseal.payments.transactions import Sender, SendingError
-from foreseal.payments.transfers.watcher import Watcher
-from foreseal.payments.workers.process_registry import Processes, Share
+from foreseal.payments.transactions import SendingError, TransactionSender
+from foreseal.payments.transfers.watcher import TransferWatcher
+from foreseal.payments.workers.process_registry import ProcessRegistry, WorkShare
 from foreseal.payments.workers.scheduler import Scheduler
 
 log = logging.getLogger(__name__)
@@ -40,13 +40,13 @@ _EXPECTED = (ChainError, LedgerError, SendingError, SQLAlchemyError)
 # Values per query.
 _AT_ONCE = 200
 # Maximum subjects per pass; the others are due in the next pass.
-_MOST = 1_000
+_MAX_SUBJECTS = 1_000
 # Seconds between progress log lines while catching up.
-_TELL = 2.0
+_LOG_INTERVAL = 2.0
 
 
 @dataclass(slots=True)
-class State:
+class WorkerState:
     """Progress of the worker, for the health check."""
 
     read: int | None = None
@@ -56,7 +56,7 @@ class State:
     """Seconds since 1970 of the last complete pass."""
     errors: int = 0
     """Consecutive failed passes."""
-    share: Share = field(default_factory=lambda: Share(0, 1))
+    share: WorkShare = field(default_factory=lambda: WorkShare(0, 1))
 
     @property
     def caught_up(self) -> bool:
@@ -67,17 +67,21 @@ class State:
 class Worker:
     """Worker that advances everything, one `turn` at a time."""
 
-    def __init__(self, backend: Backend, processes: Processes, pool: Executor, changed: Callable[[], None]) -> None:
+    def __init__(
+        self, backend: Backend, processes: ProcessRegistry, pool: Executor, changed: Callable[[], None]
+    ) -> None:
         """Set up the worker. `pool` advances orders, refunds and payouts. `changed` is called after each pass."""
-        self.state = State()
+        self.state = WorkerState()
         self._backend = backend
         self._processes = processes
         self._pool = pool
         self._changed = changed
-        self._agenda = Scheduler()
-        self._watcher = Watcher(backend.ledger, backend.node, backend.watch, self._read, backend.ahead)
+        self._scheduler = Scheduler()
+        self._watcher = TransferWatcher(
+            backend.ledger, backend.node, backend.watcher_settings, self._read, backend.prefetch
+        )
         self._busy: set[tuple[str, str]] = set()
-        self._looked: list[tuple[tuple[str, str], Any]] = []
+        self._polled: list[tuple[tuple[str, str], Any]] = []
         self._lock = threading.Lock()
         self._logged_at = 0.0
         self._watched = 0.0
@@ -103,7 +107,7 @@ class Worker:
     def _beat(self, now: float) -> None:
         lease = self._processes.lease
         if now - self._seen >= lease / 4:
-            self.state.share = self._processes.seen(now)
+            self.state.share = self._processes.heartbeat(now)
             self._seen = now
 
     def _watch(self, now: float) -> None:
@@ -120,7 +124,7 @@ class Worker:
         """Record the watcher's progress after each range of blocks."""
         state, now = self.state, self._backend.clock()
         behind = latest - read
-        if behind > 0 and now - self._logged_at >= _TELL:
+        if behind > 0 and now - self._logged_at >= _LOG_INTERVAL:
             log.info("catching up with transfers", extra={"read": read, "latest": latest, "behind": behind})
             self._logged_at = now
         elif behind == 0 and state.read is not None and not state.caught_up:
@@ -138,20 +142,20 @@ class Worker:
 
     def _advance(self, expiring: list[str], now: float) -> None:
         with self._lock:
-            looked, self._looked = self._looked, []
+            looked, self._polled = self._polled, []
         for subject, place in looked:
-            self._agenda.looked(subject, place, now)
+            self._scheduler.record_poll(subject, place, now)
         backend, share = self._backend, self.state.share
         waiting = [("expiry", id) for id in expiring]
         waiting += [("orders", id) for id in backend.progress.waiting(watched=True)]
         waiting += [("refunds", id) for id in backend.refunds.waiting()]
         waiting += [("payouts", id) for id in backend.payouts.waiting()]
-        due = self._agenda.due([each for each in waiting if share.has(each[1])], now)[:_MOST]
-        self._submit(due, CachedHeads(backend.ahead(self._receipts(due))))
+        due = self._scheduler.due([each for each in waiting if share.has(each[1])], now)[:_MAX_SUBJECTS]
+        self._submit(due, CachedHeads(backend.prefetch(self._receipts(due))))
 
-    def _receipts(self, subjects: list[tuple[str, str]]) -> list[Wish]:
+    def _receipts(self, subjects: list[tuple[str, str]]) -> list[NodeQuery]:
         """Return queries for the receipts of these subjects' transactions, to be prefetched."""
-        found: list[Wish] = []
+        found: list[NodeQuery] = []
         with self._backend.database.reading() as tx:
             for first in range(0, len(subjects), _AT_ONCE):
                 ids = [id for _, id in subjects[first : first + _AT_ONCE]]
@@ -160,9 +164,9 @@ class Worker:
                 found += [partial(_receipt, hash) for hash in tx.execute(wanted).scalars()]
         return found
 
-    def _submit(self, subjects: list[tuple[str, str]], moment: Node) -> None:
+    def _submit(self, subjects: list[tuple[str, str]], moment: ChainNode) -> None:
         """Submit each subject to the pool, unless it is already in progress."""
-        sender = self._backend.sender.at(moment)
+        sender = self._backend.sender.with_node(moment)
         for subject in subjects:
             with self._lock:
                 if subject in self._busy:
@@ -170,12 +174,12 @@ class Worker:
                 self._busy.add(subject)
             self._pool.submit(self._advance_subject, subject, sender)
 
-    def _advance_subject(self, subject: tuple[str, str], sender: Sender) -> None:
+    def _advance_subject(self, subject: tuple[str, str], sender: TransactionSender) -> None:
         """Advance one subject. Its errors do not affect the others."""
         kind, id = subject
         place = None
         try:
-            place = self._step(kind, id, sender)
+            place = self._advance_row(kind, id, sender)
         except NotExpired:
             pass
         except _EXPECTED as error:
@@ -186,9 +190,9 @@ class Worker:
         finally:
             with self._lock:
                 self._busy.discard(subject)
-                self._looked.append((subject, place))
+                self._polled.append((subject, place))
 
-    def _step(self, kind: str, id: str, sender: Sender) -> tuple[str, str]:
+    def _advance_row(self, kind: str, id: str, sender: TransactionSender) -> tuple[str, str]:
         ledger, merchant = self._backend.ledger, self._backend.merchant
         if kind == "expiry":
             OrderReconciler(ledger, sender, merchant).expire(id)
@@ -201,5 +205,5 @@ class Worker:
         return (row.state, row.step)
 
 
-def _receipt(hash: str, node: Node) -> object:
+def _receipt(hash: str, node: ChainNode) -> object:
     return node.receipt(hash)

@@ -20,7 +20,7 @@ from foreseal.payments.x402.tables import channels
 _ATTEMPTS = 3
 
 
-class Channels:
+class SellerChannels:
     """Implementation of the package's `ChannelStorage`."""
 
     def __init__(self, database: Database) -> None:
@@ -88,7 +88,7 @@ def is_reserved(channel: Channel | None, milliseconds: int) -> bool:
     )
 
 
-def charge(storage: Channels, payment: PaymentPayload, charged: int, balance: str | None) -> None:
+def charge(storage: SellerChannels, payment: PaymentPayload, charged: int, balance: str | None) -> None:
     """Charge a request whose process crashed before it did. Raises ValueError if the channel's sum changed since."""
     raw, before = payment.payload, _before(payment)
 

@@ -15,7 +15,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstra
 from starlette.requests import Request
 from x402.schemas import PaymentPayload, PaymentRequirements
 
-from foreseal.payments.amounts import LARGEST
+from foreseal.payments.amounts import MAX_AMOUNT
 
 HASH = re.compile(r"0x[0-9a-fA-F]{64}")
 """Format of a transaction hash."""
@@ -30,15 +30,15 @@ class Malformed(ValueError):
 
 
 def _uint256(text: str) -> str:
-    if int(text) > LARGEST:
+    if int(text) > MAX_AMOUNT:
         raise ValueError("is more than a uint256")
     return text
 
 
 Address = Annotated[str, StringConstraints(pattern=r"^0x[0-9a-fA-F]{40}$")]
-Word = Annotated[str, StringConstraints(pattern=r"^0x[0-9a-fA-F]{64}$")]
+Bytes32 = Annotated[str, StringConstraints(pattern=r"^0x[0-9a-fA-F]{64}$")]
 Uint = Annotated[str, StringConstraints(pattern=r"^[0-9]{1,78}$"), AfterValidator(_uint256)]
-Signature = Annotated[str, StringConstraints(pattern=r"^0x([0-9a-fA-F]{2})*$", max_length=2 * _SIGNATURE)]
+SignatureText = Annotated[str, StringConstraints(pattern=r"^0x([0-9a-fA-F]{2})*$", max_length=2 * _SIGNATURE)]
 
 
 class _WireModel(BaseModel):
@@ -53,14 +53,14 @@ class TransferTerms(_WireModel):
     value: Uint
     valid_after: Uint = Field(alias="validAfter")
     valid_before: Uint = Field(alias="validBefore")
-    nonce: Word
+    nonce: Bytes32
 
 
 class Eip3009(_WireModel):
     """Payload of `exact` by EIP-3009."""
 
     authorization: TransferTerms
-    signature: Signature
+    signature: SignatureText
 
 
 class Permitted(_WireModel):
@@ -98,7 +98,7 @@ class Permit2(_WireModel):
     """Payload of `exact` through Permit2, and of `upto`."""
 
     authorization: Permit2Terms = Field(alias="permit2Authorization")
-    signature: Signature
+    signature: SignatureText
 
 
 class ChannelTerms(_WireModel):
@@ -110,15 +110,15 @@ class ChannelTerms(_WireModel):
     receiver_authorizer: Address = Field(alias="receiverAuthorizer")
     token: Address
     withdraw_delay: int = Field(alias="withdrawDelay", ge=0, lt=2**40)
-    salt: Word
+    salt: Bytes32
 
 
 class VoucherTerms(_WireModel):
     """A signed cumulative amount over the channel's lifetime."""
 
-    channel: Word = Field(alias="channelId")
+    channel: Bytes32 = Field(alias="channelId")
     cumulative: Uint = Field(alias="maxClaimableAmount")
-    signature: Signature
+    signature: SignatureText
 
 
 class ReceiveTerms(_WireModel):
@@ -126,21 +126,21 @@ class ReceiveTerms(_WireModel):
 
     valid_after: Uint = Field(alias="validAfter")
     valid_before: Uint = Field(alias="validBefore")
-    salt: Word
-    signature: Signature
+    salt: Bytes32
+    signature: SignatureText
 
 
 class DepositWitness(_WireModel):
     """The channel that a deposit is for."""
 
-    channel: Word = Field(alias="channelId")
+    channel: Bytes32 = Field(alias="channelId")
 
 
 class DepositPermit2Terms(_Transfer):
     """A deposit through Permit2."""
 
     witness: DepositWitness
-    signature: Signature
+    signature: SignatureText
 
 
 class DepositAuthorization(_WireModel):
@@ -181,15 +181,15 @@ class ClaimTerms(_WireModel):
     """A voucher that the receiver claims."""
 
     voucher: ClaimedVoucher
-    signature: Signature
+    signature: SignatureText
     claimed: Uint = Field(alias="totalClaimed")
 
 
-class Claim(_WireModel):
+class ChannelClaim(_WireModel):
     """A seller's request that a facilitator claims vouchers."""
 
     claims: Annotated[list[ClaimTerms], Field(min_length=1, max_length=_CLAIMS)]
-    signature: Signature | None = Field(default=None, alias="claimAuthorizerSignature")
+    signature: SignatureText | None = Field(default=None, alias="claimAuthorizerSignature")
 
 
 class Sweep(_WireModel):
@@ -205,8 +205,8 @@ class Refund(Voucher):
     amount: Uint
     refund_nonce: Uint = Field(alias="refundNonce")
     claims: Annotated[list[ClaimTerms], Field(max_length=_CLAIMS)] = Field(default_factory=list)
-    refund_signature: Signature | None = Field(default=None, alias="refundAuthorizerSignature")
-    claim_signature: Signature | None = Field(default=None, alias="claimAuthorizerSignature")
+    refund_signature: SignatureText | None = Field(default=None, alias="refundAuthorizerSignature")
+    claim_signature: SignatureText | None = Field(default=None, alias="claimAuthorizerSignature")
 
 
 class _Requirements(BaseModel):
@@ -223,23 +223,23 @@ class _Requirements(BaseModel):
 M = TypeVar("M", bound=BaseModel)
 
 
-def checked(model: type[M], value: Any, place: str = "") -> M:
-    """Validate a value by a model. Raises `Malformed` with the field's name below `place`."""
+def validate_payload(model: type[M], value: Any, location: str = "") -> M:
+    """Validate a value by a model. Raises `Malformed` with the field's name below `location`."""
     try:
         return model.model_validate(value)
     except ValidationError as error:
         first = error.errors()[0]
-        where = ".".join(str(part) for part in ((place, *first["loc"]) if place else first["loc"]))
+        where = ".".join(str(part) for part in ((location, *first["loc"]) if location else first["loc"]))
         raise Malformed(f"{where or 'payment'}: {first['msg']}") from None
 
 
-async def read_bounded(request: Request, most: int) -> bytes:
-    """Return the body of a request. Raises `Malformed` if it has more than `most` bytes."""
+async def read_bounded(request: Request, limit: int) -> bytes:
+    """Return the body of a request. Raises `Malformed` if it has more than `limit` bytes."""
     body = bytearray()
     async for piece in request.stream():
         body += piece
-        if len(body) > most:
-            raise Malformed(f"body: is more than {most} bytes")
+        if len(body) > limit:
+            raise Malformed(f"body: is more than {limit} bytes")
     return bytes(body)
 
 
@@ -260,23 +260,23 @@ def read_body(body: bytes) -> tuple[PaymentPayload, PaymentRequirements]:
     for name in ("paymentPayload", "paymentRequirements"):
         if name not in given:
             raise Malformed(f"{name}: is missing")
-    requirements = checked(PaymentRequirements, given["paymentRequirements"], "paymentRequirements")
-    checked(_Requirements, requirements, "paymentRequirements")
+    requirements = validate_payload(PaymentRequirements, given["paymentRequirements"], "paymentRequirements")
+    validate_payload(_Requirements, requirements, "paymentRequirements")
     return read_payment(given["paymentPayload"], "paymentPayload"), requirements
 
 
-def read_payment(given: Any, place: str) -> PaymentPayload:
+def read_payment(raw: Any, location: str) -> PaymentPayload:
     """Return a payment from its JSON value. Raises `Malformed`, also for version 1."""
-    if isinstance(given, dict) and given.get("x402Version") != 2:
-        raise Malformed(f"{place + '.' if place else ''}x402Version: is not 2")
-    payment = checked(PaymentPayload, given, place)
-    checked(_Requirements, payment.accepted, f"{place}.accepted" if place else "accepted")
+    if isinstance(raw, dict) and raw.get("x402Version") != 2:
+        raise Malformed(f"{location + '.' if location else ''}x402Version: is not 2")
+    payment = validate_payload(PaymentPayload, raw, location)
+    validate_payload(_Requirements, payment.accepted, f"{location}.accepted" if location else "accepted")
     return payment
 
 
-def read_json(text: bytes, place: str) -> Any:
+def read_json(text: bytes, location: str) -> Any:
     """Parse JSON. Raises `Malformed`."""
     try:
         return orjson.loads(text)
     except orjson.JSONDecodeError as error:
-        raise Malformed(f"{place}: is no JSON: {error}") from None
+        raise Malformed(f"{location}: is no JSON: {error}") from None

@@ -15,7 +15,17 @@ from x402.schemas import PaymentPayload, PaymentRequirements
 
 from foreseal.payments.contracts.addresses import BATCH_SETTLEMENT, PERMIT2
 from foreseal.payments.typed_data import address, bytes32
-from foreseal.payments.x402.payloads import Claim, Deposit, Eip3009, Malformed, Permit2, Refund, Sweep, Voucher, checked
+from foreseal.payments.x402.payloads import (
+    ChannelClaim,
+    Deposit,
+    Eip3009,
+    Malformed,
+    Permit2,
+    Refund,
+    Sweep,
+    Voucher,
+    validate_payload,
+)
 
 EXACT, UPTO, BATCH = "exact", "upto", "batch-settlement"
 PENDING = "settlement_pending"
@@ -72,15 +82,15 @@ def settled(payment: PaymentPayload, requirements: PaymentRequirements, swept: t
         return _signed(payment, chain_id, token)
     match raw.get("type"):
         case "deposit":
-            return _deposit(checked(Deposit, raw, "payload"), chain_id, token)
+            return _deposit(validate_payload(Deposit, raw, "payload"), chain_id, token)
         case "claim":
-            checked(Claim, raw, "payload")
+            validate_payload(ChannelClaim, raw, "payload")
             return _channels(chain_id, token, requirements.pay_to, raw)
         case "settle":
-            sweep = checked(Sweep, raw, "payload")
+            sweep = validate_payload(Sweep, raw, "payload")
             return _channels(chain_id, to_checksum_address(sweep.token), sweep.receiver, [raw, swept])
         case "refund":
-            refund = checked(Refund, raw, "payload")
+            refund = validate_payload(Refund, raw, "payload")
             key = {"type": "refund", "channel": refund.voucher.channel.lower(), "nonce": refund.refund_nonce}
             return _channels(chain_id, token, refund.channel.payer, key)
         case kind:
@@ -96,7 +106,7 @@ def granted(payment: PaymentPayload) -> Payment:
     kind = raw.get("type")
     if kind not in ("deposit", "voucher", "refund"):
         raise Malformed(f"payload.type: {kind!r} is no payment")
-    found: Voucher = checked(Deposit if kind == "deposit" else Voucher, raw, "payload")
+    found: Voucher = validate_payload(Deposit if kind == "deposit" else Voucher, raw, "payload")
     cumulative = int(found.voucher.cumulative)
     said = bytes32(found.voucher.channel, "channel") + cumulative.to_bytes(32, "big")
     # A request for the rest repeats the last amount, but is not a copy of the request that the amount paid.
@@ -119,12 +129,12 @@ def _chain(requirements: PaymentRequirements) -> int:
 def _signed(payment: PaymentPayload, chain_id: int, token: str) -> Payment:
     raw = payment.payload
     if payment.accepted.scheme == EXACT and "permit2Authorization" not in raw:
-        terms = checked(Eip3009, raw, "payload").authorization
+        terms = validate_payload(Eip3009, raw, "payload").authorization
         key = PaymentKey(chain_id, token, to_checksum_address(terms.payer), bytes32(terms.nonce, "nonce"))
         return Payment(key, token, to_checksum_address(terms.to), int(terms.value), int(terms.valid_before))
     if payment.accepted.scheme not in (EXACT, UPTO):
         raise Malformed(f"accepted.scheme: {payment.accepted.scheme!r} is none of exact, upto, batch-settlement")
-    permit = checked(Permit2, raw, "payload").authorization
+    permit = validate_payload(Permit2, raw, "payload").authorization
     if payment.accepted.scheme == UPTO and permit.witness.facilitator is None:
         raise Malformed("payload.permit2Authorization.witness.facilitator: is missing")
     nonce = int(permit.nonce).to_bytes(32, "big")
@@ -146,8 +156,8 @@ def _deposit(found: Deposit, chain_id: int, token: str) -> Payment:
     return Payment(PaymentKey(chain_id, token, payer, nonce), token, None, amount, int(way.erc3009.valid_before))
 
 
-def _channels(chain_id: int, token: str, account: str, said: object) -> Payment:
+def _channels(chain_id: int, token: str, account: str, claims: object) -> Payment:
     """Return the key of a call about channels. No token nonce makes it unique, so its content does."""
-    nonce = hashlib.sha256(orjson.dumps(said, option=orjson.OPT_SORT_KEYS)).digest()
+    nonce = hashlib.sha256(orjson.dumps(claims, option=orjson.OPT_SORT_KEYS)).digest()
     key = PaymentKey(chain_id, BATCH_SETTLEMENT, to_checksum_address(account), nonce)
     return Payment(key, token, None, None, None)

@@ -10,17 +10,17 @@ from typing import Any
 
 from eth_abi.abi import decode, encode
 
-from foreseal.payments.chain import Block, Head, Node, Receipt, Token
+from foreseal.payments.chain import BlockHead, BlockTag, ChainNode, ChainReceipt, Token
 from foreseal.payments.chain.token import canceled, transfers
 from foreseal.payments.contracts.addresses import BATCH_SETTLEMENT, PERMIT2
-from foreseal.payments.transfers.authorization_logs import WIDEST, consumption
+from foreseal.payments.transfers.authorization_logs import MAX_LOG_RANGE, find_consumption
 from foreseal.payments.x402.payment_key import PaymentKey
 
 # Selector of Permit2's nonceBitmap(address,uint256).
 _NONCE_BITMAP = bytes.fromhex("4fe02b44")
 
 
-class Fate(StrEnum):
+class PaymentFate(StrEnum):
     """Outcome of a payment."""
 
     OPEN = "open"
@@ -35,22 +35,22 @@ class Fate(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Status:
+class PaymentStatus:
     """Status of a payment."""
 
-    fate: Fate
+    fate: PaymentFate
     final: bool
     """True if no reorganization can change the outcome."""
     transaction: str | None = None
     amount: int | None = None
     """Transferred amount in smallest units."""
-    final_block: Head | None = None
+    final_block: BlockHead | None = None
     """Newest final block at the time of the check."""
 
     @property
     def never(self) -> bool:
         """True if it is proven that the payment was not settled and never will be."""
-        return self.final and self.fate in (Fate.CANCELED, Fate.UNSETTLED)
+        return self.final and self.fate in (PaymentFate.CANCELED, PaymentFate.UNSETTLED)
 
     def as_json(self) -> dict[str, Any]:
         """Return the JSON form that sellers and facilitators serve; amounts are text."""
@@ -67,7 +67,7 @@ class Status:
         }
 
 
-def used(node: Node, key: PaymentKey, block: Block) -> bool:
+def used(node: ChainNode, key: PaymentKey, block: BlockTag) -> bool:
     """Return True if a payment's nonce is used or canceled as of a block. Raises the node's errors."""
     if key.contract == PERMIT2:
         place = int.from_bytes(key.nonce, "big")
@@ -76,20 +76,20 @@ def used(node: Node, key: PaymentKey, block: Block) -> bool:
     return Token(node, key.contract).authorization_used(key.payer, key.nonce, block)
 
 
-def spent_by(node: Node, key: PaymentKey) -> Receipt | None:
+def spent_by(node: ChainNode, key: PaymentKey) -> ChainReceipt | None:
     """Return the receipt of the transaction that used or canceled an EIP-3009 nonce, within the newest 1,999 blocks."""
     latest = node.head("latest")
-    since = 0 if latest is None else max(0, latest.number - WIDEST + 1)
-    return consumption(node, key.contract, key.payer, key.nonce, since)
+    since = 0 if latest is None else max(0, latest.number - MAX_LOG_RANGE + 1)
+    return find_consumption(node, key.contract, key.payer, key.nonce, since)
 
 
-def find_status(node: Node, key: PaymentKey, deadline: int | None) -> Status:
+def find_status(node: ChainNode, key: PaymentKey, deadline: int | None) -> PaymentStatus:
     """Return the chain's status of a payment that ends at `deadline`. Raises the node's errors.
 
     Payments out of channels have no nonce on the chain, so they are always open here.
     """
     if key.contract == BATCH_SETTLEMENT:
-        return Status(Fate.OPEN, final=False)
+        return PaymentStatus(PaymentFate.OPEN, final=False)
     final = node.head("finalized")
     now = used(node, key, "pending")
     if not now:
@@ -97,17 +97,19 @@ def find_status(node: Node, key: PaymentKey, deadline: int | None) -> Status:
         # unused.
         past = final is not None and deadline is not None and final.timestamp > deadline
         if past and final is not None and not used(node, key, final.number):
-            return Status(Fate.UNSETTLED, final=True, final_block=final)
-        return Status(Fate.OPEN, final=False, final_block=final)
-    found = Status(Fate.SPENT, final=final is not None and used(node, key, final.number), final_block=final)
+            return PaymentStatus(PaymentFate.UNSETTLED, final=True, final_block=final)
+        return PaymentStatus(PaymentFate.OPEN, final=False, final_block=final)
+    found = PaymentStatus(
+        PaymentFate.SPENT, final=final is not None and used(node, key, final.number), final_block=final
+    )
     if key.contract == PERMIT2:
         return found
     receipt = spent_by(node, key)
     if receipt is None:
         return found
     if canceled(receipt, key.contract, key.payer, key.nonce):
-        return replace(found, fate=Fate.CANCELED, transaction=receipt.transaction_hash)
+        return replace(found, fate=PaymentFate.CANCELED, transaction=receipt.transaction_hash)
     moved = next((each for each in transfers(receipt, key.contract) if each.nonce == key.nonce), None)
     if moved is None:
         return found
-    return replace(found, fate=Fate.SETTLED, transaction=receipt.transaction_hash, amount=moved.amount)
+    return replace(found, fate=PaymentFate.SETTLED, transaction=receipt.transaction_hash, amount=moved.amount)

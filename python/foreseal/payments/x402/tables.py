@@ -34,7 +34,7 @@ settlements = Table(
     info={TRANSITIONS: SETTLEMENT},
 )
 
-turns = Table(
+payer_locks = Table(
     "x402_turns",
     metadata,
     Column("chain_id", BigInteger, primary_key=True, autoincrement=False),

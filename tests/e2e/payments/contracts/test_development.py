@@ -8,9 +8,9 @@ from eth_account import Account
 from eth_utils import to_checksum_address
 
 from foreseal.payments.contracts import addresses, load
-from foreseal.payments.contracts.development import CHECKOUT, FUNDS, NAME, PAYOUTS, TOKEN, VERSION, Development
+from foreseal.payments.contracts.development import CHECKOUT, FUNDS, NAME, PAYOUTS, TOKEN, VERSION, DevelopmentContracts
 from foreseal.payments.contracts.token import domain_separator
-from foreseal.payments.testing import people_of, with_payments
+from foreseal.payments.testing import development_accounts, with_payments
 from foreseal.testing import Chain, ChainSettings
 from live import DEV_ACCOUNTS, live_node, wait_for
 from payments.contracts.onchain import OnChain
@@ -26,7 +26,7 @@ def development(request: pytest.FixtureRequest) -> Iterator[Chain]:
 
 
 def test_who_is_who_and_where_what_is(development: Chain) -> None:
-    people = people_of(development.settings)
+    people = development_accounts(development.settings)
     assert [people.issuer, people.merchant, people.facilitator, *people.buyers] == ADDRESSES[:10]
     token = OnChain(development, TOKEN, load("PaymentToken").abi)
     assert [token.call("balanceOf", each) for each in ADDRESSES[:10]] == [0] * 3 + [FUNDS] * 7
@@ -52,7 +52,7 @@ def test_everybody_can_send_and_the_issuer_mint(development: Chain) -> None:
 
 
 def test_too_few_accounts_are_refused() -> None:
-    assert Development.of(ADDRESSES[:4]).buyers == (ADDRESSES[3],)
+    assert DevelopmentContracts.from_accounts(ADDRESSES[:4]).buyers == (ADDRESSES[3],)
     with pytest.raises(ValueError, match="need 4 accounts, not 3"):
         with_payments(ChainSettings(accounts=3))
 

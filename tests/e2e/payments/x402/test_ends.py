@@ -11,7 +11,7 @@ import pytest
 
 from foreseal.payments.crash_points import CrashPoint
 from foreseal.payments.x402.crash_points import PaidPoint
-from foreseal.payments.x402.facilitator.facilitator import InProcess
+from foreseal.payments.x402.facilitator.facilitator import InProcessFacilitator
 from foreseal.payments.x402.payment_key import granted
 from payments.shop import Crashes, Killed
 from payments.x402.selling import Selling, settlement, signed
@@ -35,7 +35,7 @@ def process(world: World, url: str, crashes: Crashes, seconds_ahead: int = 0, **
     facilitator = world.facilitator(url, **patience)
     settlements, sender = facilitator.settlements, facilitator.settlements.sender
     settlements.ledger = sender.ledger = replace(settlements.ledger, passed=crashes)
-    selling = Selling(world, url, InProcess(facilitator), seconds_ahead)
+    selling = Selling(world, url, InProcessFacilitator(facilitator), seconds_ahead)
     selling.seller.ledger = selling.seller.grants.ledger = replace(selling.seller.ledger, passed=crashes)
     return selling
 

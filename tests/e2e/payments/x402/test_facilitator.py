@@ -5,9 +5,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from foreseal.payments.x402.facilitator.facilitator import Bounds, Facilitator
+from foreseal.payments.x402.facilitator.facilitator import Facilitator, FacilitatorBounds
 from foreseal.payments.x402.payment_key import settled
-from foreseal.payments.x402.payment_status import Fate
+from foreseal.payments.x402.payment_status import PaymentFate
 from payments.x402.paying import by_hand, demand, over_permit2, pay
 from payments.x402.world import BUYERS, FACILITATOR, SHOP, STRANGER, World
 
@@ -52,7 +52,7 @@ def test_upto_of_nothing_settles_nothing_and_releases(world: World, facilitator:
     later = facilitator.settle(payment, asked)
     assert (later.success, later.error_reason) == (False, "payment_settled_otherwise")
     status = facilitator.status(settled(payment, asked).key)
-    assert (status.fate, status.amount, status.final) == (Fate.SETTLED, 0, True)
+    assert (status.fate, status.amount, status.final) == (PaymentFate.SETTLED, 0, True)
     assert world.balance(SHOP.address) == before
     assert world.sent_by(FACILITATOR.address) == sent
 
@@ -79,14 +79,14 @@ def test_it_settles_for_whom_it_is_told_to(world: World, facilitator: Facilitato
     payment = pay(BUYERS[1], asked)
     sent = world.sent_by(FACILITATOR.address)
     for bounds, reason in (
-        (Bounds(payees=frozenset({STRANGER.address})), "payee_not_allowed"),
-        (Bounds(tokens=frozenset({STRANGER.address})), "asset_not_allowed"),
+        (FacilitatorBounds(payees=frozenset({STRANGER.address})), "payee_not_allowed"),
+        (FacilitatorBounds(tokens=frozenset({STRANGER.address})), "asset_not_allowed"),
     ):
         bounded = Facilitator(facilitator.settlements, bounds)
         assert bounded.verify(payment, asked).invalid_reason == reason
         assert bounded.settle(payment, asked).error_reason == reason
     assert world.sent_by(FACILITATOR.address) == sent
-    allowed = Bounds(frozenset({asked.asset.lower()}), frozenset({SHOP.address}))
+    allowed = FacilitatorBounds(frozenset({asked.asset.lower()}), frozenset({SHOP.address}))
     assert Facilitator(facilitator.settlements, allowed).settle(payment, asked).success
 
 
@@ -122,11 +122,11 @@ def test_a_payment_past_its_end_is_proven_unsettled_once_that_is_final(world: Wo
     asked = demand(1000)
     payment = pay(BUYERS[4], asked)
     wanted = settled(payment, asked)
-    assert facilitator.status(wanted.key, wanted.deadline).fate is Fate.OPEN
+    assert facilitator.status(wanted.key, wanted.deadline).fate is PaymentFate.OPEN
     with world.rollback():
         world.finalize(3600)
         found = facilitator.status(wanted.key, wanted.deadline)
-        assert (found.fate, found.final, found.never) == (Fate.UNSETTLED, True, True)
+        assert (found.fate, found.final, found.never) == (PaymentFate.UNSETTLED, True, True)
         assert not facilitator.status(wanted.key).never
 
 
@@ -138,5 +138,5 @@ def test_a_settled_payment_becomes_final(world: World, facilitator: Facilitator)
     with world.rollback():
         world.finalize()
         found = facilitator.status(key)
-        assert (found.fate, found.final, found.transaction) == (Fate.SETTLED, True, answer.transaction)
+        assert (found.fate, found.final, found.transaction) == (PaymentFate.SETTLED, True, answer.transaction)
         assert not found.never

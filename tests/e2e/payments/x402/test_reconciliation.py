@@ -10,11 +10,11 @@ from click.testing import CliRunner
 from x402.schemas import PaymentPayload
 
 from foreseal.cli.pay import pay_group
-from foreseal.payments.chain import Unanswered
+from foreseal.payments.chain import NoResponse
 from foreseal.payments.ledger import Finality, PurchaseState, Trigger, TxStatus
 from foreseal.payments.typed_data import Cancellation
-from foreseal.payments.x402.buyer import AsyncPayingTransport, PaymentRejected, ReportSource
-from foreseal.payments.x402.buyer.purchases import Intent
+from foreseal.payments.x402.buyer import AsyncPayingTransport, PurchaseRejected, ReportSource
+from foreseal.payments.x402.buyer.purchases import PurchaseIntent
 from foreseal.payments.x402.buyer.reconciliation import Reconciliation, payment_key, totals
 from payments.x402.buyers import USDC, Buyers, policy
 from payments.x402.paying import demand, over_permit2
@@ -170,7 +170,7 @@ def test_of_upto_the_chain_says_how_much(shop: Shop, world: World) -> None:
 
 def test_what_a_process_left_unsigned_is_given_back_after_a_while(shop: Shop) -> None:
     buyer = shop.buyers.buyer(RULES, key=BUYER)
-    intent = Intent(buyer.payer, "a", None, "GET /0", 1000)
+    intent = PurchaseIntent(buyer.payer, "a", None, "GET /0", 1000)
     shop.buyers.purchases.reserve(RULES.offer(demand(1000)), intent)
     shop.buyers.now += 300
     assert shop.reconciliation.run(BUYER.address).concluded == 0
@@ -184,7 +184,7 @@ def test_what_a_process_left_unsigned_is_given_back_after_a_while(shop: Shop) ->
 def test_where_nobody_answers_all_stays_and_is_named(shop: Shop) -> None:
     class Silent:
         def __getattr__(self, name: str) -> object:
-            raise Unanswered("nobody is there")
+            raise NoResponse("nobody is there")
 
     shop.buy(lost)
     [row] = shop.buyers.rows()
@@ -208,7 +208,7 @@ def test_the_sums_are_those_of_the_purchases(shop: Shop) -> None:
 
 
 def test_a_seller_whose_word_counts_for_nothing_cannot_make_a_buyer_pass_its_cap(shop: Shop, world: World) -> None:
-    rules = policy(per_session=2000, word=ReportSource.CHAIN)
+    rules = policy(per_session=2000, report_source=ReportSource.CHAIN)
 
     def lies(payload: PaymentPayload) -> httpx.Response:
         assert shop.facilitator.settle(payload, payload.accepted).success
@@ -220,7 +220,7 @@ def test_a_seller_whose_word_counts_for_nothing_cannot_make_a_buyer_pass_its_cap
     for number in range(4):
         try:
             answers.append(client.get(f"/{number}").status_code)
-        except PaymentRejected as error:
+        except PurchaseRejected as error:
             answers.append(error.refusals[0].committed)
     assert answers == [402, 402, 2000, 2000]
     assert world.balance(BUYER.address) == before - 2000

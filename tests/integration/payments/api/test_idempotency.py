@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from foreseal.payments.api.idempotency import Answer, Claim, Requests
+from foreseal.payments.api.idempotency import IdempotentRequests, RequestClaim, StoredResponse
 from foreseal.payments.api.tables import Role, requests
 from foreseal.payments.ledger.tables import payouts, refunds, transactions
 from payments.api.service_harness import LEASE, ServiceHarness
@@ -109,7 +109,7 @@ def _asked_and_died(till: ServiceHarness, monkeypatch: pytest.MonkeyPatch, path:
         raise _Died
 
     with monkeypatch.context() as patch:
-        patch.setattr(Requests, "conclude", die)
+        patch.setattr(IdempotentRequests, "conclude", die)
         with pytest.raises(_Died):
             till.ask("POST", path, body, key=key)
     with till.database.reading() as tx:
@@ -163,18 +163,18 @@ def test_who_was_thought_gone_stores_no_answer_over_the_other(till: ServiceHarne
     claim = till.process.requests.claim("k", "f")
     _after_the_lease(till)
     again = till.process.requests.claim("k", "f")
-    assert isinstance(again, Claim)
-    till.process.requests.conclude(claim, Answer(200, b"late"))
+    assert isinstance(again, RequestClaim)
+    till.process.requests.conclude(claim, StoredResponse(200, b"late"))
     _after_the_lease(till)
     other = till.another()
     mine = other.requests.claim("k", "f")
-    assert isinstance(claim, Claim)
-    assert isinstance(mine, Claim)
+    assert isinstance(claim, RequestClaim)
+    assert isinstance(mine, RequestClaim)
     assert (claim.again, mine.again) == (False, True)
     for late in (claim, again):
-        till.process.requests.conclude(late, Answer(200, b"late"))
-    other.requests.conclude(mine, Answer(201, b"mine"))
-    assert till.process.requests.claim("k", "f") == Answer(201, b"mine")
+        till.process.requests.conclude(late, StoredResponse(200, b"late"))
+    other.requests.conclude(mine, StoredResponse(201, b"mine"))
+    assert till.process.requests.claim("k", "f") == StoredResponse(201, b"mine")
 
 
 def test_keys_are_of_the_merchant_and_no_way_around_roles(till: ServiceHarness) -> None:

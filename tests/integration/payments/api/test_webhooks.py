@@ -10,9 +10,9 @@ from sqlalchemy import select
 
 from foreseal.payments.api import webhooks as hooks
 from foreseal.payments.api.events import event
-from foreseal.payments.api.tables import Delivery, Role, deliveries
+from foreseal.payments.api.tables import DeliveryState, Role, deliveries
 from foreseal.payments.api.webhook_signature import InvalidWebhookSignature, sign, verify
-from foreseal.payments.api.webhooks import ATTEMPTS, LONGEST_WAIT
+from foreseal.payments.api.webhooks import ATTEMPTS, MAX_RETRY_DELAY
 from foreseal.payments.crash_points import CrashPoint
 from foreseal.payments.ledger.tables import timeline
 from payments.api.service_harness import LEASE, Process, ServiceHarness
@@ -103,7 +103,7 @@ def test_a_refusal_is_tried_again_ever_later_and_holds_up_its_order_alone(till: 
         till.offset += 0.5
         assert tell(till) == 1
     refusing = False
-    till.offset += LONGEST_WAIT
+    till.offset += MAX_RETRY_DELAY
     till.post.got.clear()
     assert tell(till) == 2
     assert [trigger for _, trigger in entries(till)] == [
@@ -121,7 +121,7 @@ def test_what_is_given_up_is_listed_and_can_be_tried_again(till: ServiceHarness)
     for _ in range(ATTEMPTS):
         tell(till)
         before = till.offset
-        till.offset += LONGEST_WAIT
+        till.offset += MAX_RETRY_DELAY
         waits += till.offset - before
     (dead,) = till.get("/v1/deliveries?state=dead")["items"]
     assert (dead["attempts"], dead["object_id"]) == (ATTEMPTS, "a")
@@ -193,7 +193,7 @@ def test_targets_of_the_configuration_come_and_go_with_it(till: ServiceHarness) 
     till.draft("c")
     till.process.outbox.fan_out()
     with till.database.reading() as tx:
-        waiting = tx.execute(select(deliveries).where(deliveries.c.state == Delivery.WAITING)).all()
+        waiting = tx.execute(select(deliveries).where(deliveries.c.state == DeliveryState.WAITING)).all()
     told = {id: [row.subject_id for row in waiting if row.hook_id == id] for id in ("x", "y")}
     assert told == {"x": ["a", "c"], "y": ["a", "b", "c"]}
     # Its secret is in the configuration of another process.

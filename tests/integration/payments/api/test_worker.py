@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from foreseal.client.errors import ConnectionLost
-from foreseal.payments.workers.process_registry import Share
-from foreseal.payments.workers.scheduler import GRACE, LONGEST, Scheduler
+from foreseal.payments.workers.process_registry import WorkShare
+from foreseal.payments.workers.scheduler import GRACE, MAX_PAUSE, Scheduler
 from payments.api.service_harness import LEASE, ServiceHarness
 
 
@@ -45,14 +45,14 @@ def test_whatever_is_wrong_with_one_the_others_go_on(
 ) -> None:
     for id in "ab":
         till.made(f"/v1/orders/{till.stored(id)}/capture")
-    step = till.process.worker._step
+    step = till.process.worker._advance_row
 
     def failing(kind: str, id: str, sender: Any) -> Any:
         if id == "a":
             raise KeyError("nobody thought of this")
         return step(kind, id, sender)
 
-    monkeypatch.setattr(till.process.worker, "_step", failing)
+    monkeypatch.setattr(till.process.worker, "_advance_row", failing)
     till.settle()
     assert "failed to advance" in caplog.text
     detail = till.get("/v1/orders/b")
@@ -99,16 +99,16 @@ def test_processes_share_what_waits_and_take_over_from_one_that_died(till: Servi
         till.made(f"/v1/orders/{id}/capture")
     looked: dict[str, list[str]] = {"a": [], "b": []}
     for name, process in (("a", till.process), ("b", other)):
-        step = process.worker._step
+        step = process.worker._advance_row
 
         def noted(kind: str, id: str, sender: Any, name: str = name, step: Any = step) -> Any:
             looked[name].append(id)
             return step(kind, id, sender)
 
-        process.worker._step = noted  # type: ignore[method-assign]
+        process.worker._advance_row = noted  # type: ignore[method-assign]
     till.chain.mine(100)
     for process in (till.process, other):
-        process.processes.seen(till.clock())
+        process.processes.heartbeat(till.clock())
     for process in (till.process, other):
         process.worker.run_pass()
     assert sorted([*looked["a"], *looked["b"]]) == sorted(ids)
@@ -118,17 +118,17 @@ def test_processes_share_what_waits_and_take_over_from_one_that_died(till: Servi
     till.offset += LEASE + 1
     till.chain.mine(100)
     other.worker.run_pass()
-    assert other.worker.state.share == Share(0, 1)
-    other.processes.gone()
+    assert other.worker.state.share == WorkShare(0, 1)
+    other.processes.remove()
     assert other.processes.count(till.clock()) == 0
 
 
 def test_a_share_is_of_one_process() -> None:
-    shares = [Share(rank, 3) for rank in range(3)]
+    shares = [WorkShare(rank, 3) for rank in range(3)]
     for number in range(300):
         assert sum(share.has(f"order {number}") for share in shares) == 1
     assert [share.first for share in shares] == [True, False, False]
-    halves = [sum(Share(0, 2).has(f"n{number}") for number in range(first, first + 20)) for first in (0, 20, 100)]
+    halves = [sum(WorkShare(0, 2).has(f"n{number}") for number in range(first, first + 20)) for first in (0, 20, 100)]
     assert all(3 < half < 17 for half in halves)
 
 
@@ -137,19 +137,19 @@ def test_what_does_not_move_is_looked_at_ever_more_rarely() -> None:
     assert agenda.due([thing], 0.0) == [thing]
     now, pauses = 0.0, []
     for _ in range(7):
-        agenda.looked(thing, ("Stored", "broadcast"), now)
+        agenda.record_poll(thing, ("Stored", "broadcast"), now)
         began = now
         while not agenda.due([thing], now):
             now += 0.5
         pauses.append(now - began)
-    assert pauses == [GRACE, 4.0, 8.0, 16.0, LONGEST, LONGEST, LONGEST]
+    assert pauses == [GRACE, 4.0, 8.0, 16.0, MAX_PAUSE, MAX_PAUSE, MAX_PAUSE]
     # Orders that change are checked again soon, failed ones later; new ones wait until the watcher has seen them.
-    agenda.looked(thing, ("Captured", "final"), now)
+    agenda.record_poll(thing, ("Captured", "final"), now)
     assert agenda.due([thing, new], now + GRACE) == [thing]
-    agenda.looked(thing, None, now)
+    agenda.record_poll(thing, None, now)
     assert agenda.due([thing, new], now + GRACE) == []
     assert agenda.due([new], now + 2 * GRACE) == [new]
-    agenda.looked(thing, None, now)  # it is complete, and nothing waits for it
+    agenda.record_poll(thing, None, now)  # it is complete, and nothing waits for it
 
 
 def test_a_capture_asks_the_node_a_few_times_and_works_without_batches(till: ServiceHarness) -> None:

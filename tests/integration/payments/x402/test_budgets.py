@@ -12,10 +12,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from x402.mechanisms.evm.batch_settlement.client.storage import BatchSettlementClientContext
 
-from foreseal.payments.ledger import Finality, NotAllowed, PurchaseState, Trigger, Unknown
-from foreseal.payments.x402.buyer import OutcomeUnknown, PaymentRejected
-from foreseal.payments.x402.buyer.channels import Channels
-from foreseal.payments.x402.buyer.purchases import Outcome
+from foreseal.payments.ledger import Finality, PurchaseState, TransitionNotAllowed, Trigger, UnknownRecord
+from foreseal.payments.x402.buyer import OutcomeUnknown, PurchaseRejected
+from foreseal.payments.x402.buyer.channels import BuyerChannels
+from foreseal.payments.x402.buyer.purchases import PurchaseOutcome
 from foreseal.payments.x402.payment_key import Payment, PaymentKey
 from payments.shop import BUYER
 from payments.x402.budgets import DAY_CAP, SESSION_CAP, intent, offer
@@ -39,7 +39,7 @@ class Act:
     def play(self, buyers: Buyers) -> None:
         try:
             id = buyers.purchases.reserve(offer(self.amount), intent(self.amount, self.session))
-        except PaymentRejected as error:
+        except PurchaseRejected as error:
             [refusal] = error.refusals
             # A purchase that fits is never rejected.
             assert refusal.committed is not None
@@ -47,15 +47,15 @@ class Act:
             assert refusal.committed <= refusal.cap < refusal.committed + self.amount
             return
         if self.end == "unsigned":
-            buyers.purchases.conclude(id, Outcome(Trigger.UNSENT), unless_presented=True)
+            buyers.purchases.conclude(id, PurchaseOutcome(Trigger.UNSENT), unless_presented=True)
             return
         buyers.purchases.present(id, signed(1))
         if self.end == "spent":
-            buyers.purchases.conclude(id, Outcome(Trigger.PAID, self.amount))
+            buyers.purchases.conclude(id, PurchaseOutcome(Trigger.PAID, self.amount))
         elif self.end == "less":
-            buyers.purchases.conclude(id, Outcome(Trigger.PAID, self.amount // 2))
+            buyers.purchases.conclude(id, PurchaseOutcome(Trigger.PAID, self.amount // 2))
         elif self.end == "refused":
-            buyers.purchases.conclude(id, Outcome(Trigger.REFUSED))
+            buyers.purchases.conclude(id, PurchaseOutcome(Trigger.REFUSED))
 
 
 ACTS = st.builds(
@@ -112,7 +112,7 @@ def check(buyers: Buyers) -> None:
 _PROCESS = """
 import sys
 from foreseal.payments.ledger import Database, Ledger
-from foreseal.payments.x402.buyer import PaymentRejected, Purchases
+from foreseal.payments.x402.buyer import PurchaseRejected, Purchases
 from payments.x402.budgets import intent, offer
 purchases = Purchases(Ledger(Database(sys.argv[1]), lambda: 1_700_000_000))
 print("ready", flush=True)
@@ -120,7 +120,7 @@ sys.stdin.readline()
 for _ in range(10):
     try:
         print(purchases.reserve(offer(100), intent(100)))
-    except PaymentRejected as error:
+    except PurchaseRejected as error:
         print(error)
 """
 
@@ -138,7 +138,7 @@ def test_buyers_in_processes_are_never_over_a_cap_and_it_outlives_them(buyers: B
     for _ in range(10):
         try:
             lines.append(buyers.purchases.reserve(offer(100), intent(100)))
-        except PaymentRejected as error:
+        except PurchaseRejected as error:
             lines.append(str(error))
     lines += other.communicate(timeout=60)[0].splitlines()
     assert other.returncode == 0
@@ -168,7 +168,7 @@ def test_one_of_two_at_once_signs_for_a_request(buyers: Buyers) -> None:
 
 
 def test_what_several_learn_of_a_channel_at_once_is_kept(buyers: Buyers) -> None:
-    channels, known = Channels(buyers.database, BUYER.address), BatchSettlementClientContext(balance="500")
+    channels, known = BuyerChannels(buyers.database, BUYER.address), BatchSettlementClientContext(balance="500")
     together = threading.Barrier(4)
 
     def learn() -> None:
@@ -187,11 +187,11 @@ def test_what_several_learn_of_a_channel_at_once_is_kept(buyers: Buyers) -> None
 def test_the_chain_has_the_last_word(buyers: Buyers) -> None:
     id = buyers.purchases.reserve(offer(100), intent(100, open_key="k"))
     buyers.purchases.present(id, signed(1))
-    assert buyers.purchases.conclude(id, Outcome(Trigger.REFUSED))
-    assert not buyers.purchases.conclude(id, Outcome(Trigger.PAID, 100))
+    assert buyers.purchases.conclude(id, PurchaseOutcome(Trigger.REFUSED))
+    assert not buyers.purchases.conclude(id, PurchaseOutcome(Trigger.PAID, 100))
     assert buyers.day() == 0
-    assert buyers.purchases.conclude(id, Outcome(Trigger.SPENT, 100, "0x1"))  # it was settled all the same
-    assert not buyers.purchases.conclude(id, Outcome(Trigger.UNSPENT))
+    assert buyers.purchases.conclude(id, PurchaseOutcome(Trigger.SPENT, 100, "0x1"))  # it was settled all the same
+    assert not buyers.purchases.conclude(id, PurchaseOutcome(Trigger.UNSPENT))
     row = buyers.purchases.get(id)
     assert (row.state, row.step, row.settled, row.transaction_hash) == (PurchaseState.SPENT, Finality.FINAL, 100, "0x1")
     assert buyers.day() == 100
@@ -199,12 +199,12 @@ def test_the_chain_has_the_last_word(buyers: Buyers) -> None:
 
 def test_what_is_signed_after_it_was_given_back_does_not_leave(buyers: Buyers) -> None:
     id = buyers.purchases.reserve(offer(100), intent(100))
-    buyers.purchases.conclude(id, Outcome(Trigger.UNSENT), unless_presented=True)
-    with pytest.raises(NotAllowed, match=r"Returned \(final\): signature is presented is not allowed"):
+    buyers.purchases.conclude(id, PurchaseOutcome(Trigger.UNSENT), unless_presented=True)
+    with pytest.raises(TransitionNotAllowed, match=r"Returned \(final\): signature is presented is not allowed"):
         buyers.purchases.present(id, signed(1))
     presented = buyers.purchases.reserve(offer(100), intent(100))
     buyers.purchases.present(presented, signed(2))
-    assert not buyers.purchases.conclude(presented, Outcome(Trigger.UNSENT), unless_presented=True)
+    assert not buyers.purchases.conclude(presented, PurchaseOutcome(Trigger.UNSENT), unless_presented=True)
     assert buyers.day() == 100
 
 
@@ -212,7 +212,7 @@ def test_more_than_was_signed_is_never_counted(buyers: Buyers) -> None:
     id = buyers.purchases.reserve(offer(100), intent(100))
     buyers.purchases.present(id, signed(1))
     with pytest.raises(ValueError, match="settled: 101 units"):
-        buyers.purchases.conclude(id, Outcome(Trigger.PAID, 101))
-    with pytest.raises(Unknown, match="purchases: there is no x"):
+        buyers.purchases.conclude(id, PurchaseOutcome(Trigger.PAID, 101))
+    with pytest.raises(UnknownRecord, match="purchases: there is no x"):
         buyers.purchases.get("x")
     assert buyers.day() == 100

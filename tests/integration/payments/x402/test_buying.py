@@ -12,13 +12,13 @@ from foreseal.payments.x402.buyer import (
     Asset,
     Caps,
     OutcomeUnknown,
+    PaidRequest,
     PayingTransport,
-    PaymentRejected,
-    Policy,
+    PurchaseRejected,
     ReportSource,
     Rule,
+    SpendingPolicy,
     Unreadable,
-    Wanted,
 )
 from foreseal.payments.x402.buyer.reconciliation import Reconciliation
 from payments.shop import BUYERS
@@ -26,7 +26,7 @@ from payments.x402.buyers import NOON, Buyers, policy
 from payments.x402.seller_double import HASH, NETWORK, PAYEE, Seller, paid, refused, required, settled, terms
 
 _, PRESENTED, SPENT, RETURNED = PurchaseState
-WANTED = Wanted("GET", "http://seller/a")
+WANTED = PaidRequest("GET", "http://seller/a")
 
 
 def lost(_: object) -> httpx.Response:
@@ -68,13 +68,13 @@ def test_what_is_not_asked_to_be_paid_is_not(buyers: Buyers) -> None:
     ],
 )
 def test_a_cap_is_named_with_its_figures(
-    buyers: Buyers, rules: Policy, rule: Rule, figures: tuple[int | None, ...]
+    buyers: Buyers, rules: SpendingPolicy, rule: Rule, figures: tuple[int | None, ...]
 ) -> None:
     seller = Seller()
-    with pytest.raises(PaymentRejected, match=rf"{rule}: 1000 units .* 999") as caught:
+    with pytest.raises(PurchaseRejected, match=rf"{rule}: 1000 units .* 999") as caught:
         buyers.client(seller, rules).get("/a")
     [refusal] = caught.value.refusals
-    assert (refusal.rule, (refusal.asked, refusal.committed, refusal.cap)) == (rule, figures)
+    assert (refusal.rule, (refusal.requested, refusal.committed, refusal.cap)) == (rule, figures)
     assert seller.payments == []
     assert buyers.rows() == []
     assert buyers.day() == 0
@@ -85,20 +85,20 @@ def test_caps_hold_across_sessions_and_a_restart(buyers: Buyers) -> None:
     for number in range(5):
         buyers.client(seller).get(f"/{number}")
     buyers.restart()
-    with pytest.raises(PaymentRejected, match=r"per session: 1000 units .* 5000 of 5000 .* in session a"):
+    with pytest.raises(PurchaseRejected, match=r"per session: 1000 units .* 5000 of 5000 .* in session a"):
         buyers.client(seller).get("/a")
     for number in range(3):
         buyers.client(seller, session="b").get(f"/{number}")
     buyers.restart()
-    with pytest.raises(PaymentRejected, match=r"per day: 1000 units .* 8000 of 8000 .* in day 2023-11-14"):
+    with pytest.raises(PurchaseRejected, match=r"per day: 1000 units .* 8000 of 8000 .* in day 2023-11-14"):
         buyers.client(seller, session="c").get("/a")
     buyers.client(seller, key=BUYERS[1]).get("/a")  # another account has its own budgets
     buyers.now = NOON + 43_199
-    with pytest.raises(PaymentRejected, match="per day"):
+    with pytest.raises(PurchaseRejected, match="per day"):
         buyers.client(seller, session="c").get("/a")
     buyers.now = NOON + 43_200  # midnight
     buyers.client(seller, session="c").get("/a")
-    with pytest.raises(PaymentRejected, match="per session"):
+    with pytest.raises(PurchaseRejected, match="per session"):
         buyers.client(seller, session="a").get("/a")
     assert len(seller.payments) == 10
 
@@ -156,7 +156,7 @@ def test_while_the_outcome_is_unknown_it_counts_and_nothing_is_signed_for_the_sa
 
 
 def test_a_seller_whose_word_counts_for_nothing_lowers_nothing(buyers: Buyers) -> None:
-    rules = policy(word=ReportSource.CHAIN)
+    rules = policy(report_source=ReportSource.CHAIN)
     buyers.client(Seller(refused), rules).get("/a")
     upto = terms(scheme="upto", extra={"facilitatorAddress": PAYEE, "assetTransferMethod": "permit2"})
     cheap = Seller(lambda _: httpx.Response(200, headers=settled(amount="1")), (upto,))
@@ -207,11 +207,11 @@ def test_the_first_offer_that_fits_is_paid(buyers: Buyers) -> None:
     )
     buyers.client(seller).get("/a")
     assert seller.payments[0].accepted.amount == "900"
-    with pytest.raises(PaymentRejected) as caught:
+    with pytest.raises(PurchaseRejected) as caught:
         buyers.client(seller, policy(per_request=700)).get("/b")
     rules = [refusal.rule for refusal in caught.value.refusals]
     assert rules == [Rule.SCHEME, Rule.NETWORK, Rule.PER_REQUEST, Rule.PER_REQUEST, Rule.PER_REQUEST]
-    with pytest.raises(PaymentRejected, match="the seller offers no way to pay"):
+    with pytest.raises(PurchaseRejected, match="the seller offers no way to pay"):
         buyers.buyer().pay(WANTED, base64.b64encode(b'{"x402Version":2,"accepts":[]}').decode())
 
 
@@ -226,7 +226,7 @@ def test_what_cannot_be_read_is_not_paid(buyers: Buyers, header: str) -> None:
 
 def test_terms_that_cannot_be_signed_leave_nothing_reserved(buyers: Buyers) -> None:
     odd = terms(asset="0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC", extra={})
-    rules = Policy({Asset(NETWORK, PAYEE): Caps(1000, 5000, 8000)})
+    rules = SpendingPolicy({Asset(NETWORK, PAYEE): Caps(1000, 5000, 8000)})
     with pytest.raises(Unreadable, match="exact on eip155:84532: EIP-712 domain parameters"):
         buyers.client(Seller(accepts=(odd,)), rules).get("/a")
     assert (buyers.states(), buyers.day()) == ([RETURNED], 0)

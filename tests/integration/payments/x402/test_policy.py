@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from foreseal.payments.ledger import Ledger
-from foreseal.payments.x402.buyer import Asset, Buyer, Caps, PaymentRejected, Policy, Purchases
+from foreseal.payments.x402.buyer import Asset, Buyer, Caps, PurchaseRejected, Purchases, SpendingPolicy
 from payments.shop import BUYER
 from payments.x402.buyers import USDC, policy
 from payments.x402.seller_double import NETWORK, PAYEE, TOKEN, terms
@@ -80,7 +80,7 @@ def test_a_host_is_the_whole_name(listed: str, url: str, allowed: bool) -> None:
     if allowed:
         rules.check_host(url, None)
         return
-    with pytest.raises(PaymentRejected, match=r"^host: .* is not on the list"):
+    with pytest.raises(PurchaseRejected, match=r"^host: .* is not on the list"):
         rules.check_host(url, None)
 
 
@@ -97,7 +97,7 @@ def test_a_signature_is_good_for_a_while(seconds: int) -> None:
 
 
 def test_an_asset_is_the_same_however_it_is_written() -> None:
-    [offer] = Policy({USDC: Caps(1000, 1000, 1000)}).offers([terms(asset=TOKEN.lower(), pay_to=PAYEE.lower())])
+    [offer] = SpendingPolicy({USDC: Caps(1000, 1000, 1000)}).offers([terms(asset=TOKEN.lower(), pay_to=PAYEE.lower())])
     assert (offer.asset, offer.payee) == (USDC, PAYEE)  # type: ignore[union-attr]
 
 

@@ -20,9 +20,9 @@ from foreseal.payments.x402.buyer import (
     Buyer,
     OutcomeUnknown,
     PayingTransport,
-    PaymentRejected,
-    Policy,
+    PurchaseRejected,
     Rule,
+    SpendingPolicy,
 )
 from foreseal.payments.x402.buyer.requests_adapter import PayingAdapter
 from payments.x402.buyers import Buyers, policy
@@ -150,7 +150,7 @@ def test_a_redirect_takes_no_payment_along_and_pays_nobody_else(buyers: Buyers, 
     def net(request: httpx.Request) -> httpx.Response:
         return (home if request.url.host == "seller" else other)(request)
 
-    with pytest.raises(PaymentRejected, match="http://seller:80 led to http://other:80") as caught:
+    with pytest.raises(PurchaseRejected, match="http://seller:80 led to http://other:80") as caught:
         asks(net, buyers.buyer())("POST", "http://seller/a", b"body")  # type: ignore[arg-type]
     assert caught.value.refusals[0].rule is Rule.REDIRECT
     assert [request.headers.get("PAYMENT-SIGNATURE") for request in other.requests] == [None]
@@ -161,15 +161,17 @@ def test_a_redirect_from_what_is_free_to_another_host_is_paid_where_the_policy_n
     buyers: Buyers, asks: Asks
 ) -> None:
     seller = Seller(moved={"/a": "https://other/b", "/c": "http://other/d", "/e": "/f", "/g": "https://seller/h"})
-    with pytest.raises(PaymentRejected, match="redirect"):
+    with pytest.raises(PurchaseRejected, match="redirect"):
         asks(seller, buyers.buyer())("GET", "http://seller/a")
     named = buyers.buyer(policy(hosts=frozenset({"other", "seller"})))
     assert asks(seller, named)("GET", "http://seller/a") == (200, "the answer")
-    with pytest.raises(PaymentRejected, match=r"redirect: https://seller:443 led to http://other:80, .* not encrypted"):
+    with pytest.raises(
+        PurchaseRejected, match=r"redirect: https://seller:443 led to http://other:80, .* not encrypted"
+    ):
         asks(seller, named)("GET", "https://seller/c")
     assert asks(seller, buyers.buyer())("GET", "https://seller/e") == (200, "the answer")
     assert asks(seller, buyers.buyer())("GET", "http://seller/g") == (200, "the answer")
-    with pytest.raises(PaymentRejected, match="redirect"):
+    with pytest.raises(PurchaseRejected, match="redirect"):
         asks(seller, buyers.buyer())("GET", "http://seller:81/g")
 
 
@@ -181,12 +183,12 @@ def test_a_redirect_from_what_is_free_to_another_host_is_paid_where_the_policy_n
         (policy(payees=frozenset({"0x" + 40 * "1"})), Rule.PAYEE),
         (policy(longest_validity=59), Rule.VALIDITY),
         (policy(schemes=frozenset({"upto"})), Rule.SCHEME),
-        (Policy({}), Rule.NETWORK),
+        (SpendingPolicy({}), Rule.NETWORK),
     ],
 )
-def test_what_is_on_no_list_is_not_paid(buyers: Buyers, asks: Asks, rules: Policy, rule: Rule) -> None:
+def test_what_is_on_no_list_is_not_paid(buyers: Buyers, asks: Asks, rules: SpendingPolicy, rule: Rule) -> None:
     seller = Seller()
-    with pytest.raises(PaymentRejected, match=f"^{rule}: ") as caught:
+    with pytest.raises(PurchaseRejected, match=f"^{rule}: ") as caught:
         asks(seller, buyers.buyer(rules))("GET", "http://seller/a")
     assert [refusal.rule for refusal in caught.value.refusals] == [rule]
     assert (seller.payments, buyers.rows()) == ([], [])
@@ -195,7 +197,7 @@ def test_what_is_on_no_list_is_not_paid(buyers: Buyers, asks: Asks, rules: Polic
 def test_what_is_on_the_lists_is_paid(buyers: Buyers, asks: Asks) -> None:
     rules = policy(hosts=frozenset({"SELLER:80"}), payees=frozenset({PAYEE.lower()}), longest_validity=60)
     assert asks(Seller(), buyers.buyer(rules))("GET", "http://seller/a") == (200, "the answer")
-    with pytest.raises(PaymentRejected, match="asset: 0x1"):
+    with pytest.raises(PurchaseRejected, match="asset: 0x1"):
         asks(Seller(accepts=(terms(asset="0x" + 40 * "1"),)), buyers.buyer(rules))("GET", "http://seller/b")
 
 

@@ -16,15 +16,15 @@ from sqlalchemy import select
 
 from foreseal.errors import RpcError
 from foreseal.payments.api import api_keys
-from foreseal.payments.api.app import application
+from foreseal.payments.api.app import build_application
 from foreseal.payments.api.backend import Backend
-from foreseal.payments.api.idempotency import Requests
+from foreseal.payments.api.idempotency import IdempotentRequests
 from foreseal.payments.api.tables import Role
-from foreseal.payments.api.webhooks import Outbox
+from foreseal.payments.api.webhooks import WebhookOutbox
 from foreseal.payments.configuration import read
 from foreseal.payments.ledger.tables import orders
 from foreseal.payments.typed_data import Cancellation, ReceiveAuthorization
-from foreseal.payments.workers.process_registry import Processes
+from foreseal.payments.workers.process_registry import ProcessRegistry
 from foreseal.payments.workers.webhook_dispatcher import WebhookDispatcher
 from foreseal.payments.workers.worker import Worker
 from payments.fake.blocks import FakeChain
@@ -89,12 +89,12 @@ class Process:
         config = read(till.file)
         environment = {"SHOP_KEY": "0x" + bytes(SHOP.key).hex()}
         self.backend = Backend.open(config, environment, till.clock, till.batches, self.crashes)
-        self.processes = Processes(self.backend.database, name, LEASE)
-        self.outbox = Outbox(self.backend.database, till.clock, LEASE)
+        self.processes = ProcessRegistry(self.backend.database, name, LEASE)
+        self.outbox = WebhookOutbox(self.backend.database, till.clock, LEASE)
         self.telling = WebhookDispatcher(self.outbox, {}, till.post)
         self.worker = Worker(self.backend, self.processes, AtOnce(), lambda: None)
-        self.requests = Requests(self.backend.database, till.clock, name, LEASE)
-        self.app = application(self.backend, self.requests, lambda: till.health, lambda: None)
+        self.requests = IdempotentRequests(self.backend.database, till.clock, name, LEASE)
+        self.app = build_application(self.backend, self.requests, lambda: till.health, lambda: None)
 
     def request(self, method: str, path: str, **more: Any) -> httpx.Response:
         """Send a request without a socket, on a new event loop, from any thread."""

@@ -10,19 +10,27 @@ from typing import Any
 from eth_account import Account
 
 from foreseal.client import Client
-from foreseal.payments.chain import ChainReorganized, Policy, RpcNode, Unanswered
+from foreseal.payments.chain import ChainReorganized, ConfirmationPolicy, NoResponse, RpcNode
 from foreseal.payments.contracts.development import CHECKOUT, NAME, PAYOUTS, TOKEN, VERSION
 from foreseal.payments.crash_points import CrashPoint
 from foreseal.payments.disbursements.payouts import Payouts
 from foreseal.payments.disbursements.refunds import Refunds
-from foreseal.payments.ledger import Database, DisbursementState, Duplicate, Finality, Ledger, NotAllowed, OrderState
+from foreseal.payments.ledger import (
+    Database,
+    DisbursementState,
+    DuplicateRecord,
+    Finality,
+    Ledger,
+    OrderState,
+    TransitionNotAllowed,
+)
 from foreseal.payments.merchant import Merchant
-from foreseal.payments.orders.authorizations import Orders, PermitTerms, Terms, message
+from foreseal.payments.orders.authorizations import Orders, OrderTerms, PermitTerms, message
 from foreseal.payments.orders.cancellations import Cancellations
 from foreseal.payments.orders.captures import Captures
 from foreseal.payments.orders.reconciler import NotExpired, OrderReconciler
-from foreseal.payments.transactions import Fees, Intents, Sender, building
-from foreseal.payments.transfers.watcher import Watch, Watcher
+from foreseal.payments.transactions import FeeSettings, TransactionIntents, TransactionSender, building_head
+from foreseal.payments.transfers.watcher import TransferWatcher, WatcherSettings
 from foreseal.payments.typed_data import Domain, random_nonce
 
 LIMIT = 200
@@ -76,16 +84,24 @@ class Merchandise:
         self.node = RpcNode(client)
         domain = Domain(NAME, VERSION, self.node.chain_id(), TOKEN)
         self.merchant = Merchant(domain, key.address, checkout=CHECKOUT)
-        self.ledger = Ledger(database, lambda: building(self.node).timestamp, self._passed)
+        self.ledger = Ledger(database, lambda: building_head(self.node).timestamp, self._passed)
         # Pending transactions are replaced at once, so that replacements are covered as well.
-        sender = Sender(self.ledger, self.node, Intents(domain.chain_id, key), Policy(), Fees(patience=0))
+        sender = TransactionSender(
+            self.ledger,
+            self.node,
+            TransactionIntents(domain.chain_id, key),
+            ConfirmationPolicy(),
+            FeeSettings(patience_blocks=0),
+        )
         self.orders = Orders(self.ledger, self.node, self.merchant)
         self.captures = Captures(self.ledger, sender, self.merchant)
         self.progress = OrderReconciler(self.ledger, sender, self.merchant)
         self.cancellations = Cancellations(self.ledger, sender, self.merchant)
         self.refunds = Refunds(self.ledger, sender, self.merchant)
         self.payouts = Payouts(self.ledger, sender, self.merchant)
-        self.watcher = Watcher(self.ledger, self.node, Watch(domain.chain_id, TOKEN, key.address, plan.start))
+        self.watcher = TransferWatcher(
+            self.ledger, self.node, WatcherSettings(domain.chain_id, TOKEN, key.address, plan.start)
+        )
 
     def live(self) -> None:
         self.go_on()
@@ -111,7 +127,7 @@ class Merchandise:
         self.progress.resume()
         self.refunds.resume()
         self.payouts.resume()
-        with contextlib.suppress(ChainReorganized, Unanswered):
+        with contextlib.suppress(ChainReorganized, NoResponse):
             self.watcher.poll()
 
     def _passed(self, point: CrashPoint) -> None:
@@ -119,15 +135,15 @@ class Merchandise:
             os.kill(os.getpid(), signal.SIGKILL)
 
     def _store(self, id: str) -> None:
-        now = building(self.node).timestamp
-        terms = Terms(self.buyer.address, AMOUNT, now - 1, now + 100_000, random_nonce())
+        now = building_head(self.node).timestamp
+        terms = OrderTerms(self.buyer.address, AMOUNT, now - 1, now + 100_000, random_nonce())
         if id == "expired":
             terms = replace(terms, valid_before=now + 5_000)
         self._once(lambda: self.orders.draft(id, terms))
         self._sign_and_store(id)
 
     def _store_permit(self, id: str) -> None:
-        deadline = building(self.node).timestamp + 100_000
+        deadline = building_head(self.node).timestamp + 100_000
         terms = PermitTerms(self.buyer.address, MAXIMUM, deadline, random_nonce())
         self._once(lambda: self.orders.draft_permit(id, terms))
         self._sign_and_store(id)
@@ -143,8 +159,8 @@ class Merchandise:
     def _once(self, act: Callable[[], object]) -> None:
         """Repeat the call like a client does, until a busy node responds in time."""
         for _ in range(LIMIT):
-            with contextlib.suppress(Unanswered, ChainReorganized):
-                with contextlib.suppress(NotAllowed, Duplicate):  # it was done in an earlier life
+            with contextlib.suppress(NoResponse, ChainReorganized):
+                with contextlib.suppress(TransitionNotAllowed, DuplicateRecord):  # it was done in an earlier life
                     act()
                 return
         raise AssertionError("the node does not answer")

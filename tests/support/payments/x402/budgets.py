@@ -1,6 +1,6 @@
 """Spending caps, and purchases that count against them."""
 
-from foreseal.payments.x402.buyer.purchases import Intent
+from foreseal.payments.x402.buyer.purchases import PurchaseIntent
 from foreseal.payments.x402.buyer.spending_policy import Offer
 from payments.shop import BUYER
 from payments.x402.buyers import policy
@@ -15,6 +15,6 @@ def offer(amount: int) -> Offer:
     return RULES.offer(terms(amount))
 
 
-def intent(amount: int, session: str = "a", open_key: str | None = None) -> Intent:
+def intent(amount: int, session: str = "a", open_key: str | None = None) -> PurchaseIntent:
     """Return the intent to pay this many units."""
-    return Intent(BUYER.address, session, open_key, "GET http://seller/", amount)
+    return PurchaseIntent(BUYER.address, session, open_key, "GET http://seller/", amount)

@@ -7,7 +7,7 @@ import httpx
 from sqlalchemy import Row, select
 
 from foreseal.payments.ledger import Database, Ledger, entries
-from foreseal.payments.x402.buyer import Asset, Buyer, Caps, PayingTransport, Policy, Purchases
+from foreseal.payments.x402.buyer import Asset, Buyer, Caps, PayingTransport, Purchases, SpendingPolicy
 from foreseal.payments.x402.buyer.purchases import counted
 from foreseal.payments.x402.buyer.tables import budgets, purchases
 from payments.shop import BUYER
@@ -20,9 +20,9 @@ NOON = 1_700_000_000 - 1_700_000_000 % 86_400 + 43_200
 
 def policy(
     per_request: int = 1000, per_session: int = 5000, per_day: int = 8000, deposit: int = 0, **other: Any
-) -> Policy:
+) -> SpendingPolicy:
     """Return a policy with caps for one asset."""
-    return Policy({USDC: Caps(per_request, per_session, per_day, deposit)}, **other)
+    return SpendingPolicy({USDC: Caps(per_request, per_session, per_day, deposit)}, **other)
 
 
 class Buyers:
@@ -42,10 +42,12 @@ class Buyers:
         if hasattr(self, "database"):
             self.database.close()
 
-    def buyer(self, rules: Policy | None = None, session: str = "a", key: Any = BUYER) -> Buyer:
+    def buyer(self, rules: SpendingPolicy | None = None, session: str = "a", key: Any = BUYER) -> Buyer:
         return Buyer(key, rules or policy(), self.purchases, session)
 
-    def client(self, seller: Seller, rules: Policy | None = None, session: str = "a", key: Any = BUYER) -> httpx.Client:
+    def client(
+        self, seller: Seller, rules: SpendingPolicy | None = None, session: str = "a", key: Any = BUYER
+    ) -> httpx.Client:
         buyer = self.buyer(rules, session, key)
         return httpx.Client(transport=PayingTransport(buyer, httpx.MockTransport(seller)), base_url="http://seller")
 
@@ -78,6 +80,6 @@ class Buyers:
         return next((units for period, units in self.committed().items() if period.startswith("day")), 0)
 
 
-def strict(rules: Policy, **other: Any) -> Policy:
+def strict(rules: SpendingPolicy, **other: Any) -> SpendingPolicy:
     """Return a policy with other settings."""
     return replace(rules, **other)

@@ -20,9 +20,9 @@ from x402.http.utils import (
 )
 from x402.schemas import PaymentPayload, PaymentRequirements, SettleResponse
 
-from foreseal.payments.x402.facilitator.facilitator import InProcess
+from foreseal.payments.x402.facilitator.facilitator import InProcessFacilitator
 from foreseal.payments.x402.seller.middleware import PaidRoutes
-from foreseal.payments.x402.seller.payment_requirements import Shop
+from foreseal.payments.x402.seller.payment_requirements import SellerSettings
 from foreseal.payments.x402.seller.prices import Price, Scheme, TransferMethod
 from foreseal.payments.x402.seller.seller import Seller
 from payments.x402.paying import pay
@@ -35,7 +35,7 @@ PRICES = {
     "POST /make": Price(1000),
     "GET /crash": Price(1000),
     "GET /error": Price(1000),
-    "GET /permit2": Price(1000, way=TransferMethod.PERMIT2),
+    "GET /permit2": Price(1000, transfer_method=TransferMethod.PERMIT2),
     "GET /upto/{amount}": Price(1000, Scheme.UPTO),
     "GET /tick": Price(100, Scheme.BATCH),
     "GET /tick/crash": Price(100, Scheme.BATCH),
@@ -56,8 +56,8 @@ class Selling:
         """Called while a handler runs."""
         self.crashing = True
         """True while the crashing routes crash."""
-        self.facilitator = facilitator or InProcess(world.facilitator(url))
-        shop = Shop(PRICES, SHOP.address, DOMAIN, authorizer=AUTHORIZER, origin=ORIGIN)
+        self.facilitator = facilitator or InProcessFacilitator(world.facilitator(url))
+        shop = SellerSettings(PRICES, SHOP.address, DOMAIN, authorizer=AUTHORIZER, origin=ORIGIN)
         ledger = replace(world.ledger(url), clock=lambda: world.time() + seconds_ahead)
         self.seller = Seller(ledger, world.node(), self.facilitator, shop)
         routes = [

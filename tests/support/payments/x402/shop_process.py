@@ -18,13 +18,13 @@ from x402.http.facilitator_client import HTTPFacilitatorClient
 from x402.http.facilitator_client_base import FacilitatorConfig
 
 from foreseal.client import Client
-from foreseal.payments.chain import Policy, RpcNode
+from foreseal.payments.chain import ConfirmationPolicy, RpcNode
 from foreseal.payments.ledger import Database, Ledger
-from foreseal.payments.transactions import Intents, Sender
-from foreseal.payments.x402.facilitator.facilitator import Facilitator, InProcess
+from foreseal.payments.transactions import TransactionIntents, TransactionSender
+from foreseal.payments.x402.facilitator.facilitator import Facilitator, InProcessFacilitator
 from foreseal.payments.x402.facilitator.settlements import Settlements
 from foreseal.payments.x402.seller.middleware import PaidRoutes
-from foreseal.payments.x402.seller.payment_requirements import Shop
+from foreseal.payments.x402.seller.payment_requirements import SellerSettings
 from foreseal.payments.x402.seller.prices import Price, Scheme, TransferMethod
 from foreseal.payments.x402.seller.seller import Seller
 from foreseal.server.asgi.granian import GranianListener
@@ -33,7 +33,7 @@ from payments.x402.world import CHAIN_ID, DOMAIN, FACILITATOR, SHOP
 
 PRICES = {
     "GET /report": Price(1000),
-    "GET /permit2": Price(1000, way=TransferMethod.PERMIT2),
+    "GET /permit2": Price(1000, transfer_method=TransferMethod.PERMIT2),
     "GET /upto": Price(1000, Scheme.UPTO),
 }
 
@@ -44,9 +44,9 @@ def main(node_url: str, database_url: str, facilitator_url: str, runs: str) -> N
     ledger = Ledger(Database(database_url), lambda: int(time.time()))
     facilitator: Any = HTTPFacilitatorClient(FacilitatorConfig(url=facilitator_url))
     if facilitator_url == "here":
-        sender = Sender(ledger, node, Intents(CHAIN_ID, FACILITATOR), Policy())
-        facilitator = InProcess(Facilitator(Settlements(ledger, sender)))
-    seller = Seller(ledger, node, facilitator, Shop(PRICES, SHOP.address, DOMAIN))
+        sender = TransactionSender(ledger, node, TransactionIntents(CHAIN_ID, FACILITATOR), ConfirmationPolicy())
+        facilitator = InProcessFacilitator(Facilitator(Settlements(ledger, sender)))
+    seller = Seller(ledger, node, facilitator, SellerSettings(PRICES, SHOP.address, DOMAIN))
 
     async def handler(request: Request) -> Response:
         file = os.open(runs, os.O_WRONLY | os.O_APPEND | os.O_CREAT)

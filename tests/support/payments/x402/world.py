@@ -13,13 +13,13 @@ from eth_utils.crypto import keccak
 
 from foreseal._core import newest_genesis
 from foreseal.client import Client
-from foreseal.payments.chain import Policy, RpcNode, Token
+from foreseal.payments.chain import ConfirmationPolicy, RpcNode, Token
 from foreseal.payments.contracts import TokenGenesis, TokenSetup, addresses, token_alloc, x402_alloc
 from foreseal.payments.ledger import Database, Ledger
-from foreseal.payments.transactions import Fees, Intents, Sender
+from foreseal.payments.transactions import FeeSettings, TransactionIntents, TransactionSender
 from foreseal.payments.typed_data import Domain
 from foreseal.payments.x402.facilitator.facilitator import Facilitator
-from foreseal.payments.x402.facilitator.settlements import Patience, Settlements
+from foreseal.payments.x402.facilitator.settlements import Settlements, Waiter
 from live import LiveNode, live_node, wait_for
 from live.blocks import pending_number
 
@@ -131,8 +131,10 @@ class World:
     def facilitator(self, url: str, key: LocalAccount = FACILITATOR, **patience: Any) -> Facilitator:
         """Return one with its own database, or a second process on the same."""
         ledger = self.ledger(url)
-        sender = Sender(ledger, self.node(), Intents(CHAIN_ID, key), Policy(), Fees())
-        return Facilitator(Settlements(ledger, sender, Patience(**patience)))
+        sender = TransactionSender(
+            ledger, self.node(), TransactionIntents(CHAIN_ID, key), ConfirmationPolicy(), FeeSettings()
+        )
+        return Facilitator(Settlements(ledger, sender, Waiter(**patience)))
 
     def time(self) -> int:
         """Return the time of the pending block."""

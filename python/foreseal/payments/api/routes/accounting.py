@@ -10,13 +10,13 @@ from typing import Any
 from sqlalchemy import Connection, Row, Select, and_, insert, select, tuple_
 from sqlalchemy.exc import IntegrityError
 
-from foreseal.payments.amounts import tokens
-from foreseal.payments.api.fields import WORD, Field, one_of, short, whole
-from foreseal.payments.api.pagination import LARGEST_ID, PAGE, limited, parse_cursor
-from foreseal.payments.api.route import Call, Lines, Reply, Route
+from foreseal.payments.amounts import to_tokens
+from foreseal.payments.api.fields import BYTES32, Field, choice_field, integer_field, short_text_field
+from foreseal.payments.api.pagination import LARGEST_ID, PAGE_FIELDS, limited, parse_cursor
+from foreseal.payments.api.route import JsonReply, Route, RouteCall, StreamedReply
 from foreseal.payments.api.tables import Role, resolutions
-from foreseal.payments.chain.confirmation_policy import HIGHEST
-from foreseal.payments.ledger import DisbursementState, Duplicate, Finality, Trigger, Unknown
+from foreseal.payments.chain.confirmation_policy import HIGHEST_TIER
+from foreseal.payments.ledger import DisbursementState, DuplicateRecord, Finality, Trigger, UnknownRecord
 from foreseal.payments.ledger.tables import (
     Reason,
     payout_legs,
@@ -50,9 +50,12 @@ _KEY = ("chain_id", "transaction_hash", "position")
 _SAME = and_(*(unmatched_transfers.c[name] == transfers.c[name] for name in _KEY))
 _NAMES = (unmatched_transfers.c.reason, unmatched_transfers.c.order_id.label("intended_order"))
 _PARTS = (
-    Field("transaction", WORD, "Hash of the transaction.", required=True),
+    Field("transaction", BYTES32, "Hash of the transaction.", required=True),
     Field(
-        "position", whole(0, LARGEST_ID), "Position of the Transfer among the logs of the transaction.", required=True
+        "position",
+        integer_field(0, LARGEST_ID),
+        "Position of the Transfer among the logs of the transaction.",
+        required=True,
     ),
 )
 
@@ -61,7 +64,7 @@ def _suspended(*conditions: Any) -> Select[Any]:
     return select(transfers, *_NAMES).join(unmatched_transfers, _SAME).where(*conditions)
 
 
-def _suspense(call: Call) -> Reply:
+def _suspense(call: RouteCall) -> JsonReply:
     asked = call.query
     limit, wanted = limited(asked), []
     if asked["reason"] is not None:
@@ -72,7 +75,7 @@ def _suspense(call: Call) -> Reply:
         )
         wanted.append(done.exists() if asked["resolved"] == "true" else ~done.exists())
     order = (transfers.c.block_number, transfers.c.log_index)
-    before = parse_cursor(asked["cursor"], HIGHEST, LARGEST_ID)
+    before = parse_cursor(asked["cursor"], HIGHEST_TIER, LARGEST_ID)
     if before is not None:
         wanted.append(tuple_(*order) < before)
     query = _suspended(*wanted).order_by(*(column.desc() for column in order)).limit(limit + 1)
@@ -80,10 +83,10 @@ def _suspense(call: Call) -> Reply:
         rows = list(tx.execute(query))
         page = rows[:limit]
         following = f"{page[-1].block_number}-{page[-1].log_index}" if len(rows) > limit else None
-        return Reply({"items": call.views.unmatched(tx, page), "next": following})
+        return JsonReply({"items": call.views.unmatched(tx, page), "next": following})
 
 
-def _resolve(call: Call) -> Reply:
+def _resolve(call: RouteCall) -> JsonReply:
     assert call.key is not None
     key = {
         "chain_id": call.backend.merchant.domain.chain_id,
@@ -95,32 +98,34 @@ def _resolve(call: Call) -> Reply:
     with call.backend.database.transaction() as tx:
         row = tx.execute(wanted).one_or_none()
         if row is None:
-            raise Unknown(f"unmatched transfers: no transfer {key['position']} of {key['transaction_hash']}")
+            raise UnknownRecord(f"unmatched transfers: no transfer {key['position']} of {key['transaction_hash']}")
         try:
             with tx.begin_nested():
                 tx.execute(insert(resolutions).values(**key, **told, time=int(call.backend.clock())))
         except IntegrityError as error:
             before = tx.execute(select(resolutions).filter_by(**key)).one()
             # An earlier execution of this request may have inserted it before a crash.
-            if not (call.mine.again and (before.note, before.resolved_by) == (told["note"], told["resolved_by"])):
-                raise Duplicate(f"unmatched transfers: {key['transaction_hash']} is already resolved") from error
-        return Reply(call.views.unmatched(tx, [row])[0], 201)
+            if not (
+                call.required_claim.again and (before.note, before.resolved_by) == (told["note"], told["resolved_by"])
+            ):
+                raise DuplicateRecord(f"unmatched transfers: {key['transaction_hash']} is already resolved") from error
+        return JsonReply(call.views.unmatched(tx, [row])[0], 201)
 
 
-def _balance(call: Call) -> Reply:
+def _balance(call: RouteCall) -> JsonReply:
     with call.backend.database.reading() as tx:
         found = balance(tx)
     names = ("received", "captured", "unmatched", "refunded", "reserved")
-    return Reply(
+    return JsonReply(
         {name: str(getattr(found, name)) for name in names} | {"faults": [asdict(each) for each in found.faults]}
     )
 
 
-def _export(call: Call) -> Lines:
-    return Lines(_lines(call), "text/csv", "payments.csv")
+def _export(call: RouteCall) -> StreamedReply:
+    return StreamedReply(_lines(call), "text/csv", "payments.csv")
 
 
-def _lines(call: Call) -> Iterator[str]:
+def _lines(call: RouteCall) -> Iterator[str]:
     """Yield the export as CSV from one snapshot of the database."""
     text = io.StringIO()
     writer = csv.writer(text)
@@ -129,7 +134,7 @@ def _lines(call: Call) -> Iterator[str]:
     with call.backend.database.reading() as tx:
         for number, row in enumerate(_rows(tx), 1):
             amount = row["amount"]
-            shown = row | {"amount": str(amount), "amount_shown": f"{tokens(amount, decimals):f}"}
+            shown = row | {"amount": str(amount), "amount_shown": f"{to_tokens(amount, decimals):f}"}
             writer.writerow([_safe(str(shown.get(head, ""))) for head in HEADS])
             if number % _ROWS == 0:
                 yield _emptied(text)
@@ -170,11 +175,11 @@ def _sent(tx: Connection) -> Iterator[dict[str, Any]]:
         yield _leg("paid_out", places[payouts.name, row.id], row.position, row)
 
 
-def _leg(kind: str, place: dict[str, Any], number: int, row: Row[Any]) -> dict[str, Any]:
+def _leg(kind: str, position: dict[str, Any], number: int, row: Row[Any]) -> dict[str, Any]:
     return {
         "kind": kind,
-        "transaction_hash": place["transaction"],
-        "log_index": place["log_index"][number],
+        "transaction_hash": position["transaction"],
+        "log_index": position["log_index"][number],
         "id": row.id,
         "account": row.recipient,
         "amount": row.amount,
@@ -198,8 +203,8 @@ def _emptied(text: io.StringIO) -> str:
     return piece
 
 
-_REASON = Field("reason", one_of([reason.value for reason in Reason]), "Only for this reason.")
-_RESOLVED = Field("resolved", one_of(["true", "false"]), "Only with a recorded resolution, or without one.")
+_REASON = Field("reason", choice_field([reason.value for reason in Reason]), "Only for this reason.")
+_RESOLVED = Field("resolved", choice_field(["true", "false"]), "Only with a recorded resolution, or without one.")
 
 ROUTES = (
     Route(
@@ -208,7 +213,7 @@ ROUTES = (
         "List unmatched transfers to the merchant, newest first",
         _suspense,
         {200: "UnmatchedTransferPage"},
-        query=(_REASON, _RESOLVED, *PAGE),
+        query=(_REASON, _RESOLVED, *PAGE_FIELDS),
     ),
     Route(
         "POST",
@@ -217,8 +222,8 @@ ROUTES = (
         _resolve,
         {201: "UnmatchedTransfer"},
         Role.ADMIN,
-        parts=_PARTS,
-        body=(Field("note", short(2_000), "How it was resolved.", required=True),),
+        path_fields=_PARTS,
+        body=(Field("note", short_text_field(2_000), "How it was resolved.", required=True),),
     ),
     Route("GET", "/v1/balance", "Return sums and contradictions of the ledger", _balance, {200: "Balance"}),
     Route(

@@ -7,25 +7,33 @@ from foreseal.payments.api.errors import ApiError
 from foreseal.payments.api.fields import (
     ADDRESS,
     AMOUNT,
+    BYTES32,
     HEX,
     ID,
     LARGEST_TIME,
     TEXT,
     TIME,
-    WORD,
     Field,
-    one_of,
-    whole,
+    choice_field,
+    integer_field,
 )
-from foreseal.payments.api.pagination import PAGE, by_beginning
-from foreseal.payments.api.route import Call, Reply, Route
+from foreseal.payments.api.pagination import PAGE_FIELDS, by_beginning
+from foreseal.payments.api.route import JsonReply, Route, RouteCall
 from foreseal.payments.api.schemas import TX_STATUSES
 from foreseal.payments.api.tables import Role
-from foreseal.payments.ledger import Duplicate, Finality, NotAllowed, OrderState, Trigger, TxStatus, read
+from foreseal.payments.ledger import (
+    DuplicateRecord,
+    Finality,
+    OrderState,
+    TransitionNotAllowed,
+    Trigger,
+    TxStatus,
+    read,
+)
 from foreseal.payments.ledger.tables import Purpose, orders, transfers
-from foreseal.payments.orders.authorizations import PermitTerms, Terms, message
-from foreseal.payments.signatures import WrongSignature
-from foreseal.payments.transactions import building
+from foreseal.payments.orders.authorizations import OrderTerms, PermitTerms, message
+from foreseal.payments.signatures import InvalidSignature
+from foreseal.payments.transactions import building_head
 from foreseal.payments.typed_data import random_nonce
 
 ORDER_ID = Field("id", ID, "The order.", required=True)
@@ -33,31 +41,31 @@ ORDER_ID = Field("id", ID, "The order.", required=True)
 _YEAR = 366 * 86_400
 
 
-def _create(call: Call) -> Reply:
+def _create(call: RouteCall) -> JsonReply:
     asked = call.body
-    id = asked["id"] or call.mine.id("ord")
-    if call.mine.again:
+    id = asked["id"] or call.required_claim.id("ord")
+    if call.required_claim.again:
         made = _made_before(call, id)
         if made is not None:
             return made
     _check_terms(call)
-    drafting, node = call.backend.drafting(asked["payer"])
+    drafting, node = call.backend.prefetch_draft(asked["payer"])
     valid_before = asked["valid_before"]
     if valid_before is None:
         seconds = asked["valid_seconds"] or call.backend.configuration.policy.valid_seconds
-        valid_before = building(node).timestamp + seconds
+        valid_before = building_head(node).timestamp + seconds
     try:
         if asked["maximum"] is not None:
             drafting.draft_permit(id, PermitTerms(asked["payer"], asked["maximum"], valid_before - 1, random_nonce()))
         else:
-            exact = Terms(asked["payer"], asked["amount"], asked["valid_after"] or 0, valid_before, random_nonce())
+            exact = OrderTerms(asked["payer"], asked["amount"], asked["valid_after"] or 0, valid_before, random_nonce())
             drafting.draft(id, exact)
     except ValueError as error:
         raise _named(error) from error
     return _to_sign(call, id)
 
 
-def _check_terms(call: Call) -> None:
+def _check_terms(call: RouteCall) -> None:
     """Reject fields that exclude each other."""
     asked = call.body
     for one, other in (("valid_seconds", "valid_before"), ("maximum", "amount"), ("valid_after", "maximum")):
@@ -71,91 +79,91 @@ def _check_terms(call: Call) -> None:
         )
 
 
-def _made_before(call: Call, id: str) -> Reply | None:
+def _made_before(call: RouteCall, id: str) -> JsonReply | None:
     """Return the order if an earlier execution of this request created it."""
     with call.backend.database.reading() as tx:
-        if not call.mine.happened(tx, orders.name, id, Trigger.SET_TERMS):
+        if not call.required_claim.happened(tx, orders.name, id, Trigger.SET_TERMS):
             return None
         order = read(tx, orders, id)
     if (order.payer, order.amount) != (call.body["payer"], call.body["amount"] or call.body["maximum"]):
-        raise Duplicate(f"orders: {id} or another key of it is taken")
+        raise DuplicateRecord(f"orders: {id} or another key of it is taken")
     return _to_sign(call, id)
 
 
-def _to_sign(call: Call, id: str) -> Reply:
+def _to_sign(call: RouteCall, id: str) -> JsonReply:
     with call.backend.database.reading() as tx:
         order = read(tx, orders, id)
         shown = call.views.order(tx, order)
-    return Reply({"order": shown, "typed_data": message(order).typed_data(call.backend.merchant.domain)}, 201)
+    return JsonReply({"order": shown, "typed_data": message(order).typed_data(call.backend.merchant.domain)}, 201)
 
 
-def _typed_data(call: Call) -> Reply:
+def _typed_data(call: RouteCall) -> JsonReply:
     backend, id = call.backend, call.path["id"]
     domain = backend.merchant.domain
     if call.query["purpose"] == "cancel":
-        return Reply(backend.cancellations.message(id).typed_data(domain))
-    return Reply(message(backend.orders.get(id)).typed_data(domain))
+        return JsonReply(backend.cancellations.message(id).typed_data(domain))
+    return JsonReply(message(backend.orders.get(id)).typed_data(domain))
 
 
-def _sign(call: Call) -> Reply:
+def _sign(call: RouteCall) -> JsonReply:
     backend, id, signature = call.backend, call.path["id"], call.body["signature"]
     order = backend.orders.get(id)
     if order.state is OrderState.DRAFTED:
         backend.orders.accept(id, signature)
     elif order.signature != signature:  # repeating the stored signature changes nothing
-        raise NotAllowed(order.state, Trigger.SIGN)
+        raise TransitionNotAllowed(order.state, Trigger.SIGN)
     elif order.state is OrderState.SIGNED:
         backend.orders.store(id)
     return _detail(call, id)
 
 
-def _capture(call: Call) -> Reply:
+def _capture(call: RouteCall) -> JsonReply:
     id, amount = call.path["id"], call.body["amount"]
     if not _done_before(call, id, Trigger.CAPTURE):
         try:
-            call.backend.capturing(id, amount).capture(id, amount)
-        except WrongSignature:
+            call.backend.prefetch_capture(id, amount).capture(id, amount)
+        except InvalidSignature:
             raise
         except ValueError as error:
             raise _named(error) from error
     return _detail(call, id)
 
 
-def _void(call: Call) -> Reply:
+def _void(call: RouteCall) -> JsonReply:
     id = call.path["id"]
     if not _done_before(call, id, Trigger.VOID):
         call.backend.orders.void(id, call.body["reason"] or "")
     return _detail(call, id)
 
 
-def _cancel(call: Call) -> Reply:
+def _cancel(call: RouteCall) -> JsonReply:
     id = call.path["id"]
     if not _done_before(call, id, Trigger.CANCEL):
         call.backend.cancellations.cancel(id, call.body["signature"])
     return _detail(call, id)
 
 
-def _done_before(call: Call, id: str, trigger: Trigger) -> bool:
-    if not call.mine.again:
+def _done_before(call: RouteCall, id: str, trigger: Trigger) -> bool:
+    if not call.required_claim.again:
         return False
     with call.backend.database.reading() as tx:
-        return call.mine.happened(tx, orders.name, id, trigger)
+        return call.required_claim.happened(tx, orders.name, id, trigger)
 
 
-def _get(call: Call) -> Reply:
+def _get(call: RouteCall) -> JsonReply:
     return _detail(call, call.path["id"])
 
 
-def _detail(call: Call, id: str) -> Reply:
+def _detail(call: RouteCall, id: str) -> JsonReply:
     with call.backend.database.reading() as tx:
         found = {
             "order": call.views.order(tx, read(tx, orders, id)),
-            "transactions": views.transactions_of(tx, id, Purpose.CAPTURE, Purpose.CANCEL),
+            "transactions": views.list_transactions(tx, id, Purpose.CAPTURE, Purpose.CANCEL),
         }
-    return Reply(found)
+    return JsonReply(found)
 
 
-def _list(call: Call) -> Reply:
+def _list(call: RouteCall) -> JsonReply:
     asked, wanted = call.query, []
     if asked["state"] is not None:
         wanted.append(orders.c.state == OrderState(asked["state"]))
@@ -175,13 +183,13 @@ def _list(call: Call) -> Reply:
     with call.backend.database.reading() as tx:
         rows, following = by_beginning(tx, orders, asked, *wanted)
         shown = call.views.orders(tx, rows)
-    return Reply({"items": shown, "next": following})
+    return JsonReply({"items": shown, "next": following})
 
 
-def _timeline(call: Call) -> Reply:
+def _timeline(call: RouteCall) -> JsonReply:
     with call.backend.database.reading() as tx:
         read(tx, orders, call.path["id"])
-        return Reply({"items": views.events_of(tx, orders, call.path["id"])})
+        return JsonReply({"items": views.list_events(tx, orders, call.path["id"])})
 
 
 def _named(error: ValueError) -> ApiError:
@@ -206,8 +214,8 @@ ROUTES = (
             Field("amount", AMOUNT, "Smallest units, as a text: exactly what is captured."),
             Field("maximum", AMOUNT, "In place of amount: what is captured at most, by the checkout contract."),
             Field("valid_after", TIME, "Seconds since 1970, exclusive; 0 if it is not given."),
-            Field("valid_before", whole(1, LARGEST_TIME), "Seconds since 1970, exclusive."),
-            Field("valid_seconds", whole(1, _YEAR), "In place of valid_before: from the newest block on."),
+            Field("valid_before", integer_field(1, LARGEST_TIME), "Seconds since 1970, exclusive."),
+            Field("valid_seconds", integer_field(1, _YEAR), "In place of valid_before: from the newest block on."),
         ),
     ),
     Route(
@@ -217,25 +225,25 @@ ROUTES = (
         _list,
         {200: "OrderPage"},
         query=(
-            Field("state", one_of([state.value for state in OrderState]), "Only of this state."),
-            Field("finality", one_of([each.value for each in Finality]), "Only with this finality."),
-            Field("tx_status", one_of(TX_STATUSES), "Only with a transaction of this status."),
+            Field("state", choice_field([state.value for state in OrderState]), "Only of this state."),
+            Field("finality", choice_field([each.value for each in Finality]), "Only with this finality."),
+            Field("tx_status", choice_field(TX_STATUSES), "Only with a transaction of this status."),
             Field("payer", ADDRESS, "Only of this buyer."),
-            Field("nonce", WORD, "Only with this nonce of the authorization."),
+            Field("nonce", BYTES32, "Only with this nonce of the authorization."),
             Field("id", ID, "Only with an id that begins so."),
-            Field("transaction", WORD, "Only paid by this transaction."),
-            *PAGE,
+            Field("transaction", BYTES32, "Only paid by this transaction."),
+            *PAGE_FIELDS,
         ),
     ),
-    Route("GET", "/v1/orders/{id}", "One order", _get, {200: "OrderDetail"}, parts=(ORDER_ID,)),
+    Route("GET", "/v1/orders/{id}", "One order", _get, {200: "OrderDetail"}, path_fields=(ORDER_ID,)),
     Route(
         "GET",
         "/v1/orders/{id}/typed-data",
         "What the payer signs, to pay or to cancel",
         _typed_data,
         {200: "TypedData"},
-        parts=(ORDER_ID,),
-        query=(Field("purpose", one_of(["pay", "cancel"]), "pay if it is not given."),),
+        path_fields=(ORDER_ID,),
+        query=(Field("purpose", choice_field(["pay", "cancel"]), "pay if it is not given."),),
     ),
     Route(
         "GET",
@@ -243,7 +251,7 @@ ROUTES = (
         "What happened to an order, oldest first",
         _timeline,
         {200: "Timeline"},
-        parts=(ORDER_ID,),
+        path_fields=(ORDER_ID,),
     ),
     Route(
         "POST",
@@ -252,7 +260,7 @@ ROUTES = (
         _sign,
         {200: "OrderDetail"},
         Role.CASHIER,
-        parts=(ORDER_ID,),
+        path_fields=(ORDER_ID,),
         body=(_SIGNATURE,),
     ),
     Route(
@@ -262,7 +270,7 @@ ROUTES = (
         _capture,
         {200: "OrderDetail"},
         Role.CASHIER,
-        parts=(ORDER_ID,),
+        path_fields=(ORDER_ID,),
         body=(Field("amount", AMOUNT, "Smallest units, of an order with a maximum: what is taken of it."),),
     ),
     Route(
@@ -272,7 +280,7 @@ ROUTES = (
         _void,
         {200: "OrderDetail"},
         Role.CASHIER,
-        parts=(ORDER_ID,),
+        path_fields=(ORDER_ID,),
         body=(Field("reason", TEXT, "For the timeline."),),
     ),
     Route(
@@ -282,7 +290,7 @@ ROUTES = (
         _cancel,
         {200: "OrderDetail"},
         Role.CASHIER,
-        parts=(ORDER_ID,),
+        path_fields=(ORDER_ID,),
         body=(_SIGNATURE,),
     ),
 )

@@ -4,25 +4,27 @@ from collections.abc import Sequence
 
 from foreseal.payments.api import views
 from foreseal.payments.api.errors import ApiError
-from foreseal.payments.api.fields import ADDRESS, AMOUNT, WORD, Field, listed, whole
-from foreseal.payments.api.pagination import PAGE, by_beginning
-from foreseal.payments.api.route import Call, Reply, Route
+from foreseal.payments.api.fields import ADDRESS, AMOUNT, BYTES32, Field, integer_field, list_field
+from foreseal.payments.api.pagination import PAGE_FIELDS, by_beginning
+from foreseal.payments.api.route import JsonReply, Route, RouteCall
 from foreseal.payments.api.routes.refunds import STATE
 from foreseal.payments.api.tables import Role
-from foreseal.payments.disbursements.payouts import BASIS_POINTS, MOST_RECIPIENTS, split
+from foreseal.payments.disbursements.payouts import BASIS_POINTS, MAX_RECIPIENTS, split
 from foreseal.payments.ledger import DisbursementState, read
 from foreseal.payments.ledger.tables import Purpose, payouts
 from foreseal.payments.typed_data import bytes32
 
-_PAYOUT_ID = Field("id", WORD, "The payout: its reference.", required=True)
-_REFERENCE = Field("reference", WORD, "32 bytes that the contract takes once; made from the Idempotency-Key if none.")
+_PAYOUT_ID = Field("id", BYTES32, "The payout: its reference.", required=True)
+_REFERENCE = Field(
+    "reference", BYTES32, "32 bytes that the contract takes once; made from the Idempotency-Key if none."
+)
 
 
-def _pay(call: Call) -> Reply:
+def _pay(call: RouteCall) -> JsonReply:
     return _send(call, [(each["recipient"], each["amount"]) for each in call.body["recipients"]])
 
 
-def _split(call: Call) -> Reply:
+def _split(call: RouteCall) -> JsonReply:
     shares, index = call.body["shares"], call.body["remainder"] or 0
     try:
         amounts = split(call.body["total"], [each["basis_points"] for each in shares], index)
@@ -32,7 +34,7 @@ def _split(call: Call) -> Reply:
     return _send(call, [leg for leg in legs if leg[1]])
 
 
-def _send(call: Call, legs: Sequence[tuple[str, int]]) -> Reply:
+def _send(call: RouteCall, legs: Sequence[tuple[str, int]]) -> JsonReply:
     contract = call.backend.configuration.serve.payouts
     if contract is None:
         raise ApiError(409, "payouts_not_configured", "serve.payouts, the contract, is not in the configuration")
@@ -43,38 +45,38 @@ def _send(call: Call, legs: Sequence[tuple[str, int]]) -> Reply:
         raise ApiError(400, "invalid_value", str(error), str(error).partition(":")[0]) from error
     # The same reference means the same batch, so a repeat is safe.
     call.backend.payouts.advance(id)
-    return Reply(_detail(call, id), 201)
+    return JsonReply(_detail(call, id), 201)
 
 
-def _reference(call: Call) -> bytes:
-    return bytes32(call.mine.id("pay").removeprefix("pay_") * 2, "reference")
+def _reference(call: RouteCall) -> bytes:
+    return bytes32(call.required_claim.id("pay").removeprefix("pay_") * 2, "reference")
 
 
-def _get(call: Call) -> Reply:
-    return Reply(_detail(call, _id(call)))
+def _get(call: RouteCall) -> JsonReply:
+    return JsonReply(_detail(call, _id(call)))
 
 
-def _detail(call: Call, id: str) -> views.Json:
+def _detail(call: RouteCall, id: str) -> views.JsonView:
     with call.backend.database.reading() as tx:
         (shown,) = call.views.payouts(tx, [read(tx, payouts, id)])
-        return {"payout": shown, "transactions": views.transactions_of(tx, id, Purpose.PAYOUT)}
+        return {"payout": shown, "transactions": views.list_transactions(tx, id, Purpose.PAYOUT)}
 
 
-def _list(call: Call) -> Reply:
+def _list(call: RouteCall) -> JsonReply:
     state = call.query["state"]
     wanted = [] if state is None else [payouts.c.state == DisbursementState(state)]
     with call.backend.database.reading() as tx:
         rows, following = by_beginning(tx, payouts, call.query, *wanted)
-        return Reply({"items": call.views.payouts(tx, rows), "next": following})
+        return JsonReply({"items": call.views.payouts(tx, rows), "next": following})
 
 
-def _timeline(call: Call) -> Reply:
+def _timeline(call: RouteCall) -> JsonReply:
     with call.backend.database.reading() as tx:
         read(tx, payouts, _id(call))
-        return Reply({"items": views.events_of(tx, payouts, _id(call))})
+        return JsonReply({"items": views.list_events(tx, payouts, _id(call))})
 
 
-def _id(call: Call) -> str:
+def _id(call: RouteCall) -> str:
     return f"0x{call.path['id'].hex()}"
 
 
@@ -92,7 +94,7 @@ ROUTES = (
             _REFERENCE,
             Field(
                 "recipients",
-                listed((_RECIPIENT, Field("amount", AMOUNT, "Smallest units.", required=True)), MOST_RECIPIENTS),
+                list_field((_RECIPIENT, Field("amount", AMOUNT, "Smallest units.", required=True)), MAX_RECIPIENTS),
                 "Who gets how much.",
                 required=True,
             ),
@@ -110,24 +112,30 @@ ROUTES = (
             Field("total", AMOUNT, "Smallest units.", required=True),
             Field(
                 "shares",
-                listed(
-                    (_RECIPIENT, Field("basis_points", whole(0, BASIS_POINTS), "Of 10,000.", required=True)),
-                    MOST_RECIPIENTS,
+                list_field(
+                    (_RECIPIENT, Field("basis_points", integer_field(0, BASIS_POINTS), "Of 10,000.", required=True)),
+                    MAX_RECIPIENTS,
                 ),
                 "Shares of 10,000 together.",
                 required=True,
             ),
-            Field("remainder", whole(0, MOST_RECIPIENTS - 1), "Index of the share that gets what does not divide; 0."),
+            Field(
+                "remainder",
+                integer_field(0, MAX_RECIPIENTS - 1),
+                "Index of the share that gets what does not divide; 0.",
+            ),
         ),
     ),
-    Route("GET", "/v1/payouts", "List payouts, the newest first", _list, {200: "PayoutPage"}, query=(STATE, *PAGE)),
-    Route("GET", "/v1/payouts/{id}", "One payout", _get, {200: "PayoutDetail"}, parts=(_PAYOUT_ID,)),
+    Route(
+        "GET", "/v1/payouts", "List payouts, the newest first", _list, {200: "PayoutPage"}, query=(STATE, *PAGE_FIELDS)
+    ),
+    Route("GET", "/v1/payouts/{id}", "One payout", _get, {200: "PayoutDetail"}, path_fields=(_PAYOUT_ID,)),
     Route(
         "GET",
         "/v1/payouts/{id}/timeline",
         "What happened to a payout, oldest first",
         _timeline,
         {200: "Timeline"},
-        parts=(_PAYOUT_ID,),
+        path_fields=(_PAYOUT_ID,),
     ),
 )

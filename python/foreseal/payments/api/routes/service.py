@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from foreseal.payments.api.openapi import document
-from foreseal.payments.api.route import Call, Reply, Route
+from foreseal.payments.api.route import JsonReply, Route, RouteCall
 
 Health = Callable[[], dict[str, Any]]
 
@@ -12,12 +12,12 @@ Health = Callable[[], dict[str, Any]]
 def general_routes(health: Health, others: Sequence[Route]) -> tuple[Route, ...]:
     """Return the routes that need no API key. The document describes `others` as well."""
 
-    def healthz(_: Call) -> Reply:
+    def healthz(_: RouteCall) -> JsonReply:
         found = health()
-        return Reply(found, 200 if found["status"] == "ok" else 503)
+        return JsonReply(found, 200 if found["status"] == "ok" else 503)
 
-    def described(_: Call) -> Reply:
-        return Reply(document((*others, *own)))
+    def described(_: RouteCall) -> JsonReply:
+        return JsonReply(document((*others, *own)))
 
     own = (
         Route("GET", "/healthz", "Return the health of the service", healthz, {200: "Health", 503: "Health"}, None),

@@ -7,18 +7,18 @@ from sqlalchemy import select
 from foreseal.payments.api import views
 from foreseal.payments.api import webhooks as hooks
 from foreseal.payments.api.errors import ApiError
-from foreseal.payments.api.fields import ID, TEXT, Field, one_of, whole
-from foreseal.payments.api.pagination import LARGEST_ID, PAGE, by_id
-from foreseal.payments.api.route import Call, Reply, Route
-from foreseal.payments.api.tables import Delivery, Role, deliveries
+from foreseal.payments.api.fields import ID, TEXT, Field, choice_field, integer_field
+from foreseal.payments.api.pagination import LARGEST_ID, PAGE_FIELDS, by_id
+from foreseal.payments.api.route import JsonReply, Route, RouteCall
+from foreseal.payments.api.tables import DeliveryState, Role, deliveries
 from foreseal.payments.api.tables import hooks as targets
 
 _URL = re.compile(r"https?://[^\s/@]+(?:/\S*)?")
 _HOOK_ID = Field("id", ID, "The target.", required=True)
 
 
-def _register(call: Call) -> Reply:
-    id, url, now = call.mine.id("hook"), call.body["url"], int(call.backend.clock())
+def _register(call: RouteCall) -> JsonReply:
+    id, url, now = call.required_claim.id("hook"), call.body["url"], int(call.backend.clock())
     if _URL.fullmatch(url) is None:
         raise ApiError(400, "invalid_value", f"url: {url!r} is no URL of http or https", "url")
     with call.backend.database.transaction() as tx:
@@ -26,44 +26,44 @@ def _register(call: Call) -> Reply:
         # It exists if an earlier execution of this request created it.
         secret = hooks.register(tx, id, url, now) if row is None else row.secret
         row = tx.execute(select(targets).where(targets.c.id == id)).one()
-    return Reply({"webhook": views.webhook(row), "secret": secret}, 201)
+    return JsonReply({"webhook": views.webhook(row), "secret": secret}, 201)
 
 
-def _list(call: Call) -> Reply:
+def _list(call: RouteCall) -> JsonReply:
     with call.backend.database.reading() as tx:
         rows = list(tx.execute(select(targets).order_by(targets.c.created, targets.c.id)))
-    return Reply({"items": [views.webhook(row) for row in rows]})
+    return JsonReply({"items": [views.webhook(row) for row in rows]})
 
 
-def _retire(call: Call) -> Reply:
+def _retire(call: RouteCall) -> JsonReply:
     id = call.path["id"]
     with call.backend.database.transaction() as tx:
         row = tx.execute(select(targets).where(targets.c.id == id)).one_or_none()
-        if not (call.mine.again and row is not None and row.retired is not None):
+        if not (call.required_claim.again and row is not None and row.retired is not None):
             hooks.retire(tx, id, int(call.backend.clock()))
         row = tx.execute(select(targets).where(targets.c.id == id)).one()
-    return Reply(views.webhook(row))
+    return JsonReply(views.webhook(row))
 
 
-def _deliveries(call: Call) -> Reply:
+def _deliveries(call: RouteCall) -> JsonReply:
     asked, wanted = call.query, []
     if asked["state"] is not None:
-        wanted.append(deliveries.c.state == Delivery(asked["state"]))
+        wanted.append(deliveries.c.state == DeliveryState(asked["state"]))
     if asked["webhook"] is not None:
         wanted.append(deliveries.c.hook_id == asked["webhook"])
     with call.backend.database.reading() as tx:
         rows, following = by_id(tx, deliveries, asked, *wanted)
-    return Reply({"items": [views.delivery(row) for row in rows], "next": following})
+    return JsonReply({"items": [views.delivery(row) for row in rows], "next": following})
 
 
-def _retry(call: Call) -> Reply:
+def _retry(call: RouteCall) -> JsonReply:
     id = call.path["id"]
     with call.backend.database.transaction() as tx:
         row = tx.execute(select(deliveries).where(deliveries.c.id == id)).one_or_none()
-        if not (call.mine.again and row is not None and row.state is not Delivery.DEAD):
+        if not (call.required_claim.again and row is not None and row.state is not DeliveryState.DEAD):
             hooks.revive(tx, id, call.backend.clock())
         row = tx.execute(select(deliveries).where(deliveries.c.id == id)).one()
-    return Reply(views.delivery(row))
+    return JsonReply(views.delivery(row))
 
 
 ROUTES = (
@@ -84,7 +84,7 @@ ROUTES = (
         _retire,
         {200: "Webhook"},
         Role.ADMIN,
-        parts=(_HOOK_ID,),
+        path_fields=(_HOOK_ID,),
     ),
     Route(
         "GET",
@@ -95,10 +95,12 @@ ROUTES = (
         Role.ADMIN,
         query=(
             Field(
-                "state", one_of([state.value for state in Delivery]), "Only in this state; dead: all attempts failed."
+                "state",
+                choice_field([state.value for state in DeliveryState]),
+                "Only in this state; dead: all attempts failed.",
             ),
             Field("webhook", ID, "Only to this target."),
-            *PAGE,
+            *PAGE_FIELDS,
         ),
     ),
     Route(
@@ -108,6 +110,6 @@ ROUTES = (
         _retry,
         {200: "Delivery"},
         Role.ADMIN,
-        parts=(Field("id", whole(1, LARGEST_ID), "The delivery.", required=True),),
+        path_fields=(Field("id", integer_field(1, LARGEST_ID), "The delivery.", required=True),),
     ),
 )

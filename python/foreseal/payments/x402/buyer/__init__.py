@@ -1,34 +1,34 @@
 """Buyer side of x402: payment for requests within a policy."""
 
-from foreseal.payments.x402.buyer.buyer import Buyer, Payment, Wanted
+from foreseal.payments.x402.buyer.buyer import Buyer, BuyerPayment, PaidRequest
 from foreseal.payments.x402.buyer.errors import (
     BuyingError,
     OutcomeUnknown,
-    PaymentRejected,
     PolicyViolation,
+    PurchaseRejected,
     Rule,
     Unreadable,
 )
 from foreseal.payments.x402.buyer.httpx_transports import PURCHASE, AsyncPayingTransport, PayingTransport
 from foreseal.payments.x402.buyer.purchases import Purchases
-from foreseal.payments.x402.buyer.spending_policy import Asset, Caps, Policy, ReportSource
+from foreseal.payments.x402.buyer.spending_policy import Asset, Caps, ReportSource, SpendingPolicy
 
 __all__ = [
     "PURCHASE",
     "Asset",
     "AsyncPayingTransport",
     "Buyer",
+    "BuyerPayment",
     "BuyingError",
     "Caps",
     "OutcomeUnknown",
+    "PaidRequest",
     "PayingTransport",
-    "Payment",
-    "PaymentRejected",
-    "Policy",
     "PolicyViolation",
+    "PurchaseRejected",
     "Purchases",
     "ReportSource",
     "Rule",
+    "SpendingPolicy",
     "Unreadable",
-    "Wanted",
 ]

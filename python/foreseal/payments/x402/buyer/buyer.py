@@ -31,12 +31,12 @@ from x402.schemas import PaymentRequired
 from foreseal.payments.ledger import LedgerError, Trigger
 from foreseal.payments.ledger.identifiers import identifier
 from foreseal.payments.typed_data import address
-from foreseal.payments.x402.buyer.channels import Channels
-from foreseal.payments.x402.buyer.errors import PaymentRejected, PolicyViolation, Rule
-from foreseal.payments.x402.buyer.payment_responses import Headers, read_outcome, read_required
-from foreseal.payments.x402.buyer.purchases import Intent, Outcome, Purchases
-from foreseal.payments.x402.buyer.signing import Signature, Signer
-from foreseal.payments.x402.buyer.spending_policy import Offer, Policy
+from foreseal.payments.x402.buyer.channels import BuyerChannels
+from foreseal.payments.x402.buyer.errors import PolicyViolation, PurchaseRejected, Rule
+from foreseal.payments.x402.buyer.payment_responses import ResponseHeaders, read_outcome, read_required
+from foreseal.payments.x402.buyer.purchases import PurchaseIntent, PurchaseOutcome, Purchases
+from foreseal.payments.x402.buyer.signing import PaymentSignature, PaymentSigner
+from foreseal.payments.x402.buyer.spending_policy import Offer, SpendingPolicy
 from foreseal.payments.x402.payment_key import BATCH, UPTO
 
 _log = logging.getLogger(__name__)
@@ -47,7 +47,7 @@ _CAPS = (Rule.PER_SESSION, Rule.PER_DAY, Rule.PER_DEPOSIT)
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class PaidRequest:
     """A request by the application."""
 
     method: str
@@ -66,17 +66,17 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Payment:
+class BuyerPayment:
     """A signed payment for a request."""
 
     id: str
     """Id of the purchase."""
-    wanted: Wanted
+    wanted: PaidRequest
     required: PaymentRequired
     offer: Offer
     amount: int
     """Units that count against the caps. A channel deposit may exceed the price; a voucher on it counts nothing."""
-    signature: Signature
+    signature: PaymentSignature
     again: bool = False
     """True for the second attempt, made with the seller's correction of the first."""
 
@@ -89,7 +89,7 @@ class Payment:
 class Buyer:
     """An account that spends within a policy. Safe for use from any thread; buyers may share a database."""
 
-    def __init__(self, key: Any, policy: Policy, purchases: Purchases, session: str = "default") -> None:
+    def __init__(self, key: Any, policy: SpendingPolicy, purchases: Purchases, session: str = "default") -> None:
         """Set up the buyer. `key` is an eth-account account, or another signer that the package `x402` accepts.
 
         A session with the same name continues after a restart. Raises ValueError with the argument's name.
@@ -98,12 +98,12 @@ class Buyer:
         self.purchases = purchases
         self.session = identifier(session, "session")
         self.payer = address(str(key.address), "key")
-        self._signer = Signer(key, Channels(purchases.ledger.database, self.payer))
+        self._signer = PaymentSigner(key, BuyerChannels(purchases.ledger.database, self.payer))
 
-    def pay(self, wanted: Wanted, header: str) -> Payment:
+    def pay(self, wanted: PaidRequest, header: str) -> BuyerPayment:
         """Reserve, sign and store a payment for the first offer that the policy allows.
 
-        `header` is the response's PAYMENT-REQUIRED. Raises `PaymentRejected`, `OutcomeUnknown` and `Unreadable`;
+        `header` is the response's PAYMENT-REQUIRED. Raises `PurchaseRejected`, `OutcomeUnknown` and `Unreadable`;
         nothing is reserved then.
         """
         self.policy.check_host(wanted.url, wanted.origin)
@@ -115,19 +115,19 @@ class Buyer:
                 continue
             try:
                 return self._sign(wanted, offer, required, again=False)
-            except PaymentRejected as error:  # another asset may have budget left
+            except PurchaseRejected as error:  # another asset may have budget left
                 refusals.extend(error.refusals)
         # Caps come first, since the user can change them.
         refusals.sort(key=lambda each: each.rule not in _CAPS)
-        raise PaymentRejected(tuple(refusals) or (PolicyViolation(Rule.SCHEME, "the seller offers no way to pay"),))
+        raise PurchaseRejected(tuple(refusals) or (PolicyViolation(Rule.SCHEME, "the seller offers no way to pay"),))
 
-    def answered(self, payment: Payment, status: int, get_header: Headers) -> Payment | None:
+    def answered(self, payment: BuyerPayment, status: int, get_header: ResponseHeaders) -> BuyerPayment | None:
         """Process a response. Return None if it is for the application.
 
         Otherwise the seller corrected the state of the channel: the returned payment must be sent once more.
         """
         varies = payment.offer.terms.scheme == UPTO
-        outcome = read_outcome(payment.amount, varies, status, get_header, self.policy.word)
+        outcome = read_outcome(payment.amount, varies, status, get_header, self.policy.report_source)
         try:
             if outcome is not None:
                 self.purchases.conclude(payment.id, outcome)
@@ -140,11 +140,11 @@ class Buyer:
             return None
         return None if payment.again else self._sign(payment.wanted, payment.offer, payment.required, again=True)
 
-    def unsent(self, payment: Payment) -> None:
+    def unsent(self, payment: BuyerPayment) -> None:
         """Return an amount that was never sent because no connection existed."""
-        self.purchases.conclude(payment.id, Outcome(Trigger.UNSENT))
+        self.purchases.conclude(payment.id, PurchaseOutcome(Trigger.UNSENT))
 
-    def _sign(self, wanted: Wanted, offer: Offer, required: PaymentRequired, again: bool) -> Payment:
+    def _sign(self, wanted: PaidRequest, offer: Offer, required: PaymentRequired, again: bool) -> BuyerPayment:
         reserved: list[tuple[str, int]] = []
 
         def reserve(amount: int, channel: str | None) -> None:
@@ -152,23 +152,23 @@ class Buyer:
                 key = _key(self.payer, self.session, wanted.method, wanted.url, wanted.body, wanted.idempotency_key)
             else:
                 key = _key(self.payer, "channel", channel)
-            intent = Intent(self.payer, self.session, key, wanted.subject, amount)
+            intent = PurchaseIntent(self.payer, self.session, key, wanted.subject, amount)
             reserved.append((self.purchases.reserve(offer, intent), amount))
 
         try:
             signature = self._signer.sign(required, offer, reserve)
             if not reserved:  # repeated signatures of a voucher never claim more than the deposit that already counts
-                intent = Intent(self.payer, self.session, None, wanted.subject, 0)
+                intent = PurchaseIntent(self.payer, self.session, None, wanted.subject, 0)
                 reserved.append((self.purchases.reserve(offer, intent), 0))
             [(id, amount)] = reserved
             self.purchases.present(id, signature.signed)
         except BaseException:  # also on interrupts: nothing was sent yet
             for id, _ in reserved:
-                self.purchases.conclude(id, Outcome(Trigger.UNSENT), unless_presented=True)
+                self.purchases.conclude(id, PurchaseOutcome(Trigger.UNSENT), unless_presented=True)
             raise
-        return Payment(id, wanted, required, offer, amount, signature, again)
+        return BuyerPayment(id, wanted, required, offer, amount, signature, again)
 
-    def _learn(self, payment: Payment, status: int, get_header: Headers) -> bool:
+    def _learn(self, payment: BuyerPayment, status: int, get_header: ResponseHeaders) -> bool:
         """Process the seller's report on a channel. Return True if it corrected the cached state."""
         try:
             return payment.signature.http.process_payment_result(
@@ -179,7 +179,7 @@ class Buyer:
             return False
 
 
-def _status_url(wanted: Wanted, status: int, get_header: Headers) -> str | None:
+def _status_url(wanted: PaidRequest, status: int, get_header: ResponseHeaders) -> str | None:
     """Return the payment's status URL from a 409 response of a Foreseal seller, if it has the request's origin."""
     if status != _CONFLICT or (place := get_header("Location")) is None:
         return None

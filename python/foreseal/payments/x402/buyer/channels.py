@@ -9,7 +9,7 @@ from foreseal.payments.ledger import Database, ensure
 from foreseal.payments.x402.buyer.tables import channels
 
 
-class Channels:
+class BuyerChannels:
     """Implementation of the package's `ClientChannelStorage` in a database."""
 
     def __init__(self, database: Database, payer: str) -> None:

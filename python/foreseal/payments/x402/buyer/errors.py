@@ -36,7 +36,7 @@ class PolicyViolation:
     rule: Rule
     reason: str
     """Explanation for people: the requested value and the allowed one."""
-    asked: int | None = None
+    requested: int | None = None
     """Requested amount in smallest units, if the rule is a cap."""
     committed: int | None = None
     """Smallest units already spent or reserved, if the rule is a cap of a session or a day."""
@@ -51,7 +51,7 @@ class BuyingError(Exception):
     """Nothing was signed for this request, and nothing is owed for it."""
 
 
-class PaymentRejected(BuyingError):
+class PurchaseRejected(BuyingError):
     """The policy rejects every offer, each by the named rule. Nothing is reserved."""
 
     def __init__(self, refusals: tuple[PolicyViolation, ...]) -> None:

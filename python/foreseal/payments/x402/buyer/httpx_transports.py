@@ -11,7 +11,7 @@ names that host.
 import httpx
 from anyio import to_thread
 
-from foreseal.payments.x402.buyer.buyer import Buyer, Payment, Wanted
+from foreseal.payments.x402.buyer.buyer import Buyer, BuyerPayment, PaidRequest
 from foreseal.payments.x402.buyer.payment_responses import PAYMENT_REQUIRED, REQUIRED, SMALL
 
 PURCHASE = "foreseal.purchase"
@@ -42,7 +42,7 @@ class PayingTransport(httpx.BaseTransport):
         if header is None:
             return response
         _drain(response)
-        payment: Payment | None = self._buyer.pay(wanted, header)
+        payment: BuyerPayment | None = self._buyer.pay(wanted, header)
         while payment is not None:
             try:
                 response = self._transport.handle_request(_paid(request, payment))
@@ -77,7 +77,7 @@ class AsyncPayingTransport(httpx.AsyncBaseTransport):
         if header is None:
             return response
         await _adrain(response)
-        payment: Payment | None = await to_thread.run_sync(self._buyer.pay, wanted, header)
+        payment: BuyerPayment | None = await to_thread.run_sync(self._buyer.pay, wanted, header)
         while payment is not None:
             try:
                 response = await self._transport.handle_async_request(_paid(request, payment))
@@ -96,10 +96,10 @@ class AsyncPayingTransport(httpx.AsyncBaseTransport):
         await self._transport.aclose()
 
 
-def _wanted(request: httpx.Request) -> Wanted:
+def _wanted(request: httpx.Request) -> PaidRequest:
     # The client copies a request's extensions to its redirects, so this records the first URL.
     origin = request.extensions.setdefault(_ORIGIN, str(request.url))
-    return Wanted(
+    return PaidRequest(
         request.method,
         str(request.url),
         request.content,
@@ -112,7 +112,7 @@ def _requested_payment(response: httpx.Response) -> str | None:
     return response.headers.get(REQUIRED) if response.status_code == PAYMENT_REQUIRED else None
 
 
-def _paid(request: httpx.Request, payment: Payment) -> httpx.Request:
+def _paid(request: httpx.Request, payment: BuyerPayment) -> httpx.Request:
     """Return a copy of the request with the payment.
 
     The original stays unchanged, since a redirect copies its headers.

@@ -9,7 +9,7 @@ from x402.schemas import PaymentRequired, SettleResponse
 
 from foreseal.payments.ledger import Trigger
 from foreseal.payments.x402.buyer.errors import Unreadable
-from foreseal.payments.x402.buyer.purchases import Outcome
+from foreseal.payments.x402.buyer.purchases import PurchaseOutcome
 from foreseal.payments.x402.buyer.spending_policy import AMOUNT, ReportSource
 from foreseal.payments.x402.payloads import HASH
 
@@ -22,7 +22,7 @@ SMALL = 1 << 16
 # @x402/express responds with 412 if Permit2 has no allowance.
 _REFUSALS = (PAYMENT_REQUIRED, 412)
 
-Headers = Callable[[str], str | None]
+ResponseHeaders = Callable[[str], str | None]
 """Function that returns a response header by its case-insensitive name."""
 
 # Maximum characters of one header, more than any real list of offers needs.
@@ -56,7 +56,9 @@ def read_settlement(header: str | None) -> SettleResponse | None:
         return None
 
 
-def read_outcome(amount: int, varies: bool, status: int, get_header: Headers, word: ReportSource) -> Outcome | None:
+def read_outcome(
+    amount: int, varies: bool, status: int, get_header: ResponseHeaders, source: ReportSource
+) -> PurchaseOutcome | None:
     """Return the outcome of a payment of `amount` units, or None if it is unknown.
 
     If the price `varies`, `amount` is a maximum. A rejection without a settlement report happened before any settlement
@@ -66,18 +68,18 @@ def read_outcome(amount: int, varies: bool, status: int, get_header: Headers, wo
     told = get_header(RESPONSE)
     if told is None:
         refused = status in _REFUSALS and get_header(REQUIRED) is not None
-        return Outcome(Trigger.REFUSED) if refused and word is ReportSource.SELLER else None
+        return PurchaseOutcome(Trigger.REFUSED) if refused and source is ReportSource.SELLER else None
     settlement = read_settlement(told)
     if settlement is None or not settlement.success:
         return None
     settled = amount
-    if varies and word is ReportSource.SELLER and AMOUNT.fullmatch(settlement.amount or ""):
+    if varies and source is ReportSource.SELLER and AMOUNT.fullmatch(settlement.amount or ""):
         settled = min(amount, int(settlement.amount or ""))
     transaction = settlement.transaction.lower() if HASH.fullmatch(settlement.transaction) else None
-    return Outcome(Trigger.PAID, settled, transaction)
+    return PurchaseOutcome(Trigger.PAID, settled, transaction)
 
 
-def read_status(body: bytes, amount: int) -> Outcome | None:
+def read_status(body: bytes, amount: int) -> PurchaseOutcome | None:
     """Return the outcome from a status of a seller or facilitator, for at most `amount` units. None if unknown.
 
     The format is that of `Status.as_json`.
@@ -89,9 +91,11 @@ def read_status(body: bytes, amount: int) -> Outcome | None:
     if not isinstance(told, dict):
         return None
     if told.get("neverSettled") is True:
-        return Outcome(Trigger.REFUSED)
+        return PurchaseOutcome(Trigger.REFUSED)
     if told.get("status") != "settled":
         return None
     transaction, units = str(told.get("transaction")), str(told.get("amount"))
     settled = int(units) if AMOUNT.fullmatch(units) else amount
-    return Outcome(Trigger.PAID, min(settled, amount), transaction.lower() if HASH.fullmatch(transaction) else None)
+    return PurchaseOutcome(
+        Trigger.PAID, min(settled, amount), transaction.lower() if HASH.fullmatch(transaction) else None
+    )

@@ -9,8 +9,8 @@ from typing import Any
 from sqlalchemy import Connection, Row, select, update
 
 from foreseal.payments.contracts.addresses import BATCH_SETTLEMENT
-from foreseal.payments.ledger import Duplicate, Finality, Ledger, PurchaseState, Trigger, ensure, read
-from foreseal.payments.x402.buyer.errors import OutcomeUnknown, PaymentRejected, PolicyViolation, Rule
+from foreseal.payments.ledger import DuplicateRecord, Finality, Ledger, PurchaseState, Trigger, ensure, read
+from foreseal.payments.x402.buyer.errors import OutcomeUnknown, PolicyViolation, PurchaseRejected, Rule
 from foreseal.payments.x402.buyer.spending_policy import Offer
 from foreseal.payments.x402.buyer.tables import budgets, purchases
 from foreseal.payments.x402.payment_key import Payment
@@ -22,7 +22,7 @@ def random_id() -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Intent:
+class PurchaseIntent:
     """A payment before it is signed."""
 
     payer: str
@@ -39,7 +39,7 @@ class Intent:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class PurchaseOutcome:
     """Outcome of a purchase, with its source."""
 
     trigger: Trigger
@@ -57,10 +57,10 @@ class Purchases:
         self.ledger = ledger
         self._new_id = new_id
 
-    def reserve(self, offer: Offer, intent: Intent) -> str:
+    def reserve(self, offer: Offer, intent: PurchaseIntent) -> str:
         """Reserve an intent's amount before it is signed. Return the id of the purchase.
 
-        Raises `PaymentRejected` if a cap would be exceeded, and `OutcomeUnknown` if an earlier purchase with the same
+        Raises `PurchaseRejected` if a cap would be exceeded, and `OutcomeUnknown` if an earlier purchase with the same
         key has an unknown outcome. In both cases nothing changes.
         """
         now = self.ledger.clock()
@@ -75,13 +75,13 @@ class Purchases:
             for rule, period, cap in bounds:
                 committed = _locked(tx, intent.payer, offer, period)
                 if committed + intent.amount > cap:
-                    raise PaymentRejected((_over(rule, period, intent.amount, committed, cap, offer),))
+                    raise PurchaseRejected((_over(rule, period, intent.amount, committed, cap, offer),))
                 _commit(tx, (intent.payer, offer.asset.network, offer.asset.token, period), committed + intent.amount)
             values = {"id": id, "day": today, "reserved_at": now, **_row(offer, intent)}
             try:
                 with tx.begin_nested():
                     self.ledger.create(tx, purchases, Trigger.RESERVE, **values)
-            except Duplicate:  # another process inserted one between check and insert
+            except DuplicateRecord:  # another process inserted one between check and insert
                 self._refuse_a_second(tx, intent)
                 raise
         return id
@@ -102,7 +102,7 @@ class Purchases:
         with self.ledger.database.transaction() as tx:
             tx.execute(update(purchases).where(purchases.c.id == id).values(status_url=status_url))
 
-    def conclude(self, id: str, outcome: Outcome, unless_presented: bool = False) -> bool:
+    def conclude(self, id: str, outcome: PurchaseOutcome, unless_presented: bool = False) -> bool:
         """Apply an outcome. Return True if it changed the purchase.
 
         An outcome from the chain is final; one from the seller can only be changed by the chain. Raises ValueError if
@@ -156,7 +156,7 @@ class Purchases:
         with self.ledger.database.reading() as tx:
             return tx.execute(select(purchases.c.id).where(same & (purchases.c.id != row.id))).first() is not None
 
-    def _refuse_a_second(self, tx: Connection, intent: Intent) -> None:
+    def _refuse_a_second(self, tx: Connection, intent: PurchaseIntent) -> None:
         if intent.open_key is not None:
             wanted = select(purchases.c.id, purchases.c.subject).where(purchases.c.open_key == intent.open_key)
             if (found := tx.execute(wanted).one_or_none()) is not None:
@@ -174,7 +174,7 @@ def counted(row: Row[Any]) -> int:
             return 0
 
 
-def _row(offer: Offer, intent: Intent) -> dict[str, Any]:
+def _row(offer: Offer, intent: PurchaseIntent) -> dict[str, Any]:
     return {
         "payer": intent.payer,
         "session": intent.session,
@@ -217,6 +217,6 @@ def _commit(tx: Connection, key: _Key, committed: int) -> None:
     tx.execute(update(budgets).where(_where(key)).values(committed=committed))
 
 
-def _over(rule: Rule, period: str, asked: int, committed: int, cap: int, offer: Offer) -> PolicyViolation:
-    text = f"{asked} units of {offer.asset} are asked for, {committed} of {cap} are spent or reserved in {period}"
-    return PolicyViolation(rule, text, asked, committed, cap)
+def _over(rule: Rule, period: str, requested: int, committed: int, cap: int, offer: Offer) -> PolicyViolation:
+    text = f"{requested} units of {offer.asset} are asked for, {committed} of {cap} are spent or reserved in {period}"
+    return PolicyViolation(rule, text, requested, committed, cap)

@@ -15,15 +15,15 @@ from typing import Any
 import httpx
 from sqlalchemy import Row, select
 
-from foreseal.payments.chain import ChainError, Node
+from foreseal.payments.chain import ChainError, ChainNode
 from foreseal.payments.chain.token import transfers
 from foreseal.payments.ledger import ConcurrentUpdate, Database, PurchaseState, Trigger
 from foreseal.payments.x402.buyer.payment_responses import read_status
-from foreseal.payments.x402.buyer.purchases import Outcome, Purchases
+from foreseal.payments.x402.buyer.purchases import PurchaseOutcome, Purchases
 from foreseal.payments.x402.buyer.spending_policy import Asset
 from foreseal.payments.x402.buyer.tables import purchases
 from foreseal.payments.x402.payment_key import UPTO, PaymentKey
-from foreseal.payments.x402.payment_status import Fate, Status, find_status
+from foreseal.payments.x402.payment_status import PaymentFate, PaymentStatus, find_status
 
 _LARGEST = 1 << 16
 """Maximum bytes of a seller's status."""
@@ -32,7 +32,7 @@ _ABANDONED = 300
 
 
 @dataclass
-class Found:
+class ReconciliationResult:
     """Result of a reconciliation."""
 
     concluded: int = 0
@@ -49,7 +49,7 @@ class Reconciliation:
     def __init__(
         self,
         purchases: Purchases,
-        nodes: Mapping[str, Node],
+        nodes: Mapping[str, ChainNode],
         sellers: httpx.Client | None = None,
     ) -> None:
         """Set up the reconciliation. `nodes` are by CAIP-2 network id.
@@ -60,12 +60,12 @@ class Reconciliation:
         self._nodes = nodes
         self._sellers = sellers
 
-    def run(self, payer: str, progress: Callable[[int, int], None] = lambda done, of: None) -> Found:
+    def run(self, payer: str, progress: Callable[[int, int], None] = lambda done, of: None) -> ReconciliationResult:
         """Check every purchase of an account without a final outcome.
 
         `progress` receives the number of checked purchases and the total.
         """
-        found, rows = Found(), self._purchases.unsettled(payer)
+        found, rows = ReconciliationResult(), self._purchases.unsettled(payer)
         for done, row in enumerate(rows):
             progress(done, len(rows))
             try:
@@ -81,20 +81,20 @@ class Reconciliation:
         progress(len(rows), len(rows))
         return found
 
-    def _outcome(self, row: Row[Any]) -> Outcome | None:
+    def _outcome(self, row: Row[Any]) -> PurchaseOutcome | None:
         if row.state is PurchaseState.RESERVED:
             abandoned = row.reserved_at + _ABANDONED < self._purchases.ledger.clock()
-            return Outcome(Trigger.UNSENT) if abandoned else None
+            return PurchaseOutcome(Trigger.UNSENT) if abandoned else None
         node = self._nodes.get(row.network)
         if node is not None:
             status = find_status(node, payment_key(row), row.valid_before)
             if status.never:
-                return Outcome(Trigger.UNSPENT, None, status.transaction)
+                return PurchaseOutcome(Trigger.UNSPENT, None, status.transaction)
             if status.final:
-                return Outcome(Trigger.SPENT, self._settled(node, row, status), status.transaction)
+                return PurchaseOutcome(Trigger.SPENT, self._settled(node, row, status), status.transaction)
         return self._seller_outcome(row) if row.state is PurchaseState.PRESENTED else None
 
-    def _seller_outcome(self, row: Row[Any]) -> Outcome | None:
+    def _seller_outcome(self, row: Row[Any]) -> PurchaseOutcome | None:
         """Return the outcome from the seller's status URL."""
         if self._sellers is None or row.status_url is None:
             return None
@@ -106,9 +106,9 @@ class Reconciliation:
                     return None
         return read_status(body, int(row.amount)) if response.status_code == httpx.codes.OK else None
 
-    def _settled(self, node: Node, row: Row[Any], status: Status) -> int:
+    def _settled(self, node: ChainNode, row: Row[Any], status: PaymentStatus) -> int:
         """Return the transferred units, or the full signed amount if the chain does not show them."""
-        if status.fate is Fate.SETTLED and status.amount is not None:
+        if status.fate is PaymentFate.SETTLED and status.amount is not None:
             return min(status.amount, int(row.amount))
         most, final = int(row.amount), status.final_block
         if row.scheme != UPTO or row.transaction_hash is None or self._purchases.shares_transaction(row):

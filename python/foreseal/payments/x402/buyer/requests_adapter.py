@@ -13,7 +13,7 @@ import requests
 from requests.adapters import BaseAdapter, HTTPAdapter
 from urllib3.exceptions import ConnectTimeoutError, MaxRetryError, NewConnectionError
 
-from foreseal.payments.x402.buyer.buyer import Buyer, Payment, Wanted
+from foreseal.payments.x402.buyer.buyer import Buyer, BuyerPayment, PaidRequest
 from foreseal.payments.x402.buyer.payment_responses import PAYMENT_REQUIRED, REQUIRED, SMALL
 
 
@@ -41,7 +41,7 @@ class PayingAdapter(BaseAdapter):
             response.request = request
             return response
         _drain(response)
-        payment: Payment | None = self._buyer.pay(wanted, header)
+        payment: BuyerPayment | None = self._buyer.pay(wanted, header)
         while payment is not None:
             paid = whole.copy()
             paid.headers.update(payment.headers)
@@ -73,14 +73,14 @@ class _Origin:
         return None
 
 
-def _wanted(request: requests.PreparedRequest, body: bytes) -> Wanted:
+def _wanted(request: requests.PreparedRequest, body: bytes) -> PaidRequest:
     hooks: list[Any] = request.hooks.setdefault("response", [])
     origin = next((each.url for each in hooks if isinstance(each, _Origin)), None)
     if origin is None:
         # A new list, since the existing one belongs to the session.
         request.hooks["response"] = [*hooks, _Origin(str(request.url))]
     key = request.headers.get("Idempotency-Key")
-    return Wanted(
+    return PaidRequest(
         str(request.method),
         str(request.url),
         body,

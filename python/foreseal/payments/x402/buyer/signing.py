@@ -16,7 +16,7 @@ from x402.mechanisms.evm.exact import ExactEvmClientScheme
 from x402.mechanisms.evm.upto import UptoEvmClientScheme
 from x402.schemas import NoMatchingRequirementsError, PaymentPayload, PaymentRequired
 
-from foreseal.payments.x402.buyer.errors import PaymentRejected, PolicyViolation, Rule, Unreadable
+from foreseal.payments.x402.buyer.errors import PolicyViolation, PurchaseRejected, Rule, Unreadable
 from foreseal.payments.x402.buyer.spending_policy import Offer
 from foreseal.payments.x402.payment_key import BATCH, EXACT, UPTO, granted, settled
 from foreseal.payments.x402.payment_key import Payment as SignedPayment
@@ -26,7 +26,7 @@ Reserve = Callable[[int, str | None], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Signature:
+class PaymentSignature:
     """A payment in the form that the seller receives."""
 
     payload: PaymentPayload
@@ -40,7 +40,7 @@ class Signature:
         return self.http.encode_payment_signature_header(self.payload)
 
 
-class Signer:
+class PaymentSigner:
     """A key with the state of its payment channels."""
 
     def __init__(self, key: Any, channels: ClientChannelStorage) -> None:
@@ -49,10 +49,10 @@ class Signer:
         self._channels = channels
         self.address = str(key.address)
 
-    def sign(self, required: PaymentRequired, offer: Offer, reserve: Reserve) -> Signature:
+    def sign(self, required: PaymentRequired, offer: Offer, reserve: Reserve) -> PaymentSignature:
         """Reserve the amount of an offer, then sign it.
 
-        Raises the errors of `reserve`, `PaymentRejected` for a deposit beyond its cap, and `Unreadable` for terms that
+        Raises the errors of `reserve`, `PurchaseRejected` for a deposit beyond its cap, and `Unreadable` for terms that
         the scheme rejects.
         """
         client = x402ClientSync()
@@ -67,7 +67,7 @@ class Signer:
         except (ValueError, TypeError, KeyError, NoMatchingRequirementsError) as error:
             raise Unreadable(f"{offer.terms.scheme} on {offer.terms.network}: {error}") from error
         assert isinstance(payload, PaymentPayload), "the package signs for version 2 what version 2 asks for"
-        return Signature(payload, _signed(payload), x402HTTPClientSync(client))
+        return PaymentSignature(payload, _signed(payload), x402HTTPClientSync(client))
 
     def _scheme(self, offer: Offer, reserve: Reserve) -> Any:
         if offer.terms.scheme == EXACT:
@@ -89,7 +89,7 @@ def _deposit(offer: Offer, context: BatchSettlementDepositStrategyContext) -> in
     least, cap = int(context.minimum_deposit_amount), offer.caps.per_deposit
     if least > cap:
         text = f"a deposit of {least} units of {offer.asset} is needed, at most {cap} are allowed"
-        raise PaymentRejected((PolicyViolation(Rule.PER_DEPOSIT, text, least, None, cap),))
+        raise PurchaseRejected((PolicyViolation(Rule.PER_DEPOSIT, text, least, None, cap),))
     return min(int(context.deposit_amount), cap)
 
 

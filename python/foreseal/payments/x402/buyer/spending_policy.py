@@ -8,9 +8,9 @@ from urllib.parse import urlsplit
 
 from x402.schemas import PaymentRequirements
 
-from foreseal.payments.amounts import checked
+from foreseal.payments.amounts import check_amount
 from foreseal.payments.typed_data import address
-from foreseal.payments.x402.buyer.errors import PaymentRejected, PolicyViolation, Rule
+from foreseal.payments.x402.buyer.errors import PolicyViolation, PurchaseRejected, Rule
 from foreseal.payments.x402.payment_key import BATCH, EXACT, UPTO
 
 SCHEMES = (EXACT, UPTO, BATCH)
@@ -63,11 +63,11 @@ class Caps:
 
     def __post_init__(self) -> None:
         for name in ("per_request", "per_session", "per_day", "per_deposit"):
-            checked(getattr(self, name), name)
+            check_amount(getattr(self, name), name)
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
+class SpendingPolicy:
     """Caps by asset, which define the allowed networks and assets, and lists of payees and hosts."""
 
     caps: Mapping[Asset, Caps]
@@ -78,13 +78,13 @@ class Policy:
     schemes: frozenset[str] = frozenset(SCHEMES)
     longest_validity: int = 3600
     """Maximum validity of a signature in seconds. An amount can stay reserved this long."""
-    word: ReportSource = ReportSource.SELLER
+    report_source: ReportSource = ReportSource.SELLER
     _networks: frozenset[str] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if unknown := set(self.schemes) - set(SCHEMES):
             raise ValueError(f"schemes: {', '.join(sorted(unknown))}: there are {', '.join(SCHEMES)}")
-        if checked(self.longest_validity, "longest_validity") < 1:
+        if check_amount(self.longest_validity, "longest_validity") < 1:
             raise ValueError("longest_validity: is less than a second")
         for name in ("payees", "hosts", "schemes"):
             if isinstance(getattr(self, name), str):
@@ -96,21 +96,21 @@ class Policy:
         object.__setattr__(self, "_networks", frozenset(asset.network for asset in self.caps))
 
     def check_host(self, url: str, origin: str | None) -> None:
-        """Check that the resource at a URL may be paid for. Raises `PaymentRejected`.
+        """Check that the resource at a URL may be paid for. Raises `PurchaseRejected`.
 
         `origin` is the first URL of the redirects that led there, if different.
         """
         here, name = _host(url)
         if self.hosts is not None and not {name, here} & self.hosts:
-            raise PaymentRejected((PolicyViolation(Rule.HOST, f"{here} is not on the list: {_list(self.hosts)}"),))
+            raise PurchaseRejected((PolicyViolation(Rule.HOST, f"{here} is not on the list: {_list(self.hosts)}"),))
         if origin is None or _origin(url) in (_origin(origin), _encrypted(origin)):
             return
         if self.hosts is None:
             text = f"{_origin(origin)} led to {_origin(url)}, which is not paid unless the policy names its host"
-            raise PaymentRejected((PolicyViolation(Rule.REDIRECT, text),))
+            raise PurchaseRejected((PolicyViolation(Rule.REDIRECT, text),))
         if origin.lower().startswith("https:") and not url.lower().startswith("https:"):
             text = f"{_origin(origin)} led to {_origin(url)}, which is not encrypted"
-            raise PaymentRejected((PolicyViolation(Rule.REDIRECT, text),))
+            raise PurchaseRejected((PolicyViolation(Rule.REDIRECT, text),))
 
     def offers(self, accepts: Iterable[PaymentRequirements]) -> Iterator["Offer | PolicyViolation"]:
         """Yield each offer of a seller in its order, or the rule that rejects it."""
@@ -128,7 +128,7 @@ class Policy:
         if offered.network not in self._networks:
             return PolicyViolation(Rule.NETWORK, f"{offered.network} is not one of {_list(self._networks)}")
         token, payee = _address(offered.asset), _address(offered.pay_to)
-        if Asset(offered.network, token or _NOBODY) not in self.caps:
+        if Asset(offered.network, token or _NO_ADDRESS) not in self.caps:
             return PolicyViolation(Rule.ASSET, f"{offered.asset} on {offered.network} is not on the list")
         if not payee or (self.payees is not None and payee not in self.payees):
             return PolicyViolation(Rule.PAYEE, f"{offered.pay_to} is not on the list")
@@ -161,7 +161,7 @@ class Offer:
     caps: Caps
 
 
-_NOBODY = "0x" + 40 * "0"
+_NO_ADDRESS = "0x" + 40 * "0"
 
 
 def _address(value: str) -> str:

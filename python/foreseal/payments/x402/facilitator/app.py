@@ -16,7 +16,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from foreseal.payments.chain import ChainError
-from foreseal.payments.periodic_thread import Repeating
+from foreseal.payments.periodic_thread import PeriodicThread
 from foreseal.payments.transactions import SendingError
 from foreseal.payments.x402.facilitator.facilitator import Facilitator
 from foreseal.payments.x402.payloads import Malformed, read_body, read_bounded
@@ -29,7 +29,7 @@ LARGEST_BODY = 512 * 1024
 _EVERY = 1.0
 """Seconds between two checks of settlements that are not final."""
 
-Endpoint = Callable[[Request], Awaitable[Response]]
+FacilitatorEndpoint = Callable[[Request], Awaitable[Response]]
 
 
 def facilitator_app(facilitator: Facilitator, every: float = _EVERY) -> Starlette:
@@ -41,7 +41,7 @@ def facilitator_app(facilitator: Facilitator, every: float = _EVERY) -> Starlett
 
     @contextlib.asynccontextmanager
     async def following(_: Starlette) -> AsyncIterator[None]:
-        with Repeating("following", facilitator.follow, every):
+        with PeriodicThread("following", facilitator.follow, every):
             yield
 
     async def verify(request: Request) -> Response:
@@ -80,7 +80,7 @@ def _deadline(request: Request) -> int | None:
     return int(given)
 
 
-def _guarded(endpoint: Endpoint) -> Endpoint:
+def _guarded(endpoint: FacilitatorEndpoint) -> FacilitatorEndpoint:
     async def guarded(request: Request) -> Response:
         try:
             return await endpoint(request)

@@ -22,7 +22,7 @@ from x402.mechanisms.evm.exact.facilitator import ExactEvmScheme
 from x402.mechanisms.evm.upto.facilitator import UptoEvmScheme
 from x402.schemas import PaymentPayload, PaymentRequirements, SettleResponse, SupportedResponse, VerifyResponse
 
-from foreseal.payments.chain import Node, Receipt
+from foreseal.payments.chain import ChainNode, ChainReceipt
 from foreseal.payments.chain.token import transfers
 from foreseal.payments.contracts.addresses import BATCH_SETTLEMENT
 from foreseal.payments.ledger import Finality, SettlementState, TxStatus
@@ -40,7 +40,7 @@ from foreseal.payments.x402.payment_key import (
     granted,
     settled,
 )
-from foreseal.payments.x402.payment_status import Fate, Status, find_status, spent_by
+from foreseal.payments.x402.payment_status import PaymentFate, PaymentStatus, find_status, spent_by
 
 _log = logging.getLogger(__name__)
 
@@ -48,7 +48,7 @@ _RECEIVERS = keccak(text="receivers(address,address)")[:4]
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class FacilitatorBounds:
     """Tokens and payees that a facilitator settles. An empty set allows any."""
 
     tokens: frozenset[str] = field(default_factory=frozenset)
@@ -70,23 +70,23 @@ class Bounds:
 class _Writing:
     """One settlement, as the schemes' writer and as their store of pending transactions."""
 
-    def __init__(self, settlements: Settlements, asked: SettlementRequest) -> None:
+    def __init__(self, settlements: Settlements, request: SettlementRequest) -> None:
         self._settlements = settlements
-        self._asked = asked
-        self.landed: Receipt | None = None
+        self._request = request
+        self.landed: ChainReceipt | None = None
 
     def submit(self, target: str, data: bytes) -> str:
-        return self._settlements.submit(self._asked, target, data)
+        return self._settlements.submit(self._request, target, data)
 
-    def receipt(self) -> Receipt:
-        self.landed = self._settlements.receipt(self._asked.payment.key)
+    def receipt(self) -> ChainReceipt:
+        self.landed = self._settlements.receipt(self._request.payment.key)
         return self.landed
 
     def get(self, key: str) -> str | None:
         """Return the hash of the pending or completed transaction. A scheme waits for it instead of sending another."""
-        row = self._settlements.find(self._asked.payment.key)
-        under_way = row is not None and row.digest == self._asked.digest and row.step is not TxStatus.FAILED
-        return self._settlements.newest(self._asked.payment.key) if under_way else None
+        row = self._settlements.find(self._request.payment.key)
+        under_way = row is not None and row.digest == self._request.digest and row.step is not TxStatus.FAILED
+        return self._settlements.newest(self._request.payment.key) if under_way else None
 
     def set(self, key: str, tx_hash: str) -> None:
         """Do nothing: the transaction was stored before it was sent."""
@@ -98,7 +98,7 @@ class _Writing:
 class _Rehearsal:
     """A simulated settlement, which ends where the transaction would be stored."""
 
-    def __init__(self, node: Node, account: str) -> None:
+    def __init__(self, node: ChainNode, account: str) -> None:
         self._node = node
         self._account = account
 
@@ -106,7 +106,7 @@ class _Rehearsal:
         self._node.estimate_gas(self._account, target, data, "pending")
         return "0x" + "ff" * 32
 
-    def receipt(self) -> Receipt:
+    def receipt(self) -> ChainReceipt:
         raise TimeoutError("nothing was sent")
 
     def get(self, key: str) -> str | None:
@@ -122,13 +122,13 @@ class _Rehearsal:
 class Facilitator:
     """Verifier and settler for one chain and one key. Safe for use from any thread."""
 
-    def __init__(self, settlements: Settlements, bounds: Bounds | None = None) -> None:
+    def __init__(self, settlements: Settlements, bounds: FacilitatorBounds | None = None) -> None:
         self.settlements = settlements
-        self.bounds = bounds or Bounds()
+        self.bounds = bounds or FacilitatorBounds()
         self._network = f"eip155:{settlements.sender.intents.chain_id}"
 
     @property
-    def node(self) -> Node:
+    def node(self) -> ChainNode:
         """Node used for settlements."""
         return self.settlements.sender.node
 
@@ -182,7 +182,7 @@ class Facilitator:
         landed = found.transaction if writing.landed is None else writing.landed.transaction_hash
         return found.model_copy(update={"transaction": landed})
 
-    def status(self, key: PaymentKey, deadline: int | None = None) -> Status:
+    def status(self, key: PaymentKey, deadline: int | None = None) -> PaymentStatus:
         """Return the status of a payment. For a payment never settled here, the caller gives its deadline.
 
         Raises ValueError for a payment of another chain, and the node's errors.
@@ -193,10 +193,12 @@ class Facilitator:
         if row is None:
             return find_status(self.node, key, deadline)
         if row.state is SettlementState.RELEASED:
-            return Status(Fate.SETTLED, final=True, amount=0)
+            return PaymentStatus(PaymentFate.SETTLED, final=True, amount=0)
         row = self.settlements.advance(key.name)
         if row.state is SettlementState.SETTLED:
-            return Status(Fate.SETTLED, row.step is Finality.FINAL, self.settlements.newest(key), row.amount)
+            return PaymentStatus(
+                PaymentFate.SETTLED, row.step is Finality.FINAL, self.settlements.newest(key), row.amount
+            )
         return find_status(self.node, key, row.deadline)
 
     def follow(self) -> None:
@@ -263,7 +265,7 @@ class Facilitator:
         )
 
 
-class InProcess:
+class InProcessFacilitator:
     """A facilitator in the seller's process, with the package's client interface. The seller also runs `follow`."""
 
     def __init__(self, facilitator: Facilitator) -> None:

@@ -15,7 +15,7 @@ send . . . receipt, which frees the lock -> provisional -> confirmed -> final
 
 The simulation still holds when the transaction is sent: no process with the same database sent anything else of that
 payer in between. A transaction therefore reverts only if the payer, or the token's administrator, acts faster than one
-flashblock of the node. The locks are in the table `turns`.
+flashblock of the node. The locks are in the table `payer_locks`.
 """
 
 import time
@@ -25,24 +25,24 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Row, select, update
 
-from foreseal.payments.chain import Receipt
+from foreseal.payments.chain import ChainReceipt
 from foreseal.payments.chain.token import transfers
 from foreseal.payments.crash_points import CrashPoint
-from foreseal.payments.ledger import Duplicate, Ledger, SettlementState, Trigger, TxStatus, ensure, locked, read
+from foreseal.payments.ledger import DuplicateRecord, Ledger, SettlementState, Trigger, TxStatus, ensure, locked, read
 from foreseal.payments.ledger.tables import Purpose, attempts, transactions
 from foreseal.payments.transactions import (
-    Call,
-    Outcome,
-    Sender,
-    advance_each,
-    note_delivery,
-    note_outcome,
+    TransactionCall,
+    TransactionOutcome,
+    TransactionSender,
+    advance_rows,
     open_intent,
     open_subjects,
+    record_delivery,
+    record_outcome,
 )
 from foreseal.payments.x402.crash_points import PaidPoint
 from foreseal.payments.x402.payment_key import Payment, PaymentKey
-from foreseal.payments.x402.tables import settlements, turns
+from foreseal.payments.x402.tables import payer_locks, settlements
 
 T = TypeVar("T")
 
@@ -52,12 +52,12 @@ class AlreadySettling(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class Waiter:
     """Timeouts of responses."""
 
     seconds: float = 5.0
     """Maximum wait for the payer's lock, and for a receipt."""
-    look: float = 0.05
+    poll_interval: float = 0.05
     """Seconds between two polls."""
     now: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
@@ -71,7 +71,7 @@ class Patience:
                 return found
             if self.now() >= end:
                 raise TimeoutError(f"{what}: not within {self.seconds} s")
-            self.sleep(self.look)
+            self.sleep(self.poll_interval)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +86,10 @@ class SettlementRequest:
 class Settlements:
     """Settlements whose gas one key pays."""
 
-    def __init__(self, ledger: Ledger, sender: Sender, patience: Patience | None = None) -> None:
+    def __init__(self, ledger: Ledger, sender: TransactionSender, patience: Waiter | None = None) -> None:
         self.ledger = ledger
         self.sender = sender
-        self.patience = patience or Patience()
+        self.patience = patience or Waiter()
 
     def find(self, key: PaymentKey) -> Row[Any] | None:
         """Return the stored settlement of a payment."""
@@ -108,56 +108,56 @@ class Settlements:
         with self.ledger.database.reading() as tx:
             return tx.execute(wanted).scalar_one_or_none()
 
-    def submit(self, asked: SettlementRequest, target: str, data: bytes) -> str:
+    def submit(self, request: SettlementRequest, target: str, data: bytes) -> str:
         """Return the hash of the transaction that settles a payment: a new one, or the one of an earlier request.
 
         Raises `AlreadySettling` if it is settled on other terms, `Reverted` if it would revert, TimeoutError if the
         payer's lock stays taken, and the node's errors.
         """
-        key = asked.payment.key
+        key = request.payment.key
 
         def attempt() -> int | None:
             count = self._lock_count(key)
             if count is None and self.find(key) is None:
                 return None  # another settlement of this payer is in flight
-            if self._begun(asked):
+            if self._begun(request):
                 return 0
             call = self.sender.call(target, data)
             try:
                 with self.ledger.database.transaction() as tx:
                     if count is None or not self._acquire(tx, key, count):
                         return None  # another settlement of this payer was sent since: simulate again
-                    stored = self._store(tx, asked, call)
+                    stored = self._store(tx, request, call)
                     self.ledger.passed(PaidPoint.SETTLEMENT_DECIDED)
                     return stored
-            except Duplicate:
+            except DuplicateRecord:
                 return None  # another process just stored it: the next poll finds it
 
         intent = self.patience.until(attempt, f"turn of {key.payer}")
         if intent:
             self.ledger.passed(PaidPoint.SETTLEMENT_STORED)
-            note_delivery(self.ledger, settlements, key.name, self.sender.deliver(intent))
+            record_delivery(self.ledger, settlements, key.name, self.sender.deliver(intent))
         found = self.newest(key)
         assert found is not None, "a stored settlement has signed bytes"
         return found
 
-    def release(self, asked: SettlementRequest) -> None:
+    def release(self, request: SettlementRequest) -> None:
         """Record that a payment is settled with amount 0. Raises `AlreadySettling`."""
         try:
             with self.ledger.database.transaction() as tx:
-                self.ledger.create(tx, settlements, Trigger.RELEASE, **self._values(asked))
-        except Duplicate:
-            row = self.find(asked.payment.key)
-            if row is None or row.digest != asked.digest:
-                raise AlreadySettling(f"{asked.payment.key.name} is settled in another way") from None
+                self.ledger.create(tx, settlements, Trigger.RELEASE, **self._values(request))
+        except DuplicateRecord:
+            row = self.find(request.payment.key)
+            if row is None or row.digest != request.digest:
+                raise AlreadySettling(f"{request.payment.key.name} is settled in another way") from None
 
-    def receipt(self, key: PaymentKey) -> Receipt:
+    def receipt(self, key: PaymentKey) -> ChainReceipt:
         """Return the receipt of a settlement, pre-confirmed or in a block.
 
         Raises TimeoutError and the node's errors.
         """
 
-        def find_receipt() -> Receipt | None:
+        def find_receipt() -> ChainReceipt | None:
             outcome = self._record_outcome(key.name)
             if outcome is not None and outcome.receipt is not None:
                 return outcome.receipt
@@ -180,7 +180,7 @@ class Settlements:
             and outcome.receipt is None
             and outcome.step is not TxStatus.FAILED
         ):
-            note_delivery(self.ledger, settlements, id, self.sender.deliver(intent))
+            record_delivery(self.ledger, settlements, id, self.sender.deliver(intent))
         with self.ledger.database.reading() as tx:
             return read(tx, settlements, id)
 
@@ -191,63 +191,63 @@ class Settlements:
         """
         with self.ledger.database.reading() as tx:
             ids = open_subjects(tx, Purpose.SETTLE)
-        return advance_each(ids, self.advance)
+        return advance_rows(ids, self.advance)
 
-    def _begun(self, asked: SettlementRequest) -> bool:
+    def _begun(self, request: SettlementRequest) -> bool:
         """Return True if it is pending or settled. Raises `AlreadySettling` for the same payment on other terms."""
-        row = self.find(asked.payment.key)
+        row = self.find(request.payment.key)
         if row is None:
             return False
         if row.step is TxStatus.FAILED:  # finally failed: another settlement may replace it
             return False
-        if row.digest != asked.digest or row.state is SettlementState.RELEASED:
-            raise AlreadySettling(f"{asked.payment.key.name} is settled in another way")
+        if row.digest != request.digest or row.state is SettlementState.RELEASED:
+            raise AlreadySettling(f"{request.payment.key.name} is settled in another way")
         return True
 
     def _lock_count(self, key: PaymentKey) -> int | None:
         """Return how often this payer's lock was taken; None while it is held. Insert the payer's row if missing."""
-        mine = (turns.c.chain_id == key.chain_id) & (turns.c.payer == key.payer)
+        mine = (payer_locks.c.chain_id == key.chain_id) & (payer_locks.c.payer == key.payer)
         with self.ledger.database.reading() as tx:
-            row = tx.execute(select(turns).where(mine)).one_or_none()
+            row = tx.execute(select(payer_locks).where(mine)).one_or_none()
         if row is None:
             with self.ledger.database.transaction() as tx:
-                return 0 if ensure(tx, turns, chain_id=key.chain_id, payer=key.payer, taken=0) else None
+                return 0 if ensure(tx, payer_locks, chain_id=key.chain_id, payer=key.payer, taken=0) else None
         return None if row.holder is not None else int(row.taken)
 
     def _acquire(self, tx: Connection, key: PaymentKey, count: int) -> bool:
-        mine = (turns.c.chain_id == key.chain_id) & (turns.c.payer == key.payer)
-        free = mine & turns.c.holder.is_(None) & (turns.c.taken == count)
-        return tx.execute(update(turns).where(free).values(holder=key.name, taken=count + 1)).rowcount == 1
+        mine = (payer_locks.c.chain_id == key.chain_id) & (payer_locks.c.payer == key.payer)
+        free = mine & payer_locks.c.holder.is_(None) & (payer_locks.c.taken == count)
+        return tx.execute(update(payer_locks).where(free).values(holder=key.name, taken=count + 1)).rowcount == 1
 
-    def _store(self, tx: Connection, asked: SettlementRequest, call: Call) -> int:
-        id = asked.payment.key.name
+    def _store(self, tx: Connection, request: SettlementRequest, call: TransactionCall) -> int:
+        id = request.payment.key.name
         again = tx.execute(select(settlements.c.id).where(settlements.c.id == id)).one_or_none()
         if again is None:
-            self.ledger.create(tx, settlements, Trigger.SETTLE, **self._values(asked))
+            self.ledger.create(tx, settlements, Trigger.SETTLE, **self._values(request))
         else:
             row = locked(tx, settlements, id)
             if not self.ledger.allows(settlements, row, Trigger.SETTLE):
-                raise Duplicate(f"{id}: somebody else settles it")
-            tx.execute(update(settlements).where(settlements.c.id == id).values(**self._values(asked)))
+                raise DuplicateRecord(f"{id}: somebody else settles it")
+            tx.execute(update(settlements).where(settlements.c.id == id).values(**self._values(request)))
             self.ledger.move(tx, settlements, row, Trigger.SETTLE)
         return self.sender.intents.store(tx, Purpose.SETTLE, id, call)
 
-    def _values(self, asked: SettlementRequest) -> dict[str, Any]:
-        payment, key = asked.payment, asked.payment.key
+    def _values(self, request: SettlementRequest) -> dict[str, Any]:
+        payment, key = request.payment, request.payment.key
         return {
             "id": key.name,
             "chain_id": key.chain_id,
             "contract": key.contract,
             "payer": key.payer,
             "nonce": key.nonce,
-            "digest": asked.digest,
+            "digest": request.digest,
             "token": payment.token,
             "payee": payment.payee,
             "amount": payment.amount,
             "deadline": payment.deadline,
         }
 
-    def _record_outcome(self, id: str) -> Outcome | None:
+    def _record_outcome(self, id: str) -> TransactionOutcome | None:
         """Record the outcome of a settlement's transaction, and return it; None without a transaction."""
         with self.ledger.database.reading() as tx:
             read(tx, settlements, id)
@@ -260,15 +260,15 @@ class Settlements:
         outcome = self.sender.outcome(intent)
         self.ledger.passed(CrashPoint.RECEIPT_READ)
         with self.ledger.database.transaction() as tx:
-            noted = note_outcome(self.ledger, tx, settlements, id, outcome, _shown)
+            noted = record_outcome(self.ledger, tx, settlements, id, outcome, _shown)
             if noted and (outcome.receipt is not None or outcome.step is TxStatus.FAILED):
-                tx.execute(update(turns).where(turns.c.holder == id).values(holder=None))
+                tx.execute(update(payer_locks).where(payer_locks.c.holder == id).values(holder=None))
             self.ledger.passed(CrashPoint.RECEIPT_APPLIED)
         self.ledger.passed(CrashPoint.RECEIPT_STORED)
         return outcome
 
 
-def _shown(row: Row[Any], receipt: Receipt) -> dict[str, Any] | None:
+def _shown(row: Row[Any], receipt: ChainReceipt) -> dict[str, Any] | None:
     """Return an empty dict if the receipt's logs show the settlement, else None. Its status alone proves nothing.
 
     A successful receipt without these logs is not a settlement, and not a fault of the node: any token contract may do

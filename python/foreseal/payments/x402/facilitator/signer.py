@@ -18,7 +18,7 @@ from x402.mechanisms.evm.multicall import encode_contract_call
 from x402.mechanisms.evm.types import TransactionReceipt, TypedDataDomain, TypedDataField
 from x402.mechanisms.evm.verify import verify_typed_data_strict
 
-from foreseal.payments.chain import Node, Receipt, Reverted, Token
+from foreseal.payments.chain import ChainNode, ChainReceipt, Reverted, Token
 from foreseal.payments.contracts import load
 
 _BLOCK = "pending"
@@ -36,7 +36,7 @@ class Writer(Protocol):
         """Store and send the transaction. Return its hash. Raises `Reverted` if it would revert."""
         ...
 
-    def receipt(self) -> Receipt:
+    def receipt(self) -> ChainReceipt:
         """Wait for the receipt, and return it. Raises TimeoutError."""
         ...
 
@@ -44,7 +44,7 @@ class Writer(Protocol):
 class NodeSigner:
     """Implementation of the package's `FacilitatorEvmSigner`. Without a writer it sends nothing."""
 
-    def __init__(self, node: Node, account: str, writer: Writer | None = None) -> None:
+    def __init__(self, node: ChainNode, account: str, writer: Writer | None = None) -> None:
         self._node = node
         self._account = account
         self._writer = writer

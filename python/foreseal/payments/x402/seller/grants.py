@@ -19,30 +19,40 @@ import orjson
 from sqlalchemy import Connection, Row, select, update
 from x402.schemas import PaymentPayload, PaymentRequirements, SettleResponse
 
-from foreseal.payments.ledger import Duplicate, Finality, GrantState, Ledger, Step, Trigger, Unknown, locked, read
+from foreseal.payments.ledger import (
+    DuplicateRecord,
+    Finality,
+    GrantState,
+    Ledger,
+    StatusStep,
+    Trigger,
+    UnknownRecord,
+    locked,
+    read,
+)
 from foreseal.payments.x402.payment_key import Payment
 from foreseal.payments.x402.tables import grants
 
-Headers = tuple[tuple[str, str], ...]
+HeaderList = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class GrantedResponse:
     """A complete response."""
 
     status: int
-    headers: Headers
+    headers: HeaderList
     body: bytes
 
-    def having(self, **headers: str) -> "Answer":
+    def having(self, **headers: str) -> "GrantedResponse":
         """Return a copy with these headers, written with underscores, in place of headers with the same name."""
         new = {name.replace("_", "-"): value for name, value in headers.items()}
         kept = tuple(pair for pair in self.headers if pair[0].lower() not in new)
-        return Answer(self.status, (*kept, *new.items()), self.body)
+        return GrantedResponse(self.status, (*kept, *new.items()), self.body)
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class GrantRequest:
     """A request for a grant."""
 
     payment: Payment
@@ -65,7 +75,7 @@ class Grants:
         with self.ledger.database.reading() as tx:
             return tx.execute(select(grants).where(grants.c.id == id)).one_or_none()
 
-    def grant(self, claim: Claim) -> bool:
+    def grant(self, claim: GrantRequest) -> bool:
         """Create a grant. Return True if the caller got it, and so may run the handler."""
         id = claim.payment.key.name
         values = {
@@ -78,17 +88,17 @@ class Grants:
         try:
             with self.ledger.database.transaction() as tx:
                 self.ledger.create(tx, grants, Trigger.GRANT, id=id, **values)
-        except Duplicate:
+        except DuplicateRecord:
             return self._grant_again(id, values)
         return True
 
-    def answer(self, id: str, answer: Answer, charged: int) -> None:
+    def answer(self, id: str, answer: GrantedResponse, charged: int) -> None:
         """Store the handler's response, and take the lease to settle it."""
         with self.ledger.database.transaction() as tx:
             self._record_answer(tx, id, answer, charged=charged, lease=self.ledger.clock() + self._lease)
             self.ledger.move(tx, grants, locked(tx, grants, id), Trigger.ANSWER)
 
-    def decline(self, id: str, answer: Answer) -> None:
+    def decline(self, id: str, answer: GrantedResponse) -> None:
         """Store the handler's error response."""
         with self.ledger.database.transaction() as tx:
             self._record_answer(tx, id, answer)
@@ -139,7 +149,7 @@ class Grants:
             if self.ledger.allows(grants, row, Trigger.REOPEN):
                 self.ledger.move(tx, grants, row, Trigger.REOPEN, transaction=row.transaction_hash, reason=reason)
 
-    def deepen(self, id: str, step: Step) -> None:
+    def deepen(self, id: str, step: StatusStep) -> None:
         """Record the settlement's current step."""
         with self.ledger.database.transaction() as tx:
             row = locked(tx, grants, id)
@@ -163,18 +173,18 @@ class Grants:
             self.ledger.move(tx, grants, row, Trigger.GRANT)
         return True
 
-    def _record_answer(self, tx: Connection, id: str, answer: Answer, **values: Any) -> None:
+    def _record_answer(self, tx: Connection, id: str, answer: GrantedResponse, **values: Any) -> None:
         headers = orjson.dumps(answer.headers).decode()
         kept = update(grants).where(grants.c.id == id)
         changed = tx.execute(kept.values(status=answer.status, headers=headers, body=answer.body, **values))
         if changed.rowcount != 1:
-            raise Unknown(f"{grants.name}: there is no {id}")
+            raise UnknownRecord(f"{grants.name}: there is no {id}")
 
 
-def stored_answer(row: Row[Any]) -> Answer:
+def stored_answer(row: Row[Any]) -> GrantedResponse:
     """Return the handler's stored response."""
-    headers: Headers = tuple((name, value) for name, value in orjson.loads(row.headers))
-    return Answer(row.status, headers, row.body)
+    headers: HeaderList = tuple((name, value) for name, value in orjson.loads(row.headers))
+    return GrantedResponse(row.status, headers, row.body)
 
 
 def stored_payment(row: Row[Any]) -> tuple[PaymentPayload, PaymentRequirements]:

@@ -34,7 +34,7 @@ from foreseal.payments.ledger import GrantState, LedgerError
 from foreseal.payments.x402.crash_points import PaidPoint
 from foreseal.payments.x402.payloads import Malformed, read_bounded, read_header
 from foreseal.payments.x402.payment_key import PaymentKey, granted
-from foreseal.payments.x402.seller.grants import Answer, Claim, stored_answer
+from foreseal.payments.x402.seller.grants import GrantedResponse, GrantRequest, stored_answer
 from foreseal.payments.x402.seller.payment_requirements import JSON, NO_STORE
 from foreseal.payments.x402.seller.prices import Charge, Price, chargeable
 from foreseal.payments.x402.seller.seller import PaymentRejected, Seller, Silent, Unavailable, Undecided
@@ -61,7 +61,7 @@ class PaidRoutes:
         self.app = app
         self.seller = seller
         self._every = every
-        self._working: set[asyncio.Task[Answer]] = set()
+        self._working: set[asyncio.Task[GrantedResponse]] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -75,7 +75,7 @@ class PaidRoutes:
         if request.method in ("GET", "HEAD") and path.startswith(place):
             await _send(send, await self._status(path.removeprefix(place)), request.method)
             return
-        prices = self.seller.offers.table.of(request.method, path)
+        prices = self.seller.offers.table.find(request.method, path)
         if not prices:
             await self.app(scope, receive, send)
             return
@@ -85,7 +85,7 @@ class PaidRoutes:
         task.add_done_callback(self._working.discard)
         await _send(send, await asyncio.shield(task), request.method)
 
-    async def _guarded(self, work: Coroutine[Any, Any, Answer], request: Request) -> Answer:
+    async def _guarded(self, work: Coroutine[Any, Any, GrantedResponse], request: Request) -> GrantedResponse:
         try:
             return await work
         except Malformed as error:
@@ -97,7 +97,7 @@ class PaidRoutes:
             said = "the payment cannot be worked on now: ask again with the same one"
             return _json(503, {"error": said}).having(retry_after="1")
 
-    async def _status(self, id: str) -> Answer:
+    async def _status(self, id: str) -> GrantedResponse:
         try:
             name = PaymentKey.parse(id).name
         except ValueError:
@@ -155,7 +155,7 @@ class _Paid:
         self._path = quote(request.scope["path"], safe="/:@!$&'()*+,;=-._~") + (f"?{query}" if query else "")
         self._url = f"{origin or f'{url.scheme}://{url.netloc}'}{self._path}"
 
-    async def answer(self) -> Answer:
+    async def answer(self) -> GrantedResponse:
         """Return the response. Raises `Malformed`, `Unavailable` and the errors in `Silent`."""
         given = self._request.headers.getlist(PAYMENT_SIGNATURE_HEADER)
         if len(given) > 1:
@@ -183,9 +183,9 @@ class _Paid:
             return await self._demand(echoed.invalid_reason or "extension_echo_mismatch")
         if payload.resource is not None and payload.resource.url != self._url:
             return await self._demand("payment_is_for_another_resource")
-        return await self._first(Claim(payment, payload, asked, digest), body)
+        return await self._first(GrantRequest(payment, payload, asked, digest), body)
 
-    async def _first(self, claim: Claim, body: bytes) -> Answer:
+    async def _first(self, claim: GrantRequest, body: bytes) -> GrantedResponse:
         """Process a payment without a grant."""
         id = claim.payment.key.name
         try:
@@ -206,7 +206,7 @@ class _Paid:
         self._seller.ledger.passed(PaidPoint.GRANT_STORED)
         charge = chargeable(claim.payment, claim.requirements)
         if directive is not None:
-            answered: Answer | None = _json(200, directive.body or {})
+            answered: GrantedResponse | None = _json(200, directive.body or {})
         else:
             answered = await self._handled(body, charge)
         self._seller.ledger.passed(PaidPoint.HANDLER_ENDED)
@@ -216,7 +216,7 @@ class _Paid:
         self._seller.ledger.passed(PaidPoint.ANSWER_STORED)
         return await self._settled(claim, charge.amount, answered)
 
-    async def _settled(self, claim: Claim, charged: int, answered: Answer) -> Answer:
+    async def _settled(self, claim: GrantRequest, charged: int, answered: GrantedResponse) -> GrantedResponse:
         grants, id = self._seller.grants, claim.payment.key.name
         try:
             found = await self._seller.settle(claim.payload, claim.requirements, charged)
@@ -231,7 +231,7 @@ class _Paid:
         self._seller.ledger.passed(PaidPoint.GRANT_SETTLED)
         return _paid(answered, row)
 
-    async def _uncharged(self, claim: Claim, answered: Answer | None) -> Answer:
+    async def _uncharged(self, claim: GrantRequest, answered: GrantedResponse | None) -> GrantedResponse:
         """Charge nothing after an error. Without a response, the payer gets the payment's status URL."""
         id, status = claim.payment.key.name, None if answered is None else answered.status
         await self._seller.cancel(claim.payload, claim.requirements, status)
@@ -244,7 +244,7 @@ class _Paid:
         await run_in_threadpool(self._seller.grants.decline, id, answered)
         return _private(answered)
 
-    async def _copy(self, row: Row[Any], digest: bytes) -> Answer:
+    async def _copy(self, row: Row[Any], digest: bytes) -> GrantedResponse:
         """Respond to a payment that was used before."""
         # Before the payment's end no chain query is needed, even for many copies.
         if not self._seller.is_good(row):
@@ -272,7 +272,7 @@ class _Paid:
             return await self._refused(error)
         return _paid(stored_answer(row), row)
 
-    async def _handled(self, body: bytes, charge: Charge) -> Answer | None:
+    async def _handled(self, body: bytes, charge: Charge) -> GrantedResponse | None:
         """Return the application's response; None if it ended without one."""
         scope = dict(self._request.scope)
         scope["state"] = {**scope.get("state", {}), "payment": charge}
@@ -293,16 +293,16 @@ class _Paid:
             return None
         return answer.whole()
 
-    async def _refused(self, error: PaymentRejected) -> Answer:
+    async def _refused(self, error: PaymentRejected) -> GrantedResponse:
         answer = await self._demand(error.reason)
         if error.settlement is None:
             return answer
         return answer.having(**{PAYMENT_RESPONSE_HEADER.lower(): encode_payment_response_header(error.settlement)})
 
-    async def _demand(self, error: str, payment: PaymentPayload | None = None) -> Answer:
+    async def _demand(self, error: str, payment: PaymentPayload | None = None) -> GrantedResponse:
         return (await self._seller.offers.demand(self._prices, self._url, error, payment))[1]
 
-    def _undecided(self, id: str, why: str) -> Answer:
+    def _undecided(self, id: str, why: str) -> GrantedResponse:
         url = f"{self._url.removesuffix(self._path)}{self._seller.offers.shop.status_path}/{id}"
         return _json(409, {"error": why, "payment": id, "status": url}).having(location=url, retry_after="1")
 
@@ -332,11 +332,11 @@ class _Collected:
         else:
             raise ValueError(f"the answer of a paid request cannot be {message['type']}")
 
-    def whole(self) -> Answer | None:
+    def whole(self) -> GrantedResponse | None:
         """Return the response; None if it is incomplete."""
         if self._status is None or not self._done:
             return None
-        return Answer(self._status, self._headers, bytes(self._body))
+        return GrantedResponse(self._status, self._headers, bytes(self._body))
 
 
 def _route(scope: Scope) -> str:
@@ -345,21 +345,21 @@ def _route(scope: Scope) -> str:
     return path.removeprefix(root) if root and path.startswith(root + "/") else path
 
 
-def _private(answer: Answer) -> Answer:
+def _private(answer: GrantedResponse) -> GrantedResponse:
     given = next((value for name, value in answer.headers if name.lower() == "cache-control"), None)
     return answer.having(cache_control=with_private_cache_control(given))
 
 
-def _paid(answer: Answer, row: Row[Any]) -> Answer:
+def _paid(answer: GrantedResponse, row: Row[Any]) -> GrantedResponse:
     found = encode_payment_response_header(SettleResponse.model_validate_json(row.settlement))
     return _private(answer).having(**{PAYMENT_RESPONSE_HEADER.lower(): found})
 
 
-def _json(status: int, said: dict[str, Any]) -> Answer:
-    return Answer(status, (JSON, NO_STORE), orjson.dumps(said))
+def _json(status: int, content: dict[str, Any]) -> GrantedResponse:
+    return GrantedResponse(status, (JSON, NO_STORE), orjson.dumps(content))
 
 
-async def _send(send: Send, answer: Answer, method: str) -> None:
+async def _send(send: Send, answer: GrantedResponse, method: str) -> None:
     headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in answer.headers]
     if not any(name.lower() == b"content-length" for name, _ in headers):
         headers.append((b"content-length", str(len(answer.body)).encode()))

@@ -26,8 +26,8 @@ from x402.schemas import (
 from x402.server_base import FacilitatorClient
 
 from foreseal.payments.typed_data import Domain, address
-from foreseal.payments.x402.channels import Channels
-from foreseal.payments.x402.seller.grants import Answer
+from foreseal.payments.x402.channels import SellerChannels
+from foreseal.payments.x402.seller.grants import GrantedResponse
 from foreseal.payments.x402.seller.prices import Price, PriceTable, Scheme, TransferMethod
 
 NO_STORE = ("cache-control", "no-store")
@@ -35,7 +35,7 @@ JSON = ("content-type", "application/json")
 
 
 @dataclass(frozen=True, slots=True)
-class Shop:
+class SellerSettings:
     """A seller's prices, payee account and token."""
 
     prices: Mapping[str, Price | Sequence[Price]]
@@ -70,7 +70,7 @@ class Shop:
 class Offers:
     """Demands of a shop, built on the package's resource server."""
 
-    def __init__(self, shop: Shop, facilitator: FacilitatorClient, storage: Channels) -> None:
+    def __init__(self, shop: SellerSettings, facilitator: FacilitatorClient, storage: SellerChannels) -> None:
         self.shop = shop
         self.table = PriceTable(shop.prices)
         self.server = x402ResourceServer(facilitator)
@@ -109,9 +109,11 @@ class Offers:
 
     async def demand(
         self, prices: Sequence[Price], url: str, error: str, payment: PaymentPayload | None = None
-    ) -> tuple[PaymentRequired, Answer]:
+    ) -> tuple[PaymentRequired, GrantedResponse]:
         """Return the content of a 402 response, and the response."""
-        permit2 = any(price.way is TransferMethod.PERMIT2 or price.scheme is Scheme.UPTO for price in prices)
+        permit2 = any(
+            price.transfer_method is TransferMethod.PERMIT2 or price.scheme is Scheme.UPTO for price in prices
+        )
         required = await self.server.create_payment_required_response(
             self.requirements(prices),
             ResourceInfo(url=url),
@@ -122,12 +124,12 @@ class Offers:
         )
         body = required.model_dump_json(by_alias=True, exclude_none=True).encode()
         said = (PAYMENT_REQUIRED_HEADER.lower(), encode_payment_required_header(required))
-        return required, Answer(402, (JSON, NO_STORE, said), body)
+        return required, GrantedResponse(402, (JSON, NO_STORE, said), body)
 
     def _config(self, price: Price) -> ResourceConfig:
         domain = self.shop.domain
         extra: dict[str, object] = {"name": domain.name, "version": domain.version}
-        if price.way is TransferMethod.PERMIT2 or price.scheme is Scheme.UPTO:
+        if price.transfer_method is TransferMethod.PERMIT2 or price.scheme is Scheme.UPTO:
             extra["assetTransferMethod"] = TransferMethod.PERMIT2.value
         return ResourceConfig(
             scheme=price.scheme.value,

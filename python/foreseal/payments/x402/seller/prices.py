@@ -8,7 +8,7 @@ from re import Pattern
 from starlette.routing import compile_path
 from x402.schemas import PaymentRequirements
 
-from foreseal.payments.amounts import checked
+from foreseal.payments.amounts import check_amount
 from foreseal.payments.x402.payment_key import BATCH, EXACT, UPTO, Payment
 
 
@@ -37,12 +37,12 @@ class Price:
     amount: int
     """Smallest units of the token; a maximum if the handler decides the charge."""
     scheme: Scheme = Scheme.EXACT
-    way: TransferMethod = TransferMethod.EIP3009
+    transfer_method: TransferMethod = TransferMethod.EIP3009
     seconds: int = 60
     """Maximum validity of a payment in seconds."""
 
     def __post_init__(self) -> None:
-        if checked(self.amount) == 0:
+        if check_amount(self.amount) == 0:
             raise ValueError("amount: a price is more than nothing")
         if not 10 <= self.seconds <= 86_400:
             raise ValueError(f"seconds: {self.seconds} is not between 10 and 86400")
@@ -53,7 +53,7 @@ class Charge:
     """The handler's view of a payment, as `request.state.payment`: payer and charge."""
 
     payment: Payment
-    most: int
+    maximum: int
     """Maximum charge in smallest units."""
     fixed: bool
     """True if exactly this amount is charged (`exact`)."""
@@ -61,7 +61,7 @@ class Charge:
     """Current charge in smallest units."""
 
     def __post_init__(self) -> None:
-        self.amount = self.most
+        self.amount = self.maximum
 
     @property
     def payer(self) -> str:
@@ -73,10 +73,10 @@ class Charge:
 
         Raises ValueError beyond the price, or if it differs from a fixed amount.
         """
-        if checked(amount) > self.most:
-            raise ValueError(f"amount: {amount} is more than the payer allowed, {self.most}")
-        if self.fixed and amount != self.most:
-            raise ValueError(f"amount: the scheme exact charges {self.most} and nothing else")
+        if check_amount(amount) > self.maximum:
+            raise ValueError(f"amount: {amount} is more than the payer allowed, {self.maximum}")
+        if self.fixed and amount != self.maximum:
+            raise ValueError(f"amount: the scheme exact charges {self.maximum} and nothing else")
         self.amount = amount
 
 
@@ -99,7 +99,7 @@ class PriceTable:
         """Return every price."""
         return [price for _, _, prices in self._routes for price in prices]
 
-    def of(self, method: str, path: str) -> tuple[Price, ...]:
+    def find(self, method: str, path: str) -> tuple[Price, ...]:
         """Return a request's payment options; empty if it is free.
 
         HEAD costs as much as GET: it runs the same handler.

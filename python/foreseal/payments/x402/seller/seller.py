@@ -17,18 +17,18 @@ from x402.schemas.errors import PaymentAbortedError
 from x402.schemas.hooks import SkipHandlerDirective
 from x402.server_base import FacilitatorClient
 
-from foreseal.payments.chain import ChainError, Node, Policy
+from foreseal.payments.chain import ChainError, ChainNode, ConfirmationPolicy
 from foreseal.payments.chain.token import transfers
 from foreseal.payments.ledger import Finality, GrantState, Ledger, LedgerError
-from foreseal.payments.transactions import SendingError, safety
+from foreseal.payments.transactions import SendingError, block_finality
 from foreseal.payments.x402 import channels
-from foreseal.payments.x402.channels import Channels
-from foreseal.payments.x402.facilitator.facilitator import InProcess
+from foreseal.payments.x402.channels import SellerChannels
+from foreseal.payments.x402.facilitator.facilitator import InProcessFacilitator
 from foreseal.payments.x402.payloads import HASH
 from foreseal.payments.x402.payment_key import BATCH, PENDING, PaymentKey, granted
-from foreseal.payments.x402.payment_status import Fate, Status, find_status
+from foreseal.payments.x402.payment_status import PaymentFate, PaymentStatus, find_status
 from foreseal.payments.x402.seller.grants import Grants, stored_payment
-from foreseal.payments.x402.seller.payment_requirements import Offers, Shop
+from foreseal.payments.x402.seller.payment_requirements import Offers, SellerSettings
 
 _log = logging.getLogger(__name__)
 
@@ -59,29 +59,29 @@ class Seller:
     def __init__(
         self,
         ledger: Ledger,
-        node: Node,
+        node: ChainNode,
         facilitator: FacilitatorClient,
-        shop: Shop,
-        policy: Policy | None = None,
+        shop: SellerSettings,
+        policy: ConfirmationPolicy | None = None,
         milliseconds: Callable[[], int] | None = None,
     ) -> None:
         self.ledger = ledger
         self.node = node
         self.grants = Grants(ledger)
-        self.channels = Channels(ledger.database)
+        self.channels = SellerChannels(ledger.database)
         self.offers = Offers(shop, facilitator, self.channels)
         self.facilitator = facilitator
-        self.policy = policy or Policy()
+        self.policy = policy or ConfirmationPolicy()
         # The package's scheme uses this clock for reservations of channels.
         self._milliseconds = milliseconds or (lambda: int(time.time() * 1000))
 
-    async def verify(self, payload: PaymentPayload, asked: PaymentRequirements) -> SkipHandlerDirective | None:
+    async def verify(self, payload: PaymentPayload, requirements: PaymentRequirements) -> SkipHandlerDirective | None:
         """Verify a payment. For a payment without a handler (a channel's refund), return the response to send.
 
         Raises `PaymentRejected` and `Unavailable`.
         """
         try:
-            found = await self.offers.server.verify_payment(payload, asked)
+            found = await self.offers.server.verify_payment(payload, requirements)
         except PaymentAbortedError as error:
             raise PaymentRejected(error.reason or "payment_refused") from error
         except (*Silent, ValueError) as error:  # the package raises ValueError if a facilitator's response is not 200
@@ -90,9 +90,9 @@ class Seller:
             raise PaymentRejected(found.invalid_reason or "payment_invalid")
         return found.skip_handler
 
-    async def settle(self, payload: PaymentPayload, asked: PaymentRequirements, charged: int) -> SettleResponse:
+    async def settle(self, payload: PaymentPayload, requirements: PaymentRequirements, charged: int) -> SettleResponse:
         """Settle a payment. Raises `PaymentRejected` if it is not settled, `Undecided` if the outcome is open."""
-        wanted = asked.model_copy(update={"amount": str(charged)})
+        wanted = requirements.model_copy(update={"amount": str(charged)})
         try:
             found = await self.offers.server.settle_payment(payload, wanted)
         except PaymentAbortedError as error:
@@ -101,7 +101,7 @@ class Seller:
             # After any other error, the facilitator may still have sent it.
             _log.warning("settlement is undecided", extra={"reason": str(error)})
             raise Undecided(str(error)) from error
-        moves = found.transaction or (charged and asked.scheme != BATCH)
+        moves = found.transaction or (charged and requirements.scheme != BATCH)
         if found.success and (not moves or HASH.fullmatch(found.transaction)):
             return found
         if found.success:
@@ -110,9 +110,9 @@ class Seller:
             raise Undecided(found.error_message or PENDING)
         raise PaymentRejected(found.error_reason or "settlement_failed", found)
 
-    async def cancel(self, payload: PaymentPayload, asked: PaymentRequirements, status: int | None) -> None:
+    async def cancel(self, payload: PaymentPayload, requirements: PaymentRequirements, status: int | None) -> None:
         """Release the reservations of `verify` after an error response of the handler, or after none."""
-        dispatcher = self.offers.server.create_payment_cancellation_dispatcher(payload, asked, None, None, [])
+        dispatcher = self.offers.server.create_payment_cancellation_dispatcher(payload, requirements, None, None, [])
         threw = VerifiedPaymentCancelOptions(reason="handler_threw")
         failed = VerifiedPaymentCancelOptions(reason="handler_failed", response_status=status)
         await dispatcher.cancel(threw if status is None else failed)
@@ -136,26 +136,26 @@ class Seller:
         """Return True if a grant's payment has a deadline that has not passed."""
         return row.state is not GrantState.RELEASED and row.deadline is not None and self.ledger.clock() <= row.deadline
 
-    def fate(self, row: Row[Any]) -> Status:
+    def fate(self, row: Row[Any]) -> PaymentStatus:
         """Return the status of a grant's payment. Raises the node's errors."""
         if row.state is GrantState.SETTLED:
-            return Status(Fate.SETTLED, row.step is Finality.FINAL, row.transaction_hash, row.charged)
+            return PaymentStatus(PaymentFate.SETTLED, row.step is Finality.FINAL, row.transaction_hash, row.charged)
         if row.state is GrantState.RELEASED:
-            return Status(Fate.UNSETTLED, final=True)
+            return PaymentStatus(PaymentFate.UNSETTLED, final=True)
         payload, asked = stored_payment(row)
         if asked.scheme != BATCH:
             return find_status(self.node, PaymentKey.parse(row.id), row.deadline)
         if payload.payload["type"] == "refund":  # a refund charges nothing, and only the facilitator executes it
-            return Status(Fate.OPEN, final=False)
+            return PaymentStatus(PaymentFate.OPEN, final=False)
         channel = self.channels.get(payload.payload["voucher"]["channelId"])
         if channels.is_charged(channel, payload):
-            return Status(Fate.SETTLED, final=True, amount=row.charged)
+            return PaymentStatus(PaymentFate.SETTLED, final=True, amount=row.charged)
         # Only this seller charges the channel. Without charge or reservation, it will not be charged, unless a stored
         # response waits for settlement.
         free = row.state is not GrantState.ANSWERED and not channels.is_reserved(channel, self._milliseconds())
-        return Status(Fate.UNSETTLED if free else Fate.OPEN, final=free)
+        return PaymentStatus(PaymentFate.UNSETTLED if free else PaymentFate.OPEN, final=free)
 
-    async def settled_status(self, row: Row[Any]) -> Status:
+    async def settled_status(self, row: Row[Any]) -> PaymentStatus:
         """Return the status from `fate`, and release the grant if non-payment is proven."""
         found = await run_in_threadpool(self.fate, row)
         if found.never and row.state is not GrantState.RELEASED:
@@ -164,7 +164,7 @@ class Seller:
 
     async def follow(self) -> None:
         """Check every settlement that is not final, and settle again if a reorganization undid it."""
-        if isinstance(self.facilitator, InProcess):
+        if isinstance(self.facilitator, InProcessFacilitator):
             await run_in_threadpool(self.facilitator.follow)
         for row in await run_in_threadpool(self.grants.unfinished):
             try:
@@ -190,7 +190,7 @@ class Seller:
         if not receipt.succeeded or not paid:
             self.grants.reopen(row.id, "the transaction does not pay what was asked")
             return
-        step = safety(self.node, self.policy, receipt.block_number, receipt.block_hash)
+        step = block_finality(self.node, self.policy, receipt.block_number, receipt.block_hash)
         if step is not None:
             self.grants.deepen(row.id, step)
 
@@ -208,15 +208,15 @@ class Seller:
         return await self.settle(payload, asked, row.charged)
 
     async def _finish_voucher(
-        self, row: Row[Any], payload: PaymentPayload, asked: PaymentRequirements
+        self, row: Row[Any], payload: PaymentPayload, requirements: PaymentRequirements
     ) -> SettleResponse:
         """Charge a channel for a process that crashed before it did."""
         kind, balance = payload.payload.get("type"), None
-        response = _response(row, asked)
+        response = _response(row, requirements)
         if kind == "refund":
             raise PaymentRejected("refund_interrupted")
         if kind == "deposit":
-            wanted = asked.model_copy(update={"amount": str(row.charged)})
+            wanted = requirements.model_copy(update={"amount": str(row.charged)})
             response = await self.facilitator.settle(payload, wanted)
             if response.error_reason == PENDING:
                 raise Undecided(PENDING)
@@ -227,15 +227,19 @@ class Seller:
         return response
 
 
-def _on_chain(row: Row[Any], asked: PaymentRequirements, found: Status) -> SettleResponse | None:
+def _on_chain(row: Row[Any], requirements: PaymentRequirements, found: PaymentStatus) -> SettleResponse | None:
     """Return the settlement that the chain already shows; None unless it has the full amount."""
-    if asked.scheme == BATCH and found.fate is Fate.SETTLED:
-        return _response(row, asked)
-    if found.fate is not Fate.SETTLED or found.transaction is None or found.amount != row.charged:
+    if requirements.scheme == BATCH and found.fate is PaymentFate.SETTLED:
+        return _response(row, requirements)
+    if found.fate is not PaymentFate.SETTLED or found.transaction is None or found.amount != row.charged:
         return None
-    return _response(row, asked, found.transaction, str(found.amount))
+    return _response(row, requirements, found.transaction, str(found.amount))
 
 
-def _response(row: Row[Any], asked: PaymentRequirements, transaction: str = "", amount: str = "") -> SettleResponse:
+def _response(
+    row: Row[Any], requirements: PaymentRequirements, transaction: str = "", amount: str = ""
+) -> SettleResponse:
     payer = PaymentKey.parse(row.id).payer
-    return SettleResponse(success=True, transaction=transaction, network=asked.network, payer=payer, amount=amount)
+    return SettleResponse(
+        success=True, transaction=transaction, network=requirements.network, payer=payer, amount=amount
+    )

@@ -9,7 +9,7 @@ from x402.mechanisms.evm.signers import EthAccountSignerWithRPC
 
 from foreseal.payments.contracts.addresses import BATCH_SETTLEMENT
 from foreseal.payments.ledger import PurchaseState
-from foreseal.payments.x402.buyer import OutcomeUnknown, PayingTransport, PaymentRejected, Rule
+from foreseal.payments.x402.buyer import OutcomeUnknown, PayingTransport, PurchaseRejected, Rule
 from foreseal.payments.x402.buyer.reconciliation import Reconciliation
 from payments.x402.buyers import Buyers, policy
 from payments.x402.pairings.facilitators import FACILITATORS
@@ -77,7 +77,7 @@ def test_deposits_are_what_counts_across_restarts(shop: str, buyers: Buyers, lin
     assert counts == [500] * 5 + [1000] * 5 + [1500] * 5
     assert buyers.states() == [PurchaseState.SPENT] * 15
     assert sorted(row.amount for row in buyers.rows()) == [0] * 12 + [500] * 3
-    with pytest.raises(PaymentRejected, match=r"per session: 500 units .* 1500 of 1500"):
+    with pytest.raises(PurchaseRejected, match=r"per session: 500 units .* 1500 of 1500"):
         ask(buyers, line, shop, key)
     assert world.balance(BATCH_SETTLEMENT) == deposits + 1500
 
@@ -86,10 +86,10 @@ def test_deposits_are_what_counts_across_restarts(shop: str, buyers: Buyers, lin
 def test_a_deposit_has_a_cap_of_its_own(
     shop: str, buyers: Buyers, line: Losing, deposit: int, asked: int | None
 ) -> None:
-    with pytest.raises(PaymentRejected, match="per deposit: ") as caught:
+    with pytest.raises(PurchaseRejected, match="per deposit: ") as caught:
         ask(buyers, line, shop, BUYERS[11], policy(deposit=deposit))
     [refusal] = caught.value.refusals
-    assert (refusal.rule, refusal.asked, refusal.cap) == (Rule.PER_DEPOSIT, asked, deposit)
+    assert (refusal.rule, refusal.requested, refusal.cap) == (Rule.PER_DEPOSIT, asked, deposit)
     assert buyers.rows() == []
 
 

@@ -21,9 +21,9 @@ from x402.mechanisms.evm.upto import UptoEvmFacilitatorScheme
 from x402.schemas import SettleRequest, VerifyRequest
 
 from foreseal.client import Client
-from foreseal.payments.chain import Policy, RpcNode
+from foreseal.payments.chain import ConfirmationPolicy, RpcNode
 from foreseal.payments.ledger import Database, Ledger
-from foreseal.payments.transactions import Fees, Intents, Sender
+from foreseal.payments.transactions import FeeSettings, TransactionIntents, TransactionSender
 from foreseal.payments.x402.facilitator.app import facilitator_app
 from foreseal.payments.x402.facilitator.facilitator import Facilitator
 from foreseal.payments.x402.facilitator.settlements import Settlements
@@ -75,7 +75,9 @@ def ours(world: World, folder: Path) -> Iterator[str]:
         opened.callback(database.close)
         node = RpcNode(opened.enter_context(Client(world.url)))
         ledger = Ledger(database, lambda: int(time.time()))
-        sender = Sender(ledger, node, Intents(CHAIN_ID, FACILITATOR), Policy(), Fees())
+        sender = TransactionSender(
+            ledger, node, TransactionIntents(CHAIN_ID, FACILITATOR), ConfirmationPolicy(), FeeSettings()
+        )
         yield opened.enter_context(serving(facilitator_app(Facilitator(Settlements(ledger, sender)))))
 
 

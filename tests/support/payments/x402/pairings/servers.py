@@ -26,7 +26,7 @@ from foreseal.client import Client
 from foreseal.payments.chain import RpcNode
 from foreseal.payments.ledger import Database, Ledger
 from foreseal.payments.x402.seller.middleware import PaidRoutes
-from foreseal.payments.x402.seller.payment_requirements import Shop
+from foreseal.payments.x402.seller.payment_requirements import SellerSettings
 from foreseal.payments.x402.seller.prices import Price, Scheme, TransferMethod
 from foreseal.payments.x402.seller.seller import Seller
 from npm import find_node, install
@@ -99,7 +99,7 @@ def ours(world: World, facilitator: str, folder: Path) -> Iterator[str]:
             f"GET {price.path}": Price(price.amount, Scheme(price.scheme), TransferMethod(price.method))
             for price in ALL
         }
-        shop = Shop(prices, SHOP.address, DOMAIN, authorizer=AUTHORIZER)
+        shop = SellerSettings(prices, SHOP.address, DOMAIN, authorizer=AUTHORIZER)
         seller = Seller(Ledger(database, lambda: int(time.time())), node, settles, shop)
 
         async def answer(request: Request) -> JSONResponse:
