@@ -147,7 +147,7 @@ testing: build $(VENV)/.dev ## Compare 200 web3.py tests on foreseal.testing, et
 fuzz: build $(VENV)/.dev $(VENV)/.fuzz ## Give EXECUTIONS generated inputs to each decoder (TARGET=rlp,http: to some), save the totals; bodies to a live node
 	PYTHONPATH=$(TEST_PATH) nice -n 10 $(BIN)/python -m fuzz --target $(TARGET) --executions $(EXECUTIONS) --seed $(SEED) \
 		--save benches/results/fuzz.json $(ARGS)
-	FORESEAL_FUZZ=10000 $(BIN)/python -m pytest tests/unit/server/test_fuzz.py tests/e2e/server/test_bad_bodies.py -n 0 -s
+	FORESEAL_FUZZ=10000 $(BIN)/python -m pytest tests/unit/server/test_fuzz.py tests/e2e/server/test_random_bodies.py -n 0 -s
 
 payments: build $(VENV)/.dev ## Play RUNS random lives of a merchant, with deaths, lost answers and reorganisations, on each database; kill processes at each crash point
 	FORESEAL_PAYMENT_RUNS=$(RUNS) $(BIN)/python -m pytest tests/campaigns/payments/test_random_runs.py -n 0 -s

@@ -229,7 +229,7 @@ def test_every_method_is_tried(serving: LiveNode) -> None:
         "foreseal_getFlashblocks": "rust_core/rpc/src/tests/streams/flashblocks.rs",
         "foreseal_getLogs": "rust_core/rpc/src/tests/log_pages.rs",
         "foreseal_preconfirmation": "tests/integration/test_preconfirmation.py",
-        "foreseal_status": "test_samples.py",
+        "foreseal_status": "test_recorded_exchanges.py",
         **dict.fromkeys(("foreseal_transactionStatus", "base_transactionStatus"), "rust_core/rpc/src/tests/txpool.rs"),
     }
     served = {method["name"] for method in serving.rpc("rpc.discover")["methods"]}
