@@ -50,5 +50,5 @@ def error(chain: Chain, *blocks: dict[str, Any], **options: Any) -> RpcError:
     return raised.value
 
 
-def word(value: int) -> str:
+def bytes32(value: int) -> str:
     return f"0x{value:064x}"

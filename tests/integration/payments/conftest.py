@@ -9,7 +9,7 @@ from payments.api.service_harness import ServiceHarness
 
 
 @pytest.fixture
-def till(url: str, tmp_path: Path) -> Iterator[ServiceHarness]:
+def service(url: str, tmp_path: Path) -> Iterator[ServiceHarness]:
     """Provide a merchant's service on a fake chain."""
     one = ServiceHarness(url, tmp_path)
     yield one

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from foreseal.testing import Chain
-from simulate_calls import ALICE, BOB, CODE, NOBODY, one, returns, simulate, word
+from simulate_calls import ALICE, BOB, CODE, NOBODY, bytes32, one, returns, simulate
 
 FEE_RECIPIENT = "0x00000000000000000000000000000000000fee00"
-RANDOM = word(0x1234)
+RANDOM = bytes32(0x1234)
 
 # Override, its JSON, the instruction that reads it, the resulting value, the header's field (or None).
 SEEN: list[tuple[str, Any, str, int, str | None]] = [
@@ -35,7 +35,7 @@ def test_code_and_header_show_what_is_set(
             "calls": [{"from": ALICE, "to": CODE}],
         },
     )[-1]
-    assert block["calls"][0]["returnData"] == word(seen)
+    assert block["calls"][0]["returnData"] == bytes32(seen)
     if field is not None:
         assert block[field] == value
 
@@ -48,11 +48,11 @@ def test_overrides_hold_for_one_block_and_state_for_all_that_follow(chain: Chain
         "calls": [shown],
     }
     blocks = simulate(chain, first, {"calls": [shown, {"from": NOBODY, "to": BOB, "value": "0x5"}]})
-    assert [block["calls"][0]["returnData"] for block in blocks] == [RANDOM, word(0)]
+    assert [block["calls"][0]["returnData"] for block in blocks] == [RANDOM, bytes32(0)]
     assert blocks[1]["calls"][1]["status"] == "0x1"
     # The next header derives from the one before, except for random fields.
     assert [block["miner"] for block in blocks] == [FEE_RECIPIENT] * 2
-    assert [block["mixHash"] for block in blocks] == [RANDOM, word(0)]
+    assert [block["mixHash"] for block in blocks] == [RANDOM, bytes32(0)]
 
 
 def test_blocks_form_a_chain_on_the_base(chain: Chain) -> None:
@@ -68,10 +68,10 @@ def test_blocks_form_a_chain_on_the_base(chain: Chain) -> None:
 def test_blockhash_knows_simulated_blocks_and_the_base(chain: Chain) -> None:
     base = chain.rpc("eth_getBlockByNumber", "latest", False)
     asks = {"stateOverrides": {CODE: {"code": returns("5f3540")}}}
-    call = [{"from": ALICE, "to": CODE, "input": word(number)} for number in range(4)]
+    call = [{"from": ALICE, "to": CODE, "input": bytes32(number)} for number in range(4)]
     first, _, third = simulate(chain, asks, {}, {"calls": call})
     seen = [result["returnData"] for result in third["calls"]]
-    assert seen == [base["hash"], first["hash"], third["parentHash"], word(0)]
+    assert seen == [base["hash"], first["hash"], third["parentHash"], bytes32(0)]
 
 
 def test_withdrawals_are_paid_at_the_end_of_the_block(chain: Chain) -> None:
@@ -83,7 +83,7 @@ def test_withdrawals_are_paid_at_the_end_of_the_block(chain: Chain) -> None:
         "calls": [balance],
     }
     blocks = simulate(chain, first, {"calls": [balance]})
-    assert [block["calls"][0]["returnData"] for block in blocks] == [word(0), word(3 * 10**9)]
+    assert [block["calls"][0]["returnData"] for block in blocks] == [bytes32(0), bytes32(3 * 10**9)]
     assert [block["withdrawals"] for block in blocks] == [[paid], []]
     assert blocks[0]["withdrawalsRoot"] != blocks[1]["withdrawalsRoot"]
 
@@ -97,17 +97,20 @@ def test_the_fee_recipient_gets_the_tip_and_the_base_fee_goes(chain: Chain) -> N
         {"blockOverrides": overrides, "stateOverrides": balance, "calls": [pay, {"from": ALICE, "to": CODE}]},
         validation=False,
     )
-    assert block["calls"][1]["returnData"] == word(3 * 21_000)
+    assert block["calls"][1]["returnData"] == bytes32(3 * 21_000)
 
 
 def test_a_state_override_replaces_or_changes_storage(chain: Chain) -> None:
     loads = returns("5f3554")
-    ask = [{"from": ALICE, "to": CODE, "input": word(slot)} for slot in (1, 2)]
-    first = {"stateOverrides": {CODE: {"code": loads, "state": {word(1): word(11), word(2): word(22)}}}, "calls": ask}
-    changed = {"stateOverrides": {CODE: {"stateDiff": {word(1): word(111)}}}, "calls": ask}
-    replaced = {"stateOverrides": {CODE: {"state": {word(2): word(222)}}}, "calls": ask}
+    ask = [{"from": ALICE, "to": CODE, "input": bytes32(slot)} for slot in (1, 2)]
+    first = {
+        "stateOverrides": {CODE: {"code": loads, "state": {bytes32(1): bytes32(11), bytes32(2): bytes32(22)}}},
+        "calls": ask,
+    }
+    changed = {"stateOverrides": {CODE: {"stateDiff": {bytes32(1): bytes32(111)}}}, "calls": ask}
+    replaced = {"stateOverrides": {CODE: {"state": {bytes32(2): bytes32(222)}}}, "calls": ask}
     seen = [[call["returnData"] for call in block["calls"]] for block in simulate(chain, first, changed, replaced)]
-    assert seen == [[word(11), word(22)], [word(111), word(22)], [word(0), word(222)]]
+    assert seen == [[bytes32(11), bytes32(22)], [bytes32(111), bytes32(22)], [bytes32(0), bytes32(222)]]
 
 
 def test_the_nonce_decides_where_a_contract_is(chain: Chain) -> None:

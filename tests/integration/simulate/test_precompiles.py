@@ -5,7 +5,7 @@ from hashlib import sha256
 import pytest
 
 from foreseal.testing import Chain
-from simulate_calls import ALICE, CODE, ECHOES, OTHER_CODE, one, returns, simulate, word
+from simulate_calls import ALICE, CODE, ECHOES, OTHER_CODE, bytes32, one, returns, simulate
 
 SHA256 = "0x0000000000000000000000000000000000000002"
 IDENTITY = "0x0000000000000000000000000000000000000004"
@@ -56,5 +56,5 @@ def test_a_move_holds_for_its_block(chain: Chain) -> None:
 
 def test_the_code_of_its_place_is_what_is_set(chain: Chain) -> None:
     size = returns(f"73{SHA256[2:]}3b")
-    assert ask(chain, CODE, {CODE: {"code": size}}) == word(0)
-    assert ask(chain, CODE, {CODE: {"code": size}, SHA256: {"code": "0x0000"}}) == word(2)
+    assert ask(chain, CODE, {CODE: {"code": size}}) == bytes32(0)
+    assert ask(chain, CODE, {CODE: {"code": size}, SHA256: {"code": "0x0000"}}) == bytes32(2)

@@ -3,7 +3,7 @@
 from typing import Any
 
 from foreseal.testing import Chain
-from simulate_calls import ALICE, BOB, CAROL, CODE, OTHER_CODE, REVERTS, sends_value_to, simulate, word
+from simulate_calls import ALICE, BOB, CAROL, CODE, OTHER_CODE, REVERTS, bytes32, sends_value_to, simulate
 
 ETHER = "0xeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee"
 TRANSFER = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
@@ -84,4 +84,4 @@ def test_a_log_names_its_block_and_transaction(chain: Chain) -> None:
         assert (log["blockHash"], log["blockNumber"]) == (block["hash"], block["number"])
         assert (log["blockTimestamp"], log["removed"]) == (block["timestamp"], False)
         assert (log["transactionHash"], log["transactionIndex"]) == (block["transactions"][index], hex(index))
-        assert log["data"] == word(7)
+        assert log["data"] == bytes32(7)

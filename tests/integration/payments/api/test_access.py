@@ -19,61 +19,63 @@ ROLES = {
 }
 
 
-def test_every_route_is_for_the_roles_that_it_says(till: ServiceHarness) -> None:
+def test_every_route_is_for_the_roles_that_it_says(service: ServiceHarness) -> None:
     seen: dict[str, set[str]] = {}
-    for path, item in till.document["paths"].items():
+    for path, item in service.document["paths"].items():
         for method, operation in item.items():
             if not operation["security"]:
                 assert path in ("/healthz", "/v1/openapi.json")
                 continue
             concrete = path.replace("{transaction}", "0x" + "00" * 32).replace("{position}", "0").replace("{id}", "1")
-            allowed = {role for role in Role if till.ask(method.upper(), concrete, role=role).status_code != 403}
+            allowed = {role for role in Role if service.ask(method.upper(), concrete, role=role).status_code != 403}
             needed = Role.ADMIN
             for role in (Role.READER, Role.CASHIER, Role.REFUNDER):
                 needed = role if role in allowed and needed is Role.ADMIN else needed
             assert allowed == (set(Role) if needed is Role.READER else {needed, Role.ADMIN})
             if method == "post":
                 seen.setdefault(needed, set()).add(path.rpartition("/")[2])
-            assert till.ask(method.upper(), concrete, role=None).status_code == 401
+            assert service.ask(method.upper(), concrete, role=None).status_code == 401
     assert seen == ROLES
 
 
-def test_a_key_is_kept_as_its_hash_and_ends_when_it_is_revoked(till: ServiceHarness) -> None:
-    with till.database.transaction() as tx:
+def test_a_key_is_kept_as_its_hash_and_ends_when_it_is_revoked(service: ServiceHarness) -> None:
+    with service.database.transaction() as tx:
         text = api_keys.create(tx, "shop", Role.READER, 1)
         row = tx.execute(select(rows).where(rows.c.name == "shop")).one()
         assert text.rpartition("_")[2] not in str(tuple(row))
     headers = {"authorization": f"Bearer {text}"}
-    assert till.ask("GET", "/v1/orders", role=None, headers=headers).status_code == 200
+    assert service.ask("GET", "/v1/orders", role=None, headers=headers).status_code == 200
     changed = text[:-1] + ("0" if text[-1] != "0" else "1")
     for wrong in (changed, text.upper(), "", "pay_x", f"{text} "):
-        response = till.ask("GET", "/v1/orders", role=None, headers={"authorization": f"Basic {wrong}"})
+        response = service.ask("GET", "/v1/orders", role=None, headers={"authorization": f"Basic {wrong}"})
         assert response.status_code == 401
-    response = till.ask("GET", "/v1/orders", role=None, headers={"authorization": f"Bearer {changed}"})
+    response = service.ask("GET", "/v1/orders", role=None, headers={"authorization": f"Bearer {changed}"})
     assert (response.status_code, response.headers["www-authenticate"]) == (401, "Bearer")
-    with till.database.transaction() as tx:
+    with service.database.transaction() as tx:
         api_keys.revoke(tx, "shop", 2)
-    assert till.ask("GET", "/v1/orders", role=None, headers=headers).status_code == 401
+    assert service.ask("GET", "/v1/orders", role=None, headers=headers).status_code == 401
 
 
-def test_the_command_makes_lists_and_revokes_keys(till: ServiceHarness, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_makes_lists_and_revokes_keys(service: ServiceHarness, capsys: pytest.CaptureFixture[str]) -> None:
     def keys(*arguments: str, code: int = 0) -> str:
-        assert run(["pay", "keys", *arguments, "--config", str(till.file)]) == code
+        assert run(["pay", "keys", *arguments, "--config", str(service.file)]) == code
         return capsys.readouterr().out if code == 0 else capsys.readouterr().err
 
-    text = keys("create", "till 1", "--role", "cashier").strip()
+    text = keys("create", "service 1", "--role", "cashier").strip()
     listed = orjson.loads(keys("list", "--json"))
-    (mine,) = [each for each in listed if each["name"] == "till 1"]
+    (mine,) = [each for each in listed if each["name"] == "service 1"]
     assert (mine["role"], mine["state"], mine["id"]) == ("cashier", "active", text.split("_")[1])
-    assert f"{mine['id']}  till 1" in keys("list")
-    keys("revoke", "till 1")
-    assert "there is no active key till 1" in keys("revoke", "till 1", code=2)
+    assert f"{mine['id']}  service 1" in keys("list")
+    keys("revoke", "service 1")
+    assert "there is no active key service 1" in keys("revoke", "service 1", code=2)
     assert "1 to 64 characters" in keys("create", " ", "--role", "reader", code=2)
-    assert {each["state"] for each in orjson.loads(keys("list", "--json")) if each["name"] == "till 1"} == {"revoked"}
+    assert {each["state"] for each in orjson.loads(keys("list", "--json")) if each["name"] == "service 1"} == {
+        "revoked"
+    }
 
 
-def test_the_document_has_every_route_and_is_openapi(till: ServiceHarness) -> None:
-    document = till.document
+def test_the_document_has_every_route_and_is_openapi(service: ServiceHarness) -> None:
+    document = service.document
     operations = {(method.upper(), path) for path, item in document["paths"].items() for method in item}
     assert operations == {(route.method, route.path) for route in ROUTES} | {
         ("GET", "/healthz"),

@@ -16,28 +16,28 @@ from payments.shop import BUYER, BUYERS, SHOP
 BODY = {"payer": BUYER.address, "amount": "500", "valid_seconds": 600}
 
 
-def test_the_same_key_and_body_replays_the_stored_answer(till: ServiceHarness) -> None:
-    first = till.ask("POST", "/v1/orders", BODY, key="k")
-    again = till.ask("POST", "/v1/orders", dict(reversed(BODY.items())), key="k")
+def test_the_same_key_and_body_replays_the_stored_answer(service: ServiceHarness) -> None:
+    first = service.ask("POST", "/v1/orders", BODY, key="k")
+    again = service.ask("POST", "/v1/orders", dict(reversed(BODY.items())), key="k")
     assert (first.status_code, again.status_code) == (201, 201)
     assert again.content == first.content
     assert (first.headers.get("idempotency-replayed"), again.headers.get("idempotency-replayed")) == (None, "true")
-    assert len(till.ids()) == 1
-    other = till.ask("POST", "/v1/orders", BODY, key="k 2")
+    assert len(service.ids()) == 1
+    other = service.ask("POST", "/v1/orders", BODY, key="k 2")
     assert other.json()["order"]["id"] != first.json()["order"]["id"]
 
 
-def test_another_body_or_path_under_a_key_is_an_error(till: ServiceHarness) -> None:
-    till.made("/v1/orders", BODY, key="k")
+def test_another_body_or_path_under_a_key_is_an_error(service: ServiceHarness) -> None:
+    service.made("/v1/orders", BODY, key="k")
     for body in (BODY | {"amount": "501"}, BODY | {"id": "x"}):
-        error = till.refused(422, "idempotency_key_reused", "/v1/orders", body, key="k")
+        error = service.refused(422, "idempotency_key_reused", "/v1/orders", body, key="k")
         assert error["argument"] == "Idempotency-Key"
-    till.refused(422, "idempotency_key_reused", "/v1/orders/a/capture", key="k")
-    assert len(till.ids()) == 1
+    service.refused(422, "idempotency_key_reused", "/v1/orders/a/capture", key="k")
+    assert len(service.ids()) == 1
 
 
-def test_every_post_needs_a_key(till: ServiceHarness) -> None:
-    paths = till.document["paths"]
+def test_every_post_needs_a_key(service: ServiceHarness) -> None:
+    paths = service.document["paths"]
     posts = [path for path, item in paths.items() if "post" in item]
     assert len(posts) > 10
     for path in posts:
@@ -45,7 +45,7 @@ def test_every_post_needs_a_key(till: ServiceHarness) -> None:
         schema = paths[path]["post"]["requestBody"]["content"]["application/json"]["schema"]
         body = _filled(schema)
         for headers in ({"idempotency-key": ""}, {"idempotency-key": "x" * 256}):
-            response = till.ask("POST", concrete, body, headers=headers)
+            response = service.ask("POST", concrete, body, headers=headers)
             assert (response.status_code, response.json()["error"]["code"]) == (400, "idempotency_key_missing"), path
 
 
@@ -57,52 +57,52 @@ def _filled(schema: Any) -> dict[str, Any]:
     return {name: values[name] for name in schema.get("required", ())}
 
 
-def test_a_refusal_is_an_answer_as_well(till: ServiceHarness) -> None:
-    till.stored("poor", 10**9)
-    till.refused(409, "not_capturable", "/v1/orders/poor/capture", key="k")
-    till.chain.change(lambda state: state.balances.update({BUYER.address.lower(): 10**10}))
-    till.refused(409, "not_capturable", "/v1/orders/poor/capture", key="k")
-    till.made("/v1/orders/poor/capture", key="k 2")
+def test_a_refusal_is_an_answer_as_well(service: ServiceHarness) -> None:
+    service.stored("poor", 10**9)
+    service.refused(409, "not_capturable", "/v1/orders/poor/capture", key="k")
+    service.chain.change(lambda state: state.balances.update({BUYER.address.lower(): 10**10}))
+    service.refused(409, "not_capturable", "/v1/orders/poor/capture", key="k")
+    service.made("/v1/orders/poor/capture", key="k 2")
 
 
-def test_what_was_sent_wrongly_is_not_kept(till: ServiceHarness) -> None:
-    till.refused(400, "invalid_value", "/v1/orders", BODY | {"amount": 5}, key="k")
-    till.made("/v1/orders", BODY, key="k")
+def test_what_was_sent_wrongly_is_not_kept(service: ServiceHarness) -> None:
+    service.refused(400, "invalid_value", "/v1/orders", BODY | {"amount": 5}, key="k")
+    service.made("/v1/orders", BODY, key="k")
 
 
-def test_a_concurrent_double_is_409(till: ServiceHarness) -> None:
-    other = till.another()
-    till.stored("a")
+def test_a_concurrent_double_is_409(service: ServiceHarness) -> None:
+    other = service.another()
+    service.stored("a")
     inside, go_on = threading.Event(), threading.Event()
 
     def hold(method: str) -> None:
         if method == "eth_estimateGas":
-            till.node.hook = None
+            service.node.hook = None
             inside.set()
             assert go_on.wait(30)
 
-    till.node.hook = hold
+    service.node.hook = hold
     answers: list[int] = []
     first = threading.Thread(
-        target=lambda: answers.append(till.ask("POST", "/v1/orders/a/capture", key="k").status_code)
+        target=lambda: answers.append(service.ask("POST", "/v1/orders/a/capture", key="k").status_code)
     )
     first.start()
     assert inside.wait(30)
-    for process in (till.process, other):
-        response = till.ask("POST", "/v1/orders/a/capture", key="k", process=process)
+    for process in (service.process, other):
+        response = service.ask("POST", "/v1/orders/a/capture", key="k", process=process)
         assert (response.status_code, response.json()["error"]["code"]) == (409, "in_progress")
         assert response.headers["retry-after"] == "1"
     go_on.set()
     first.join()
     assert answers == [200]
-    assert till.ask("POST", "/v1/orders/a/capture", key="k", process=other).headers["idempotency-replayed"] == "true"
+    assert service.ask("POST", "/v1/orders/a/capture", key="k", process=other).headers["idempotency-replayed"] == "true"
 
 
 class _Died(BaseException):
     """The process ended before it stored its response."""
 
 
-def _asked_and_died(till: ServiceHarness, monkeypatch: pytest.MonkeyPatch, path: str, body: Any, key: str) -> None:
+def _asked_and_died(service: ServiceHarness, monkeypatch: pytest.MonkeyPatch, path: str, body: Any, key: str) -> None:
     """Send a request whose effect is stored but whose response is not."""
 
     def die(*_: Any) -> None:
@@ -111,73 +111,75 @@ def _asked_and_died(till: ServiceHarness, monkeypatch: pytest.MonkeyPatch, path:
     with monkeypatch.context() as patch:
         patch.setattr(IdempotentRequests, "conclude", die)
         with pytest.raises(_Died):
-            till.ask("POST", path, body, key=key)
-    with till.database.reading() as tx:
+            service.ask("POST", path, body, key=key)
+    with service.database.reading() as tx:
         assert tx.execute(select(requests.c.status).where(requests.c.key == key)).scalar_one() is None
 
 
-def _after_the_lease(till: ServiceHarness) -> None:
-    till.offset += LEASE + 1
+def _after_the_lease(service: ServiceHarness) -> None:
+    service.offset += LEASE + 1
 
 
-def test_a_death_after_each_effect_makes_no_second_one(till: ServiceHarness, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_death_after_each_effect_makes_no_second_one(
+    service: ServiceHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def through(path: str, body: Any = None) -> Any:
-        key = till.key()
-        _asked_and_died(till, monkeypatch, path, body, key)
-        till.restart()
-        till.refused(409, "in_progress", path, body, key=key)
-        _after_the_lease(till)
-        return till.made(path, body, key=key)
+        key = service.key()
+        _asked_and_died(service, monkeypatch, path, body, key)
+        service.restart()
+        service.refused(409, "in_progress", path, body, key=key)
+        _after_the_lease(service)
+        return service.made(path, body, key=key)
 
     id = through("/v1/orders", BODY)["order"]["id"]
-    assert till.ids() == [id]
-    stored = through(f"/v1/orders/{id}/signature", {"signature": till.signature(id)})
+    assert service.ids() == [id]
+    stored = through(f"/v1/orders/{id}/signature", {"signature": service.signature(id)})
     assert stored["order"]["state"] == "Stored, unused"
     assert len(through(f"/v1/orders/{id}/capture")["transactions"]) == 1
-    till.settle()
+    service.settle()
     through(f"/v1/orders/{id}/refunds", {"amount": "200"})
-    till.settle()
-    with till.database.reading() as tx:
+    service.settle()
+    with service.database.reading() as tx:
         assert len(tx.execute(select(refunds)).all()) == 1
         assert len(tx.execute(select(transactions)).all()) == 2
 
-    till.stored("v")
+    service.stored("v")
     assert through("/v1/orders/v/void")["order"]["state"] == "Voided offchain"
-    canceled = through("/v1/orders/v/cancel", {"signature": till.cancellation("v")})
+    canceled = through("/v1/orders/v/cancel", {"signature": service.cancellation("v")})
     assert len(canceled["transactions"]) == 1
 
-    till.chain.change(lambda state: state.allowances.update({(SHOP.address.lower(), PAYOUTS): 10**9}))
+    service.chain.change(lambda state: state.allowances.update({(SHOP.address.lower(), PAYOUTS): 10**9}))
     legs = [{"recipient": each.address, "amount": "10"} for each in BUYERS]
     through("/v1/payouts", {"recipients": legs})
-    till.settle()
-    with till.database.reading() as tx:
+    service.settle()
+    with service.database.reading() as tx:
         assert len(tx.execute(select(payouts)).all()) == 1
-    assert till.get("/v1/balance")["faults"] == []
+    assert service.get("/v1/balance")["faults"] == []
     hook = through("/v1/webhooks", {"url": "http://x.example/"})["webhook"]["id"]
-    assert [each["id"] for each in till.get("/v1/webhooks")["items"]] == [hook]
+    assert [each["id"] for each in service.get("/v1/webhooks")["items"]] == [hook]
     assert through(f"/v1/webhooks/{hook}/retire")["retired"] is not None
 
 
-def test_who_was_thought_gone_stores_no_answer_over_the_other(till: ServiceHarness) -> None:
-    till.stored("a")
-    claim = till.process.requests.claim("k", "f")
-    _after_the_lease(till)
-    again = till.process.requests.claim("k", "f")
+def test_who_was_thought_gone_stores_no_answer_over_the_other(service: ServiceHarness) -> None:
+    service.stored("a")
+    claim = service.process.requests.claim("k", "f")
+    _after_the_lease(service)
+    again = service.process.requests.claim("k", "f")
     assert isinstance(again, RequestClaim)
-    till.process.requests.conclude(claim, StoredResponse(200, b"late"))
-    _after_the_lease(till)
-    other = till.another()
+    service.process.requests.conclude(claim, StoredResponse(200, b"late"))
+    _after_the_lease(service)
+    other = service.another()
     mine = other.requests.claim("k", "f")
     assert isinstance(claim, RequestClaim)
     assert isinstance(mine, RequestClaim)
     assert (claim.again, mine.again) == (False, True)
     for late in (claim, again):
-        till.process.requests.conclude(late, StoredResponse(200, b"late"))
+        service.process.requests.conclude(late, StoredResponse(200, b"late"))
     other.requests.conclude(mine, StoredResponse(201, b"mine"))
-    assert till.process.requests.claim("k", "f") == StoredResponse(201, b"mine")
+    assert service.process.requests.claim("k", "f") == StoredResponse(201, b"mine")
 
 
-def test_keys_are_of_the_merchant_and_no_way_around_roles(till: ServiceHarness) -> None:
-    till.made("/v1/orders", BODY, key="k", role=Role.CASHIER)
-    assert till.ask("POST", "/v1/orders", BODY, key="k", role=Role.ADMIN).headers["idempotency-replayed"] == "true"
-    till.refused(403, "insufficient_role", "/v1/orders", BODY, key="k", role=Role.READER)
+def test_keys_are_of_the_merchant_and_no_way_around_roles(service: ServiceHarness) -> None:
+    service.made("/v1/orders", BODY, key="k", role=Role.CASHIER)
+    assert service.ask("POST", "/v1/orders", BODY, key="k", role=Role.ADMIN).headers["idempotency-replayed"] == "true"
+    service.refused(403, "insufficient_role", "/v1/orders", BODY, key="k", role=Role.READER)

@@ -18,16 +18,16 @@ def opened(folder: Path) -> ServiceHarness:
     return ServiceHarness(f"sqlite:///{folder}/pay.db", folder)
 
 
-def events(till: ServiceHarness, path: str) -> list[tuple[str, Any]]:
+def events(service: ServiceHarness, path: str) -> list[tuple[str, Any]]:
     """Return type and reason of each event."""
-    found = till.get(f"/v1/{path}/timeline")["items"]
+    found = service.get(f"/v1/{path}/timeline")["items"]
     return [(each["type"], each["data"]["details"].get("reason")) for each in found]
 
 
 def test_database_of_an_earlier_version_is_readable(tmp_path: Path) -> None:
-    till = opened(tmp_path)
+    service = opened(tmp_path)
     try:
-        found = {each["id"]: each for each in till.get("/v1/orders")["items"]}
+        found = {each["id"]: each for each in service.get("/v1/orders")["items"]}
         shown = {id: (each["state"], each["finality"], each["tx_status"]) for id, each in found.items()}
         assert shown == {
             "drafted": ("Drafted", None, None),
@@ -36,20 +36,20 @@ def test_database_of_an_earlier_version_is_readable(tmp_path: Path) -> None:
             "paid": ("Used, captured", "final", None),
             "broadcast": ("Stored, unused", None, "broadcast"),
         }
-        assert till.get("/v1/orders/paid")["transactions"][0]["result"] == "included"
-        reasons = [each["reason"] for each in till.get("/v1/unmatched-transfers")["items"]]
+        assert service.get("/v1/orders/paid")["transactions"][0]["result"] == "included"
+        reasons = [each["reason"] for each in service.get("/v1/unmatched-transfers")["items"]]
         assert sorted(reasons) == ["direct", "duplicate", "late", "overpaid", "underpaid", "unmatched"]
-        assert len(till.get("/v1/unmatched-transfers?reason=underpaid")["items"]) == 1
-        assert ("order.transfer_unmatched", "duplicate") in events(till, "orders/paid")
-        assert events(till, "orders/voided")[3] == ("order.voided", "merchant_voided")
-        assert events(till, "refunds/r2") == [("refund.created", None), ("refund.blocked", "recipient_forbidden")]
-        assert ("refund.completed", None) in events(till, "refunds/r1")
-        deliveries = till.get("/v1/deliveries")["items"]
+        assert len(service.get("/v1/unmatched-transfers?reason=underpaid")["items"]) == 1
+        assert ("order.transfer_unmatched", "duplicate") in events(service, "orders/paid")
+        assert events(service, "orders/voided")[3] == ("order.voided", "merchant_voided")
+        assert events(service, "refunds/r2") == [("refund.created", None), ("refund.blocked", "recipient_forbidden")]
+        assert ("refund.completed", None) in events(service, "refunds/r1")
+        deliveries = service.get("/v1/deliveries")["items"]
         assert {each["state"] for each in deliveries} == {"pending"}
-        till.offset += 100_000
-        (hook,) = till.process.outbox.targets()
-        assert till.process.telling.deliver(hook) > 0
-        balance = till.get("/v1/balance")
+        service.offset += 100_000
+        (hook,) = service.process.outbox.targets()
+        assert service.process.telling.deliver(hook) > 0
+        balance = service.get("/v1/balance")
         assert (balance["captured"], balance["refunded"], balance["faults"]) == ("500", "200", [])
     finally:
-        till.close()
+        service.close()

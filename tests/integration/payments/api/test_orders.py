@@ -13,37 +13,37 @@ from payments.api.service_harness import ServiceHarness
 from payments.shop import ADDRESS, BUYER, BUYERS, SHOP
 
 
-def test_an_order_goes_from_terms_to_a_final_capture(till: ServiceHarness) -> None:
-    made = till.draft("7", 12_340, valid_seconds=600)
+def test_an_order_goes_from_terms_to_a_final_capture(service: ServiceHarness) -> None:
+    made = service.draft("7", 12_340, valid_seconds=600)
     order = made["order"]
     assert (order["state"], order["amount"], order["amount_shown"]) == ("Drafted", "12340", "0.012340 USDC")
     assert (order["payer"], order["payee"], order["token"]) == (BUYER.address, SHOP.address, ADDRESS)
-    assert order["valid_before"] == till.pending_time() + 600
+    assert order["valid_before"] == service.pending_time() + 600
     assert order["memo"] == "0x" + keccak(text="7").hex()
     assert made["typed_data"]["message"]["value"] == "12340"
-    assert made["typed_data"] == till.get("/v1/orders/7/typed-data")
+    assert made["typed_data"] == service.get("/v1/orders/7/typed-data")
     assert (order["payment"], order["refunded"]) == (None, "0")
 
-    stored = till.made("/v1/orders/7/signature", {"signature": till.signature("7")}, role=Role.CASHIER)
+    stored = service.made("/v1/orders/7/signature", {"signature": service.signature("7")}, role=Role.CASHIER)
     assert (stored["order"]["state"], stored["transactions"]) == ("Stored, unused", [])
-    capture = till.made("/v1/orders/7/capture", role=Role.CASHIER)
+    capture = service.made("/v1/orders/7/capture", role=Role.CASHIER)
     assert (capture["order"]["state"], capture["order"]["tx_status"]) == ("Stored, unused", "broadcast")
     (sent,) = capture["transactions"]
     assert (sent["purpose"], sent["result"], len(sent["hashes"])) == ("capture", None, 1)
 
-    till.chain.step()
-    till.run_pass()
-    paid = till.get("/v1/orders/7", role=Role.READER)["order"]
+    service.chain.step()
+    service.run_pass()
+    paid = service.get("/v1/orders/7", role=Role.READER)["order"]
     assert (paid["state"], paid["finality"]) == ("Used, captured", "provisional")
     assert (paid["payment"]["transaction_hash"], paid["payment"]["finality"]) == (sent["hashes"][0], "provisional")
     assert (paid["payment"]["sender"], paid["payment"]["amount"]) == (BUYER.address, "12340")
-    till.settle()
-    final = till.get("/v1/orders/7")
+    service.settle()
+    final = service.get("/v1/orders/7")
     assert (final["order"]["finality"], final["order"]["payment"]["finality"]) == ("final", "final")
     assert final["order"]["tx_status"] is None
     assert final["transactions"][0]["result"] == "included"
 
-    told = till.get("/v1/orders/7/timeline")["items"]
+    told = service.get("/v1/orders/7/timeline")["items"]
     assert [each["type"] for each in told[:5]] == [
         "order.created",
         "order.signed",
@@ -61,30 +61,30 @@ def test_an_order_goes_from_terms_to_a_final_capture(till: ServiceHarness) -> No
     assert (ids := [int(each["id"].removeprefix("evt_")) for each in told]) == sorted(ids)
 
 
-def test_void_and_cancel(till: ServiceHarness) -> None:
-    till.stored("a")
-    voided = till.made("/v1/orders/a/void", {"reason": "sold out"}, role=Role.CASHIER)
+def test_void_and_cancel(service: ServiceHarness) -> None:
+    service.stored("a")
+    voided = service.made("/v1/orders/a/void", {"reason": "sold out"}, role=Role.CASHIER)
     assert voided["order"]["state"] == "Voided offchain"
-    assert till.get("/v1/orders/a/timeline")["items"][-1]["data"]["details"] == {
+    assert service.get("/v1/orders/a/timeline")["items"][-1]["data"]["details"] == {
         "reason": "merchant_voided",
         "message": "sold out",
     }
-    assert till.get("/v1/orders/a/typed-data?purpose=cancel")["primaryType"] == "CancelAuthorization"
-    till.refused(409, "not_allowed", "/v1/orders/a/capture")
-    wrong = {"signature": till.signature("a")}
-    assert till.refused(422, "invalid_signature", "/v1/orders/a/cancel", wrong)["argument"] == "signature"
-    till.made("/v1/orders/a/cancel", {"signature": till.cancellation("a")}, role=Role.CASHIER)
-    till.settle()
-    assert till.state("a") == "Canceled / final"
+    assert service.get("/v1/orders/a/typed-data?purpose=cancel")["primaryType"] == "CancelAuthorization"
+    service.refused(409, "not_allowed", "/v1/orders/a/capture")
+    wrong = {"signature": service.signature("a")}
+    assert service.refused(422, "invalid_signature", "/v1/orders/a/cancel", wrong)["argument"] == "signature"
+    service.made("/v1/orders/a/cancel", {"signature": service.cancellation("a")}, role=Role.CASHIER)
+    service.settle()
+    assert service.state("a") == "Canceled / final"
 
 
-def test_an_order_expires_by_itself(till: ServiceHarness) -> None:
-    till.draft("a", valid_seconds=100)
-    till.stored("b", valid_seconds=100)
-    till.stored("c", valid_seconds=100_000)
-    till.chain.mine(100)
-    till.settle()
-    assert [till.state(id) for id in "abc"] == ["Expired / idle", "Expired / idle", "Stored, unused / idle"]
+def test_an_order_expires_by_itself(service: ServiceHarness) -> None:
+    service.draft("a", valid_seconds=100)
+    service.stored("b", valid_seconds=100)
+    service.stored("c", valid_seconds=100_000)
+    service.chain.mine(100)
+    service.settle()
+    assert [service.state(id) for id in "abc"] == ["Expired / idle", "Expired / idle", "Stored, unused / idle"]
 
 
 WRONG_TERMS: list[tuple[dict[str, object], str, str]] = [
@@ -110,59 +110,59 @@ WRONG_TERMS: list[tuple[dict[str, object], str, str]] = [
 ]
 
 
-def test_terms_that_cannot_be_name_the_argument(till: ServiceHarness) -> None:
+def test_terms_that_cannot_be_name_the_argument(service: ServiceHarness) -> None:
     for change, argument, said in WRONG_TERMS:
         body = {"id": "a", "payer": BUYER.address, "amount": "500"} | change
-        response = till.ask("POST", "/v1/orders", body)
+        response = service.ask("POST", "/v1/orders", body)
         error = response.json()["error"]
         assert (response.status_code, error["argument"]) == (400, argument)
         assert said in error["message"]
-    assert till.ids() == []
+    assert service.ids() == []
 
 
-def test_what_is_no_object_of_json_is_refused(till: ServiceHarness) -> None:
+def test_what_is_no_object_of_json_is_refused(service: ServiceHarness) -> None:
     for body in (b"[]", b"{", b"\xff", b'"text"', b"1"):
-        till.refused(400, "invalid_body", "/v1/orders", body)
+        service.refused(400, "invalid_body", "/v1/orders", body)
 
 
-def test_a_body_may_not_be_of_any_size(till: ServiceHarness) -> None:
-    till.refused(413, "body_too_large", "/v1/orders", b" " * (256 * 1024 + 1))
+def test_a_body_may_not_be_of_any_size(service: ServiceHarness) -> None:
+    service.refused(413, "body_too_large", "/v1/orders", b" " * (256 * 1024 + 1))
 
 
-def test_what_cannot_be_done_says_why(till: ServiceHarness) -> None:
-    till.draft("a", 500)
+def test_what_cannot_be_done_says_why(service: ServiceHarness) -> None:
+    service.draft("a", 500)
     body = {"id": "a", "payer": BUYER.address, "amount": "500"}
-    assert till.refused(409, "duplicate", "/v1/orders", body)["argument"] == "id"
-    till.refused(404, "not_found", "/v1/orders/none/capture")
-    till.refused(409, "not_allowed", "/v1/orders/a/capture")
+    assert service.refused(409, "duplicate", "/v1/orders", body)["argument"] == "id"
+    service.refused(404, "not_found", "/v1/orders/none/capture")
+    service.refused(409, "not_allowed", "/v1/orders/a/capture")
     wrong = {"signature": "0x" + "11" * 65}
-    assert till.refused(422, "invalid_signature", "/v1/orders/a/signature", wrong)["argument"] == "signature"
-    error = till.refused(400, "invalid_value", "/v1/orders/a/signature", {"signature": "zz"})
+    assert service.refused(422, "invalid_signature", "/v1/orders/a/signature", wrong)["argument"] == "signature"
+    error = service.refused(400, "invalid_value", "/v1/orders/a/signature", {"signature": "zz"})
     assert error["message"] == "signature: 'zz' is no 0x hex"
-    till.made("/v1/orders/a/signature", {"signature": till.signature("a")})
+    service.made("/v1/orders/a/signature", {"signature": service.signature("a")})
     # The same signature again changes nothing; another one is rejected.
-    till.made("/v1/orders/a/signature", {"signature": till.signature("a")})
-    till.refused(409, "not_allowed", "/v1/orders/a/signature", wrong)
-    till.stored("poor", 10**9, BUYERS[1])
-    error = till.refused(409, "not_capturable", "/v1/orders/poor/capture")
+    service.made("/v1/orders/a/signature", {"signature": service.signature("a")})
+    service.refused(409, "not_allowed", "/v1/orders/a/signature", wrong)
+    service.stored("poor", 10**9, BUYERS[1])
+    error = service.refused(409, "not_capturable", "/v1/orders/poor/capture")
     assert "payer's balance is too low" in error["message"]
-    assert till.state("poor") == "Stored, unused / idle"
+    assert service.state("poor") == "Stored, unused / idle"
 
 
-def test_a_node_that_does_not_answer_is_503_and_nothing_is_done(till: ServiceHarness) -> None:
-    till.stored("a")
-    till.node.losses += [("eth_getBlockByNumber", False)] * 2  # of the batch, and of the request after it
-    key = till.key()
-    till.refused(503, "node_unreachable", "/v1/orders/a/capture", key=key)
-    assert till.state("a") == "Stored, unused / idle"
+def test_a_node_that_does_not_answer_is_503_and_nothing_is_done(service: ServiceHarness) -> None:
+    service.stored("a")
+    service.node.losses += [("eth_getBlockByNumber", False)] * 2  # of the batch, and of the request after it
+    key = service.key()
+    service.refused(503, "node_unreachable", "/v1/orders/a/capture", key=key)
+    assert service.state("a") == "Stored, unused / idle"
     # The obstacle is gone, so the same request is executed.
-    assert till.made("/v1/orders/a/capture", key=key)["order"]["tx_status"] == "broadcast"
+    assert service.made("/v1/orders/a/capture", key=key)["order"]["tx_status"] == "broadcast"
 
 
 @pytest.mark.parametrize("way", ["reading", "transaction"])
 @pytest.mark.parametrize("error", [OperationalError("", {}, Exception("at shop:secret@host")), TimeoutError("secret")])
 def test_a_database_that_does_not_answer_is_503_and_says_nothing_of_itself(
-    till: ServiceHarness, monkeypatch: pytest.MonkeyPatch, way: str, error: Exception
+    service: ServiceHarness, monkeypatch: pytest.MonkeyPatch, way: str, error: Exception
 ) -> None:
     def down(*_: Any, **__: Any) -> None:
         raise error
@@ -170,34 +170,34 @@ def test_a_database_that_does_not_answer_is_503_and_says_nothing_of_itself(
     body = {"payer": BUYER.address, "amount": "500"}
     with monkeypatch.context() as patch:
         patch.setattr(Database, way, down)
-        refused = till.refused(503, "database_unavailable", "/v1/orders", body, key="k")
+        refused = service.refused(503, "database_unavailable", "/v1/orders", body, key="k")
         assert refused["message"] == "the database does not answer"
-    assert till.ids() == []
-    till.made("/v1/orders", body, key="k")
+    assert service.ids() == []
+    service.made("/v1/orders", body, key="k")
 
 
-def test_pages_hold_every_order_once_the_newest_first(till: ServiceHarness) -> None:
+def test_pages_hold_every_order_once_the_newest_first(service: ServiceHarness) -> None:
     for number in range(7):
-        till.draft(f"n{number}", 100 + number, BUYERS[number % 2])
+        service.draft(f"n{number}", 100 + number, BUYERS[number % 2])
     seen, cursor = [], ""
     while True:
-        page = till.get(f"/v1/orders?limit=3{cursor}")
+        page = service.get(f"/v1/orders?limit=3{cursor}")
         seen += [order["id"] for order in page["items"]]
         if page["next"] is None:
             break
         cursor = f"&cursor={page['next']}"
-        till.draft(f"new{cursor[-1]}{len(seen)}")  # later orders do not shift the pages
+        service.draft(f"new{cursor[-1]}{len(seen)}")  # later orders do not shift the pages
     assert seen == [f"n{number}" for number in range(6, -1, -1)]
 
 
-def test_orders_are_found_by_what_they_have(till: ServiceHarness) -> None:
-    till.captured("paid 1")
-    till.stored("open 1", buyer=BUYERS[1])
-    till.stored("open_1")
-    order = till.get("/v1/orders/paid%201")["order"]
+def test_orders_are_found_by_what_they_have(service: ServiceHarness) -> None:
+    service.captured("paid 1")
+    service.stored("open 1", buyer=BUYERS[1])
+    service.stored("open_1")
+    order = service.get("/v1/orders/paid%201")["order"]
 
     def found(**query: str) -> list[str]:
-        return [each["id"] for each in till.get(f"/v1/orders?{httpx.QueryParams(query)}")["items"]]
+        return [each["id"] for each in service.get(f"/v1/orders?{httpx.QueryParams(query)}")["items"]]
 
     assert found() == ["open_1", "open 1", "paid 1"]
     assert found(state="Used, captured") == ["paid 1"]
@@ -209,17 +209,17 @@ def test_orders_are_found_by_what_they_have(till: ServiceHarness) -> None:
     assert found(id="open_") == ["open_1"]
     assert found(id="open", state="Drafted") == []
     for query, argument in (("limit=0", "limit"), ("cursor=x", "cursor"), ("state=Lost", "state"), ("page=2", "page")):
-        response = till.ask("GET", f"/v1/orders?{query}")
+        response = service.ask("GET", f"/v1/orders?{query}")
         assert (response.status_code, response.json()["error"]["argument"]) == (400, argument)
     for path in ("orders", "refunds", "payouts", "deliveries", "unmatched-transfers"):
         for cursor in ("²", "²-1", "1-1-1", "9" * 18, f"1-{'9' * 18}", "9" * 400, "-", "%00"):
-            response = till.ask("GET", f"/v1/{path}?cursor={cursor}")
+            response = service.ask("GET", f"/v1/{path}?cursor={cursor}")
             assert (response.status_code, response.json()["error"]["argument"]) == (400, "cursor"), (path, cursor)
-    assert till.ask("GET", "/v1/orders?limit=1&limit=2").json()["error"]["message"] == "limit is given twice"
+    assert service.ask("GET", "/v1/orders?limit=1&limit=2").json()["error"]["message"] == "limit is given twice"
 
 
-def test_paths_and_methods_that_are_not_there_have_the_same_shape(till: ServiceHarness) -> None:
-    assert till.ask("GET", "/v1/nothing").json()["error"]["code"] == "no_such_path"
-    response = till.ask("POST", "/v1/orders/a/timeline")
+def test_paths_and_methods_that_are_not_there_have_the_same_shape(service: ServiceHarness) -> None:
+    assert service.ask("GET", "/v1/nothing").json()["error"]["code"] == "no_such_path"
+    response = service.ask("POST", "/v1/orders/a/timeline")
     assert (response.status_code, response.json()["error"]["code"]) == (405, "method_not_allowed")
     assert set(response.headers["allow"].split(", ")) == {"GET", "HEAD"}

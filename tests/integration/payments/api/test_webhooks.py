@@ -21,13 +21,13 @@ from payments.shop import Killed
 URL = "http://hooks.test/a"
 
 
-def register(till: ServiceHarness, url: str = URL) -> Any:
-    return till.made("/v1/webhooks", {"url": url})
+def register(service: ServiceHarness, url: str = URL) -> Any:
+    return service.made("/v1/webhooks", {"url": url})
 
 
-def tell(till: ServiceHarness, process: Process | None = None) -> int:
+def tell(service: ServiceHarness, process: Process | None = None) -> int:
     """Deliver all due webhooks and return the number of attempts."""
-    one, tried = process or till.process, 0
+    one, tried = process or service.process, 0
     one.outbox.fan_out()
     for hook in one.outbox.targets():
         while count := one.telling.deliver(hook):
@@ -35,32 +35,32 @@ def tell(till: ServiceHarness, process: Process | None = None) -> int:
     return tried
 
 
-def entries(till: ServiceHarness) -> list[Any]:
+def entries(service: ServiceHarness) -> list[Any]:
     """Return object id and type of each posted webhook."""
-    return [(e["data"]["object"]["id"], e["type"]) for e in (orjson.loads(body) for _, body, _ in till.post.got)]
+    return [(e["data"]["object"]["id"], e["type"]) for e in (orjson.loads(body) for _, body, _ in service.post.got)]
 
 
-def test_a_target_is_told_what_happens_from_now_on_signed_and_in_order(till: ServiceHarness) -> None:
-    till.draft("before")
-    made = register(till)
-    till.captured("a")
-    tell(till)
-    with till.database.reading() as tx:
+def test_a_target_is_told_what_happens_from_now_on_signed_and_in_order(service: ServiceHarness) -> None:
+    service.draft("before")
+    made = register(service)
+    service.captured("a")
+    tell(service)
+    with service.database.reading() as tx:
         wanted = select(timeline).where(timeline.c.subject_id == "a").order_by(timeline.c.id)
         told = [(row.subject_id, event(row)["type"]) for row in tx.execute(wanted)]
     assert len(told) > 5
-    assert entries(till) == told
+    assert entries(service) == told
     assert ("a", "order.captured") in told
-    for url, body, headers in till.post.got:
+    for url, body, headers in service.post.got:
         assert url == URL
         stamp, _, mac = headers["Foreseal-Signature"].partition(",v1=")
         signed = stamp.removeprefix("t=").encode() + b"." + body
         assert mac == hmac.new(made["secret"].encode(), signed, hashlib.sha256).hexdigest()
         assert headers["Foreseal-Event"] == orjson.loads(body)["id"]
-        verify(made["secret"], headers["Foreseal-Signature"], body, till.clock())
-    assert tell(till) == 0
-    assert till.get("/v1/deliveries?limit=1")["items"][0]["state"] == "delivered"
-    assert "secret" not in till.get("/v1/webhooks")["items"][0]
+        verify(made["secret"], headers["Foreseal-Signature"], body, service.clock())
+    assert tell(service) == 0
+    assert service.get("/v1/deliveries?limit=1")["items"][0]["state"] == "delivered"
+    assert "secret" not in service.get("/v1/webhooks")["items"][0]
 
 
 def test_a_signature_that_does_not_fit_is_refused() -> None:
@@ -79,134 +79,134 @@ def test_a_signature_that_does_not_fit_is_refused() -> None:
             verify(secret, given, body, now)
 
 
-def test_a_refusal_is_tried_again_ever_later_and_holds_up_its_order_alone(till: ServiceHarness) -> None:
-    register(till)
-    till.draft("a")
-    tell(till)
+def test_a_refusal_is_tried_again_ever_later_and_holds_up_its_order_alone(service: ServiceHarness) -> None:
+    register(service)
+    service.draft("a")
+    tell(service)
     refusing = True
 
     def answer(_: str) -> int:
-        return 500 if refusing and orjson.loads(till.post.got[-1][1])["data"]["object"]["id"] == "a" else 204
+        return 500 if refusing and orjson.loads(service.post.got[-1][1])["data"]["object"]["id"] == "a" else 204
 
-    till.post.status = answer
-    till.post.got.clear()
-    till.made("/v1/orders/a/signature", {"signature": till.signature("a")})
-    till.draft("b")
-    tell(till)
+    service.post.status = answer
+    service.post.got.clear()
+    service.made("/v1/orders/a/signature", {"signature": service.signature("a")})
+    service.draft("b")
+    tell(service)
     # The first of the two entries of `a` was attempted once, the second never.
-    assert entries(till) == [("a", "order.signed"), ("b", "order.created")]
-    (waiting,) = till.get("/v1/deliveries?state=pending&limit=5")["items"][1:]
+    assert entries(service) == [("a", "order.signed"), ("b", "order.created")]
+    (waiting,) = service.get("/v1/deliveries?state=pending&limit=5")["items"][1:]
     assert (waiting["attempts"], waiting["last_error"]) == (1, "status 500")
     for attempt in range(1, 5):
-        till.offset += 2.0 ** (attempt - 1) - 0.5
-        assert tell(till) == 0
-        till.offset += 0.5
-        assert tell(till) == 1
+        service.offset += 2.0 ** (attempt - 1) - 0.5
+        assert tell(service) == 0
+        service.offset += 0.5
+        assert tell(service) == 1
     refusing = False
-    till.offset += MAX_RETRY_DELAY
-    till.post.got.clear()
-    assert tell(till) == 2
-    assert [trigger for _, trigger in entries(till)] == [
+    service.offset += MAX_RETRY_DELAY
+    service.post.got.clear()
+    assert tell(service) == 2
+    assert [trigger for _, trigger in entries(service)] == [
         "order.signed",
         "order.stored",
     ]
 
 
-def test_what_is_given_up_is_listed_and_can_be_tried_again(till: ServiceHarness) -> None:
-    register(till)
-    till.post.status = lambda _: 500
-    till.draft("a")
-    till.made("/v1/orders/a/signature", {"signature": till.signature("a")})
+def test_what_is_given_up_is_listed_and_can_be_tried_again(service: ServiceHarness) -> None:
+    register(service)
+    service.post.status = lambda _: 500
+    service.draft("a")
+    service.made("/v1/orders/a/signature", {"signature": service.signature("a")})
     waits = 0.0
     for _ in range(ATTEMPTS):
-        tell(till)
-        before = till.offset
-        till.offset += MAX_RETRY_DELAY
-        waits += till.offset - before
-    (dead,) = till.get("/v1/deliveries?state=dead")["items"]
+        tell(service)
+        before = service.offset
+        service.offset += MAX_RETRY_DELAY
+        waits += service.offset - before
+    (dead,) = service.get("/v1/deliveries?state=dead")["items"]
     assert (dead["attempts"], dead["object_id"]) == (ATTEMPTS, "a")
     # A dead delivery does not block later ones.
-    till.post.status = lambda _: 200
-    till.post.got.clear()
-    tell(till)
-    assert [trigger for _, trigger in entries(till)] == [
+    service.post.status = lambda _: 200
+    service.post.got.clear()
+    tell(service)
+    assert [trigger for _, trigger in entries(service)] == [
         "order.signed",
         "order.stored",
     ]
-    till.refused(404, "not_found", "/v1/deliveries/99999/retry")
-    assert till.made(f"/v1/deliveries/{dead['id']}/retry")["state"] == "pending"
-    assert tell(till) == 1
-    assert till.get("/v1/deliveries?state=dead")["items"] == []
+    service.refused(404, "not_found", "/v1/deliveries/99999/retry")
+    assert service.made(f"/v1/deliveries/{dead['id']}/retry")["state"] == "pending"
+    assert tell(service) == 1
+    assert service.get("/v1/deliveries?state=dead")["items"] == []
 
 
-def test_what_a_dead_process_had_claimed_is_told_by_another(till: ServiceHarness) -> None:
-    register(till)
-    till.draft("a")
-    other = till.another()
-    till.process.outbox.fan_out()
-    (hook,) = till.process.outbox.targets()
-    assert len(till.process.outbox.claim(hook.id, 10)) == 1
+def test_what_a_dead_process_had_claimed_is_told_by_another(service: ServiceHarness) -> None:
+    register(service)
+    service.draft("a")
+    other = service.another()
+    service.process.outbox.fan_out()
+    (hook,) = service.process.outbox.targets()
+    assert len(service.process.outbox.claim(hook.id, 10)) == 1
     assert other.telling.deliver(hook) == 0
-    till.offset += LEASE + 1
+    service.offset += LEASE + 1
     assert other.telling.deliver(hook) == 1
-    assert entries(till) == [("a", "order.created")]
+    assert entries(service) == [("a", "order.created")]
 
 
-def test_two_processes_tell_each_thing_once(till: ServiceHarness) -> None:
-    register(till)
-    other = till.another()
+def test_two_processes_tell_each_thing_once(service: ServiceHarness) -> None:
+    register(service)
+    other = service.another()
     for number in range(30):
-        till.draft(f"n{number}")
-    till.process.outbox.fan_out()
+        service.draft(f"n{number}")
+    service.process.outbox.fan_out()
     assert other.outbox.fan_out() == 0
-    (hook,) = till.process.outbox.targets()
-    mine = till.process.outbox.claim(hook.id, 20)
+    (hook,) = service.process.outbox.targets()
+    mine = service.process.outbox.claim(hook.id, 20)
     rest = other.outbox.claim(hook.id, 20)
     assert (len(mine), len(rest)) == (20, 10)
     assert not {row.id for row, _ in mine} & {row.id for row, _ in rest}
 
 
-def test_what_is_rolled_back_is_told_to_nobody(till: ServiceHarness) -> None:
-    register(till)
-    till.stored("a")
-    tell(till)
-    till.process.crashes.arm(CrashPoint.VOID_DECIDED)
+def test_what_is_rolled_back_is_told_to_nobody(service: ServiceHarness) -> None:
+    register(service)
+    service.stored("a")
+    tell(service)
+    service.process.crashes.arm(CrashPoint.VOID_DECIDED)
     with pytest.raises(Killed):
-        till.ask("POST", "/v1/orders/a/void", {})
-    assert tell(till) == 0
+        service.ask("POST", "/v1/orders/a/void", {})
+    assert tell(service) == 0
 
 
-def test_targets_of_the_configuration_come_and_go_with_it(till: ServiceHarness) -> None:
+def test_targets_of_the_configuration_come_and_go_with_it(service: ServiceHarness) -> None:
     def configure(*targets: str) -> list[str]:
-        with till.database.transaction() as tx:
+        with service.database.transaction() as tx:
             hooks.configure(tx, {each: f"http://{each}.test/" for each in targets}, 1)
-        return [each.id for each in till.process.outbox.targets()]
+        return [each.id for each in service.process.outbox.targets()]
 
     assert configure("x", "y") == ["x", "y"]
-    till.draft("a")
-    till.process.outbox.fan_out()
+    service.draft("a")
+    service.process.outbox.fan_out()
     assert configure("y") == ["y"]
-    till.draft("b")
-    till.process.outbox.fan_out()
+    service.draft("b")
+    service.process.outbox.fan_out()
     # Once restored, the target receives later entries and those that waited for it.
     assert configure("x", "y") == ["x", "y"]
-    till.draft("c")
-    till.process.outbox.fan_out()
-    with till.database.reading() as tx:
+    service.draft("c")
+    service.process.outbox.fan_out()
+    with service.database.reading() as tx:
         waiting = tx.execute(select(deliveries).where(deliveries.c.state == DeliveryState.WAITING)).all()
     told = {id: [row.subject_id for row in waiting if row.hook_id == id] for id in ("x", "y")}
     assert told == {"x": ["a", "c"], "y": ["a", "b", "c"]}
     # Its secret is in the configuration of another process.
-    (x, _) = till.process.outbox.targets()
-    assert till.process.telling.deliver(x) == 0
+    (x, _) = service.process.outbox.targets()
+    assert service.process.telling.deliver(x) == 0
 
 
-def test_a_target_that_is_retired_is_told_nothing_more(till: ServiceHarness) -> None:
-    made = register(till)["webhook"]
-    assert till.made(f"/v1/webhooks/{made['id']}/retire")["retired"] is not None
-    till.refused(404, "not_found", f"/v1/webhooks/{made['id']}/retire")
-    till.draft("a")
-    assert tell(till) == 0
+def test_a_target_that_is_retired_is_told_nothing_more(service: ServiceHarness) -> None:
+    made = register(service)["webhook"]
+    assert service.made(f"/v1/webhooks/{made['id']}/retire")["retired"] is not None
+    service.refused(404, "not_found", f"/v1/webhooks/{made['id']}/retire")
+    service.draft("a")
+    assert tell(service) == 0
     for url in ("ftp://x", "http://", "http://user@x", "http://x/\0", "x"):
-        assert till.refused(400, "invalid_value", "/v1/webhooks", {"url": url})["argument"] == "url"
-    till.refused(403, "insufficient_role", "/v1/webhooks", {"url": URL}, role=Role.CASHIER)
+        assert service.refused(400, "invalid_value", "/v1/webhooks", {"url": url})["argument"] == "url"
+    service.refused(403, "insufficient_role", "/v1/webhooks", {"url": URL}, role=Role.CASHIER)

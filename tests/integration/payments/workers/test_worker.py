@@ -11,16 +11,16 @@ from foreseal.payments.workers.scheduler import GRACE, MAX_PAUSE, Scheduler
 from payments.api.service_harness import LEASE, ServiceHarness
 
 
-def test_one_wrong_order_holds_up_no_other(till: ServiceHarness, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_wrong_order_holds_up_no_other(service: ServiceHarness, monkeypatch: pytest.MonkeyPatch) -> None:
     hashes = {}
     for id in "abc":
-        made = till.made(f"/v1/orders/{till.stored(id)}/capture")
+        made = service.made(f"/v1/orders/{service.stored(id)}/capture")
         hashes[id] = made["transactions"][0]["hashes"][0]
-    till.settle()
-    asked = till.batches.request
-    till.made("/v1/orders/b/refunds", {"amount": "5", "id": "bad"})
-    till.made("/v1/orders/a/refunds", {"amount": "5", "id": "good"})
-    bad = till.get("/v1/refunds/bad")["transactions"][0]["hashes"][0]
+    service.settle()
+    asked = service.batches.request
+    service.made("/v1/orders/b/refunds", {"amount": "5", "id": "bad"})
+    service.made("/v1/orders/a/refunds", {"amount": "5", "id": "good"})
+    bad = service.get("/v1/refunds/bad")["transactions"][0]["hashes"][0]
 
     def request(method: str, *params: Any) -> Any:
         if params[:1] == (bad,):
@@ -28,77 +28,77 @@ def test_one_wrong_order_holds_up_no_other(till: ServiceHarness, monkeypatch: py
         return asked(method, *params)
 
     def broken(request: Any) -> Any:
-        return till.batches.request(request.method, *request.params)
+        return service.batches.request(request.method, *request.params)
 
-    monkeypatch.setattr(till.batches, "request", request)
-    monkeypatch.setattr(till.batches, "_one", broken)
-    till.settle()
-    assert till.get("/v1/refunds/good")["refund"]["finality"] == "final"
-    assert till.get("/v1/refunds/bad")["refund"]["state"] == "Broadcast"
+    monkeypatch.setattr(service.batches, "request", request)
+    monkeypatch.setattr(service.batches, "_one", broken)
+    service.settle()
+    assert service.get("/v1/refunds/good")["refund"]["finality"] == "final"
+    assert service.get("/v1/refunds/bad")["refund"]["state"] == "Broadcast"
     monkeypatch.undo()
-    till.settle()
-    assert till.get("/v1/refunds/bad")["refund"]["finality"] == "final"
+    service.settle()
+    assert service.get("/v1/refunds/bad")["refund"]["finality"] == "final"
 
 
 def test_whatever_is_wrong_with_one_the_others_go_on(
-    till: ServiceHarness, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    service: ServiceHarness, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     for id in "ab":
-        till.made(f"/v1/orders/{till.stored(id)}/capture")
-    step = till.process.worker._advance_row
+        service.made(f"/v1/orders/{service.stored(id)}/capture")
+    step = service.process.worker._advance_row
 
     def failing(kind: str, id: str, sender: Any) -> Any:
         if id == "a":
             raise KeyError("nobody thought of this")
         return step(kind, id, sender)
 
-    monkeypatch.setattr(till.process.worker, "_advance_row", failing)
-    till.settle()
+    monkeypatch.setattr(service.process.worker, "_advance_row", failing)
+    service.settle()
     assert "failed to advance" in caplog.text
-    detail = till.get("/v1/orders/b")
+    detail = service.get("/v1/orders/b")
     assert (detail["order"]["finality"], detail["transactions"][0]["result"]) == ("final", "included")
-    assert till.get("/v1/orders/a")["transactions"][0]["result"] is None
+    assert service.get("/v1/orders/a")["transactions"][0]["result"] is None
 
 
-def test_a_pass_that_fails_is_told_and_tried_again(till: ServiceHarness, caplog: pytest.LogCaptureFixture) -> None:
-    till.node.losses += [("eth_getLogs", False)]
-    till.process.worker.run_pass()
-    assert till.process.worker.state.errors == 1
+def test_a_pass_that_fails_is_told_and_tried_again(service: ServiceHarness, caplog: pytest.LogCaptureFixture) -> None:
+    service.node.losses += [("eth_getLogs", False)]
+    service.process.worker.run_pass()
+    assert service.process.worker.state.errors == 1
     assert "a pass failed" in caplog.text
-    till.process.worker.run_pass()
-    assert till.process.worker.state.errors == 0
-    assert till.process.worker.state.passed == till.clock()
+    service.process.worker.run_pass()
+    assert service.process.worker.state.errors == 0
+    assert service.process.worker.state.passed == service.clock()
 
 
-def test_catching_up_is_shown(till: ServiceHarness, caplog: pytest.LogCaptureFixture) -> None:
-    till.run_pass()
-    till.chain.mine(4_500)
+def test_catching_up_is_shown(service: ServiceHarness, caplog: pytest.LogCaptureFixture) -> None:
+    service.run_pass()
+    service.chain.mine(4_500)
     caplog.set_level(logging.INFO)
     seen = []
-    worker = till.process.worker
+    worker = service.process.worker
     told = worker._read
 
     def read(done: int, latest: int) -> None:
-        till.offset += 10
+        service.offset += 10
         told(done, latest)
         seen.append((worker.state.read, worker.state.latest, worker.state.caught_up))
 
     worker._watcher._progressed = read
-    till.run_pass()
+    service.run_pass()
     assert [caught for *_, caught in seen] == [False, False, True]
     lines = [record for record in caplog.records if "catching up" in record.message]
     assert [record.behind for record in lines] == [seen[0][1] - each[0] for each in seen[:-1]]  # type: ignore[attr-defined]
     assert "caught up with transfers" in caplog.text
 
 
-def test_processes_share_what_waits_and_take_over_from_one_that_died(till: ServiceHarness) -> None:
-    other = till.another()
+def test_processes_share_what_waits_and_take_over_from_one_that_died(service: ServiceHarness) -> None:
+    other = service.another()
     ids = [f"n{number}" for number in range(20)]
     for id in ids:
-        till.stored(id)
-        till.made(f"/v1/orders/{id}/capture")
+        service.stored(id)
+        service.made(f"/v1/orders/{id}/capture")
     looked: dict[str, list[str]] = {"a": [], "b": []}
-    for name, process in (("a", till.process), ("b", other)):
+    for name, process in (("a", service.process), ("b", other)):
         step = process.worker._advance_row
 
         def noted(kind: str, id: str, sender: Any, name: str = name, step: Any = step) -> Any:
@@ -106,21 +106,21 @@ def test_processes_share_what_waits_and_take_over_from_one_that_died(till: Servi
             return step(kind, id, sender)
 
         process.worker._advance_row = noted  # type: ignore[method-assign]
-    till.chain.mine(100)
-    for process in (till.process, other):
-        process.processes.heartbeat(till.clock())
-    for process in (till.process, other):
+    service.chain.mine(100)
+    for process in (service.process, other):
+        process.processes.heartbeat(service.clock())
+    for process in (service.process, other):
         process.worker.run_pass()
     assert sorted([*looked["a"], *looked["b"]]) == sorted(ids)
     assert 0 < len(looked["a"]) < 20
-    assert till.process.worker.state.share.count == 2
+    assert service.process.worker.state.share.count == 2
     # The first one dies: after a lease the other one continues all of its work.
-    till.offset += LEASE + 1
-    till.chain.mine(100)
+    service.offset += LEASE + 1
+    service.chain.mine(100)
     other.worker.run_pass()
     assert other.worker.state.share == WorkShare(0, 1)
     other.processes.remove()
-    assert other.processes.count(till.clock()) == 0
+    assert other.processes.count(service.clock()) == 0
 
 
 def test_a_share_is_of_one_process() -> None:
@@ -152,14 +152,14 @@ def test_what_does_not_move_is_looked_at_ever_more_rarely() -> None:
     agenda.record_poll(thing, None, now)  # it is complete, and nothing waits for it
 
 
-def test_a_capture_asks_the_node_a_few_times_and_works_without_batches(till: ServiceHarness) -> None:
+def test_a_capture_asks_the_node_a_few_times_and_works_without_batches(service: ServiceHarness) -> None:
     asked = {}
     for batches in (True, False):
-        till.batches.takes_batches = batches
-        id = till.stored(f"batches {batches}")
-        till.batches.asked = 0
-        till.made(f"/v1/orders/{id}/capture".replace(" ", "%20"))
-        asked[batches] = till.batches.asked
+        service.batches.takes_batches = batches
+        id = service.stored(f"batches {batches}")
+        service.batches.asked = 0
+        service.made(f"/v1/orders/{id}/capture".replace(" ", "%20"))
+        asked[batches] = service.batches.asked
     assert asked[True] <= 5 < 10 < asked[False]
-    till.settle()
-    assert {till.state(f"batches%20{each}") for each in (True, False)} == {"Used, captured / final"}
+    service.settle()
+    assert {service.state(f"batches%20{each}") for each in (True, False)} == {"Used, captured / final"}

@@ -84,17 +84,17 @@ class Batches:
 class Process:
     """One process of the service on a database and a chain that others may share."""
 
-    def __init__(self, till: "ServiceHarness", name: str) -> None:
+    def __init__(self, service: "ServiceHarness", name: str) -> None:
         self.crashes = Crashes()
-        config = read(till.file)
+        config = read(service.file)
         environment = {"SHOP_KEY": "0x" + bytes(SHOP.key).hex()}
-        self.backend = Backend.open(config, environment, till.clock, till.batches, self.crashes)
+        self.backend = Backend.open(config, environment, service.clock, service.batches, self.crashes)
         self.processes = ProcessRegistry(self.backend.database, name, LEASE)
-        self.outbox = WebhookOutbox(self.backend.database, till.clock, LEASE)
-        self.telling = WebhookDispatcher(self.outbox, {}, till.post)
+        self.outbox = WebhookOutbox(self.backend.database, service.clock, LEASE)
+        self.telling = WebhookDispatcher(self.outbox, {}, service.post)
         self.worker = Worker(self.backend, self.processes, AtOnce(), lambda: None)
-        self.requests = IdempotentRequests(self.backend.database, till.clock, name, LEASE)
-        self.app = build_application(self.backend, self.requests, lambda: till.health, lambda: None)
+        self.requests = IdempotentRequests(self.backend.database, service.clock, name, LEASE)
+        self.app = build_application(self.backend, self.requests, lambda: service.health, lambda: None)
 
     def request(self, method: str, path: str, **more: Any) -> httpx.Response:
         """Send a request without a socket, on a new event loop, from any thread."""
