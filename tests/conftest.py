@@ -8,6 +8,7 @@ from hypothesis import settings
 
 from foreseal.server.sockets.listening import TRANSPORTS
 from live import LiveNode, Rpc, live_node
+from markers import needs
 
 # Code that tests import, and an example project, which test_example_project.py runs.
 collect_ignore = ["support"]
@@ -22,6 +23,13 @@ settings.load_profile("gate")
 
 # A shell that starts this in the background ignores SIGINT, and every command under test would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark each test by what it needs."""
+    for item in items:
+        for name in needs(item):
+            item.add_marker(name)
 
 
 @pytest.fixture(scope="module", params=TRANSPORTS)

@@ -18,7 +18,7 @@ from foreseal.bench.run_metrics import Latencies, RunMetrics
 from foreseal.server.sockets.listening import TRANSPORTS
 
 RESULT = Path(__file__).parents[1] / "results" / "load.json"
-PACKAGES = ("granian", "httptools", "orjson", "uvloop")
+PACKAGES = ("granian", "orjson", "uvloop")
 ACCOUNT = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266"
 TARGET = 0.9
 

@@ -46,7 +46,9 @@ def outcomes(node: Node, count: int, seconds: float = 30) -> dict[int, bytes | R
     while len(found) < count:
         readable, _, _ = select.select([node.event_fd()], [], [], seconds)
         assert readable, f"{len(found)} of {count} outcomes came"
-        found.update(node.drain()[0])
+        for ticket, outcome in node.drain()[0]:
+            assert not isinstance(outcome, list), "only submissions have several outcomes"
+            found[ticket] = outcome
     return found
 
 

@@ -1,5 +1,7 @@
 """The pages in docs/ match the code."""
 
+import importlib
+import re
 import subprocess
 import sys
 
@@ -26,3 +28,22 @@ def test_the_page_on_methods_has_every_one_of_them() -> None:
     assert len(names) > 80
     assert [name for name in names if f"\n| `{name}` | " not in page] == []
     assert page.count("\n| `newHeads` | ") == 1
+
+
+def test_every_import_of_an_example_exists() -> None:
+    pages = [*(ROOT / "docs").rglob("*.md"), ROOT / "README.md"]
+    found = [
+        (page.name, module, name)
+        for page in pages
+        for module, names in re.findall(r"^from (foreseal[\w.]*) import ([\w, ]+)$", page.read_text(), re.MULTILINE)
+        for name in names.split(", ")
+    ]
+    assert len(found) > 30
+    assert not [each for each in found if not hasattr(importlib.import_module(each[1]), each[2])]
+
+
+def test_every_test_that_a_page_names_exists() -> None:
+    pages = [*(ROOT / "docs").rglob("*.md"), *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "Makefile"))]
+    found = [path for page in pages for path in re.findall(r"tests/[\w/]+\.py", page.read_text())]
+    assert len(found) > 5
+    assert not [path for path in found if not (ROOT / path).exists()]

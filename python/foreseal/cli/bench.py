@@ -21,7 +21,7 @@ from foreseal.bench.report import page
 from foreseal.cli.options import ParsedValue
 from foreseal.cli.output import show_progress
 
-_PACKAGES = ("granian", "httptools", "orjson", "uvloop")
+_PACKAGES = ("granian", "orjson", "uvloop")
 _COUNT = click.IntRange(min=1)
 
 

@@ -107,7 +107,11 @@ class Campaign:
             if node.process.poll() is None:
                 node.kill()
         summary, record = self.summary, self.record
-        summary.steps, summary.preconfirmed, summary.faults = len(record.steps), len(record.places), record.counts
+        summary.steps, summary.preconfirmed, summary.faults = (
+            len(record.steps),
+            len(record.receipt_positions),
+            record.counts,
+        )
         return summary
 
     def _start(self) -> LiveNode:

@@ -90,8 +90,10 @@ def test_a_part_of_a_record_has_all_that_was_read_from_a_position_on() -> None:
         part = whole.after(since)
         assert part.steps == {at: step for at, step in whole.steps.items() if at >= since}
         assert part.receipts == {at: digest for at, digest in whole.receipts.items() if at >= since}
-        assert part.answers == {name: answer for name, answer in whole.answers.items() if answer.at_least >= since}
-        assert part.places == {name: place for name, place in whole.places.items() if place.number >= since[0]}
+        assert part.answers == {name: answer for name, answer in whole.answers.items() if answer.minimum >= since}
+        assert part.receipt_positions == {
+            name: place for name, place in whole.receipt_positions.items() if place.number >= since[0]
+        }
         assert part.sealed == {number: name for number, name in whole.sealed.items() if number >= since[0]}
         parts = [*whole.parts(30 - since[0])]
         assert len(parts) > 1 or since[0] > 8
@@ -132,12 +134,12 @@ def change_receipts(record: Record, last: tuple[int, int]) -> None:
 
 
 def lose_a_receipt(record: Record, last: tuple[int, int]) -> None:
-    record.places["0x" + "56" * 32] = next(iter(record.places.values()))
+    record.receipt_positions["0x" + "56" * 32] = next(iter(record.receipt_positions.values()))
 
 
 def move_a_receipt(record: Record, last: tuple[int, int]) -> None:
-    name, place = next(iter(record.places.items()))
-    record.places[name] = place._replace(index=place.index + 1)
+    name, place = next(iter(record.receipt_positions.items()))
+    record.receipt_positions[name] = place._replace(transaction_index=place.transaction_index + 1)
 
 
 def change_a_sealed_block(record: Record, last: tuple[int, int]) -> None:

@@ -16,7 +16,7 @@ def test_a_journal_that_lost_its_second_half_is_refused(tmp_path: Path) -> None:
     record = Record()
     node = LiveNode(command)
     clients = Clients(node.url, Deployed(node.rpc).board, record, seed=3)
-    wait_for(lambda: len(record.steps) > 20 and len(record.places) > 20, 30, "record worth comparing")
+    wait_for(lambda: len(record.steps) > 20 and len(record.receipt_positions) > 20, 30, "record worth comparing")
     clients.expect_the_end()
     node.kill()
     clients.join()

@@ -140,7 +140,11 @@ class Campaign:
             if not any(start <= moment <= end for start, end in self._excused):
                 record.fault("refused", f"nothing had been killed: {what}")
         summary.sent, summary.reads, summary.refused = crowd.sent, crowd.reads, dict(crowd.refused)
-        summary.steps, summary.preconfirmed, summary.faults = len(record.steps), len(record.places), dict(record.counts)
+        summary.steps, summary.preconfirmed, summary.faults = (
+            len(record.steps),
+            len(record.receipt_positions),
+            dict(record.counts),
+        )
         return summary
 
     def _prepare(self) -> bytes:

@@ -26,9 +26,9 @@ from foreseal.payments.orders.reconciler import IN_FLIGHT, NotExpired
 from foreseal.payments.transactions import SendingError
 from foreseal.payments.transfers.balance import expected_amount
 from payments.fake.contracts import TOKEN, State, call_data
-from payments.real.node import on_a_node
+from payments.real.node import make_node_chain
 from payments.scan import canceled, paid, received
-from payments.shop import BUYERS, FUNDS, SHOP, Chains, Killed, Shop, in_memory
+from payments.shop import BUYERS, FUNDS, SHOP, Chains, Killed, Shop, make_fake_chain
 
 RUNS = int(os.environ.get("FORESEAL_PAYMENT_RUNS", "12"))
 STEPS = 50
@@ -322,14 +322,14 @@ class LifeWithPermits(Life):
 def test_nothing_is_lost_or_doubled_in_random_runs(
     new_url: Callable[[], str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    play(Life, new_url, in_memory, RUNS, capsys)
+    play(Life, new_url, make_fake_chain, RUNS, capsys)
 
 
 @pytest.mark.timeout(300 + 10 * RUNS)
 def test_nor_on_a_node_with_the_real_contracts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The shorter form: the same runs on a real node."""
     urls = (f"sqlite:///{tmp_path}/{number}.db" for number in itertools.count())
-    play(LifeWithPermits, lambda: next(urls), on_a_node, max(8, RUNS // 10), capsys)
+    play(LifeWithPermits, lambda: next(urls), make_node_chain, max(8, RUNS // 10), capsys)
 
 
 def play(

@@ -23,7 +23,7 @@ from payments.fake.node import FakeNode
 from payments.scan import paid, received
 from payments.shop import Make, Shop
 
-pytestmark = pytest.mark.in_memory
+pytestmark = pytest.mark.fake_chain
 ORDERS = 6
 ROUNDS = int(os.environ.get("FORESEAL_PAYMENT_ROUNDS", "25"))
 REFUSALS = (ChainError, LedgerError, SendingError, NotCapturable, NotCancelable, NotExpired)

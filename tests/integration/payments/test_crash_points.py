@@ -60,7 +60,7 @@ def life(shop: Shop) -> None:
     surviving(shop, shop.go_on)
 
 
-@pytest.mark.in_memory
+@pytest.mark.fake_chain
 @pytest.mark.parametrize("point", CrashPoint, ids=lambda point: point.name)
 def test_a_death_at_any_place_loses_and_doubles_nothing(make: Make, point: CrashPoint) -> None:
     shop = make(finality=4)
@@ -84,7 +84,7 @@ def test_a_death_at_any_place_loses_and_doubles_nothing(make: Make, point: Crash
     assert nonces == 4, "each transaction has one account nonce"
 
 
-@pytest.mark.in_memory
+@pytest.mark.fake_chain
 def test_a_life_without_deaths_passes_every_place(make: Make) -> None:
     shop = make(finality=4)
     life(shop)

@@ -16,7 +16,7 @@ from payments.fake.contracts import selector, topic
 from payments.scan import paid, received
 from payments.shop import ADDRESS, BUYER, SHOP, Shop
 
-pytestmark = pytest.mark.in_memory
+pytestmark = pytest.mark.fake_chain
 LOW = BUYER.address.lower()
 OWN = SHOP.address.lower()
 POLICY_FORBIDS = selector("PolicyForbids(bytes32,uint64)")

@@ -8,10 +8,11 @@ import tempfile
 from pathlib import Path
 from statistics import median
 
-from distribution.build import ROOT, build_from, build_sdist, build_wheel
+from distribution.build import build_from, build_sdist, build_wheel
 from distribution.clean import CleanEnvironment
 from distribution.walk import EXAMPLES, PAGES, Walk
 from foreseal.bench.provenance import read_provenance, save
+from repository import ROOT
 
 # Milliseconds of a module's import, in a new process.
 IMPORT = "import time; began = time.perf_counter(); import {module}; print((time.perf_counter() - began) * 1000)"

@@ -7,8 +7,6 @@ from pathlib import Path
 
 from repository import ROOT
 
-"""Root folder of the project."""
-
 
 def build_wheel(profile: str, out: Path) -> Path:
     """Build the wheel of this tree. The `release` profile reuses the output of `make build`; `dist` is published."""
@@ -25,7 +23,7 @@ def build_from(sdist: Path, out: Path) -> Path:
 
     Compiled third-party crates of this tree's wheel are reused.
     """
-    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", out, sdist]
+    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(out), str(sdist)]
     variables = os.environ | {"CARGO_TARGET_DIR": str(ROOT / "target")}
     made = subprocess.run(command, capture_output=True, text=True, env=variables)
     assert made.returncode == 0, made.stderr

@@ -1,29 +1,33 @@
 """Tests of a project that depends only on `foreseal` and web3.py."""
 
+from typing import Any
+
 import pytest
+from eth_typing import ChecksumAddress
 from shop import DAY, Shop
 from web3 import AsyncWeb3, Web3
 from web3.exceptions import ContractCustomError, ContractLogicError
+from web3.types import Wei
 
 from foreseal.testing import Chain
 
 
 @pytest.fixture
-def merchant(foreseal: Chain) -> str:
-    return foreseal.accounts[1].address
+def merchant(foreseal: Chain) -> ChecksumAddress:
+    return Web3.to_checksum_address(foreseal.accounts[1].address)
 
 
 @pytest.fixture
-def buyer(foreseal: Chain) -> str:
-    return foreseal.accounts[2].address
+def buyer(foreseal: Chain) -> ChecksumAddress:
+    return Web3.to_checksum_address(foreseal.accounts[2].address)
 
 
 @pytest.fixture
-def shop(foreseal_w3: Web3, merchant: str) -> Shop:
+def shop(foreseal_w3: Web3, merchant: ChecksumAddress) -> Shop:
     return Shop.open(foreseal_w3, merchant)
 
 
-def test_a_payment_waits_in_the_till(shop: Shop, buyer: str) -> None:
+def test_a_payment_waits_in_the_till(shop: Shop, buyer: ChecksumAddress) -> None:
     receipt = shop.pay("tea", 500, buyer)
     assert receipt["status"] == 1
     assert shop.paid("tea") == 500
@@ -36,7 +40,9 @@ def test_nothing_of_other_tests_is_seen(shop: Shop, foreseal: Chain, foreseal_w3
     assert foreseal.time == foreseal.settings.time + 1
 
 
-def test_confirming_pays_the_merchant(shop: Shop, foreseal_w3: Web3, buyer: str, merchant: str) -> None:
+def test_confirming_pays_the_merchant(
+    shop: Shop, foreseal_w3: Web3, buyer: ChecksumAddress, merchant: ChecksumAddress
+) -> None:
     shop.pay("tea", 500, buyer)
     before = foreseal_w3.eth.get_balance(merchant)
     shop.confirm("tea", buyer)
@@ -44,13 +50,15 @@ def test_confirming_pays_the_merchant(shop: Shop, foreseal_w3: Web3, buyer: str,
     assert shop.paid("tea") == 0
 
 
-def test_only_the_buyer_confirms(shop: Shop, buyer: str, merchant: str) -> None:
+def test_only_the_buyer_confirms(shop: Shop, buyer: ChecksumAddress, merchant: ChecksumAddress) -> None:
     shop.pay("tea", 500, buyer)
     with pytest.raises(ContractLogicError, match="execution reverted"):
         shop.confirm("tea", merchant)
 
 
-def test_a_refund_waits_for_the_deadline(shop: Shop, foreseal: Chain, foreseal_w3: Web3, buyer: str) -> None:
+def test_a_refund_waits_for_the_deadline(
+    shop: Shop, foreseal: Chain, foreseal_w3: Web3, buyer: ChecksumAddress
+) -> None:
     shop.pay("tea", 500, buyer)
     with pytest.raises(ContractCustomError):
         shop.refund("tea")
@@ -61,9 +69,9 @@ def test_a_refund_waits_for_the_deadline(shop: Shop, foreseal: Chain, foreseal_w
     assert foreseal_w3.eth.get_balance(buyer) == before + 500
 
 
-def test_a_step_is_seen_on_pending_before_it_is_sealed(shop: Shop, foreseal: Chain, buyer: str) -> None:
+def test_a_step_is_seen_on_pending_before_it_is_sealed(shop: Shop, foreseal: Chain, buyer: ChecksumAddress) -> None:
     foreseal.automine = False
-    sent = shop.till.functions.pay(Web3.keccak(text="tea"), DAY).transact({"from": buyer, "value": 7})
+    sent = shop.till.functions.pay(Web3.keccak(text="tea"), DAY).transact({"from": buyer, "value": Wei(7)})
     foreseal.step()
     assert (shop.paid("tea", "pending"), shop.paid("tea", "latest")) == (7, 0)
     preconfirmed = shop.w3.eth.get_transaction_receipt(sent)
@@ -75,7 +83,7 @@ def test_a_step_is_seen_on_pending_before_it_is_sealed(shop: Shop, foreseal: Cha
 def test_signing_with_a_key_of_ones_own(foreseal: Chain, foreseal_w3: Web3) -> None:
     stranger = foreseal_w3.eth.account.create()
     foreseal.fund(stranger.address, 2)
-    transfer = {
+    transfer: dict[str, Any] = {
         "to": foreseal.accounts[0].address,
         "value": 10**18,
         "nonce": 0,
@@ -90,7 +98,7 @@ def test_signing_with_a_key_of_ones_own(foreseal: Chain, foreseal_w3: Web3) -> N
     assert foreseal_w3.eth.account.recover_transaction(signed.raw_transaction) == foreseal.accounts[3].address
 
 
-def test_rollback_inside_a_test(shop: Shop, foreseal: Chain, buyer: str) -> None:
+def test_rollback_inside_a_test(shop: Shop, foreseal: Chain, buyer: ChecksumAddress) -> None:
     with foreseal.rollback():
         shop.pay("tea", 1, buyer)
         with foreseal.rollback():
@@ -99,7 +107,7 @@ def test_rollback_inside_a_test(shop: Shop, foreseal: Chain, buyer: str) -> None
     assert shop.paid("tea") == 0
 
 
-def test_the_asynchronous_client(shop: Shop, foreseal_async_w3: AsyncWeb3, buyer: str) -> None:
+def test_the_asynchronous_client(shop: Shop, foreseal_async_w3: AsyncWeb3[Any], buyer: ChecksumAddress) -> None:
     import asyncio
 
     async def balance() -> int:

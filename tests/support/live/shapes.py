@@ -171,11 +171,11 @@ def fits(value: Any, shape: Any) -> bool:
         case None:
             return value is None
         case re.Pattern():
-            return isinstance(value, str) and shape.fullmatch(value) is not None
+            return isinstance(value, str) and bool(shape.fullmatch(value))
         case tuple() if not isinstance(shape, Maybe):
             return any(fits(value, one) for one in shape)
         case []:
-            return value == []
+            return bool(value == [])
         case [item]:
             return isinstance(value, list) and all(fits(one, item) for one in value)
         case dict() if any(isinstance(key, re.Pattern) for key in shape):

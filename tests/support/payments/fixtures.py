@@ -1,8 +1,8 @@
 """Fixtures of the payment tests.
 
 Every test with `url` runs on SQLite and on PostgreSQL. A test with `shop` or `make` also runs on a real node with the
-real contracts, unless it is marked `in_memory`; a test marked `on_a_node` runs only there. The mark `on_sqlite` skips
-PostgreSQL.
+real contracts, unless it is marked `fake_chain`; a test marked `real_contracts` runs only there. The mark `sqlite_only`
+skips PostgreSQL.
 """
 
 import itertools
@@ -10,15 +10,17 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import create_engine, inspect, update
 
+from foreseal.payments.chain import ConfirmationPolicy
 from foreseal.payments.ledger import Database
 from foreseal.payments.ledger.tables import SCHEMA, metadata, schema
 from payments.postgresql import programs, server
-from payments.real.node import on_a_node
-from payments.shop import Chains, Make, Shop, in_memory
+from payments.real.node import make_node_chain
+from payments.shop import Chains, Make, Shop, make_fake_chain
 
 _MEMORY = Path("/dev/shm")
 
@@ -36,13 +38,13 @@ def postgresql() -> Iterator[str]:
 @pytest.hookimpl(tryfirst=True)
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     databases = ["sqlite", "postgresql"]
-    if metafunc.definition.get_closest_marker("on_sqlite") is not None:
+    if metafunc.definition.get_closest_marker("sqlite_only") is not None:
         databases.remove("postgresql")
     if "make" in metafunc.fixturenames:
         pairs = [(database, "memory") for database in databases]
-        if metafunc.definition.get_closest_marker("in_memory") is None:
+        if metafunc.definition.get_closest_marker("fake_chain") is None:
             pairs.append(("sqlite", "node"))
-        if metafunc.definition.get_closest_marker("on_a_node") is not None:
+        if metafunc.definition.get_closest_marker("real_contracts") is not None:
             pairs = [(database, "node") for database in databases]
         metafunc.parametrize(("new_url", "chains"), pairs, indirect=True)
     elif "new_url" in metafunc.fixturenames:
@@ -52,11 +54,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 @pytest.fixture
 def chains(request: pytest.FixtureRequest) -> Chains:
     """Return the factory of a chain: in memory, or a node with the contracts."""
-    return on_a_node if request.param == "node" else in_memory
+    return make_node_chain if request.param == "node" else make_fake_chain
 
 
 @pytest.fixture(scope="session")
-def made_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def empty_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Provide an SQLite database with empty tables: a copy takes a tenth of the time of its creation."""
     path = tmp_path_factory.mktemp("tables") / "empty.db"
     Database(f"sqlite:///{path}").close()
@@ -120,8 +122,8 @@ def make(url: str, chains: Chains) -> Iterator[Make]:
     """Provide a factory of shops with their own settings."""
     made: list[Shop] = []
 
-    def one(*args: object, **settings: object) -> Shop:
-        made.append(Shop(url, *args, chains=chains, **settings))  # type: ignore[arg-type]
+    def one(policy: ConfirmationPolicy | None = None, finality: int = 40, **settings: Any) -> Shop:
+        made.append(Shop(url, policy, finality, chains, **settings))
         return made[-1]
 
     yield one

@@ -8,7 +8,8 @@ CHECKOUT = "0x00000000000000000000000000000000000C4eC0"
 
 def account(number: int) -> LocalAccount:
     """Return the account whose key is this number."""
-    return Account.from_key(number.to_bytes(32, "big"))
+    found: LocalAccount = Account.from_key(number.to_bytes(32, "big"))
+    return found
 
 
 SHOP = account(1_001)

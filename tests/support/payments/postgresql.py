@@ -32,7 +32,7 @@ def server(folder: Path) -> Iterator[str]:
         data = Path(place) / "data"
         if user is not None:
             shutil.chown(place, user)
-        setup = ["--pgdata", data, "--auth", "trust", "--username", _USER, "--encoding", "UTF8", "--no-sync"]
+        setup = ["--pgdata", str(data), "--auth", "trust", "--username", _USER, "--encoding", "UTF8", "--no-sync"]
         subprocess.run([folder / "initdb", *setup], user=user, cwd=place, check=True, capture_output=True)
         options = ["-c", "listen_addresses=", "-c", "fsync=off", "-c", f"unix_socket_directories={place}"]
         # The log goes to a file: an unread pipe fills up after some hundred errors and then blocks every query.

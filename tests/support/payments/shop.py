@@ -36,7 +36,7 @@ FUNDS = 1_000_000
 ADDRESS = to_checksum_address(TOKEN)
 
 
-def in_memory(finality: int) -> tuple[FakeChain, FakeNode]:
+def make_fake_chain(finality: int) -> tuple[FakeChain, FakeNode]:
     """Return a chain of dictionaries in this process."""
     chain = FakeChain(finality=finality)
     return chain, FakeNode(chain)
@@ -80,7 +80,8 @@ class Shop:
         self.url = url
         self.policy = policy or ConfirmationPolicy()
         self.settings = settings
-        self.chain, self.node = (chains or in_memory)(finality)
+        make: Chains = chains or make_fake_chain
+        self.chain, self.node = make(finality)
         self.chain.change(lambda state: state.balances.update({each.address.lower(): FUNDS for each in BUYERS}))
         self.crashes = Crashes()
         self.progressed: list[tuple[int, int]] = []
@@ -149,7 +150,7 @@ class Shop:
             data = call_data("transferWithMemo(address,uint256,bytes32)", SHOP.address, amount, memo)
         sent = self.chain.inject(buyer.address.lower(), TOKEN, data)
         self.chain.mine()
-        return sent.hash
+        return str(sent.hash)
 
     def payer_cancels(self, id: str, buyer: LocalAccount = BUYER) -> None:
         """Submit the payer's own cancellation to the chain."""

@@ -8,8 +8,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from eth_abi import encode
-from eth_utils import keccak
+from eth_abi.abi import encode
+from eth_utils.crypto import keccak
 
 from live import DEV_ACCOUNTS, Rpc, RpcFailure
 from live.contracts import contract

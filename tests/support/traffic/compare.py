@@ -42,7 +42,7 @@ def check_reached(rpc: Rpc, record: Record, faults: Record) -> None:
 def _compare_sealed(rpc: Rpc, record: Record, faults: Record) -> dict[int, Step]:
     """Compare recorded sealed blocks; return the current sealed block of every recorded step."""
     latest = int(rpc("eth_blockNumber"), 16)
-    numbers = {number for number, _ in record.steps} | {answer.at_least[0] for answer in record.answers.values()}
+    numbers = {number for number, _ in record.steps} | {answer.minimum[0] for answer in record.answers.values()}
     numbers = {number for number in numbers if number <= latest} | set(record.sealed)
     sealed = {}
     calls = {number: ("eth_getBlockByNumber", hex(number), False) for number in sorted(numbers)}
@@ -89,31 +89,31 @@ def _compare_answers(rpc: Rpc, record: Record, faults: Record, sealed: dict[int,
     for (name, answer), block in zip(record.answers.items(), blocks, strict=True):
         seen = Step(name, answer.transactions)
         if block is None:
-            faults.fault("lost", f"block {name}, read at {answer.at_least} or later")
+            faults.fault("lost", f"block {name}, read at {answer.minimum} or later")
             continue
         _check_same(faults, f"block {name}", seen, _step(block))
-        _check_contained(faults, answer.at_least, seen, sealed)
-        if name in positions and positions[name] < answer.at_least:
-            faults.fault("mixed", f"{positions[name]} {name} came with a header of {answer.at_least}")
+        _check_contained(faults, answer.minimum, seen, sealed)
+        if name in positions and positions[name] < answer.minimum:
+            faults.fault("mixed", f"{positions[name]} {name} came with a header of {answer.minimum}")
     return len(record.answers)
 
 
 def _compare_places(rpc: Rpc, record: Record, faults: Record) -> int:
-    calls = []
-    for name, place in record.places.items():
+    calls: list[tuple[Any, ...]] = []
+    for name, place in record.receipt_positions.items():
         calls.append(("eth_getTransactionReceipt", name))
         calls.append(("eth_getBlockByHash", place.block_hash, False))
     answers = _groups(_ask(rpc, calls), 2)
-    for (name, place), (receipt, block) in zip(record.places.items(), answers, strict=True):
+    for (name, place), (receipt, block) in zip(record.receipt_positions.items(), answers, strict=True):
         if receipt is None:
             faults.fault("lost", f"the receipt of {name} at {place}")
         elif place_of(receipt)._replace(block_hash="") != place._replace(block_hash=""):
             faults.fault("changed", f"the receipt of {name} at {place}")
         if block is None:
             faults.fault("lost", f"block {place.block_hash} that the receipt of {name} named")
-        elif block["transactions"][place.index : place.index + 1] != [name]:
+        elif block["transactions"][place.transaction_index : place.transaction_index + 1] != [name]:
             faults.fault("reordered", f"{name} is not at {place}")
-    return len(record.places)
+    return len(record.receipt_positions)
 
 
 def _check_same(faults: Record, what: str, seen: Step, now: Step) -> None:

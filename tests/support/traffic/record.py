@@ -24,18 +24,18 @@ class Step(NamedTuple):
     transactions: tuple[str, ...]
 
 
-class Answer(NamedTuple):
+class PendingRead(NamedTuple):
     """A pending block read alone: its header names a step that is not newer than the block."""
 
-    at_least: Position
+    minimum: Position
     transactions: tuple[str, ...]
 
 
-class Place(NamedTuple):
+class ReceiptPosition(NamedTuple):
     """Position of a transaction according to its receipt; `digest` covers all fields that sealing does not change."""
 
     number: int
-    index: int
+    transaction_index: int
     block_hash: str
     digest: str
 
@@ -47,9 +47,9 @@ class Record:
         self.steps: dict[Position, Step] = {}
         self.receipts: dict[Position, str] = {}
         """Digest of the receipts of a step."""
-        self.answers: dict[str, Answer] = {}
+        self.answers: dict[str, PendingRead] = {}
         """Pending blocks by block hash."""
-        self.places: dict[str, Place] = {}
+        self.receipt_positions: dict[str, ReceiptPosition] = {}
         """Receipts by transaction hash."""
         self.sealed: dict[int, str] = {}
         """Hash of the sealed block, by number."""
@@ -84,18 +84,18 @@ class Record:
             bound = max(at_least, (number, 0))
             known = self.answers.get(block["hash"])
             if known is not None:
-                bound = max(bound, known.at_least)
-            self._keep("answers", block["hash"], Answer(bound, _names(block)), bound)
+                bound = max(bound, known.minimum)
+            self._keep("answers", block["hash"], PendingRead(bound, _names(block)), bound)
             self._reached(bound)
 
     def saw_receipt(self, receipt: dict[str, Any]) -> None:
         """Record the receipt of one transaction."""
         place = place_of(receipt)
         with self._lock:
-            known = self.places.get(receipt["transactionHash"])
+            known = self.receipt_positions.get(receipt["transactionHash"])
             if known is not None and known._replace(block_hash="") != place._replace(block_hash=""):
                 self._fault("changed", f"receipt of {receipt['transactionHash']}: {known}, then {place}")
-            self._keep("places", receipt["transactionHash"], place, (place.number, _END))
+            self._keep("receipt_positions", receipt["transactionHash"], place, (place.number, _END))
 
     def fault(self, kind: str, what: str) -> None:
         """Record a broken guarantee; kinds are counted."""
@@ -149,12 +149,14 @@ def _names(block: dict[str, Any]) -> tuple[str, ...]:
     return tuple(map(sys.intern, block["transactions"]))
 
 
-def place_of(receipt: dict[str, Any]) -> Place:
+def place_of(receipt: dict[str, Any]) -> ReceiptPosition:
     """Return the position of a receipt. A later step has another hash; no other field of a receipt may change."""
     lasting = {name: value for name, value in receipt.items() if name not in ("blockHash", "logs")}
     logs = [{name: value for name, value in log.items() if name != "blockHash"} for log in receipt["logs"]]
     digest = digest_of([lasting, logs])
-    return Place(int(receipt["blockNumber"], 16), int(receipt["transactionIndex"], 16), receipt["blockHash"], digest)
+    return ReceiptPosition(
+        int(receipt["blockNumber"], 16), int(receipt["transactionIndex"], 16), receipt["blockHash"], digest
+    )
 
 
 def digest_of(value: Any) -> str:

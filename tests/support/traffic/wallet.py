@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import rlp
 from eth_account.signers.local import LocalAccount
-from eth_utils import keccak
+from eth_utils.crypto import keccak
 
 from live.sending import CHAIN_ID, MAX_FEE, TIP
 

@@ -180,8 +180,7 @@ class Orders:
 
     @staticmethod
     def _require_free(tx: Connection, order: Row[Any]) -> None:
-        """Raise `DuplicateRecord` if another open order has the permit's nonce: the token accepts only one of the two.
-        """
+        """Raise `DuplicateRecord` if another open order has the permit's nonce: the token accepts one of them."""
         same = and_(
             *(orders.c[name] == getattr(order, name) for name in ("chain_id", "token", "payer", "permit_nonce"))
         )

@@ -13,8 +13,7 @@ _POLICY_VIOLATION = 1008
 
 
 class AsgiWebSocket:
-    """The server side of one ASGI WebSocket, a `WebSocket`. One task may await `receive` while another awaits `send`.
-    """
+    """The server side of an ASGI WebSocket, a `WebSocket`. One task may await `receive` while another awaits `send`."""
 
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self.client = SideState.CONNECTING

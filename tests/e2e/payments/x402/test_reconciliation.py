@@ -26,7 +26,7 @@ _, PRESENTED, SPENT, RETURNED = PurchaseState
 BUYER = BUYERS[20]
 RULES = policy(per_session=100_000, per_day=100_000)
 # The table tests run on the other database.
-pytestmark = pytest.mark.on_sqlite
+pytestmark = pytest.mark.sqlite_only
 
 
 @pytest.fixture(autouse=True)

@@ -80,7 +80,7 @@ def test_a_batch_without_money_or_sense_is_refused(shop: Shop) -> None:
         shop.payouts.prepare(b"", PAYOUTS, LEGS)
 
 
-@pytest.mark.in_memory
+@pytest.mark.fake_chain
 def test_a_batch_whose_logs_are_not_all_there_is_not_complete(shop: Shop) -> None:
     fund(shop)
     id = shop.payouts.prepare(BATCH, PAYOUTS, LEGS)

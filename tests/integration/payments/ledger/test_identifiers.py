@@ -71,7 +71,7 @@ def test_names_that_look_alike_are_not_one(shop: Shop) -> None:
 
 
 # A real token uses the highest bit of a balance for the blacklist.
-@pytest.mark.in_memory
+@pytest.mark.fake_chain
 def test_the_largest_amount_is_captured_and_refunded_to_the_unit(shop: Shop) -> None:
     shop.chain.change(lambda state: state.balances.update({BUYER.address.lower(): MAX_AMOUNT}))
     shop.captured("a", MAX_AMOUNT)
@@ -87,7 +87,7 @@ def test_the_largest_amount_is_captured_and_refunded_to_the_unit(shop: Shop) -> 
 
 
 # A real node's blocks are two seconds apart.
-@pytest.mark.in_memory
+@pytest.mark.fake_chain
 def test_an_order_expires_with_the_final_block_of_its_last_second(shop: Shop) -> None:
     shop.stored("at", seconds=100)
     shop.stored("after", seconds=101)

@@ -126,7 +126,7 @@ def test_a_holder_policy_against_the_payer_is_found_as_well(shop: Shop) -> None:
     assert shop.place("a") == "Stored, unused / idle"
 
 
-@pytest.mark.in_memory
+@pytest.mark.fake_chain
 def test_the_configuration_is_pinned(shop: Shop) -> None:
     shop.stored("a")
     other = Merchant(Domain("Other", VERSION, shop.chain.chain_id, ADDRESS), SHOP.address)
@@ -143,7 +143,7 @@ def test_the_configuration_is_pinned(shop: Shop) -> None:
     assert shop.place("a") == "Stored, unused / idle"
 
 
-@pytest.mark.in_memory
+@pytest.mark.fake_chain
 def test_bounds_of_validity_are_compared_with_the_block_that_is_being_built(make: Make) -> None:
     shop = make(margin=10)
     until = shop.chain.time + 3600
@@ -248,7 +248,7 @@ def test_a_payer_who_cancels_alone_is_told_from_a_capture_by_the_logs(shop: Shop
     assert shop.place("voided") == "Canceled / final"
 
 
-@pytest.mark.in_memory
+@pytest.mark.fake_chain
 def test_a_payers_cancellation_that_wins_over_a_capture(shop: Shop) -> None:
     shop.stored("a")
     shop.payer_cancels("a")
@@ -332,7 +332,7 @@ def test_a_capture_that_failed_for_good_may_be_tried_again(shop: Shop) -> None:
     assert held(shop) == 500
 
 
-@pytest.mark.in_memory
+@pytest.mark.fake_chain
 def test_a_status_of_1_without_the_logs_is_no_payment(shop: Shop) -> None:
     shop.captures.capture(shop.stored("a"))
     shop.chain.step()

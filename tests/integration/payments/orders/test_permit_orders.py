@@ -21,7 +21,7 @@ from payments.people import BUYER, BUYERS, CHECKOUT, SHOP
 from payments.scan import received
 from payments.shop import ADDRESS, Make, Shop
 
-pytestmark = pytest.mark.on_a_node
+pytestmark = pytest.mark.real_contracts
 LOW = BUYER.address.lower()
 
 

@@ -11,7 +11,7 @@ from payments.fake.contracts import TOKEN
 from payments.scan import paid
 from payments.shop import SHOP, Shop
 
-pytestmark = pytest.mark.in_memory
+pytestmark = pytest.mark.fake_chain
 OWN = SHOP.address.lower()
 
 

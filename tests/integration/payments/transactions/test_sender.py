@@ -70,7 +70,7 @@ def test_account_nonces_are_given_out_once_whoever_asks(shop: Shop) -> None:
     assert sorted(decoded(raw).nonce for raw in raws(shop)) == list(range(15))
 
 
-@pytest.mark.in_memory
+@pytest.mark.fake_chain
 def test_what_is_stored_is_what_the_key_signed(shop: Shop) -> None:
     intent = store(shop, "a")
     (raw,) = raws(shop)
@@ -110,7 +110,7 @@ def test_after_nonce_too_low_the_receipts_of_all_hashes_decide(shop: Shop) -> No
     assert outcome.step is Finality.PROVISIONAL
 
 
-@pytest.mark.in_memory
+@pytest.mark.fake_chain
 def test_a_replacement_pays_ten_percent_more_for_the_same_account_nonce(shop: Shop) -> None:
     intent = store(shop, "a")
     shop.sender.deliver(intent)
@@ -140,7 +140,7 @@ def test_fees_are_raised_by_ten_percent_at_least(fee: int) -> None:
     assert FeeQuote(5, 5).raised(FeeQuote(5, 900)) == FeeQuote(900, 900)
 
 
-@pytest.mark.in_memory
+@pytest.mark.fake_chain
 def test_a_node_that_holds_an_attempt_with_higher_fees_has_it(shop: Shop) -> None:
     intent = store(shop, "a")
     shop.sender.replace(intent)
@@ -153,7 +153,7 @@ def test_a_node_that_holds_an_attempt_with_higher_fees_has_it(shop: Shop) -> Non
     assert shop.sender.deliver(other).status is DeliveryStatus.UNKNOWN
 
 
-@pytest.mark.in_memory
+@pytest.mark.fake_chain
 def test_no_fee_is_beyond_the_limit(shop: Shop) -> None:
     modest = TransactionSender(shop.ledger, shop.rpc, shop.sender.intents, shop.policy, FeeSettings(max_fee=3 * GWEI))
     intent = store(shop, "a", modest.call(ADDRESS, DATA))

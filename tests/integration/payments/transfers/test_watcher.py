@@ -74,7 +74,7 @@ def test_after_5000_blocks_and_a_reorganisation_the_rows_are_a_fresh_scan(shop: 
     assert shop.place("early") == shop.place("open") == "Used, captured / final"
 
 
-@pytest.mark.on_a_node
+@pytest.mark.real_contracts
 def test_catching_up_with_5000_blocks_over_the_nodes_own_reorganisations(shop: Shop) -> None:
     """`anvil_reorg` by 3 and by 20 blocks, between the polls; transactions are pre-confirmed again at once."""
     shop.captures.capture(shop.stored("early", 7))
@@ -213,7 +213,7 @@ def test_what_is_nobodys_payment_is_suspended_with_its_reason(shop: Shop) -> Non
     assert shop.balance().faults == ()
 
 
-@pytest.mark.in_memory
+@pytest.mark.fake_chain
 def test_a_broken_finality_is_an_error_and_changes_nothing(shop: Shop) -> None:
     shop.captured("a")
     before = shop.rows()
@@ -225,7 +225,7 @@ def test_a_broken_finality_is_an_error_and_changes_nothing(shop: Shop) -> None:
     assert shop.place("a") == "Used, captured / final"
 
 
-@pytest.mark.in_memory
+@pytest.mark.fake_chain
 def test_so_it_is_if_the_transfer_is_in_another_block_by_then(shop: Shop) -> None:
     shop.captured("a")
     before = shop.rows()
@@ -238,7 +238,7 @@ def test_so_it_is_if_the_transfer_is_in_another_block_by_then(shop: Shop) -> Non
     assert shop.place("a") == "Used, captured / final"
 
 
-@pytest.mark.in_memory
+@pytest.mark.fake_chain
 def test_a_transaction_may_do_something_else_on_another_chain(shop: Shop) -> None:
     shop.stored("a", 500)
     hash = shop.pay(500, memo("a"))
@@ -340,7 +340,7 @@ def test_an_answer_that_is_lost_leaves_what_was_stored(shop: Shop) -> None:
     assert len(shop.rows()) == 2
 
 
-@pytest.mark.in_memory
+@pytest.mark.fake_chain
 def test_a_capture_that_a_former_life_of_the_database_sent_is_not_lost(shop: Shop) -> None:
     shop.stored("a")
     shop.captures.capture("a")

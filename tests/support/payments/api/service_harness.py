@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 from eth_account.signers.local import LocalAccount
 from jsonschema import Draft202012Validator
-from referencing import Registry, Resource
+from referencing import Registry
 from referencing.jsonschema import DRAFT202012
 from sqlalchemy import select
 
@@ -290,7 +290,7 @@ def conforms(document: dict[str, Any], method: str, path: str, response: httpx.R
     assert response.headers["content-type"].partition(";")[0] == media
     if media != "application/json":
         return
-    registry: Registry[Any] = Registry().with_resource("urn:doc", Resource(document, DRAFT202012))
+    registry: Registry[Any] = Registry().with_resource("urn:doc", DRAFT202012.create_resource(document))
     schema = {"$ref": "urn:doc" + _pointer(method, operation, document, response.status_code)}
     Draft202012Validator(schema, registry=registry).validate(response.json())
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from eth_abi.abi import encode
-from eth_utils import keccak
+from eth_utils.crypto import keccak
 
 from foreseal.payments.contracts import addresses, load
 from foreseal.testing import TestAccount
@@ -40,7 +40,7 @@ class Channel:
     changes: dict[str, Any] = field(default_factory=dict)
 
     @property
-    def config(self) -> tuple:
+    def config(self) -> tuple[Any, ...]:
         people = self.people
         terms = {
             "payer": people.buyer.address,
@@ -62,7 +62,8 @@ class Channel:
     @property
     def state(self) -> tuple[int, int]:
         """Return balance and claimed total."""
-        return self.contract.call("channels", self.id)
+        balance, claimed = self.contract.call("channels", self.id)
+        return balance, claimed
 
     def deposit(self, amount: int, salt: int = 1, signed: int | None = None, channel: bytes | None = None) -> Receipt:
         """Deposit by EIP-3009, with the salt of the authorization."""
@@ -70,7 +71,7 @@ class Channel:
 
     def deposit_arguments(
         self, amount: int, salt: int = 1, signed: int | None = None, channel: bytes | None = None
-    ) -> tuple:
+    ) -> tuple[Any, ...]:
         """Return the arguments of such a deposit."""
         nonce = keccak(encode(["bytes32", "uint256"], [channel or self.id, salt]))
         payer, collector = self.people.buyer, addresses.ERC3009_DEPOSIT_COLLECTOR
@@ -79,7 +80,7 @@ class Channel:
         data = encode(["uint256", "uint256", "uint256", "bytes"], [0, DEADLINE, salt, signature])
         return (self.config, amount, collector, data)
 
-    def voucher(self, maximum: int, total: int, signer: TestAccount | None = None) -> tuple:
+    def voucher(self, maximum: int, total: int, signer: TestAccount | None = None) -> tuple[Any, ...]:
         """Return a claim of `total` by a voucher with this maximum."""
         types = {"Voucher": "bytes32 channelId,uint128 maxClaimableAmount"}
         digest = typed_digest(DOMAIN, types, "Voucher", {"channelId": self.id, "maxClaimableAmount": maximum})
@@ -94,7 +95,7 @@ class Channel:
     def send(self, name: str, *arguments: Any, sender: str | None = None) -> Receipt:
         return self.contract.send(sender or self.people.stranger.address, name, *arguments)
 
-    def claim(self, *claims: tuple, sender: str | None = None) -> Receipt:
+    def claim(self, *claims: tuple[Any, ...], sender: str | None = None) -> Receipt:
         return self.send("claim", list(claims), sender=sender or self.people.merchant.address)
 
     def but(self, **changes: Any) -> "Channel":
@@ -116,7 +117,7 @@ def errors(name: str) -> list[dict[str, Any]]:
     return [entry for entry in load(contract).abi if entry["type"] == "error"]
 
 
-def events(receipt: Receipt) -> list[tuple[str, tuple]]:
+def events(receipt: Receipt) -> list[tuple[str, tuple[Any, ...]]]:
     return [(log.event, log.values) for log in receipt.logs]
 
 

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from eth_account import Account
 from eth_account.messages import SignableMessage, encode_typed_data
-from eth_utils import keccak
+from eth_utils.crypto import keccak
 
 _DOMAIN = [
     {"name": "name", "type": "string"},

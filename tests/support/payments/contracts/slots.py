@@ -1,6 +1,6 @@
 """Storage slots of mapping entries in solc's layout, hashed by eth-utils."""
 
-from eth_utils import keccak
+from eth_utils.crypto import keccak
 
 
 def word(value: str | bytes | int) -> bytes:

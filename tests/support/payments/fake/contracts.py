@@ -5,11 +5,13 @@ Order of the checks and texts of the reverts are those of FiatTokenV2_2.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from eth_abi.abi import decode, encode
 from eth_keys.datatypes import Signature
-from eth_keys.exceptions import BadSignature, ValidationError
+from eth_keys.exceptions import BadSignature
 from eth_utils.crypto import keccak
+from eth_utils.exceptions import ValidationError
 
 TOKEN = "0x036cbd53842c5426634e7929541ec2318f3dcf7e"
 PAYOUTS = "0x00000000000000000000000000000000000a7007"
@@ -102,7 +104,7 @@ class Call:
         if not accepts(self.wallets.get(signer), signer, digest, signature):
             raise Revert("FiatTokenV2: invalid signature")
 
-    def receive(self, *given: object) -> bytes:
+    def receive(self, *given: Any) -> bytes:
         """Execute receiveWithAuthorization."""
         payer, payee, value, after, before, nonce, signature = given
         self.unpaused()

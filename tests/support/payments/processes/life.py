@@ -5,6 +5,7 @@ import os
 import signal
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from typing import Any
 
 from eth_account import Account
@@ -12,7 +13,6 @@ from eth_account import Account
 from foreseal.client import Client
 from foreseal.payments.chain import ChainReorganized, ConfirmationPolicy, NoResponse, RpcNode
 from foreseal.payments.contracts.development import CHECKOUT, NAME, PAYOUTS, TOKEN, VERSION
-from foreseal.payments.crash_points import CrashPoint
 from foreseal.payments.disbursements.payouts import Payouts
 from foreseal.payments.disbursements.refunds import Refunds
 from foreseal.payments.ledger import (
@@ -130,7 +130,7 @@ class Merchandise:
         with contextlib.suppress(ChainReorganized, NoResponse):
             self.watcher.poll()
 
-    def _passed(self, point: CrashPoint) -> None:
+    def _passed(self, point: StrEnum) -> None:
         if point.name == self.plan.point:
             os.kill(os.getpid(), signal.SIGKILL)
 

@@ -232,6 +232,13 @@ class RealChain:
 
 def signed(account: LocalAccount, nonce: int, to: str, data: bytes) -> str:
     """Return a signed transaction for eth_sendRawTransaction."""
-    fields = {"type": 2, "chainId": CHAIN_ID, "nonce": nonce, "to": to_checksum_address(to), "value": 0, "data": data}
+    fields: dict[str, Any] = {
+        "type": 2,
+        "chainId": CHAIN_ID,
+        "nonce": nonce,
+        "to": to_checksum_address(to),
+        "value": 0,
+        "data": data,
+    }
     fees = {"gas": _GAS, "maxFeePerGas": _FEE, "maxPriorityFeePerGas": _FEE}
     return "0x" + bytes(account.sign_transaction(fields | fees).raw_transaction).hex()

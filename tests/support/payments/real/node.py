@@ -20,7 +20,7 @@ class RealNode(Disturbed):
         return int(name, 16) if name.startswith("0x") else self.chain.number(name)
 
 
-def on_a_node(finality: int) -> tuple[RealChain, RealNode]:
+def make_node_chain(finality: int) -> tuple[RealChain, RealNode]:
     """Return the chain of a new node, with the contracts."""
     chain = RealChain(finality)
     return chain, RealNode(chain)

@@ -23,7 +23,7 @@ def demand(amount: int = 1000, scheme: str = "exact", **changes: Any) -> Payment
     extra: dict[str, Any] = {"name": DOMAIN.name, "version": DOMAIN.version}
     if scheme == "upto":
         extra |= {"assetTransferMethod": "permit2", "facilitatorAddress": FACILITATOR.address}
-    given = {
+    given: dict[str, Any] = {
         "scheme": scheme,
         "network": NETWORK,
         "asset": TOKEN,

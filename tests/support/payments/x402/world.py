@@ -31,7 +31,8 @@ FUNDS = 1_000_000_000
 
 
 def account(number: int) -> LocalAccount:
-    return Account.from_key(keccak(number.to_bytes(32, "big")))
+    found: LocalAccount = Account.from_key(keccak(number.to_bytes(32, "big")))
+    return found
 
 
 FACILITATOR = account(1)

@@ -21,7 +21,7 @@ from payments.x402.world import BUYERS, NETWORK, World
 RULES = policy(per_request=CHANNEL.amount, per_session=1500, per_day=1500, deposit=500)
 Ask = Callable[..., httpx.Response]
 # The table tests run on the other database.
-pytestmark = pytest.mark.on_sqlite
+pytestmark = pytest.mark.sqlite_only
 
 
 @pytest.fixture(scope="module")

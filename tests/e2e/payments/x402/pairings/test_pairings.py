@@ -28,7 +28,7 @@ from payments.x402.world import BUYERS, SHOP, STRANGER, World, account
 
 ALL = os.environ.get("FORESEAL_PAIRINGS") == "all"
 # The table tests run on the other database.
-pytestmark = pytest.mark.on_sqlite
+pytestmark = pytest.mark.sqlite_only
 PAIRS = [(seller, facilitator) for facilitator in FACILITATORS for seller in SERVERS]
 
 

@@ -20,7 +20,7 @@ from payments.x402.pairings.serving import serving
 from payments.x402.seller_double import required, settled
 
 # The table tests run on the other database.
-pytestmark = pytest.mark.on_sqlite
+pytestmark = pytest.mark.sqlite_only
 
 
 @pytest.fixture(scope="module")

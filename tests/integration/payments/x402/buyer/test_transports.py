@@ -29,7 +29,7 @@ from payments.x402.buyers import Buyers, policy
 from payments.x402.seller_double import PAYEE, Seller, paid, required, terms
 
 # The table tests run on the other database.
-pytestmark = pytest.mark.on_sqlite
+pytestmark = pytest.mark.sqlite_only
 
 
 class Adapter(BaseAdapter):

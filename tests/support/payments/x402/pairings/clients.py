@@ -112,7 +112,9 @@ def _ours(key: LocalAccount, folder: Path) -> Iterator[Buyer]:
 
 
 def _schemes(client: Any, key: LocalAccount) -> Any:
-    for scheme in (ExactEvmClientScheme(key), UptoEvmClientScheme(key), BatchSettlementEvmScheme(key)):
+    # The schemes adapt an account of eth-account, which their annotations do not tell.
+    signer: Any = key
+    for scheme in (ExactEvmClientScheme(signer), UptoEvmClientScheme(signer), BatchSettlementEvmScheme(signer)):
         client.register(NETWORK, scheme)
     return client
 

@@ -43,7 +43,8 @@ def stock(world: World, _: Path) -> Iterator[str]:
         UptoEvmFacilitatorScheme(signer),
         BatchSettlementEvmFacilitator(signer),
     )
-    facilitator = x402FacilitatorSync().register_extension(EIP2612_GAS_SPONSORING)
+    facilitator = x402FacilitatorSync()
+    facilitator.register_extension(EIP2612_GAS_SPONSORING)
     for scheme in schemes:
         facilitator.register([NETWORK], scheme)
 

@@ -44,8 +44,12 @@ def stock(world: World, facilitator: str, _: Path) -> Iterator[str]:
     config = BatchSettlementEvmSchemeServerConfig(receiver_authorizer_signer=LocalAuthorizerSigner(AUTHORIZER))
     settles = HTTPFacilitatorClient(FacilitatorConfig(url=facilitator))
     resources = x402ResourceServer(settles)
-    for scheme in (ExactEvmServerScheme(), UptoEvmServerScheme(), BatchSettlementEvmScheme(SHOP.address, config)):
-        resources.register(NETWORK, scheme)
+    # Two constructors have no annotations, and one scheme has the names of its parameters for itself.
+    plain: tuple[Any, ...] = (ExactEvmServerScheme, UptoEvmServerScheme)
+    for make in plain:
+        resources.register(NETWORK, make())
+    batch: Any = BatchSettlementEvmScheme(SHOP.address, config)
+    resources.register(NETWORK, batch)
 
     @contextlib.asynccontextmanager
     async def closing(_: FastAPI) -> AsyncIterator[None]:

@@ -1,0 +1,38 @@
+"""Markers of tests by what they need, from their folder, their file and their fixtures."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from repository import ROOT
+
+BY_PATH = {
+    "campaigns": ("node", "slow"),
+    "campaigns/differential": ("npm",),
+    "e2e": ("node",),
+    "e2e/bench": ("slow",),
+    "e2e/clients/test_ethers.py": ("npm",),
+    "e2e/clients/test_viem.py": ("npm",),
+    "e2e/clients/test_web3_modules.py": ("slow",),
+    "e2e/distribution": ("network", "slow"),
+    "e2e/load": ("slow",),
+    "e2e/payments/x402/pairings": ("npm", "slow"),
+    "e2e/server/test_proxies.py": ("nginx",),
+    "integration/openrpc": ("npm",),
+    "integration/payments/contracts/test_compiled.py": ("npm",),
+}
+"""Markers of all tests below a path."""
+
+
+def needs(item: pytest.Item) -> Iterator[str]:
+    """Yield the markers of a test."""
+    path = Path(item.path)
+    for start, names in BY_PATH.items():
+        if path.is_relative_to(ROOT / "tests" / start):
+            yield from names
+    parameters = (
+        item.callspec.params.values() if isinstance(item, pytest.Function) and hasattr(item, "callspec") else ()
+    )
+    if "postgresql" in getattr(item, "fixturenames", ()) or any(value == "postgresql" for value in parameters):
+        yield "postgresql"

@@ -1,0 +1,98 @@
+"""The Python packages: no cycle between subpackages, unique type names, and requirements that are imported."""
+
+import ast
+import re
+import sys
+import tomllib
+from collections import defaultdict
+
+import pytest
+
+from repository import ROOT
+
+PACKAGE = ROOT / "python" / "foreseal"
+# Distributions by the module that is imported, where the names differ.
+DISTRIBUTIONS = {"eth_abi": "eth-abi", "eth_account": "eth-account", "eth_keys": "eth-keys", "eth_typing": "eth-typing"}
+DISTRIBUTIONS |= {"eth_utils": "eth-utils"}
+# Loaded by name: the driver of a database URL, and the faster half of eth-keys.
+NOT_IMPORTED = {"psycopg", "coincurve"}
+# Provided by the tests that use `foreseal.testing`.
+OF_THE_USER = {"pytest", "web3"}
+# Only for type checkers.
+STUBS = {"_typeshed"}
+
+
+def trees() -> dict[str, ast.Module]:
+    """Return the parsed modules by dotted name."""
+    found = {}
+    for path in PACKAGE.rglob("*.py"):
+        parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = ast.parse(path.read_text())
+    return found
+
+
+def imported(tree: ast.Module) -> set[str]:
+    """Return the names of what a module imports, one for each name of `from x import y`."""
+    names = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names |= {f"{node.module}.{alias.name}" for alias in node.names}
+        elif isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+    return names
+
+
+@pytest.mark.parametrize("package", ["foreseal.server", "foreseal.payments", "foreseal.payments.x402"])
+def test_subpackages_import_in_no_cycle(package: str) -> None:
+    depth = package.count(".") + 2
+    graph: dict[str, set[str]] = defaultdict(set)
+    for name, tree in trees().items():
+        unit = ".".join(name.split(".")[:depth])
+        if name.startswith(f"{package}."):
+            targets = {".".join(target.split(".")[:depth]) for target in imported(tree)}
+            graph[unit] |= {target for target in targets if target.startswith(f"{package}.") and target != unit}
+    assert len(graph) > 4
+    done: set[str] = set()
+
+    def visit(unit: str, path: tuple[str, ...]) -> None:
+        assert unit not in path, " -> ".join((*path[path.index(unit) :], unit))
+        if unit not in done:
+            for target in sorted(graph.get(unit, ())):
+                visit(target, (*path, unit))
+            done.add(unit)
+
+    for unit in sorted(graph):
+        visit(unit, ())
+
+
+def type_names(tree: ast.Module) -> list[str]:
+    """Return the public classes and type aliases of a module, without type variables."""
+    names = [node.name for node in tree.body if isinstance(node, ast.ClassDef)]
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            is_variable = isinstance(node.value, ast.Call) and ast.unparse(node.value.func) in ("TypeVar", "ParamSpec")
+            name = node.targets[0].id
+            if re.fullmatch(r"[A-Z][a-z]\w*", name) and not is_variable:
+                names.append(name)
+    return [name for name in names if not name.startswith("_")]
+
+
+def test_each_type_name_occurs_once() -> None:
+    modules: dict[str, list[str]] = defaultdict(list)
+    for module, tree in trees().items():
+        for name in type_names(tree):
+            modules[name].append(module)
+    assert len(modules) > 300
+    assert not {name: found for name, found in modules.items() if len(found) > 1}
+
+
+def test_requirements_are_those_that_are_imported() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    declared = [
+        *project["dependencies"],
+        *(line for lines in project["optional-dependencies"].values() for line in lines),
+    ]
+    required = {re.split(r"[\[><=; ]", line)[0] for line in declared} - {"foreseal"}
+    modules = {name.split(".")[0] for tree in trees().values() for name in imported(tree)}
+    third_party = modules - set(sys.stdlib_module_names) - {"foreseal"} - OF_THE_USER - STUBS
+    assert {DISTRIBUTIONS.get(module, module) for module in third_party} == required - NOT_IMPORTED
