@@ -8,13 +8,14 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import orjson
 
 from foreseal._core import build_profile
 
 
-def read_provenance(command: str, packages: Sequence[str]) -> dict[str, object]:
+def read_provenance(command: str, packages: Sequence[str]) -> dict[str, Any]:
     """Return all metadata of a result file; `packages` are those whose versions matter.
 
     An unavailable value, such as the commit outside a clone of Foreseal, is None.

@@ -19,8 +19,8 @@ T = TypeVar("T")
 _IN_PROCESS = "http://localhost/"
 
 
-class EventIterator:
-    """The events of a feed for a `for` loop; see `Client.feed`."""
+class _FeedProgress:
+    """Progress of a feed, for both kinds of iterators."""
 
     def __init__(self, feed: Feed) -> None:
         self._feed = feed
@@ -39,6 +39,10 @@ class EventIterator:
     def lags(self) -> int:
         """Number of times the node dropped steps because the reader was too slow; the feed fetched them again."""
         return self._feed.lags
+
+
+class EventIterator(_FeedProgress):
+    """The events of a feed for a `for` loop; see `Client.feed`."""
 
     def __iter__(self) -> Self:
         return self
@@ -66,15 +70,8 @@ class EventIterator:
         self.close()
 
 
-class AsyncEventIterator:
+class AsyncEventIterator(_FeedProgress):
     """The events of a feed for an `async for` loop; see `AsyncClient.feed`."""
-
-    def __init__(self, feed: Feed) -> None:
-        self._feed = feed
-
-    cursor = EventIterator.cursor
-    connections = EventIterator.connections
-    lags = EventIterator.lags
 
     def __aiter__(self) -> Self:
         return self

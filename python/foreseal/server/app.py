@@ -79,7 +79,7 @@ class App:
         self,
         settings: Settings | None = None,
         make_node: Callable[[bytes], Any] | None = None,
-        role: Mapping[str, str] | None = None,
+        role: Mapping[str, str | int] | None = None,
         buckets: int | None = None,
         clock: Clock = _monotonic,
         *,

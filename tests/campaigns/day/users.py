@@ -129,7 +129,7 @@ class Users:
                     rpc("eth_getFilterChanges", draw.choice(made))
                 except RpcFailure as failure:
                     # It polled too rarely: it gets an error for missed changes, or the filter has expired.
-                    self.counts[f"filter refused: {failure.error['code']}"] += 1
+                    self.counts[f"filter refused: {failure.code}"] += 1
                     made.clear()
             self.counts["filters"] += 1
         rpc.close()

@@ -105,7 +105,7 @@ class Both:
 
     def _compare_account(self, address: str) -> None:
         methods = "eth_getBalance", "eth_getTransactionCount", "eth_getCode"
-        asked = [(method, address, "latest") for method in methods]
+        asked: list[tuple[str, ...]] = [(method, address, "latest") for method in methods]
         asked += [("eth_getStorageAt", address, slot, "latest") for slot in sorted(self._slots[address])]
         for question in asked:
             self._same(" ".join(question), self._ours(*question), self._theirs(*question))

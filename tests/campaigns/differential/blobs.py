@@ -11,7 +11,7 @@ from typing import Any
 import rlp
 from eth_account.signers.local import LocalAccount
 from py_ecc.bls.g2_primitives import G1_to_pubkey
-from py_ecc.optimized_bls12_381 import G1, multiply
+from py_ecc.optimized_bls12_381.optimized_curve import G1, multiply
 
 _ELEMENTS = 4096
 _CELLS = 128

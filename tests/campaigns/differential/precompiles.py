@@ -4,9 +4,9 @@ import functools
 from random import Random
 
 from eth_account import Account
-from py_ecc.optimized_bls12_381 import G1 as BLS_G1
-from py_ecc.optimized_bls12_381 import G2 as BLS_G2
-from py_ecc.optimized_bls12_381 import field_modulus, normalize
+from py_ecc.optimized_bls12_381.optimized_curve import G1 as BLS_G1
+from py_ecc.optimized_bls12_381.optimized_curve import G2 as BLS_G2
+from py_ecc.optimized_bls12_381.optimized_curve import field_modulus, normalize
 
 from differential.blobs import point_evaluation
 

@@ -1,6 +1,7 @@
 """The specification agrees on random transactions; `make differential` compares ten times as many."""
 
 from copy import deepcopy
+from typing import Any
 
 import pytest
 
@@ -34,7 +35,7 @@ def test_a_difference_is_found_and_named(monkeypatch: pytest.MonkeyPatch) -> Non
     """The difference is a slot that only one of them has."""
     address, slot = ADDRESSES["logger"], f"0x{77:064x}"
 
-    def with_a_slot_more(genesis: dict) -> Specification:
+    def with_a_slot_more(genesis: dict[str, Any]) -> Specification:
         genesis = deepcopy(genesis)
         genesis["alloc"][address]["storage"] = {slot: f"0x{5:064x}"}
         return Specification(genesis)

@@ -64,11 +64,11 @@ class Both:
             raws = {}
             for to in batch:
                 gas = random.choice([GAS, GAS, GAS, GAS, 100_000])
-                fields = {"value": random.choice([0, 1000]), "data": random.randbytes(random.choice([0, 4, 36]))}
-                raw = signed(DEV_ACCOUNTS[0], len(self.sent), to=bytes.fromhex(to[2:]), gas=gas, **fields)
+                value, data = random.choice([0, 1000]), random.randbytes(random.choice([0, 4, 36]))
+                raw = signed(DEV_ACCOUNTS[0], len(self.sent), to=bytes.fromhex(to[2:]), gas=gas, value=value, data=data)
                 tx_hash = self.chain.rpc("eth_sendRawTransaction", raw)
                 raws[tx_hash] = raw
-                self.sent.append((tx_hash, gas, fields["data"]))
+                self.sent.append((tx_hash, gas, data))
             self.chain.step()
             self.chain.mine()
             block = self.chain.rpc("eth_getBlockByNumber", "latest", False)

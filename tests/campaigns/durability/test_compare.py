@@ -5,6 +5,7 @@ import random
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass
+from functools import partial
 
 import pytest
 from eth_account import Account
@@ -50,7 +51,7 @@ def recorded(rpc: Rpc) -> Recorded:
                 rpc("eth_sendRawTransaction", signed.raw)
             for signed in pair:
                 name = signed.hash
-                record.saw_receipt(wait_for(lambda name=name: rpc("eth_getTransactionReceipt", name), 10, "receipt"))
+                record.saw_receipt(wait_for(partial(rpc, "eth_getTransactionReceipt", name), 10, "receipt"))
             status, block, receipts = rpc.batch(("foreseal_status",), PENDING, ("eth_getBlockReceipts", "pending"))
             record.saw_step(status, block, receipts)
             position = int(status["block"], 16), int(status["index"], 16)

@@ -10,9 +10,9 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
-from fuzz.corpus import ROOT, SAVED
+from fuzz.corpus import SAVED
 from fuzz.targets import TARGETS
-from repository import PYTHONPATH
+from repository import PYTHONPATH, ROOT
 
 WORK = ROOT / "target" / "fuzz"
 _COVERAGE = (

@@ -82,7 +82,8 @@ def run_frames(data: bytes) -> None:
 
 
 def _by_frames(pieces: list[bytes]) -> tuple[list[bytes], bool]:
-    frames, found = FrameParser(_MOST), []
+    frames = FrameParser(_MOST)
+    found: list[bytes] = []
     try:
         for piece in pieces:
             for kind, content in frames.feed(piece):

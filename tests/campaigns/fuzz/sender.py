@@ -3,8 +3,8 @@
 from functools import cache
 
 from eth_account import Account
-from eth_account.typed_transactions import TypedTransaction
-from eth_utils import keccak
+from eth_account.typed_transactions.typed_transaction import TypedTransaction
+from eth_utils.crypto import keccak
 from hexbytes import HexBytes
 
 from foreseal.errors import RpcError

@@ -125,7 +125,8 @@ class Caller:
             raise Unexpected(f"the balance is {result}")
 
     def _transaction_count(self) -> Steps:
-        account: Account = self._draw.choice(list(self._idle))[0]
+        entry: list[Any] = self._draw.choice(list(self._idle))
+        account: Account = entry[0]
         floor = self._count.get(account.address, 0)
         result = int((yield call("eth_getTransactionCount", account.address, "pending")), 16)
         if result < floor:

@@ -10,24 +10,28 @@ import os
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+from eth_account.signers.local import LocalAccount
 from eth_utils.address import to_checksum_address
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
+from sqlalchemy import Row
 
 from foreseal.payments.chain import ChainError
 from foreseal.payments.ledger import DisbursementState, Finality, LedgerError, OrderState, TransitionNotAllowed
+from foreseal.payments.ledger.states import IN_FLIGHT
 from foreseal.payments.orders.authorizations import memo, message, permit
 from foreseal.payments.orders.cancellations import NotCancelable
 from foreseal.payments.orders.captures import NotCapturable
-from foreseal.payments.orders.reconciler import IN_FLIGHT, NotExpired
+from foreseal.payments.orders.reconciler import NotExpired
 from foreseal.payments.transactions import SendingError
 from foreseal.payments.transfers.balance import expected_amount
 from payments.fake.contracts import TOKEN, State, call_data
 from payments.real.node import make_node_chain
-from payments.scan import canceled, paid, received
+from payments.scan import Movement, canceled, paid, received
 from payments.shop import BUYERS, FUNDS, SHOP, Chains, Killed, Shop, make_fake_chain
 
 RUNS = int(os.environ.get("FORESEAL_PAYMENT_RUNS", "12"))
@@ -83,12 +87,12 @@ class Life(RuleBasedStateMachine):
         return f"o{number % self.made}" if self.made else "none"
 
     @initialize(buyer=buyers, amount=st.integers(1, FUNDS // 4))
-    def open(self, buyer: object, amount: int) -> None:
+    def open(self, buyer: LocalAccount, amount: int) -> None:
         self.authorize(buyer, amount, 10**6)
         self.authorize(buyer, amount, 600)
 
     @rule(buyer=buyers, amount=st.integers(1, FUNDS // 4), seconds=st.sampled_from([90, 150, 600, 10**6]))
-    def authorize(self, buyer: object, amount: int, seconds: int) -> None:
+    def authorize(self, buyer: LocalAccount, amount: int, seconds: int) -> None:
         id = f"o{self.made}"
         with contextlib.suppress(ChainError):
             self.shop.draft(id, amount, buyer=buyer, seconds=seconds)
@@ -97,8 +101,8 @@ class Life(RuleBasedStateMachine):
             self.act(lambda: self.shop.orders.sign(id, self._signature(order, buyer)))
             self.act(lambda: self.shop.orders.store(id))
 
-    def _signature(self, order: object, buyer: object) -> bytes:
-        return self.shop.signed(message(order), buyer)  # type: ignore[arg-type]
+    def _signature(self, order: Row[Any], buyer: LocalAccount) -> bytes:
+        return self.shop.signed(message(order), buyer)
 
     @rule(number=which, death=deaths)
     def capture(self, number: int, death: int | None) -> None:
@@ -128,7 +132,7 @@ class Life(RuleBasedStateMachine):
         elif self.shop.orders.get(id).checkout is None:
             self.shop.payer_cancels(id, self._buyer(id))
 
-    def _buyer(self, id: str) -> object:
+    def _buyer(self, id: str) -> LocalAccount:
         payer = self.shop.orders.get(id).payer
         return next(each for each in BUYERS if each.address == payer)
 
@@ -164,13 +168,13 @@ class Life(RuleBasedStateMachine):
         self.act(self.shop.watcher.poll, death)
 
     @rule(number=which, buyer=buyers, amount=st.integers(0, 1000), named=st.booleans())
-    def pay(self, number: int, buyer: object, amount: int, *, named: bool) -> None:
+    def pay(self, number: int, buyer: LocalAccount, amount: int, *, named: bool) -> None:
         self.shop.pay(amount, memo(self.order(number)) if named else None, buyer=buyer)
 
     @rule(buyer=buyers)
-    def spend(self, buyer: object) -> None:
+    def spend(self, buyer: LocalAccount) -> None:
         """Spend a buyer's money elsewhere before the capture."""
-        holder = buyer.address.lower()  # type: ignore[attr-defined]
+        holder = buyer.address.lower()
         balance = self.shop.chain.pending.state.balances[holder]
         data = call_data("transfer(address,uint256)", STRANGER, balance)
         self.shop.chain.inject(holder, TOKEN, data)
@@ -187,9 +191,9 @@ class Life(RuleBasedStateMachine):
         self.shop.chain.reorganise(depth, dropped=dropped, late=late)
 
     @rule(buyer=buyers, forbidden=st.booleans(), paused=st.sampled_from([False, False, True]))
-    def rule_over(self, buyer: object, *, forbidden: bool, paused: bool) -> None:
+    def rule_over(self, buyer: LocalAccount, *, forbidden: bool, paused: bool) -> None:
         """Change the token as its owner."""
-        holder = buyer.address.lower()  # type: ignore[attr-defined]
+        holder = buyer.address.lower()
 
         def change(state: State) -> None:
             state.paused = paused
@@ -261,11 +265,14 @@ class Life(RuleBasedStateMachine):
             if order.state in (OrderState.CAPTURED, OrderState.CANCELED):
                 assert order.step is Finality.FINAL, id
             assert order.step not in IN_FLIGHT, id
-            captured += expected_amount(order) if order.state is OrderState.CAPTURED else 0
+            if order.state is OrderState.CAPTURED:
+                amount = expected_amount(order)
+                assert amount is not None, id
+                captured += amount
         assert shop.balance().captured == captured
         self._compare_refunds(went)
 
-    def _compare_refunds(self, went: list[object]) -> None:
+    def _compare_refunds(self, went: list[Movement]) -> None:
         shop = self.shop
         promised: Counter[tuple[str, int]] = Counter()
         for number in range(self.made):
@@ -275,7 +282,7 @@ class Life(RuleBasedStateMachine):
                 if refund.state is DisbursementState.COMPLETE:
                     assert refund.step is Finality.FINAL
                     promised[refund.recipient, refund.amount] += 1
-        found = Counter((to_checksum_address(each.recipient), each.amount) for each in went)  # type: ignore[attr-defined]
+        found = Counter((to_checksum_address(each.recipient), each.amount) for each in went)
         assert found == promised
         assert SHOP.address not in {recipient for recipient, _ in found}
 
@@ -284,7 +291,7 @@ class LifeWithPermits(Life):
     """Runs with orders of a variable amount, whose checkout the chain in memory lacks."""
 
     @rule(buyer=buyers, maximum=st.integers(1, FUNDS // 4), seconds=st.sampled_from([150, 600, 10**6]))
-    def permit(self, buyer: object, maximum: int, seconds: int) -> None:
+    def permit(self, buyer: LocalAccount, maximum: int, seconds: int) -> None:
         id = f"o{self.made}"
         terms = self.shop.permit_terms(maximum, buyer=buyer, seconds=seconds)
         with contextlib.suppress(ChainError):
@@ -294,7 +301,7 @@ class LifeWithPermits(Life):
             self.act(lambda: self.shop.orders.store(id))
 
     @rule(buyer=buyers, maximum=st.integers(1, FUNDS // 4), part=st.integers(1, 4), death=deaths)
-    def permit_in_time(self, buyer: object, maximum: int, part: int, death: int | None) -> None:
+    def permit_in_time(self, buyer: LocalAccount, maximum: int, part: int, death: int | None) -> None:
         """Capture without a crash, the usual case."""
         number = self.made
         self.permit(buyer, maximum, 10**6)
@@ -311,11 +318,11 @@ class LifeWithPermits(Life):
             self.act(lambda: self.shop.captures.capture(id, max(1, order.amount * part // 4)), death)
 
     @rule(number=which, other=buyers)
-    def submit_first(self, number: int, other: object) -> None:
+    def submit_first(self, number: int, other: LocalAccount) -> None:
         """Submit a permit as a stranger who has seen it."""
         order = self.shop.orders.get(self.order(number))
         if order.checkout is not None and order.signature is not None:
-            self.shop.submit_permit(permit(order), order.signature, other)  # type: ignore[arg-type]
+            self.shop.submit_permit(permit(order), order.signature, other)
 
 
 @pytest.mark.timeout(300 + 10 * RUNS)
@@ -336,7 +343,8 @@ def play(
     lives: type[Life], new_url: Callable[[], str], chains: Chains, runs: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Run this many lives and print the reached states."""
-    attributes = {"new_url": staticmethod(new_url), "chains": staticmethod(chains), "counted": Counter()}
+    counted: Counter[str] = Counter()
+    attributes = {"new_url": staticmethod(new_url), "chains": staticmethod(chains), "counted": counted}
     life = type("Life", (lives,), attributes)
     profile = settings(
         max_examples=runs,
@@ -350,7 +358,7 @@ def play(
     )
     run_state_machine_as_test(life, settings=profile)
     with capsys.disabled():
-        print(f"\n{runs} runs: " + ", ".join(f"{name} {count}" for name, count in sorted(life.counted.items())))
+        print(f"\n{runs} runs: " + ", ".join(f"{name} {count}" for name, count in sorted(counted.items())))
     for reached in (OrderState.CAPTURED, OrderState.CANCELED, OrderState.EXPIRED, DisbursementState.COMPLETE):
-        assert life.counted[reached]
-    assert any(name.startswith("killed") for name in life.counted)
+        assert counted[reached]
+    assert any(name.startswith("killed") for name in counted)

@@ -5,11 +5,12 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import orjson
-from eth_utils import keccak
+from eth_utils.crypto import keccak
 
 from foreseal._core import journal_show
 from foreseal.preconfirmation import PreconfirmationError, step_signer, verify_preconfirmation
@@ -110,7 +111,7 @@ class Campaign:
                 nonces[wallet.address] += 1
                 round_.append(node.rpc("eth_sendRawTransaction", signed.raw))
             last = round_[-1]
-            self._seen[last] = wait_for(lambda sent=last: node.rpc("foreseal_preconfirmation", sent), INCLUDED, "step")
+            self._seen[last] = wait_for(partial(node.rpc, "foreseal_preconfirmation", last), INCLUDED, "step")
             self._sent += round_
 
     def _journal(self) -> list[Step]:

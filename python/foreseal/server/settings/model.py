@@ -252,7 +252,7 @@ class Settings:
         limits = lower_limits(self.core_limits, self.public_core_limits) if tier == PUBLIC else self.core_limits
         return orjson.dumps(asdict(limits))
 
-    def for_core(self, role: Mapping[str, str] | None = None) -> bytes:
+    def for_core(self, role: Mapping[str, str | int] | None = None) -> bytes:
         """Return the core's settings as JSON: times in ms, amounts in wei as hex, `chain` one of file, dev, stored.
 
         `role` is merged unchanged: the role in a node of several processes.

@@ -6,6 +6,7 @@ import sys
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import orjson
 
@@ -21,7 +22,7 @@ class Summary:
     malformed: int = 0
     held: int = 0
     answers: dict[str, int] = field(default_factory=dict)
-    lines: dict[str, object] = field(default_factory=dict)
+    lines: dict[str, Any] = field(default_factory=dict)
     honest: dict[str, dict[str, float]] = field(default_factory=dict)
     memory: dict[str, dict[str, int]] = field(default_factory=dict)
     faults: list[str] = field(default_factory=list)
@@ -85,11 +86,11 @@ class Campaign:
         if opened != count:
             self.summary.faults.append(f"only {opened} of {count} connections could be opened")
 
-    def _child(self, module: str, *arguments: str) -> dict[str, dict[str, int]]:
+    def _child(self, module: str, *arguments: str) -> dict[str, Any]:
         command = [sys.executable, "-m", f"hostile.malformed.{module}", "--port", str(self._port), *arguments]
         environment = {**os.environ, "PYTHONPATH": PYTHONPATH}
         done = subprocess.run(command, env=environment, capture_output=True, check=True)
-        told: dict[str, dict[str, int]] = orjson.loads(done.stdout.splitlines()[-1])
+        told: dict[str, Any] = orjson.loads(done.stdout.splitlines()[-1])
         return told
 
     def _note(self, moment: str, honest: Honest) -> None:

@@ -37,7 +37,7 @@ def pattern(
     def register(attack: Attack) -> Attack:
         if name in PATTERNS:
             raise ValueError(f"two patterns are named {name}")
-        group = attack.__module__.rpartition(".")[2]  # type: ignore[attr-defined]
+        group = attack.__module__.rpartition(".")[2]
         PATTERNS[name] = Pattern(name, group, description, attack, transports, tls)
         return attack
 
