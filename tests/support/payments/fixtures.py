@@ -66,12 +66,12 @@ def empty_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def sqlite(tmp_path: Path, made_once: Path) -> Iterator[Callable[[], str]]:
+def sqlite(tmp_path: Path, empty_sqlite: Path) -> Iterator[Callable[[], str]]:
     """Provide a function that returns the URL of a new empty SQLite, in memory if there is such a folder."""
     folder = _MEMORY / f"foreseal-{os.getpid()}-{tmp_path.name}" if os.access(_MEMORY, os.W_OK) else tmp_path / "db"
     folder.mkdir()
     numbers = itertools.count()
-    yield lambda: f"sqlite:///{shutil.copy(made_once, folder / f'{next(numbers)}.db')}"
+    yield lambda: f"sqlite:///{shutil.copy(empty_sqlite, folder / f'{next(numbers)}.db')}"
     shutil.rmtree(folder)
 
 
