@@ -72,7 +72,7 @@ def kinds_found(rpc: Rpc, record: Record) -> set[str]:
 
 def copy_of(recorded: Recorded) -> Record:
     record = recorded.record.after((0, 0))
-    for name in ("steps", "receipts", "answers", "places", "sealed"):
+    for name in ("steps", "receipts", "answers", "receipt_positions", "sealed"):
         setattr(record, name, deepcopy(getattr(record, name)))
     return record
 
@@ -98,7 +98,7 @@ def test_a_part_of_a_record_has_all_that_was_read_from_a_position_on() -> None:
         assert part.sealed == {number: name for number, name in whole.sealed.items() if number >= since[0]}
         parts = [*whole.parts(30 - since[0])]
         assert len(parts) > 1 or since[0] > 8
-        for field in ("steps", "receipts", "answers", "places", "sealed"):
+        for field in ("steps", "receipts", "answers", "receipt_positions", "sealed"):
             joined = {key: value for each in parts for key, value in getattr(each, field).items()}
             assert joined == getattr(whole.after((whole.newest[0] - 30 + since[0], 0)), field)
         assert (part.newest, part.after((9, 0)).steps) == (whole.newest, whole.after(max(since, (9, 0))).steps)
