@@ -4,31 +4,33 @@
 use std::{fs, io, path::Path};
 
 use crate::{
-    DamagedFile, NodeError,
+    DamagedFile, DataDirError,
     checked_file::{self, Content, Mismatch},
 };
 
 const FILE: &str = "journal.contradicted";
 
 /// Records the sequence number of an append durably, unless a newer one is recorded.
-pub(crate) fn record(datadir: &Path, sequence: u64) -> Result<(), NodeError> {
+pub(crate) fn record(datadir: &Path, sequence: u64) -> Result<(), DataDirError> {
     let newer = matches!(read(datadir), Ok(Some(before)) if before >= sequence);
     if newer {
         return Ok(());
     }
     let path = datadir.join(FILE);
     let text = checked_file::seal(format!("{sequence}\n").as_bytes());
-    checked_file::replace(&path, &text).map_err(|error| NodeError::io("write", &path, &error))
+    checked_file::replace(&path, &text).map_err(|error| DataDirError::io("write", &path, &error))
 }
 
 /// Returns the recorded sequence number; `None` if there is none.
 ///
 /// # Errors
 /// Fails if the file cannot be read or is damaged.
-pub(crate) fn read(datadir: &Path) -> Result<Option<u64>, NodeError> {
+pub(crate) fn read(datadir: &Path) -> Result<Option<u64>, DataDirError> {
     let path = datadir.join(FILE);
     let found = checked_file::read(&path, checked_file::unseal);
-    let Some(content) = found.map_err(|error| NodeError::io("read", &path, &error))? else { return Ok(None) };
+    let Some(content) = found.map_err(|error| DataDirError::io("read", &path, &error))? else {
+        return Ok(None);
+    };
     let damaged = || DamagedFile { path: path.clone(), mismatch: Mismatch { offset: None } }.into();
     let Content::Checked(bytes) = content? else { return Err(damaged()) };
     let number = std::str::from_utf8(&bytes).ok().and_then(|text| text.trim_end().parse().ok());
@@ -36,10 +38,12 @@ pub(crate) fn read(datadir: &Path) -> Result<Option<u64>, NodeError> {
 }
 
 /// Removes the record.
-pub(crate) fn remove(datadir: &Path) -> Result<(), NodeError> {
+pub(crate) fn remove(datadir: &Path) -> Result<(), DataDirError> {
     let path = datadir.join(FILE);
     match fs::remove_file(&path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(NodeError::io("remove", &path, &error)),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(DataDirError::io("remove", &path, &error))
+        }
         _ => Ok(()),
     }
 }

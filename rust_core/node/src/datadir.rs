@@ -13,7 +13,9 @@ use foreseal_journal::{DirLock, Disk, RealDisk};
 use foreseal_primitives::{ChainSpec, parse_genesis};
 use foreseal_store::{Store, StoreError, StoreOptions, Upgrading};
 
-use crate::{DamagedFile, DirIdentity, NodeError, StoreSettings, checked_file, genesis::genesis_hash};
+use crate::{
+    DamagedFile, DataDirError, DirIdentity, NodeError, StoreSettings, checked_file, genesis::genesis_hash,
+};
 use foreseal_chain::STEP_WINDOW;
 
 const GENESIS: &str = "genesis.json";
@@ -41,10 +43,10 @@ impl DataDir {
     /// Creates the directory durably if it is absent, and locks it before reading anything in it.
     ///
     /// # Errors
-    /// Returns [`NodeError::InUse`] if another process holds the lock.
-    pub fn lock(path: &Path) -> Result<Self, NodeError> {
-        RealDisk.create_dir(path).map_err(|e| NodeError::io("create the data directory", path, &e))?;
-        let lock = DirLock::acquire(path).map_err(NodeError::from_lock)?;
+    /// Returns [`DataDirError::InUse`] if another process holds the lock.
+    pub fn lock(path: &Path) -> Result<Self, DataDirError> {
+        RealDisk.create_dir(path).map_err(|e| DataDirError::io("create the data directory", path, &e))?;
+        let lock = DirLock::acquire(path).map_err(DataDirError::InUse)?;
         Ok(Self { path: path.to_owned(), _lock: lock })
     }
 
@@ -89,46 +91,60 @@ impl DataDir {
 
     /// Returns the identity of the directory, and `true` if it is recorded. Without a record, which older
     /// versions did not write, the identity is derived from the genesis file.
-    pub fn identity(&self, chain_id: u64) -> Result<(DirIdentity, bool), NodeError> {
+    pub fn identity(&self, chain_id: u64) -> Result<(DirIdentity, bool), DataDirError> {
         if let Some(identity) = DirIdentity::read(&self.path)? {
             return Ok((identity, true));
         }
         let path = self.path.join(GENESIS);
-        let genesis = fs::read(&path).map_err(|error| NodeError::io("read", &path, &error))?;
+        let genesis = fs::read(&path).map_err(|error| DataDirError::io("read", &path, &error))?;
         Ok((DirIdentity::new(chain_id, &genesis), false))
     }
 
     /// Returns the rules of the stored genesis, which must equal the given one. If none is stored, stores the
     /// given one once its rules are valid and `check` accepts them.
-    pub fn spec(
+    pub fn spec<E: From<DataDirError>>(
         &self,
         given: Option<&Genesis>,
-        check: impl FnOnce(&Arc<ChainSpec>) -> Result<(), NodeError>,
-    ) -> Result<Arc<ChainSpec>, NodeError> {
-        let path = self.path.join(GENESIS);
-        match (stored_genesis(&self.path)?, given) {
-            (Some(stored), None) => Ok(Arc::new(ChainSpec::new(stored)?)),
-            (Some(stored), Some(given)) if same(&stored, given)? => Ok(Arc::new(ChainSpec::new(stored)?)),
-            (Some(_), Some(_)) => Err(NodeError::OtherGenesis { datadir: self.path.clone() }),
-            (None, Some(given)) => {
-                let spec = Arc::new(ChainSpec::new(given.clone())?);
-                check(&spec)?;
-                let text =
-                    serde_json::to_vec_pretty(given).map_err(foreseal_primitives::GenesisError::from)?;
-                checked_file::replace(&path, &text).map_err(|e| NodeError::io("write", &path, &e))?;
-                Ok(spec)
-            }
-            (None, None) => Err(NodeError::NoGenesis { datadir: self.path.clone() }),
+        check: impl FnOnce(&Arc<ChainSpec>) -> Result<(), E>,
+    ) -> Result<Arc<ChainSpec>, E> {
+        if let Some(spec) = self.agreed(stored_genesis(&self.path)?, given)? {
+            return Ok(spec);
         }
+        let given = given.ok_or_else(|| DataDirError::NoGenesis { datadir: self.path.clone() })?;
+        let spec = Arc::new(ChainSpec::new(given.clone()).map_err(DataDirError::from)?);
+        check(&spec)?;
+        self.store_genesis(given)?;
+        Ok(spec)
+    }
+
+    /// Returns the rules of the stored genesis, which must equal the given one; `None` if none is stored.
+    fn agreed(
+        &self,
+        stored: Option<Genesis>,
+        given: Option<&Genesis>,
+    ) -> Result<Option<Arc<ChainSpec>>, DataDirError> {
+        let Some(stored) = stored else { return Ok(None) };
+        if let Some(given) = given
+            && !same(&stored, given)?
+        {
+            return Err(DataDirError::OtherGenesis { datadir: self.path.clone() });
+        }
+        Ok(Some(Arc::new(ChainSpec::new(stored)?)))
+    }
+
+    fn store_genesis(&self, genesis: &Genesis) -> Result<(), DataDirError> {
+        let path = self.path.join(GENESIS);
+        let text = serde_json::to_vec_pretty(genesis).map_err(foreseal_primitives::GenesisError::from)?;
+        checked_file::replace(&path, &text).map_err(|e| DataDirError::io("write", &path, &e))
     }
 
     /// Removes and returns the pool that a clean stop saved, and marks the start of a run. Until
     /// [`Self::save_pool`] is called, further calls report the pool as lost, so a crash never restores an
     /// outdated one.
-    pub fn load_pool(&self) -> Result<SavedPool, NodeError> {
+    pub fn load_pool(&self) -> Result<SavedPool, DataDirError> {
         let (path, running) = (self.path.join("pool.bin"), self.path.join("running"));
         let found = checked_file::read(&path, checked_file::unseal)
-            .map_err(|error| NodeError::io("read", &path, &error))?;
+            .map_err(|error| DataDirError::io("read", &path, &error))?;
         let there = found.is_some();
         let saved = match found {
             Some(Ok(content)) => SavedPool::Bytes(content.bytes()),
@@ -141,23 +157,23 @@ impl DataDir {
             None if running.exists() => SavedPool::Lost,
             None => SavedPool::None,
         };
-        File::create(&running).map_err(|e| NodeError::io("create", &running, &e))?;
+        File::create(&running).map_err(|e| DataDirError::io("create", &running, &e))?;
         if there {
-            fs::remove_file(&path).map_err(|e| NodeError::io("remove", &path, &e))?;
+            fs::remove_file(&path).map_err(|e| DataDirError::io("remove", &path, &e))?;
         }
-        sync_folder(&self.path).map_err(|e| NodeError::io("sync", &self.path, &e))?;
+        sync_folder(&self.path).map_err(|e| DataDirError::io("sync", &self.path, &e))?;
         Ok(saved)
     }
 
     /// Saves the pool for the next start. The marker of the run is removed last: after a crash before that,
     /// the next start still finds the pool.
-    pub fn save_pool(&self, bytes: &[u8]) -> Result<(), NodeError> {
+    pub fn save_pool(&self, bytes: &[u8]) -> Result<(), DataDirError> {
         let (path, running) = (self.path.join("pool.bin"), self.path.join("running"));
         checked_file::replace(&path, &checked_file::seal(bytes))
-            .map_err(|e| NodeError::io("write", &path, &e))?;
+            .map_err(|e| DataDirError::io("write", &path, &e))?;
         match fs::remove_file(&running) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                Err(NodeError::io("remove", &running, &error))
+                Err(DataDirError::io("remove", &running, &error))
             }
             _ => Ok(()),
         }
@@ -176,13 +192,13 @@ impl FollowerDataDir {
     /// Opens the store that the sequencer created. If a genesis is given, it must equal the stored one.
     pub fn open(path: &Path, given: Option<&Genesis>, settings: &StoreSettings) -> Result<Self, NodeError> {
         let stored =
-            stored_genesis(path)?.ok_or_else(|| NodeError::NoGenesis { datadir: path.to_owned() })?;
+            stored_genesis(path)?.ok_or_else(|| DataDirError::NoGenesis { datadir: path.to_owned() })?;
         if let Some(given) = given
             && !same(&stored, given)?
         {
-            return Err(NodeError::OtherGenesis { datadir: path.to_owned() });
+            return Err(DataDirError::OtherGenesis { datadir: path.to_owned() }.into());
         }
-        let spec = ChainSpec::new(stored)?;
+        let spec = ChainSpec::new(stored).map_err(DataDirError::from)?;
         let options = StoreOptions { read_only: true, ..store_options(&spec, settings) };
         let store = Store::open(path.join(STORE), options)?;
         Ok(Self { spec, store, journal: journal(path) })
@@ -207,28 +223,29 @@ fn store_options(spec: &ChainSpec, settings: &StoreSettings) -> StoreOptions {
 }
 
 /// Returns the rules of the chain in a data directory; `None` if it holds none. Takes no lock.
-pub(crate) fn stored_spec(datadir: &Path) -> Result<Option<ChainSpec>, NodeError> {
+pub(crate) fn stored_spec(datadir: &Path) -> Result<Option<ChainSpec>, DataDirError> {
     Ok(stored_genesis(datadir)?.map(ChainSpec::new).transpose()?)
 }
 
-fn stored_genesis(datadir: &Path) -> Result<Option<Genesis>, NodeError> {
+fn stored_genesis(datadir: &Path) -> Result<Option<Genesis>, DataDirError> {
     let path = datadir.join(GENESIS);
     let bytes = match fs::read(&path) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(NodeError::io("read", &path, &error)),
+        Err(error) => return Err(DataDirError::io("read", &path, &error)),
     };
     if let Some(identity) = DirIdentity::read(datadir)? {
         let damaged = |mismatch| DamagedFile { path: path.clone(), mismatch };
         identity.genesis.verify(&bytes).map_err(damaged)?;
     }
-    let text = String::from_utf8(bytes)
-        .map_err(|error| NodeError::io("read", &path, &io::Error::new(io::ErrorKind::InvalidData, error)))?;
+    let text = String::from_utf8(bytes).map_err(|error| {
+        DataDirError::io("read", &path, &io::Error::new(io::ErrorKind::InvalidData, error))
+    })?;
     Ok(Some(parse_genesis(&text)?))
 }
 
 /// Returns `true` if two genesis files define the same chain: the same rules and the same allocation.
-fn same(a: &Genesis, b: &Genesis) -> Result<bool, NodeError> {
+fn same(a: &Genesis, b: &Genesis) -> Result<bool, DataDirError> {
     let text =
         |genesis: &Genesis| serde_json::to_value(genesis).map_err(foreseal_primitives::GenesisError::from);
     Ok(text(a)? == text(b)?)

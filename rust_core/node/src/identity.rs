@@ -6,7 +6,7 @@ use alloy_primitives::Address;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    NodeError,
+    DataDirError,
     checked_file::{self, Checksum, Content, DamagedFile},
 };
 
@@ -45,27 +45,29 @@ impl DirIdentity {
     /// Reads the identity of a data directory; `None` if it has none, like those of older versions.
     ///
     /// # Errors
-    /// Returns [`NodeError::Damaged`] if the file is damaged.
-    pub fn read(datadir: &Path) -> Result<Option<Self>, NodeError> {
+    /// Returns [`DataDirError::Damaged`] if the file is damaged.
+    pub fn read(datadir: &Path) -> Result<Option<Self>, DataDirError> {
         let path = datadir.join(IDENTITY);
         let found = checked_file::read(&path, checked_file::unseal_json)
-            .map_err(|error| NodeError::io("read", &path, &error))?;
+            .map_err(|error| DataDirError::io("read", &path, &error))?;
         let Some(content) = found else { return Ok(None) };
         // No version ever wrote this file without a checksum.
         let Content::Checked(bytes) = content? else { return Err(damaged(path)) };
         match serde_json::from_slice::<Self>(&bytes) {
             Ok(identity) if identity.format == FORMAT => Ok(Some(identity)),
-            Ok(identity) => Err(NodeError::NewerIdentity { path, found: identity.format, supported: FORMAT }),
+            Ok(identity) => {
+                Err(DataDirError::NewerIdentity { path, found: identity.format, supported: FORMAT })
+            }
             Err(_) => Err(damaged(path)),
         }
     }
 
     /// Writes the identity durably.
-    pub(crate) fn write(&self, datadir: &Path) -> Result<(), NodeError> {
+    pub(crate) fn write(&self, datadir: &Path) -> Result<(), DataDirError> {
         let path = datadir.join(IDENTITY);
         let text = serde_json::to_vec_pretty(self).map_err(foreseal_primitives::GenesisError::from)?;
         checked_file::replace(&path, &checked_file::seal_json(&text))
-            .map_err(|error| NodeError::io("write", &path, &error))
+            .map_err(|error| DataDirError::io("write", &path, &error))
     }
 
     /// Returns the active signer; `None` if no step is signed.
@@ -74,6 +76,6 @@ impl DirIdentity {
     }
 }
 
-fn damaged(path: PathBuf) -> NodeError {
+fn damaged(path: PathBuf) -> DataDirError {
     DamagedFile { path, mismatch: checked_file::Mismatch { offset: None } }.into()
 }

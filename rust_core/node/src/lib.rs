@@ -8,6 +8,7 @@ mod checked_file;
 mod contradiction;
 mod control;
 mod datadir;
+mod datadir_error;
 mod draft;
 mod environment;
 mod errors;
@@ -57,6 +58,7 @@ pub use backup::{
 pub use chain_loss::ChainLoss;
 pub use changes::Changes;
 pub use checked_file::{Checksum, DamagedFile, Mismatch};
+pub use datadir_error::DataDirError;
 pub use environment::{NodeEnvironment, Randomness};
 pub use errors::NodeError;
 pub use feed_server::{FollowerStatus, ManualServer, RingLimits};

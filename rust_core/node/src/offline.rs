@@ -6,7 +6,7 @@ use std::{ops::ControlFlow, path::Path};
 use foreseal_store::{Copying, SCHEMA, Store, StoreOptions, Upgrading};
 
 use crate::{
-    NodeError, StoreSettings,
+    DataDirError, NodeError, StoreSettings,
     datadir::{DataDir, stored_spec},
     genesis::genesis_hash,
 };
@@ -18,7 +18,8 @@ use crate::{
 /// Fails if the directory holds no chain, or if the store does not belong to that chain.
 pub fn open_store_to_read(datadir: &Path, settings: &StoreSettings) -> Result<Store, NodeError> {
     settings.check()?;
-    let spec = stored_spec(datadir)?.ok_or_else(|| NodeError::NoGenesis { datadir: datadir.to_owned() })?;
+    let spec =
+        stored_spec(datadir)?.ok_or_else(|| DataDirError::NoGenesis { datadir: datadir.to_owned() })?;
     let options = StoreOptions {
         map_size: settings.map_size,
         read_only: true,
@@ -29,7 +30,8 @@ pub fn open_store_to_read(datadir: &Path, settings: &StoreSettings) -> Result<St
 
 /// Returns the schema version of the store of a data directory, whether current or older. Takes no lock.
 pub fn store_schema(datadir: &Path, settings: &StoreSettings) -> Result<u32, NodeError> {
-    let spec = stored_spec(datadir)?.ok_or_else(|| NodeError::NoGenesis { datadir: datadir.to_owned() })?;
+    let spec =
+        stored_spec(datadir)?.ok_or_else(|| DataDirError::NoGenesis { datadir: datadir.to_owned() })?;
     let options = StoreOptions {
         map_size: settings.map_size,
         ..StoreOptions::new(spec.chain_id(), genesis_hash(&spec))
@@ -49,7 +51,8 @@ pub fn upgrade_store(
     report: &mut dyn FnMut(Upgrading) -> ControlFlow<()>,
 ) -> Result<u32, NodeError> {
     settings.check()?;
-    let spec = stored_spec(datadir)?.ok_or_else(|| NodeError::NoGenesis { datadir: datadir.to_owned() })?;
+    let spec =
+        stored_spec(datadir)?.ok_or_else(|| DataDirError::NoGenesis { datadir: datadir.to_owned() })?;
     let locked = DataDir::lock(datadir)?;
     let found = store_schema(datadir, settings)?;
     if found < SCHEMA {

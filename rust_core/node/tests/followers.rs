@@ -11,7 +11,7 @@ use foreseal_journal::{
     RealDisk,
     simulated::{DiskFault, SimulatedDisk},
 };
-use foreseal_node::{Development, Node, NodeError, Phase, Role, Settings, StoreSettings};
+use foreseal_node::{DataDirError, Development, Node, NodeError, Phase, Role, Settings, StoreSettings};
 use foreseal_testkit::{Kinds, Wallet, Workload, wait_for};
 use proptest::{
     prelude::*,
@@ -135,12 +135,12 @@ fn what_cannot_be_followed_is_refused() {
     let role = Role::Follower { feed: datadir.path().join("feed.sock"), name: String::new() };
     let follower = Settings { role, ..settings.clone() };
     let error = support::open_node(follower.clone()).err().unwrap();
-    assert!(matches!(error, NodeError::NoGenesis { .. }), "{error}");
+    assert!(matches!(error, NodeError::DataDir(DataDirError::NoGenesis { .. })), "{error}");
     drop(Bench::open(settings, Arc::default(), Arc::new(RealDisk)).unwrap());
     let other =
         Settings { genesis: Some(foreseal_testkit::test_genesis(&Wallet::some(2))), ..follower.clone() };
     let error = support::open_node(other).err().unwrap();
-    assert!(matches!(error, NodeError::OtherGenesis { .. }), "{error}");
+    assert!(matches!(error, NodeError::DataDir(DataDirError::OtherGenesis { .. })), "{error}");
     // No sequencer is running: the follower waits, reports it, and can be stopped.
     let node = support::open_node(follower).unwrap();
     node.start();

@@ -10,7 +10,7 @@ use alloy_consensus::Header;
 use alloy_primitives::B256;
 use foreseal_chain::{SteppedClock, View};
 use foreseal_journal::RealDisk;
-use foreseal_node::{NodeError, PoolStart, Settings, import_chain};
+use foreseal_node::{DataDirError, NodeError, PoolStart, Settings, import_chain};
 use foreseal_pool::{Status, Waiting};
 use foreseal_testkit::{Fees, Kinds, Wallet, Workload};
 use support::{Bench, open_node, settings};
@@ -146,7 +146,7 @@ fn a_refused_genesis_is_not_stored() {
     let good = serving(datadir.path(), &wallets);
     let mut bad = good.clone();
     bad.genesis.as_mut().unwrap().config.amsterdam_time = Some(0);
-    assert!(matches!(open_node(bad).err(), Some(NodeError::Genesis(_))));
+    assert!(matches!(open_node(bad).err(), Some(NodeError::DataDir(DataDirError::Genesis(_)))));
     assert!(open_node(good).is_ok());
 }
 
@@ -156,7 +156,7 @@ fn a_second_writer_is_refused() {
     let wallets = Wallet::some(1);
     let _first = Bench::new(datadir.path(), &wallets);
     let second = Bench::open(settings(datadir.path(), &wallets), Arc::default(), Arc::new(RealDisk));
-    assert!(matches!(second.err(), Some(NodeError::InUse(_))));
+    assert!(matches!(second.err(), Some(NodeError::DataDir(DataDirError::InUse(_)))));
 }
 
 #[test]
@@ -165,7 +165,7 @@ fn another_genesis_is_refused_and_the_stored_one_needs_no_naming() {
     let wallets = Wallet::some(1);
     let hash = Bench::new(datadir.path(), &wallets).view().latest().block.hash;
     let other = Bench::open(settings(datadir.path(), &Wallet::some(2)), Arc::default(), Arc::new(RealDisk));
-    assert!(matches!(other.err(), Some(NodeError::OtherGenesis { .. })));
+    assert!(matches!(other.err(), Some(NodeError::DataDir(DataDirError::OtherGenesis { .. }))));
     let mut unnamed = settings(datadir.path(), &wallets);
     unnamed.genesis = None;
     let bench = Bench::open(unnamed, Arc::default(), Arc::new(RealDisk)).unwrap();

@@ -6,7 +6,8 @@ use foreseal_conformance::RunError;
 use foreseal_journal::{JournalError, LockError, OfflineError};
 use foreseal_loadgen::{LoadError, SigningError, TargetError};
 use foreseal_node::{
-    BackupError, ControlError, JournalRepairError, NodeError, SourceError, StartError, StoreRepairError,
+    BackupError, ControlError, DataDirError, JournalRepairError, NodeError, SourceError, StartError,
+    StoreRepairError,
 };
 use foreseal_rpc::{InvalidReceiptError, RpcError};
 use foreseal_store::StoreError;
@@ -118,16 +119,9 @@ impl From<CoreError> for PyErr {
     fn from(error: CoreError) -> Self {
         let kind = match &error {
             CoreError::Settings(error) => settings_kind(error),
-            CoreError::Node(error) | CoreError::Backup(BackupError::Node(error)) => node_kind(error),
-            CoreError::Backup(
-                BackupError::NotEmpty(_)
-                | BackupError::Unfinished(_)
-                | BackupError::NotABackup { .. }
-                | BackupError::NewerFormat { .. }
-                | BackupError::NoKey(_),
-            ) => "settings",
-            CoreError::Backup(BackupError::Damaged { .. })
-            | CoreError::JournalRepair(JournalRepairError::NothingShared) => "corrupt",
+            CoreError::Node(error) => node_kind(error),
+            CoreError::Backup(error) => backup_kind(error),
+            CoreError::JournalRepair(JournalRepairError::NothingShared) => "corrupt",
             CoreError::Journal(error) | CoreError::JournalRepair(JournalRepairError::Journal(error)) => {
                 journal_kind(error)
             }
@@ -140,31 +134,34 @@ impl From<CoreError> for PyErr {
             CoreError::Control(_) => "refused",
             CoreError::StoreRepair(error) => repair_kind(error),
             CoreError::Closed => "closed",
-            CoreError::Backup(BackupError::Outrun { .. } | BackupError::Interrupted)
-            | CoreError::Vectors(_)
-            | CoreError::Json(_)
-            | CoreError::Threads(_) => "io",
+            CoreError::Vectors(_) | CoreError::Json(_) | CoreError::Threads(_) => "io",
         };
         classes::NodeError::new_err((kind, error.to_string()))
     }
 }
 
+fn backup_kind(error: &BackupError) -> &'static str {
+    match error {
+        BackupError::DataDir(error) => datadir_kind(error),
+        BackupError::Store(error) => store_kind(error),
+        BackupError::Journal(error) => journal_kind(error),
+        BackupError::NotEmpty(_)
+        | BackupError::Unfinished(_)
+        | BackupError::NotABackup { .. }
+        | BackupError::NewerFormat { .. }
+        | BackupError::NoKey(_) => "settings",
+        BackupError::Damaged { .. } => "corrupt",
+        BackupError::Outrun { .. } | BackupError::Interrupted => "io",
+    }
+}
+
 fn repair_kind(error: &StoreRepairError) -> &'static str {
     match error {
-        StoreRepairError::Node(error) | StoreRepairError::Backup(BackupError::Node(error)) => {
-            node_kind(error)
-        }
-        StoreRepairError::Backup(BackupError::Damaged { .. }) | StoreRepairError::Impossible(_) => "corrupt",
-        StoreRepairError::Backup(BackupError::Outrun { .. } | BackupError::Interrupted)
-        | StoreRepairError::Source(SourceError::Unavailable(_)) => "io",
-        StoreRepairError::Backup(
-            BackupError::NotEmpty(_)
-            | BackupError::Unfinished(_)
-            | BackupError::NotABackup { .. }
-            | BackupError::NewerFormat { .. }
-            | BackupError::NoKey(_),
-        )
-        | StoreRepairError::Unfinished(_) => "settings",
+        StoreRepairError::Node(error) => node_kind(error),
+        StoreRepairError::Backup(error) => backup_kind(error),
+        StoreRepairError::Impossible(_) => "corrupt",
+        StoreRepairError::Source(SourceError::Unavailable(_)) => "io",
+        StoreRepairError::Unfinished(_) => "settings",
         StoreRepairError::Source(SourceError::OtherChainId { .. } | SourceError::OtherGenesis { .. }) => {
             "genesis"
         }
@@ -189,14 +186,10 @@ fn settings_kind(error: &SettingsError) -> &'static str {
 
 fn node_kind(error: &NodeError) -> &'static str {
     match error {
-        NodeError::InUse(error) => lock_kind(error),
+        NodeError::DataDir(error) => datadir_kind(error),
         NodeError::Settings(_) | NodeError::Key(_) => "settings",
-        NodeError::Genesis(_)
-        | NodeError::NoGenesis { .. }
-        | NodeError::OtherGenesis { .. }
-        | NodeError::DeadGenesis { .. } => "genesis",
-        NodeError::Damaged(_) | NodeError::Start(StartError::Lost { .. }) => "corrupt",
-        NodeError::NewerIdentity { .. } => "journal",
+        NodeError::DeadGenesis { .. } => "genesis",
+        NodeError::Start(StartError::Lost { .. }) => "corrupt",
         NodeError::Io { .. } | NodeError::Read(_) | NodeError::StoreFailed(_) => "io",
         NodeError::Journal(error) => journal_kind(error),
         NodeError::Store(error) => store_kind(error),
@@ -204,6 +197,18 @@ fn node_kind(error: &NodeError) -> &'static str {
         NodeError::Replay(_) => "replay",
         NodeError::Chain(_) => "block",
         NodeError::Build(_) | NodeError::Production(_) => "production",
+    }
+}
+
+fn datadir_kind(error: &DataDirError) -> &'static str {
+    match error {
+        DataDirError::InUse(error) => lock_kind(error),
+        DataDirError::Genesis(_) | DataDirError::NoGenesis { .. } | DataDirError::OtherGenesis { .. } => {
+            "genesis"
+        }
+        DataDirError::Damaged(_) => "corrupt",
+        DataDirError::NewerIdentity { .. } => "journal",
+        DataDirError::Io { .. } => "io",
     }
 }
 

@@ -5,13 +5,17 @@ use std::path::PathBuf;
 use foreseal_journal::JournalError;
 use foreseal_store::StoreError;
 
-use crate::NodeError;
+use crate::DataDirError;
 
 /// Error of making or restoring a backup.
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {
     #[error(transparent)]
-    Node(#[from] NodeError),
+    DataDir(#[from] DataDirError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Journal(#[from] JournalError),
     #[error("{} is not empty: name a folder that is new", .0.display())]
     NotEmpty(PathBuf),
     /// An earlier run was interrupted.
@@ -32,16 +36,4 @@ pub enum BackupError {
     Outrun { sequence: u64 },
     #[error("the backup was broken off")]
     Interrupted,
-}
-
-impl From<StoreError> for BackupError {
-    fn from(error: StoreError) -> Self {
-        Self::Node(error.into())
-    }
-}
-
-impl From<JournalError> for BackupError {
-    fn from(error: JournalError) -> Self {
-        Self::Node(error.into())
-    }
 }

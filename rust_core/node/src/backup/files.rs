@@ -11,7 +11,7 @@ use alloy_primitives::B256;
 use serde::{Deserialize, Serialize};
 
 use super::BackupError;
-use crate::{Checksum, Mismatch, NodeError};
+use crate::{Checksum, DataDirError, Mismatch};
 
 /// Bytes read at a time.
 const CHUNK_SIZE: usize = 1 << 20;
@@ -34,7 +34,7 @@ pub struct ManifestFile {
 
 pub(super) fn io_error(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> BackupError {
     let path = path.to_owned();
-    move |error| NodeError::io(what, &path, &error).into()
+    move |error| DataDirError::io(what, &path, &error).into()
 }
 
 /// A file of a backup that is being written.

@@ -17,7 +17,7 @@ use super::{
     files::{Written, io_error, is_free, make_folder, sync_folder, write_file},
     manifest::{FORMAT, ManifestBlock},
 };
-use crate::{DirIdentity, NodeError, datadir::stored_spec, genesis::genesis_hash};
+use crate::{DataDirError, DirIdentity, datadir::stored_spec, genesis::genesis_hash};
 
 /// Maximum attempts to copy store and journal if the node removes journal segments in between.
 const ATTEMPTS: u32 = 3;
@@ -61,7 +61,7 @@ pub fn back_up(
     now: Duration,
     watch: Watching<'_>,
 ) -> Result<Manifest, BackupError> {
-    let missing = || NodeError::NoGenesis { datadir: source.datadir.to_owned() };
+    let missing = || DataDirError::NoGenesis { datadir: source.datadir.to_owned() };
     let spec = stored_spec(source.datadir)?.ok_or_else(missing)?;
     if !is_free(target)? {
         return Err(BackupError::NotEmpty(target.to_owned()));

@@ -6,7 +6,7 @@ use foreseal_journal::{JournalError, OfflineError};
 use foreseal_store::StoreError;
 
 use super::SourceError;
-use crate::{BackupError, NodeError};
+use crate::{BackupError, DataDirError, NodeError};
 
 /// Error of a store repair.
 #[derive(Debug, thiserror::Error)]
@@ -23,6 +23,12 @@ pub enum StoreRepairError {
     Impossible(String),
     #[error(transparent)]
     Source(#[from] SourceError),
+}
+
+impl From<DataDirError> for StoreRepairError {
+    fn from(error: DataDirError) -> Self {
+        Self::Node(error.into())
+    }
 }
 
 impl From<JournalError> for StoreRepairError {

@@ -24,7 +24,7 @@ use foreseal_primitives::ChainSpec;
 use foreseal_store::{Fault, MetaFault, Store, StoreError, StoreOptions};
 
 use crate::{
-    Manifest, NodeError, Settings, StoreSettings,
+    DataDirError, Manifest, NodeError, Settings, StoreSettings,
     backup::restore,
     datadir::{DataDir, stored_spec},
     genesis::genesis_hash,
@@ -71,7 +71,7 @@ impl<'p> StoreRepair<'p> {
         sources: RepairSources<'p>,
     ) -> Result<Self, StoreRepairError> {
         settings.check().map_err(NodeError::from)?;
-        let missing = || NodeError::NoGenesis { datadir: datadir.to_owned() };
+        let missing = || DataDirError::NoGenesis { datadir: datadir.to_owned() };
         let spec = Arc::new(stored_spec(datadir)?.ok_or_else(missing)?);
         let genesis = genesis_hash(&spec);
         let lock = DataDir::lock(datadir)?;

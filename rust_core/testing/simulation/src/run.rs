@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicU64};
 
 use foreseal_chain::{Clock, View};
 use foreseal_journal::simulated::SimulatedDisk;
-use foreseal_node::{Node, NodeError, Phase, Producer, Settings, SubmitError};
+use foreseal_node::{DataDirError, Node, NodeError, Phase, Producer, Settings, SubmitError};
 use tempfile::TempDir;
 
 use crate::{
@@ -330,11 +330,11 @@ impl Run {
         Ok(self.node()?.status().store.is_some_and(|store| store.failure.is_some()))
     }
 
-    /// Checks that a second writer is rejected with `NodeError::InUse`.
+    /// Checks that a second writer is rejected with `DataDirError::InUse`.
     fn second_writer(&mut self) -> Check {
         self.weather().counts.fault("second writer");
         match node_setup::open(&self.settings, self.clocks.clone(), self.disk.clone(), Arc::default()) {
-            Err(NodeError::InUse(_)) => Ok(()),
+            Err(NodeError::DataDir(DataDirError::InUse(_))) => Ok(()),
             Err(error) => Err(format!("a second writer is refused for another reason: {error}")),
             Ok(_) => Err("there are two writers".to_owned()),
         }
