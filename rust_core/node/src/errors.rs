@@ -10,7 +10,9 @@ use foreseal_journal::JournalError;
 use foreseal_state::StateError;
 use foreseal_store::StoreError;
 
-use crate::{DataDirError, KeyError, ProductionError, SettingsError, StartError, StoreFailed};
+use crate::{
+    DataDirError, KeyError, ProductionError, ReplicationError, SettingsError, StartError, StoreFailed,
+};
 use foreseal_chain::{ChainError, ReplayError};
 
 /// Error of opening, starting, running or stopping a node.
@@ -44,6 +46,8 @@ pub enum NodeError {
     Chain(#[from] ChainError),
     #[error(transparent)]
     Build(#[from] BuildError),
+    #[error(transparent)]
+    Replication(#[from] ReplicationError),
     #[error(transparent)]
     Production(#[from] ProductionError),
 }

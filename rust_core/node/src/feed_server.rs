@@ -9,6 +9,7 @@
 //! disconnected. It reconnects with its cursor and receives the missing appends from the journal.
 
 mod answers;
+mod backend;
 mod connection;
 mod frames;
 mod manual;
@@ -18,11 +19,10 @@ mod request_reader;
 mod server;
 mod source;
 
-pub(crate) use frames::FrameLog;
-pub use frames::RingLimits;
+pub use backend::SequencerBackend;
+pub use frames::{FrameLog, LogStatus, RingLimits};
 pub use manual::ManualServer;
-pub(crate) use pace::Pace;
+pub use pace::Pace;
 pub use peers::FollowerStatus;
-pub(crate) use peers::Peers;
-pub(crate) use server::FeedServer;
-pub(crate) use source::FeedSource;
+pub use server::FeedServer;
+pub use source::{FeedConfig, FeedSource};

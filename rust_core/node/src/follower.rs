@@ -10,6 +10,7 @@
 //! it is up to date. After a lost connection it resumes from its cursor. Meanwhile it serves its last view,
 //! whose age shows in the status. A follower whose cursor is no longer valid starts again from the store.
 
+mod backend;
 mod connection;
 mod following;
 mod manual;
@@ -20,7 +21,9 @@ mod replica_state;
 mod sequencer_status;
 mod thread;
 
-pub(crate) use following::Following;
+pub use backend::FollowerBackend;
+pub use following::Following;
 pub use manual::ManualFollower;
 pub use outbox::SubmissionHandle;
-pub(crate) use replica::ReplicaConfig;
+pub use replica::ReplicaConfig;
+pub use sequencer_status::CatchingUp;

@@ -12,7 +12,7 @@ use foreseal_store::Store;
 
 use crate::{
     ChainLoss, NodeError, StartError, StoreSettings, contradiction, offline::open_store_to_read,
-    sealed_chain::common, sealed_chain::sealed_until,
+    sealed_chain::SealedPosition, sealed_chain::sealed_until,
 };
 
 impl ChainLoss {
@@ -59,6 +59,17 @@ impl ChainLoss {
         }
         Ok(())
     }
+}
+
+/// Returns the newest of these blocks that the store has too.
+pub(crate) fn common(store: &Store, sealed: &[SealedPosition]) -> Result<Option<SealedPosition>, NodeError> {
+    let reader = store.reader()?;
+    for place in sealed.iter().rev() {
+        if reader.block_hash(place.number)? == Some(place.hash) {
+            return Ok(Some(*place));
+        }
+    }
+    Ok(None)
 }
 
 /// Converts the error to that of a start, with the loss if the journal has lost appends.

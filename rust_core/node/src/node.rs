@@ -15,10 +15,11 @@ use parking_lot::Mutex;
 
 use crate::{
     CatchingUp, Changes, ControlError, FollowerStatus, NodeEnvironment, NodeError, NodeMetrics, Phase,
-    Producer, QueryHandler, RingLimits, Role, Sequencer, Settings, Status, StepSigner, StoreFailed, Watcher,
-    control::Control, datadir::DataDir, datadir::FollowerDataDir, feed_server::FeedServer,
-    feed_server::FeedSource, follower::Following, follower::ReplicaConfig, scrubber::ScrubOwner,
-    scrubber::Scrubber, shared::Shared, signer::admit_signer, start::try_first_block, writer::Writer,
+    Producer, QueryHandler, RingLimits, Role, Sequencer, Settings, SettingsError, Status, StepSigner,
+    StoreFailed, Watcher, control::Control, datadir::DataDir, datadir::FollowerDataDir,
+    feed_server::FeedServer, feed_server::FeedSource, follower::Following, follower::ReplicaConfig,
+    follower_status::follower_status, scrubber::ScrubOwner, scrubber::Scrubber, shared::Shared,
+    signer::admit_signer, start::try_first_block, writer::Writer,
 };
 use foreseal_chain::{ArchiveCaches, ClockReading, Feed, View};
 
@@ -56,7 +57,7 @@ impl Node {
     /// be made, also reads or creates the key that signs them; it must belong to the signer whose steps the
     /// directory holds. Starts no thread. A follower takes no lock and creates nothing.
     pub fn open(settings: Settings, surroundings: NodeEnvironment) -> Result<Self, NodeError> {
-        settings.production.check()?;
+        settings.production.check().map_err(SettingsError::from)?;
         settings.store.check()?;
         match &settings.role {
             Role::Sequencer { .. } => Self::open_writer(settings, surroundings),
@@ -90,7 +91,13 @@ impl Node {
             window,
             caches,
         };
-        let part = NodeRole::Follower(Arc::new(Following::new(ground, feed, name, shared.clone())));
+        let part = NodeRole::Follower(Arc::new(Following::new(
+            ground,
+            feed,
+            name,
+            shared.pool.clone(),
+            shared.clone(),
+        )));
         Ok(Self { spec, settings, shared, store, scrub: Mutex::default(), part })
     }
 
@@ -179,7 +186,10 @@ impl Node {
     pub fn start_stepped(&self) -> Result<Option<Producer>, NodeError> {
         let writing = match &self.part {
             NodeRole::Writer(writing) => writing,
-            NodeRole::Follower(following) => return following.start().map(|()| None),
+            NodeRole::Follower(following) => {
+                following.start()?;
+                return Ok(None);
+            }
         };
         self.begin(writing, None)
     }
@@ -239,6 +249,7 @@ impl Node {
         let writing = match &self.part {
             NodeRole::Writer(writing) => writing,
             NodeRole::Follower(following) => {
+                self.shared.stop();
                 following.stop();
                 return self.join_scrub();
             }
@@ -365,7 +376,7 @@ impl Node {
     pub fn status(&self) -> Status {
         let writing = match &self.part {
             NodeRole::Writer(writing) => writing,
-            NodeRole::Follower(following) => return following.status(),
+            NodeRole::Follower(following) => return follower_status(following, &self.shared),
         };
         Status {
             phase: self.shared.phase(),

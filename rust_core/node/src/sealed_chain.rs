@@ -4,9 +4,6 @@ use alloy_consensus::Header;
 use alloy_primitives::B256;
 use alloy_rlp::Decodable;
 use foreseal_journal::{Append, JournalError, JournalReader, Record};
-use foreseal_store::Store;
-
-use crate::NodeError;
 
 /// A sealed block, and the journal position at which the chain ended with it.
 #[derive(Clone, Copy, Debug)]
@@ -55,17 +52,6 @@ pub(crate) fn sealed_until(
         Ok::<_, JournalError>(Append { sequence: append.sequence, records })
     });
     sealed_chain(genesis, appends)
-}
-
-/// Returns the newest of these blocks that the store has too.
-pub(crate) fn common(store: &Store, sealed: &[SealedPosition]) -> Result<Option<SealedPosition>, NodeError> {
-    let reader = store.reader()?;
-    for place in sealed.iter().rev() {
-        if reader.block_hash(place.number)? == Some(place.hash) {
-            return Ok(Some(*place));
-        }
-    }
-    Ok(None)
 }
 
 /// Returns number and hash of the newest sealed block after this record; `None` if the record does not

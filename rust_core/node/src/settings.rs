@@ -3,54 +3,15 @@
 use std::{path::PathBuf, time::Duration};
 
 use alloy_genesis::Genesis;
-use alloy_primitives::{Address, B256, Bytes};
-use foreseal_builder::Opening;
-use serde::{Deserialize, Serialize};
 
-use crate::write_queue::max_blocks;
-use foreseal_chain::{BlockWindow, CacheSizes, Chain, FinalityDepth, STEP_WINDOW};
-
-/// Maximum length of a header's extra data, in bytes.
-const MAX_EXTRA_DATA: usize = 32;
-/// Minimum time between steps.
-const MIN_STEP: Duration = Duration::from_millis(10);
-
-/// Settings for block production.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-pub struct Production {
-    /// Seconds between blocks, at least 1.
-    pub block_time: u64,
-    /// Time between steps: 10 ms or more, at most the block time.
-    pub step: Duration,
-    /// Fee recipient.
-    pub beneficiary: Address,
-    /// Gas limit to move towards; `None` keeps that of the genesis.
-    pub gas_limit: Option<u64>,
-    /// Extra data of the header, at most 32 bytes.
-    pub extra_data: Bytes,
-}
-
-impl Default for Production {
-    fn default() -> Self {
-        Self {
-            block_time: 2,
-            step: Duration::from_millis(200),
-            beneficiary: Address::ZERO,
-            gas_limit: None,
-            extra_data: Bytes::from_static(b"foreseal"),
-        }
-    }
-}
+use crate::{InvalidProduction, Production, write_queue::max_blocks};
+use foreseal_chain::{BlockWindow, CacheSizes, FinalityDepth, STEP_WINDOW};
 
 /// Rejected setting.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SettingsError {
-    #[error("block time must be a whole number of seconds, at least 1s")]
-    BlockTime,
-    #[error("step must be at least 10ms and at most the block time of {block_time}s")]
-    Step { block_time: u64 },
-    #[error("extra data has {0} bytes, a header takes at most 32")]
-    ExtraData(usize),
+    #[error(transparent)]
+    Production(#[from] InvalidProduction),
     #[error("proofs must be available for 1024 blocks at least, not {0}")]
     Proofs(u64),
     #[error(
@@ -58,39 +19,6 @@ pub enum SettingsError {
          far behind the store"
     )]
     Behind { proofs: u64, least: u64 },
-}
-
-impl Production {
-    /// Returns the opening of a placeholder for the block after the newest sealed block of `chain`, for a
-    /// node that is building none.
-    pub(crate) fn idle_opening(&self, chain: &Chain) -> Opening {
-        let latest = &chain.latest().block.header;
-        Opening {
-            merged: chain.merged(),
-            timestamp: latest.timestamp.saturating_add(self.block_time),
-            mix_hash: B256::ZERO,
-            beneficiary: self.beneficiary,
-            gas_limit: self.gas_limit.unwrap_or(latest.gas_limit),
-            extra_data: self.extra_data.clone(),
-            base_fee: None,
-            parent_beacon_block_root: B256::ZERO,
-            withdrawals: Vec::new(),
-        }
-    }
-
-    /// Checks the settings against each other.
-    pub fn check(&self) -> Result<(), SettingsError> {
-        if self.block_time == 0 {
-            return Err(SettingsError::BlockTime);
-        }
-        if self.step < MIN_STEP || self.step > Duration::from_secs(self.block_time) {
-            return Err(SettingsError::Step { block_time: self.block_time });
-        }
-        if self.extra_data.len() > MAX_EXTRA_DATA {
-            return Err(SettingsError::ExtraData(self.extra_data.len()));
-        }
-        Ok(())
-    }
 }
 
 /// Mining mode at start, and limits of the development methods.

@@ -18,8 +18,8 @@ use foreseal_store::{Store, StoredHead};
 
 use crate::{
     BlockSlot, NodeError, Settings, StartError, chain_loss::ChainLoss, contradiction, datadir::DataDir,
-    loss::explain, sealed_chain::SealedPosition, sealed_chain::common, sealed_chain::sealed_by,
-    sealed_chain::sealed_chain, store_job::StoreMeta, store_writer::StoreObservers,
+    loss::common, loss::explain, sealed_chain::SealedPosition, sealed_chain::sealed_by,
+    sealed_chain::sealed_chain, store_meta::StoreMeta, store_writer::StoreObservers,
     store_writer::StoreWriter,
 };
 use foreseal_chain::{ArchiveCaches, Chain, ClockReading, Resumed, UnreplayedJournal, replay};

@@ -5,71 +5,8 @@ use std::{sync::Arc, time::Duration};
 use alloy_primitives::{Address, B256};
 use foreseal_chain::View;
 use parking_lot::Mutex;
-use serde::{Deserialize, Serialize};
 
-/// Phase of a node.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-pub enum Phase {
-    /// Replaying the journal; `records` counts the records replayed so far.
-    Replaying { records: u64 },
-    /// Producing blocks.
-    Producing,
-    /// Serving reads without producing blocks.
-    Serving,
-    /// Serving the views that the sequencer publishes.
-    Following,
-    /// The sequencer is unreachable for this reason; reads are still served.
-    Disconnected(String),
-    /// Production stopped for this reason; reads are still served.
-    Failed(String),
-    /// Stopped cleanly.
-    Stopped,
-}
-
-impl Phase {
-    /// Returns the name of the phase in JSON.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Self::Replaying { .. } => "replaying",
-            Self::Producing => "producing",
-            Self::Serving => "serving",
-            Self::Following => "following",
-            Self::Disconnected(_) => "disconnected",
-            Self::Failed(_) => "failed",
-            Self::Stopped => "stopped",
-        }
-    }
-}
-
-/// Origin of the pool's content at start.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-pub enum PoolStart {
-    /// The data directory is new.
-    New,
-    /// This number of transactions was restored from a clean stop.
-    Restored(usize),
-    /// The last run did not stop cleanly: transactions that were only in the pool are lost.
-    LostInCrash,
-}
-
-/// Progress of the scrub.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-pub struct ScrubStatus {
-    /// Bytes read in the current pass; 0 between passes.
-    pub bytes: u64,
-    /// Bytes read in all passes.
-    pub total: u64,
-    /// Number of complete passes.
-    pub passes: u64,
-    /// Number of damaged pages found.
-    pub damaged: u64,
-    /// Number of pages without a checksum in the newest complete pass. An upgraded store has no such page.
-    pub unchecked: u64,
-    /// Number of portions that could not be read and were retried.
-    pub errors: u64,
-    /// Unix time in seconds of the end of the last complete pass.
-    pub last: Option<u64>,
-}
+use crate::{Phase, PoolStart, ScrubStatus, StoreStatus};
 
 /// Shared progress of the scrub, for status and metrics.
 pub(crate) type ScrubProgress = Arc<Mutex<ScrubStatus>>;
@@ -108,32 +45,6 @@ pub struct FollowingStatus {
     pub sequencer: Option<Phase>,
     /// Time since the last frame from the sequencer.
     pub unheard: Duration,
-}
-
-/// Progress of a follower that was not up to date when it connected.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CatchingUp {
-    /// Number of the newest sealed block when it connected.
-    pub start: u64,
-    pub current: u64,
-    /// Number of the newest block that the sequencer has announced.
-    pub highest: u64,
-}
-
-/// Status of the store.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-pub struct StoreStatus {
-    /// Number of its newest block.
-    pub head: Option<u64>,
-    /// Sealed but not stored work, in transactions; a block counts 500 more.
-    pub backlog: usize,
-    /// Builder throttle in thousandths: 1000 is unthrottled, lower values mean that the store is behind.
-    pub share: u32,
-    /// Bytes in use.
-    pub bytes: u64,
-    /// Reason why the store cannot be written, or must not be built upon; `None` otherwise.
-    pub failure: Option<String>,
-    pub scrub: ScrubStatus,
 }
 
 /// Position of the newest step of a view.

@@ -12,7 +12,7 @@ use foreseal_store::{Store, StoreError};
 
 use crate::{
     InspectionPoint, ScrubStatus, StoreFailed, StoreSettings, StoreStatus, Watcher, WriterMetrics,
-    journal_checkpoints::JournalCheckpoints, store_job::StoreJob, store_job::StoreMeta, store_job::Write,
+    journal_checkpoints::JournalCheckpoints, store_job::StoreJob, store_job::Write, store_meta::StoreMeta,
     write_queue::Job, write_queue::WriteQueue, writer_metrics::Stopwatch,
 };
 use foreseal_chain::{Chain, Clock, History, NewestStoredBlock, StoreUpdate, StoredHistory};

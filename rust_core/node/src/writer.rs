@@ -16,8 +16,9 @@ use crate::{
     NodeEnvironment, NodeError, Phase, PoolStart, Producer, Role, Settings, StepSigner,
     control::Control,
     datadir::{DataDir, SavedPool},
-    feed_server::{FeedServer, FeedSource, FrameLog, Pace, Peers, RingLimits},
+    feed_server::{FeedConfig, FeedServer, FeedSource, FrameLog, Pace, RingLimits},
     sequencer::{BlockInputs, Sequencer},
+    sequencer_backend::FeedBackend,
     shared::Shared,
     start::start,
     wire::Welcome,
@@ -94,20 +95,23 @@ impl Writer {
         let Some(log) = self.shared.frames() else { return Ok(()) };
         let manual = |_| Pace::manual(self.shared.clock.clone(), MANUAL_NEAR);
         let Settings { produce, ref production, finality, .. } = self.settings;
-        let source = FeedSource {
+        let backend = FeedBackend {
+            shared: self.shared.clone(),
+            datadir: self.datadir.path().to_owned(),
+            signer: self.signer.as_ref().map(|signer| signer.address()),
+        };
+        let config = FeedConfig {
             identity: Identity { chain_id: self.spec.chain_id(), genesis: self.store.options().genesis },
             past,
-            log: log.clone(),
-            shared: self.shared.clone(),
-            welcome: Welcome { produces: produce, production: production.clone(), depth: finality },
-            signer: self.signer.as_ref().map(|signer| signer.address()),
-            pace: self.manual.map(manual).unwrap_or_default(),
-            peers: Peers::default(),
-            listeners: Mutex::default(),
-            datadir: self.datadir.path().to_owned(),
             discarded,
+            log: log.clone(),
+            pool: self.shared.pool.clone(),
+            clock: self.shared.clock.clone(),
+            backend: Arc::new(backend),
+            welcome: Welcome { produces: produce, production: production.clone(), depth: finality },
+            pace: self.manual.map(manual).unwrap_or_default(),
         };
-        let source = self.source.get_or_init(|| Arc::new(source));
+        let source = self.source.get_or_init(|| Arc::new(FeedSource::new(config)));
         let mut server = self.server.lock();
         // A stop that came before this point found no server to end, so none may start after it.
         if let Some(path) = self.feed()

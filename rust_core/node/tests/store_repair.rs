@@ -15,8 +15,8 @@ use alloy_primitives::{B256, Bytes, TxKind, U256};
 use foreseal_chain::SteppedClock;
 use foreseal_journal::{EndMark, RealDisk, check, recorded_end};
 use foreseal_node::{
-    BackupSource, BlockSource, FetchPlan, NodeError, RepairMethod, RepairSources, Repairing, Settings,
-    SourceChain, StoreRepair, StoreRepairError, StoreSettings, back_up,
+    Backup, BackupSource, BlockSource, FetchPlan, NodeError, RepairMethod, RepairSources, Repairing,
+    Settings, SourceChain, StoreRepair, StoreRepairError, StoreSettings, back_up,
 };
 use foreseal_store::StoreError;
 use foreseal_testkit::{Fees, Wallet};
@@ -78,9 +78,9 @@ struct Stopped {
     /// Another node with the same blocks.
     blocks: OtherNode,
     /// An early backup: the journal may begin after it.
-    early: PathBuf,
+    early: Backup,
     /// A late backup.
-    late: PathBuf,
+    late: Backup,
 }
 
 impl Stopped {
@@ -114,6 +114,7 @@ impl Stopped {
         drop(bench);
         let first = check(&datadir.join("journal"), Arc::new(RealDisk)).unwrap().first_sequence;
         assert_eq!(first > 0, trimmed, "{first}");
+        let [early, late] = [early, late].map(|folder| Backup { folder });
         Self { _folder: folder, settings, clock, blocks, early, late }
     }
 

@@ -6,8 +6,8 @@ use foreseal_conformance::RunError;
 use foreseal_journal::{JournalError, LockError, OfflineError};
 use foreseal_loadgen::{LoadError, SigningError, TargetError};
 use foreseal_node::{
-    BackupError, ControlError, DataDirError, JournalRepairError, NodeError, SourceError, StartError,
-    StoreRepairError,
+    BackupError, ControlError, DataDirError, JournalRepairError, NodeError, ReplicationError, SourceError,
+    StartError, StoreRepairError,
 };
 use foreseal_rpc::{InvalidReceiptError, RpcError};
 use foreseal_store::StoreError;
@@ -158,7 +158,8 @@ fn backup_kind(error: &BackupError) -> &'static str {
 fn repair_kind(error: &StoreRepairError) -> &'static str {
     match error {
         StoreRepairError::Node(error) => node_kind(error),
-        StoreRepairError::Backup(error) => backup_kind(error),
+        // An error of `foreseal_node::Backup`, which this module passes to the repair.
+        StoreRepairError::Backup(error) => error.downcast_ref().map_or("io", backup_kind),
         StoreRepairError::Impossible(_) => "corrupt",
         StoreRepairError::Source(SourceError::Unavailable(_)) => "io",
         StoreRepairError::Unfinished(_) => "settings",
@@ -194,9 +195,19 @@ fn node_kind(error: &NodeError) -> &'static str {
         NodeError::Journal(error) => journal_kind(error),
         NodeError::Store(error) => store_kind(error),
         NodeError::Start(_) => "store",
+        NodeError::Replication(error) => replication_kind(error),
         NodeError::Replay(_) => "replay",
         NodeError::Chain(_) => "block",
         NodeError::Build(_) | NodeError::Production(_) => "production",
+    }
+}
+
+fn replication_kind(error: &ReplicationError) -> &'static str {
+    match error {
+        ReplicationError::Io { .. } | ReplicationError::State(_) => "io",
+        ReplicationError::Store(error) => store_kind(error),
+        ReplicationError::StoreMeta => "store",
+        ReplicationError::Chain(_) => "block",
     }
 }
 

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use alloy_primitives::B256;
 use foreseal_node::{
-    BlockSource, FetchPlan, RepairMethod, RepairPlan, RepairSources, Repairing, SourceChain, StoreRepair,
+    Backup, BlockSource, FetchPlan, RepairMethod, RepairPlan, RepairSources, Repairing, SourceChain,
+    StoreBackup, StoreRepair,
 };
 use foreseal_store::Verifying;
 use pyo3::prelude::*;
@@ -123,9 +124,10 @@ pub fn db_repair<'py>(
     node: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyBytes>> {
     let mut node = node.map(|object| PySource { object: object.unbind(), raised: None });
+    let backup = backup.map(|folder| Backup { folder });
     let done = watched(py, progress, |progress| {
         let sources = RepairSources {
-            backup: backup.as_deref(),
+            backup: backup.as_ref().map(|backup| backup as &dyn StoreBackup),
             node: node.as_mut().map(|node| node as &mut dyn BlockSource),
         };
         let mut repair = StoreRepair::lock(&dir, &settings(map_size), sources)?;

@@ -12,12 +12,13 @@ use foreseal_primitives::ChainSpec;
 use foreseal_store::{Copying, Store, StoreError, StoreOptions};
 
 use super::{
-    BackupError, Copied, CopiedPart, GENESIS, IDENTITY, KEY, Manifest, ManifestFile, STORE, STORE_LOCK,
-    Watching,
+    BackupError, GENESIS, IDENTITY, KEY, Manifest, ManifestFile, STORE, STORE_LOCK,
     files::{Written, io_error, is_free, make_folder, sync_folder, write_file},
     manifest::{FORMAT, ManifestBlock},
 };
-use crate::{DataDirError, DirIdentity, datadir::stored_spec, genesis::genesis_hash};
+use crate::{
+    Copied, CopiedPart, DataDirError, DirIdentity, Watching, datadir::stored_spec, genesis::genesis_hash,
+};
 
 /// Maximum attempts to copy store and journal if the node removes journal segments in between.
 const ATTEMPTS: u32 = 3;

@@ -14,35 +14,16 @@ mod files;
 mod make;
 mod manifest;
 mod restore;
+mod source;
 
 pub use errors::BackupError;
 pub use files::ManifestFile;
 pub use make::{BackupSource, back_up};
 pub use manifest::Manifest;
 pub use restore::restore;
-
-use std::ops::ControlFlow;
+pub use source::Backup;
 
 use crate::identity::IDENTITY;
-
-/// Progress of a copy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Copied {
-    pub part: CopiedPart,
-    /// Bytes copied so far, and the maximum total.
-    pub done: u64,
-    pub of: u64,
-}
-
-/// Component that is being copied.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CopiedPart {
-    Store,
-    Journal,
-}
-
-/// Callback that receives the progress of a copy and may cancel it.
-pub type Watching<'a> = &'a mut dyn FnMut(Copied) -> ControlFlow<()>;
 
 /// File names in a data directory and in a backup of it.
 const GENESIS: &str = "genesis.json";

@@ -6,12 +6,12 @@ use foreseal_journal::{Disk, DiskFile, Identity, RealDisk, Report, check, segmen
 use foreseal_store::{Copying, StoreOptions};
 
 use super::{
-    BackupError, Copied, CopiedPart, GENESIS, IDENTITY, KEY, MANIFEST, Manifest, ManifestFile, STORE,
-    Watching,
+    BackupError, GENESIS, IDENTITY, KEY, MANIFEST, Manifest, ManifestFile, STORE,
     files::{Written, io_error, make_folder, read_checked, sync_folder},
     make::remove_lock,
 };
 use crate::{
+    Copied, CopiedPart, Watching,
     datadir::{DataDir, stored_spec},
     genesis::genesis_hash,
 };

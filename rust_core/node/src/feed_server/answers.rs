@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 
 /// Frames of responses, in the order in which they were made.
 #[derive(Debug, Default)]
-pub(crate) struct Answers(Mutex<VecDeque<(u64, Vec<u8>)>>);
+pub(super) struct Answers(Mutex<VecDeque<(u64, Vec<u8>)>>);
 
 impl Answers {
     /// Queues `frame` to be sent after everything before position `at` of the log.

@@ -18,12 +18,9 @@ use super::{
     request_reader::{RequestReader, listen},
     source::Attached,
 };
-use crate::{
-    Phase, contradiction,
-    wire::{
-        Cursor, Ending, GREATEST_UP, HEARTBEAT_INTERVAL, Heartbeat, Hello, MAX_SILENCE, Request, Response,
-        SequencerReport, WireError, read_frame, write_numbered,
-    },
+use crate::wire::{
+    Cursor, Ending, GREATEST_UP, HEARTBEAT_INTERVAL, Heartbeat, Hello, MAX_SILENCE, Request, Response,
+    SequencerReport, WireError, read_frame, write_numbered,
 };
 
 /// Reason for which a follower is no longer served.
@@ -85,7 +82,7 @@ fn read_greeting(source: &FeedSource, input: &mut impl Read) -> Result<(Hello, A
     }
     let peer = Peer {
         name: hello.name.clone(),
-        since: source.shared.clock.now().monotonic,
+        since: source.clock.now().monotonic,
         next: AtomicU64::new(0),
         report: parking_lot::Mutex::default(),
     };
@@ -200,12 +197,7 @@ impl<W: Write> FollowerSession<W> {
                  acknowledged appends are lost; stop the node, then bring back the journal or run `foreseal journal repair`",
                 self.peer_name()
             );
-            tracing::error!(reason, "production stopped");
-            // Recorded for `foreseal journal repair`, which no follower can notify.
-            if let Err(error) = contradiction::record(&self.source.datadir, sequence) {
-                tracing::error!(%error, sequence, "failed to record the append that the journal has lost");
-            }
-            self.source.shared.set_phase(Phase::Failed(reason));
+            self.source.backend.end_for_lost_append(sequence, reason);
         }
         DisconnectReason::Dismissed(Ending::CursorGone)
     }
@@ -260,7 +252,7 @@ impl<W: Write> FollowerSession<W> {
     /// Returns the whole pool, encoded, and the log position to which it corresponds.
     fn whole_pool(&self) -> (Bytes, LogStatus) {
         let source = &self.source;
-        let (event, standing) = source.shared.pool.whole(|event| (event, source.log.standing()));
+        let (event, standing) = source.pool.whole(|event| (event, source.log.standing()));
         // Encoded outside the pool's lock, for which steps wait.
         let bytes = to_vec(&event);
         (bytes.into(), standing)
@@ -296,9 +288,8 @@ impl<W: Write> FollowerSession<W> {
     }
 
     fn pulse(&mut self, ticked: bool) -> Result<(), DisconnectReason> {
-        let shared = &self.source.shared;
-        let (age, next) = (shared.age(), self.source.log.standing().next);
-        let latest = shared.view().map_or(0, |view| view.latest().number());
+        let FeedSource { backend, log, .. } = &*self.source;
+        let (age, next, latest) = (backend.age(), log.standing().next, backend.latest());
         self.write(&Response::Heartbeat(Heartbeat { ticked, age, next, latest }))?;
         self.pulsed = self.source.pace.now();
         Ok(self.out.flush()?)
@@ -307,16 +298,15 @@ impl<W: Write> FollowerSession<W> {
     /// Sends the sequencer's status if it has changed: at once after a change of phase, otherwise at most
     /// once per [`HEARTBEAT_INTERVAL`].
     fn send_due(&mut self) -> Result<(), DisconnectReason> {
-        let shared = &self.source.shared;
-        let phase: Phase = shared.phase();
+        let backend = &self.source.backend;
+        let phase = backend.phase();
         if let Some((said, when)) = &self.said
             && said.phase == phase
             && self.source.pace.since(*when) < HEARTBEAT_INTERVAL
         {
             return Ok(());
         }
-        let (pool_start, signer, store) = (shared.pool_start(), self.source.signer, shared.store_status());
-        let said = SequencerReport { phase, pool_start, signer, store };
+        let said = SequencerReport { phase, ..backend.report() };
         if self.said.as_ref().is_none_or(|(before, _)| *before != said) {
             self.write(&Response::SequencerReport(said.clone()))?;
         }

@@ -30,7 +30,7 @@ const MAX_READ_SIZE: usize = 1 << 20;
 ///
 /// A position in the log is the number of frames ever added before.
 #[derive(Debug)]
-pub(crate) struct FrameLog {
+pub struct FrameLog {
     ring: Mutex<Ring>,
     grown: Condvar,
     room: RingLimits,
@@ -62,7 +62,7 @@ struct Framed {
 
 /// Result of a read at a position.
 #[derive(Debug)]
-pub(crate) enum FrameRead {
+pub(super) enum FrameRead {
     Frames(Vec<Arc<[u8]>>),
     /// Nothing new yet.
     Nothing,
@@ -74,7 +74,7 @@ pub(crate) enum FrameRead {
 
 /// State of the log at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct LogStatus {
+pub struct LogStatus {
     /// Position of the next frame.
     pub end: u64,
     /// Sequence number of the next append.
@@ -118,17 +118,17 @@ impl FrameLog {
     }
 
     /// Closes the log.
-    pub fn close(&self) {
+    pub(super) fn close(&self) {
         self.ring.lock().closed = true;
         self.grown.notify_all();
     }
 
     /// Registers a reader.
-    pub fn attach(&self) {
+    pub(super) fn attach(&self) {
         self.ring.lock().takers += 1;
     }
 
-    pub fn detach(&self) {
+    pub(super) fn detach(&self) {
         let mut ring = self.ring.lock();
         ring.takers -= 1;
         if ring.takers == 0 {
@@ -136,13 +136,14 @@ impl FrameLog {
         }
     }
 
+    /// Returns the current state of the log.
     pub fn standing(&self) -> LogStatus {
         self.ring.lock().standing()
     }
 
     /// Returns the frames of the appends from number `from` up to the one before `to`, if all of them are
     /// retained.
-    pub fn appends(&self, from: u64, to: u64) -> Option<Vec<Arc<[u8]>>> {
+    pub(super) fn appends(&self, from: u64, to: u64) -> Option<Vec<Arc<[u8]>>> {
         let ring = self.ring.lock();
         let wanted =
             |frame: &&Framed| frame.append.is_some_and(|(sequence, _)| (from..to).contains(&sequence));
@@ -152,7 +153,7 @@ impl FrameLog {
 
     /// Returns the frames from position `at` on, as many as fit into one write. Blocks for at most `wait`
     /// until there is one, or until there are more ticks or wake-ups than at `seen`.
-    pub fn read(&self, at: u64, seen: LogStatus, wait: Duration) -> (FrameRead, LogStatus) {
+    pub(super) fn read(&self, at: u64, seen: LogStatus, wait: Duration) -> (FrameRead, LogStatus) {
         let mut ring = self.ring.lock();
         let same = ring.ticks == seen.ticks && ring.wakes == seen.wakes;
         if ring.end() <= at && same && !ring.closed {

@@ -25,8 +25,9 @@ pub struct ManualServer {
 }
 
 impl ManualServer {
-    /// Reads the greeting, which must be complete in `input`.
-    pub(crate) fn greet(
+    /// Reads the greeting, which must be complete in `input`. Returns the reason as `Err` if the follower is
+    /// rejected.
+    pub fn greet(
         source: &Arc<FeedSource>,
         mut input: &mut dyn Read,
         out: Box<dyn Write>,

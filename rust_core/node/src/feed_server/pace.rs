@@ -9,13 +9,13 @@ use foreseal_chain::{Clock, SystemClock};
 const NEAR: u64 = 16;
 
 /// Time source and timeouts of a connection.
-pub(crate) struct Pace {
+pub struct Pace {
     /// Clock for heartbeats: the machine's, even if the chain runs on another.
     clock: Arc<dyn Clock>,
     /// Maximum time to block for an event.
-    pub wait: Duration,
+    pub(super) wait: Duration,
     /// Number of appends within which a follower gets the pool.
-    pub near: u64,
+    pub(super) near: u64,
 }
 
 impl Default for Pace {
@@ -25,16 +25,17 @@ impl Default for Pace {
 }
 
 impl Pace {
-    /// Returns the timing for a simulation, which never blocks.
+    /// Returns the timing for a simulation, which never blocks. A follower that is at most `near` appends behind
+    /// gets the pool.
     pub fn manual(clock: Arc<dyn Clock>, near: u64) -> Self {
         Self { clock, wait: Duration::ZERO, near }
     }
 
-    pub fn now(&self) -> Duration {
+    pub(super) fn now(&self) -> Duration {
         self.clock.monotonic()
     }
 
-    pub fn since(&self, then: Duration) -> Duration {
+    pub(super) fn since(&self, then: Duration) -> Duration {
         self.now().saturating_sub(then)
     }
 }

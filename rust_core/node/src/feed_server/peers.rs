@@ -25,7 +25,7 @@ pub struct FollowerStatus {
 
 /// A connected follower.
 #[derive(Debug)]
-pub(crate) struct Peer {
+pub(super) struct Peer {
     pub name: String,
     /// Monotonic time of its greeting.
     pub since: Duration,
@@ -36,7 +36,7 @@ pub(crate) struct Peer {
 
 /// Connected followers, in the order of their connection.
 #[derive(Debug, Default)]
-pub(crate) struct Peers(Mutex<Vec<Arc<Peer>>>);
+pub(super) struct Peers(Mutex<Vec<Arc<Peer>>>);
 
 impl Peers {
     pub fn add(&self, peer: Arc<Peer>) {

@@ -53,26 +53,25 @@ impl RequestReader {
     }
 
     fn handle(&self, up: Request, source: &FeedSource, peer: &Peer) {
-        let FeedSource { log, shared, .. } = source;
+        let FeedSource { log, backend, .. } = source;
         match up {
             Request::Alive { next } => peer.next.store(next, Ordering::Release),
             Request::Report(metrics) => *peer.report.lock() = metrics,
             Request::Submit { number, runnable, submission } => {
-                let outcome = Outcome::of(shared.admit_forwarded(&submission, runnable));
+                let outcome = Outcome::of(backend.admit(&submission, runnable));
                 // The effects of the submission on the pool are in the log by now.
                 let at = if mutant!("answer-before-event") { 0 } else { log.standing().end };
                 self.answers.add(at, Response::Answer { number, outcome }.encode());
                 log.wake();
             }
             Request::Query { number, question } => {
-                let now = shared.clock.now().monotonic;
-                let answer = shared.desk.answer(&question, &shared.pool, now).unwrap_or_default();
+                let answer = backend.answer(&question).unwrap_or_default();
                 // Everything on which the response depends is in the log by now.
                 self.answers
                     .add(log.standing().end, Response::Reply { number, answer: answer.into() }.encode());
                 log.wake();
             }
-            Request::Damaged(report) => shared.confirm_damage(&report, &peer.name),
+            Request::Damaged(report) => backend.confirm_damage(&report, &peer.name),
             Request::Hello(_) => {}
         }
     }

@@ -22,7 +22,7 @@ use std::{
 use parking_lot::Mutex;
 
 use super::{FeedSource, FollowerStatus, connection::serve};
-use crate::NodeError;
+use crate::ReplicationError;
 
 /// Grace period at shutdown for connections that are still being served.
 const FAREWELL: Duration = Duration::from_secs(2);
@@ -32,7 +32,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(5);
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// The listening socket, and a thread for each follower.
-pub(crate) struct FeedServer {
+pub struct FeedServer {
     source: Arc<FeedSource>,
     path: PathBuf,
     listener: UnixListener,
@@ -48,8 +48,8 @@ struct Served {
 
 impl FeedServer {
     /// Listens at `path`, accessible only to the owner of this process.
-    pub fn start(path: &Path, source: Arc<FeedSource>) -> Result<Self, NodeError> {
-        let failed = |error: io::Error| NodeError::io("listen for followers at", path, &error);
+    pub fn start(path: &Path, source: Arc<FeedSource>) -> Result<Self, ReplicationError> {
+        let failed = |error: io::Error| ReplicationError::io("listen for followers at", path, &error);
         let listener = listen(path).map_err(failed)?;
         let server = Self {
             source,
@@ -81,7 +81,7 @@ impl FeedServer {
     /// Returns the status of the connected followers.
     pub fn followers(&self) -> Vec<FollowerStatus> {
         let next = self.source.log.standing().next;
-        self.source.peers.status(next, self.source.shared.clock.now().monotonic)
+        self.source.peers.status(next, self.source.clock.now().monotonic)
     }
 
     /// Stops accepting connections, notifies the connected followers, and ends. A second call does nothing.
@@ -151,34 +151,65 @@ mod tests {
     use std::io::Write;
 
     use alloy_primitives::B256;
+    use foreseal_chain::{FinalityDepth, SystemClock};
     use foreseal_journal::{Identity, JournalReader, RealDisk};
-    use foreseal_pool::{Pool, PoolConfig};
+    use foreseal_pool::{Admission, Pool, PoolConfig};
+    use foreseal_store::DamageReport;
 
     use super::*;
     use crate::{
-        Production, feed_server::FrameLog, feed_server::Pace, feed_server::Peers, feed_server::RingLimits,
-        shared::Shared, wire::Cursor, wire::GREATEST_DOWN, wire::Hello, wire::Request, wire::Welcome,
-        wire::read_frame,
+        Phase, PoolStart, Production, SequencerBackend, SubmitError,
+        feed_server::{FeedConfig, FrameLog, Pace, RingLimits},
+        wire::{Cursor, GREATEST_DOWN, Hello, Request, SequencerReport, Welcome, read_frame},
     };
-    use foreseal_chain::{FinalityDepth, SystemClock};
+
+    /// A sequencer that only serves.
+    struct Idle;
+
+    impl SequencerBackend for Idle {
+        fn phase(&self) -> Phase {
+            Phase::Serving
+        }
+
+        fn report(&self) -> SequencerReport {
+            SequencerReport { phase: Phase::Serving, pool_start: PoolStart::New, signer: None, store: None }
+        }
+
+        fn age(&self) -> Duration {
+            Duration::ZERO
+        }
+
+        fn latest(&self) -> u64 {
+            0
+        }
+
+        fn admit(&self, _: &[u8], _: bool) -> Result<Admission, SubmitError> {
+            Err(SubmitError::Starting)
+        }
+
+        fn answer(&self, _: &[u8]) -> Option<Vec<u8>> {
+            None
+        }
+
+        fn confirm_damage(&self, _: &DamageReport, _: &str) {}
+
+        fn end_for_lost_append(&self, _: u64, _: String) {}
+    }
 
     fn source(folder: &Path) -> FeedSource {
         let identity = Identity { chain_id: 1, genesis: B256::ZERO };
-        let pool = Arc::new(Pool::new(PoolConfig::default()));
         let (production, depth) = (Production::default(), FinalityDepth::default());
-        FeedSource {
+        FeedSource::new(FeedConfig {
             identity,
             past: JournalReader::new(folder.to_owned(), Arc::new(RealDisk), identity, 0),
-            log: Arc::new(FrameLog::new(0, RingLimits::default())),
-            shared: Arc::new(Shared::new(pool, Arc::new(SystemClock::default()))),
-            welcome: Welcome { produces: true, production, depth },
-            signer: None,
-            pace: Pace::default(),
-            peers: Peers::default(),
-            listeners: Mutex::default(),
-            datadir: folder.to_owned(),
             discarded: 0..0,
-        }
+            log: Arc::new(FrameLog::new(0, RingLimits::default())),
+            pool: Arc::new(Pool::new(PoolConfig::default())),
+            clock: Arc::new(SystemClock::default()),
+            backend: Arc::new(Idle),
+            welcome: Welcome { produces: true, production, depth },
+            pace: Pace::default(),
+        })
     }
 
     #[test]

@@ -1,33 +1,56 @@
 //! State that all connections to followers share, and the registration of a follower.
 
-use std::{ops::Range, path::PathBuf, sync::Arc};
+use std::{ops::Range, sync::Arc};
 
-use alloy_primitives::Address;
+use foreseal_chain::Clock;
 use foreseal_journal::{Identity, JournalReader};
+use foreseal_pool::Pool;
 use parking_lot::Mutex;
 
 use super::{
-    FrameLog, Pace,
+    FrameLog, Pace, SequencerBackend,
     peers::{Peer, Peers},
 };
-use crate::{shared::Shared, wire::Welcome};
+use crate::wire::Welcome;
 
-/// State that all connections share.
-pub(crate) struct FeedSource {
+/// Inputs of a feed.
+pub struct FeedConfig {
     pub identity: Identity,
+    /// Reader of the journal, for followers that are behind.
     pub past: JournalReader,
-    pub log: Arc<FrameLog>,
-    pub shared: Arc<Shared>,
-    pub welcome: Welcome,
-    pub signer: Option<Address>,
-    pub pace: Pace,
-    pub peers: Peers,
-    /// Number of connections that listen to the pool, locked while it changes.
-    pub listeners: Mutex<usize>,
-    /// The data directory.
-    pub datadir: PathBuf,
     /// Sequence numbers of appends that a repair has discarded: followers may have seen them.
     pub discarded: Range<u64>,
+    pub log: Arc<FrameLog>,
+    pub pool: Arc<Pool>,
+    /// Clock of the chain.
+    pub clock: Arc<dyn Clock>,
+    pub backend: Arc<dyn SequencerBackend>,
+    pub welcome: Welcome,
+    pub pace: Pace,
+}
+
+/// State that all connections share.
+pub struct FeedSource {
+    pub(super) identity: Identity,
+    pub(super) past: JournalReader,
+    pub(super) discarded: Range<u64>,
+    pub(super) log: Arc<FrameLog>,
+    pub(super) pool: Arc<Pool>,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) backend: Arc<dyn SequencerBackend>,
+    pub(super) welcome: Welcome,
+    pub(super) pace: Pace,
+    pub(super) peers: Peers,
+    /// Number of connections that listen to the pool, locked while it changes.
+    listeners: Mutex<usize>,
+}
+
+impl FeedSource {
+    pub fn new(config: FeedConfig) -> Self {
+        let FeedConfig { identity, past, discarded, log, pool, clock, backend, welcome, pace } = config;
+        let (peers, listeners) = (Peers::default(), Mutex::default());
+        Self { identity, past, discarded, log, pool, clock, backend, welcome, pace, peers, listeners }
+    }
 }
 
 /// Registration of a connected follower; dropping it unregisters the follower.
@@ -43,7 +66,7 @@ impl Attached {
             let mut listeners = source.listeners.lock();
             *listeners += 1;
             if *listeners == 1 {
-                source.shared.pool.listen(Some(source.log.clone()));
+                source.pool.listen(Some(source.log.clone()));
             }
         }
         source.peers.add(peer.clone());
@@ -57,7 +80,7 @@ impl Drop for Attached {
             let mut listeners = self.source.listeners.lock();
             *listeners -= 1;
             if *listeners == 0 {
-                self.source.shared.pool.listen(None);
+                self.source.pool.listen(None);
             }
         }
         self.source.log.detach();

@@ -24,10 +24,10 @@ use super::{
     replica_state::ReplicaState,
 };
 use crate::{
-    NodeError, Phase,
+    Phase, ReplicationError,
     wire::{
-        Ending, GREATEST_DOWN, Heartbeat, Hello, MAX_SILENCE, Request, Response, Welcome, WireError,
-        read_frame, strip_number,
+        Ending, GREATEST_DOWN, Hello, MAX_SILENCE, Request, Response, Welcome, WireError, read_frame,
+        strip_number,
     },
 };
 
@@ -59,7 +59,7 @@ pub(super) enum ConnectionError {
     #[error("the store has no block yet")]
     NoBlock,
     #[error(transparent)]
-    Node(#[from] NodeError),
+    Replication(#[from] ReplicationError),
     #[error("it begins again with the store: {0}")]
     Apply(#[from] ApplyError),
     #[error(transparent)]
@@ -183,7 +183,7 @@ impl Session {
             self.heard = self.heard.wrapping_add(1);
         }
         let down = Response::decode(kind, body)?;
-        self.following.shared.heard();
+        self.following.backend.frame_arrived();
         match (down, &self.welcome) {
             (Response::Welcome(welcome), None) => self.begin(welcome),
             (Response::End(ending), None) => Err(ConnectionError::Ended(ending)),
@@ -225,7 +225,7 @@ impl Session {
 
     fn handle(&mut self, down: Response) -> Result<(), ConnectionError> {
         let following = self.following.clone();
-        let Following { shared, known, outbox, .. } = &*following;
+        let Following { backend, pool, known, outbox, .. } = &*following;
         match down {
             Response::Welcome(_) => {}
             Response::Append(append) => {
@@ -241,30 +241,30 @@ impl Session {
                 if !self.live {
                     // Adds transactions that a reorg returned to the pool before the view is published;
                     // removes included ones afterwards.
-                    shared.pool.join(&event);
+                    pool.join(&event);
                     self.show()?;
                     self.live = true;
                     known.set_catching_up(None);
-                    shared.set_phase(Phase::Following);
+                    backend.set_phase(Phase::Following);
                 }
-                shared.pool.apply(event);
-                shared.feed.arrived();
+                pool.apply(event);
+                backend.pool_changed();
             }
-            Response::Heartbeat(Heartbeat { ticked, age, next, latest }) => {
-                known.heartbeat(next, latest);
-                shared.record_sequencer_tick(age, ticked);
+            Response::Heartbeat(heartbeat) => {
+                known.record_heartbeat(&heartbeat);
+                backend.record_heartbeat(&heartbeat);
             }
             Response::SequencerReport(said) => {
                 let failed = matches!(said.phase, Phase::Failed(_));
                 known.set_report(said);
                 if failed {
-                    shared.changes.notify();
+                    backend.wake_waiters();
                 }
             }
             Response::Reply { number, answer } => following.questions.resolve(number, answer),
             Response::Answer { number, outcome } => {
                 outbox.answered(number, outcome);
-                shared.changes.notify();
+                backend.wake_waiters();
             }
             Response::End(ending) => return Err(ConnectionError::Ended(ending)),
         }
@@ -277,15 +277,15 @@ impl Session {
 
     /// Updates the progress in the status.
     fn note_progress(&mut self) {
-        let Following { shared, known, .. } = &*self.following;
+        let Following { backend, known, .. } = &*self.following;
         let Some(replica) = &self.held.replica else { return };
         known.applied(replica.next());
         if !self.live {
             let current = replica.latest();
             known.set_catching_up(Some((*self.start.get_or_insert(current), current)));
         }
-        if shared.view().is_none() {
-            shared.set_phase(Phase::Replaying { records: replica.records() });
+        if backend.view().is_none() {
+            backend.set_phase(Phase::Replaying { records: replica.records() });
         }
     }
 
@@ -293,14 +293,14 @@ impl Session {
     /// publish either.
     fn show(&mut self) -> Result<(), ConnectionError> {
         let Some(replica) = &self.held.replica else { return Ok(()) };
-        let shared = &self.following.shared;
-        let idle = |welcome: &Welcome| !welcome.produces || shared.view().is_none();
+        let backend = &self.following.backend;
+        let idle = |welcome: &Welcome| !welcome.produces || backend.view().is_none();
         let view = match (replica.view(), &self.welcome) {
             (Some(view), _) => view,
             (None, Some(welcome)) if idle(welcome) => replica.idle_view(welcome)?,
             (None, _) => return Ok(()),
         };
-        shared.publish(Arc::new(view));
+        backend.publish(Arc::new(view));
         Ok(())
     }
 }

@@ -4,27 +4,26 @@ use std::{
     net::Shutdown, os::unix::net::UnixStream, path::PathBuf, sync::Arc, thread::JoinHandle, time::Duration,
 };
 
-use foreseal_pool::Submission;
+use foreseal_pool::{Pool, Submission};
 use parking_lot::Mutex;
 
 use super::{
-    outbox::Outbox, pending_requests::PendingRequests, replica::ReplicaConfig,
-    sequencer_status::SequencerStatus,
+    FollowerBackend, SubmissionHandle, outbox::Outbox, pending_requests::PendingRequests,
+    replica::ReplicaConfig, sequencer_status::CatchingUp, sequencer_status::SequencerStatus,
 };
 use crate::{
-    CatchingUp, Phase, PoolStart, SubmissionHandle, SubmitError,
-    shared::Shared,
-    status::{FollowingStatus, Status},
-    wire::Request,
+    Phase, SubmitError,
+    wire::{Request, SequencerReport, Welcome},
 };
 
 /// A follower: its thread, its connection, and the sequencer's last reported status.
-pub(crate) struct Following {
+pub struct Following {
     pub(super) ground: ReplicaConfig,
     /// Socket of the sequencer.
     pub(super) socket: PathBuf,
     pub(super) name: String,
-    pub(super) shared: Arc<Shared>,
+    pub(super) pool: Arc<Pool>,
+    pub(super) backend: Arc<dyn FollowerBackend>,
     pub(super) known: SequencerStatus,
     pub(super) outbox: Outbox,
     pub(super) questions: PendingRequests,
@@ -34,13 +33,22 @@ pub(crate) struct Following {
 }
 
 impl Following {
-    pub fn new(ground: ReplicaConfig, socket: PathBuf, name: String, shared: Arc<Shared>) -> Self {
+    /// Creates the follower `name` of the sequencer that serves `socket`. `pool` receives the content of the
+    /// sequencer's pool.
+    pub fn new(
+        ground: ReplicaConfig,
+        socket: PathBuf,
+        name: String,
+        pool: Arc<Pool>,
+        backend: Arc<dyn FollowerBackend>,
+    ) -> Self {
         let outbox = Outbox::new(ground.store.clone());
         Self {
             ground,
             socket,
             name,
-            shared,
+            pool,
+            backend,
             known: SequencerStatus::default(),
             outbox,
             questions: PendingRequests::default(),
@@ -49,9 +57,9 @@ impl Following {
         }
     }
 
-    /// Ends the thread. Blocks until that is done; a second call does nothing.
+    /// Ends the thread, once [`FollowerBackend::is_stopping`] returns `true`. Blocks until that is done; a second
+    /// call does nothing.
     pub fn stop(&self) {
-        self.shared.stop();
         self.hang_up();
         if let Some(thread) = self.thread.lock().take() {
             // The thread catches its own panics, so joining cannot fail.
@@ -92,7 +100,7 @@ impl Following {
     pub(super) fn close(&self) {
         self.outbox.close();
         self.questions.close();
-        self.shared.changes.notify();
+        self.backend.wake_waiters();
     }
 
     pub(super) fn hang_up(&self) {
@@ -101,26 +109,24 @@ impl Following {
         }
     }
 
-    /// Returns the status of the node.
-    pub fn status(&self) -> Status {
-        let (welcome, said) = (self.known.welcome(), self.known.report());
-        let sequencer = said.as_ref().map(|said| said.phase.clone());
-        Status {
-            phase: self.shared.phase(),
-            age: self.shared.age(),
-            pool_start: said.as_ref().map_or(PoolStart::New, |said| said.pool_start),
-            produces: welcome.is_some_and(|welcome| welcome.produces),
-            signer: said.as_ref().and_then(|said| said.signer),
-            damage: self.shared.damage(),
-            store: self.shared.followed_store(said.and_then(|said| said.store)),
-            shown: self.shared.view().is_some(),
-            following: Some(FollowingStatus {
-                lag: self.known.lag(),
-                beginnings: self.known.beginnings(),
-                sequencer,
-                unheard: self.shared.unheard(),
-            }),
-        }
+    /// Returns the newest status report of the sequencer.
+    pub fn report_of_sequencer(&self) -> Option<SequencerReport> {
+        self.known.report()
+    }
+
+    /// Returns the sequencer's greeting of the current or last connection.
+    pub fn welcome(&self) -> Option<Arc<Welcome>> {
+        self.known.welcome()
+    }
+
+    /// Returns the number of appends that the sequencer has announced and that are not applied.
+    pub fn lag(&self) -> u64 {
+        self.known.lag()
+    }
+
+    /// Returns the number of times that the replica was loaded from the store.
+    pub fn beginnings(&self) -> u64 {
+        self.known.beginnings()
     }
 
     /// Returns the progress of catching up; `None` when it is up to date.

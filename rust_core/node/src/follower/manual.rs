@@ -18,7 +18,7 @@ pub struct ManualFollower {
 }
 
 impl ManualFollower {
-    pub(crate) fn new(following: Arc<Following>) -> Self {
+    pub fn new(following: Arc<Following>) -> Self {
         Self { session: Session::new(following.clone()), following }
     }
 

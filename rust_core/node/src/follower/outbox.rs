@@ -29,7 +29,7 @@ const MAX_IN_FLIGHT: usize = 16_384;
 
 /// Queue of messages. Any thread adds to it; one thread per connection sends.
 #[derive(Debug, Default)]
-pub(crate) struct Outbox {
+pub(super) struct Outbox {
     waiting: Mutex<Waiting>,
     added: Condvar,
     /// The sequencer's store. The sequencer is notified of damage that this process finds in it.

@@ -13,7 +13,7 @@ const MAX_IN_FLIGHT: usize = 64;
 
 /// The pending requests of a connection.
 #[derive(Debug, Default)]
-pub(crate) struct PendingRequests {
+pub(super) struct PendingRequests {
     open: Mutex<Open>,
     resolve: Condvar,
 }

@@ -5,12 +5,9 @@ use std::{path::PathBuf, sync::Arc};
 use alloy_primitives::B256;
 use foreseal_journal::{Disk, Identity, JournalReader, RawAppend, Record};
 use foreseal_primitives::ChainSpec;
-use foreseal_store::{Progress, Store};
+use foreseal_store::{Progress, Store, StoredHead};
 
-use crate::{
-    errors::NodeError, sealed_chain::sealed_by, start_error::StartError, store_job::StoreMeta, wire::Cursor,
-    wire::Welcome,
-};
+use crate::{ReplicationError, sealed_chain::sealed_by, store_meta::StoreMeta, wire::Cursor, wire::Welcome};
 use foreseal_chain::{
     ArchiveCaches, BlockWindow, Chain, NewestStoredBlock, ReplayError, Resumed, StoreUpdate, StoredHistory,
     UnreplayedJournal, View, replay,
@@ -18,21 +15,24 @@ use foreseal_chain::{
 
 /// Position of the store from which a replica starts.
 #[derive(Clone, Debug)]
-pub(crate) struct Seed {
+pub(super) struct Seed {
     progress: Progress,
+    /// Newest block of the store.
+    head: StoredHead,
     note: StoreMeta,
 }
 
 impl Seed {
     /// Reads the store's current position; `None` while it has no block.
-    pub fn of(store: &Store) -> Result<Option<Self>, NodeError> {
+    pub fn of(store: &Store) -> Result<Option<Self>, ReplicationError> {
         let (progress, note) = store.standing()?;
+        let Some(head) = progress.head else { return Ok(None) };
         let note = if note.is_empty() {
             StoreMeta::default()
         } else {
-            StoreMeta::decode(&note).map_err(|_| StartError::Note)?
+            StoreMeta::decode(&note).map_err(|_| ReplicationError::StoreMeta)?
         };
-        Ok(progress.head.is_some().then_some(Self { progress, note }))
+        Ok(Some(Self { progress, head, note }))
     }
 
     /// Returns the cursor for the greeting: the append that contains the store's newest block, and possibly
@@ -44,7 +44,7 @@ impl Seed {
 
 /// Configuration of a replica.
 #[derive(Clone)]
-pub(crate) struct ReplicaConfig {
+pub struct ReplicaConfig {
     pub spec: Arc<ChainSpec>,
     pub store: Store,
     /// Folder of the journal, in which reorged blocks are found.
@@ -55,7 +55,7 @@ pub(crate) struct ReplicaConfig {
 }
 
 /// The chain of a follower.
-pub(crate) struct Replica {
+pub(super) struct Replica {
     ground: ReplicaConfig,
     chain: Chain,
     confirmed: Arc<NewestStoredBlock>,
@@ -69,7 +69,7 @@ pub(crate) struct Replica {
 
 /// Reason for which an append does not continue the chain. The follower then starts over from the store.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum ApplyError {
+pub(super) enum ApplyError {
     #[error("append {found} came where {wanted} was expected")]
     OutOfOrder { found: u64, wanted: u64 },
     #[error(transparent)]
@@ -88,9 +88,8 @@ impl Replica {
         seed: &Seed,
         welcome: &Welcome,
         undone: u64,
-    ) -> Result<Self, NodeError> {
-        let Progress { head, journal_sequence, generation, .. } = seed.progress;
-        let head = head.ok_or(StartError::StoreGone)?;
+    ) -> Result<Self, ReplicationError> {
+        let (Progress { journal_sequence, generation, .. }, head) = (seed.progress, seed.head);
         let confirmed = Arc::new(NewestStoredBlock::default());
         confirmed.set(Some(head.number));
         let history = history(&ground.store, generation, &confirmed);

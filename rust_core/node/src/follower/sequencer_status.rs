@@ -7,14 +7,21 @@ use std::sync::{
 
 use parking_lot::Mutex;
 
-use crate::{
-    CatchingUp,
-    wire::{SequencerReport, Welcome},
-};
+use crate::wire::{Heartbeat, SequencerReport, Welcome};
+
+/// Progress of a follower that was not up to date when it connected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CatchingUp {
+    /// Number of the newest sealed block when it connected.
+    pub start: u64,
+    pub current: u64,
+    /// Number of the newest block that the sequencer has announced.
+    pub highest: u64,
+}
 
 /// Last received values, for the status.
 #[derive(Debug, Default)]
-pub(crate) struct SequencerStatus {
+pub(super) struct SequencerStatus {
     /// Greeting of the current or last connection.
     welcome: Mutex<Option<Arc<Welcome>>>,
     report: Mutex<Option<SequencerReport>>,
@@ -46,10 +53,9 @@ impl SequencerStatus {
         *self.report.lock() = Some(report);
     }
 
-    /// Records that the sequencer publishes append `next` next, and shows sealed blocks up to `latest`.
-    pub fn heartbeat(&self, next: u64, latest: u64) {
-        self.told.store(next, Ordering::Release);
-        self.latest.store(latest, Ordering::Release);
+    pub fn record_heartbeat(&self, heartbeat: &Heartbeat) {
+        self.told.store(heartbeat.next, Ordering::Release);
+        self.latest.store(heartbeat.latest, Ordering::Release);
     }
 
     pub fn begun(&self) {

@@ -11,7 +11,7 @@ use super::{
     Following,
     connection::{ConnectionOutcome, Session},
 };
-use crate::{NodeError, Phase};
+use crate::{Phase, ReplicationError};
 
 /// Delays between connection attempts. They are short so that a restarted sequencer is found quickly; an
 /// attempt costs next to nothing.
@@ -20,30 +20,32 @@ const LONGEST_WAIT: Duration = Duration::from_millis(160);
 
 impl Following {
     /// Starts the thread without blocking; a second call does nothing.
-    pub fn start(self: &Arc<Self>) -> Result<(), NodeError> {
+    pub fn start(self: &Arc<Self>) -> Result<(), ReplicationError> {
         let mut thread = self.thread.lock();
-        if thread.is_some() || self.shared.stopping() {
+        if thread.is_some() || self.backend.is_stopping() {
             return Ok(());
         }
         let own = self.clone();
         let run = move || {
-            let shared = own.shared.clone();
-            let _working = shared.activity.work();
-            if catch_unwind(AssertUnwindSafe(|| own.run())).is_err() {
-                own.shared.set_phase(Phase::Failed("internal error in the following thread".to_owned()));
-            }
+            own.backend.run_following(&mut || {
+                if catch_unwind(AssertUnwindSafe(|| own.run())).is_err() {
+                    let reason = "internal error in the following thread".to_owned();
+                    own.backend.set_phase(Phase::Failed(reason));
+                }
+            });
         };
         let spawned = std::thread::Builder::new().name("foreseal-follow".to_owned()).spawn(run);
-        *thread = Some(spawned.map_err(|error| NodeError::io("start a thread for", &self.socket, &error))?);
+        *thread =
+            Some(spawned.map_err(|error| ReplicationError::io("start a thread for", &self.socket, &error))?);
         Ok(())
     }
 
     fn run(self: &Arc<Self>) {
         let (mut session, mut wait, mut told) = (Session::new(self.clone()), FIRST_WAIT, None);
-        while !self.shared.stopping() {
+        while !self.backend.is_stopping() {
             let ended = self.connect(&mut session);
             self.hang_up();
-            if self.shared.stopping() {
+            if self.backend.is_stopping() {
                 break;
             }
             self.note_end(&ended);
@@ -61,14 +63,14 @@ impl Following {
                     wait = if was_live { FIRST_WAIT } else { (wait * 2).min(LONGEST_WAIT) };
                 }
             }
-            self.shared.sleep(wait);
+            self.backend.sleep(wait);
         }
-        self.shared.set_phase(Phase::Stopped);
+        self.backend.set_phase(Phase::Stopped);
     }
 
     /// Publishes the outcome of a connection as the phase.
     pub(super) fn note_end(&self, ended: &ConnectionOutcome) {
-        self.shared.set_phase(match ended {
+        self.backend.set_phase(match ended {
             ConnectionOutcome::Refused(reason) => Phase::Failed(reason.clone()),
             ConnectionOutcome::Lost { reason, .. } => Phase::Disconnected(reason.clone()),
         });
@@ -85,7 +87,7 @@ impl Following {
             Err(error) => return ConnectionOutcome::lost(error.to_string()),
         }
         // A thread that stops the node either sees the stream or is seen here.
-        if self.shared.stopping() {
+        if self.backend.is_stopping() {
             return ConnectionOutcome::lost("it is stopping".to_owned());
         }
         session.run(&stream)

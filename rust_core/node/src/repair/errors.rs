@@ -6,7 +6,7 @@ use foreseal_journal::{JournalError, OfflineError};
 use foreseal_store::StoreError;
 
 use super::SourceError;
-use crate::{BackupError, DataDirError, NodeError};
+use crate::{BackupFailure, DataDirError, NodeError};
 
 /// Error of a store repair.
 #[derive(Debug, thiserror::Error)]
@@ -14,7 +14,7 @@ pub enum StoreRepairError {
     #[error(transparent)]
     Node(#[from] NodeError),
     #[error(transparent)]
-    Backup(#[from] BackupError),
+    Backup(#[from] BackupFailure),
     #[error(transparent)]
     Journal(#[from] OfflineError),
     #[error("{} is left of an earlier repair: remove it first", .0.display())]

@@ -24,8 +24,7 @@ use foreseal_primitives::ChainSpec;
 use foreseal_store::{Fault, MetaFault, Store, StoreError, StoreOptions};
 
 use crate::{
-    DataDirError, Manifest, NodeError, Settings, StoreSettings,
-    backup::restore,
+    DataDirError, NodeError, Settings, StoreBackup, StoreSettings,
     datadir::{DataDir, stored_spec},
     genesis::genesis_hash,
     start::start,
@@ -45,8 +44,8 @@ const UNKNOWN_PROGRESS: &str = "the newest block of the damaged store cannot be 
 /// Sources of lost blocks, in addition to the journal.
 #[derive(Default)]
 pub struct RepairSources<'p> {
-    /// Folder of a backup.
-    pub backup: Option<&'p Path>,
+    /// Backup of the same chain.
+    pub backup: Option<&'p dyn StoreBackup>,
     /// Another node of the same chain.
     pub node: Option<&'p mut dyn BlockSource>,
 }
@@ -151,7 +150,7 @@ impl<'p> StoreRepair<'p> {
             return Ok(RepairMethod::Impossible(why));
         }
         let first = journal.first_sequence();
-        let backup = self.sources.backup.map(Manifest::read).transpose()?;
+        let backup = self.sources.backup.map(StoreBackup::end).transpose()?;
         if let Some(backup) = &backup {
             if (backup.chain_id, backup.genesis) != (self.spec.chain_id(), self.genesis) {
                 return Ok(impossible("the backup named with --backup is of another chain"));
@@ -165,7 +164,7 @@ impl<'p> StoreRepair<'p> {
         let sealed = journal.sealed()?;
         let why = match &mut self.sources.node {
             Some(node) => {
-                return Ok(rebuild::plan(&self.spec, self.genesis, &sealed, backup.as_ref(), &mut **node)?);
+                return Ok(rebuild::plan(&self.spec, self.genesis, &sealed, backup, &mut **node)?);
             }
             None if backup.is_some() => {
                 "the journal begins after the block with which the backup ends: name a node with --from as well, which has the blocks between them"
@@ -277,12 +276,11 @@ impl<'p> StoreRepair<'p> {
             return Err(StoreRepairError::Impossible("no backup is named with --backup".to_owned()));
         };
         let whole = self.datadir.join(RESTORED);
-        let restored = restore(backup, &whole, self.settings.map_size, &mut |copied| {
-            watch(Repairing::Restoring(copied))
-        });
+        let restored =
+            backup.restore(&whole, self.settings.map_size, &mut |copied| watch(Repairing::Restoring(copied)));
         let store = whole.join(STORE);
         let moved = match restored {
-            Ok(_) => fs::rename(&store, repaired).map_err(|e| io_error("rename", &store)(e).into()),
+            Ok(()) => fs::rename(&store, repaired).map_err(|e| io_error("rename", &store)(e).into()),
             Err(error) => Err(StoreRepairError::from(error)),
         };
         // Only the backup's journal is left; the data directory has its own.

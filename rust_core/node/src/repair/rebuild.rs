@@ -11,7 +11,7 @@ use super::{
     source::{Fetcher, SourceError},
 };
 use crate::{
-    BlockSource, Manifest, NodeError, Settings,
+    BackupEnd, BlockSource, NodeError, Settings,
     datadir::DataDir,
     sealed_chain::SealedPosition,
     start::{note, open_chain},
@@ -23,7 +23,7 @@ pub(super) fn plan(
     spec: &ChainSpec,
     genesis: alloy_primitives::B256,
     sealed: &[SealedPosition],
-    backup: Option<&Manifest>,
+    backup: Option<BackupEnd>,
     source: &mut dyn BlockSource,
 ) -> Result<RepairMethod, SourceError> {
     let impossible = |why: String| Ok(RepairMethod::Impossible(why));
@@ -39,7 +39,7 @@ pub(super) fn plan(
         ));
     }
     fetcher.compare(sealed, source_head)?;
-    let base = backup.and_then(|manifest| manifest.head);
+    let base = backup.and_then(|backup| backup.head);
     if let Some(base) = base
         && (base.number >= anchor.number || fetcher.hash(base.number)? != base.hash)
     {

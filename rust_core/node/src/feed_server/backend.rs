@@ -1,0 +1,35 @@
+//! The sequencer behind a server.
+
+use std::time::Duration;
+
+use foreseal_pool::Admission;
+use foreseal_store::DamageReport;
+
+use crate::{Phase, SubmitError, wire::SequencerReport};
+
+/// The sequencer whose followers a server serves. No method blocks on a follower.
+pub trait SequencerBackend: Send + Sync {
+    fn phase(&self) -> Phase;
+
+    /// Returns the status of which followers are notified.
+    fn report(&self) -> SequencerReport;
+
+    /// Returns the time since the last tick.
+    fn age(&self) -> Duration;
+
+    /// Returns the number of the newest sealed block that is visible; 0 if there is none.
+    fn latest(&self) -> u64;
+
+    /// Admits an encoded submission that a follower forwarded. If `runnable` is set, it is rejected unless it
+    /// can be executed in the next step. On return, its effects on the pool are in the log of frames.
+    fn admit(&self, submission: &[u8], runnable: bool) -> Result<Admission, SubmitError>;
+
+    /// Returns the answer to a query of a follower; `None` if the query is malformed.
+    fn answer(&self, question: &[u8]) -> Option<Vec<u8>>;
+
+    /// Handles the report of a follower that found damage in the store.
+    fn confirm_damage(&self, report: &DamageReport, follower: &str);
+
+    /// Ends production: `reason` proves that the journal has lost append `sequence`, which was visible.
+    fn end_for_lost_append(&self, sequence: u64, reason: String);
+}

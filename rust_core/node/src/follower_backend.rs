@@ -1,0 +1,50 @@
+//! The node behind a follower: what it receives reaches the readers.
+
+use std::{sync::Arc, time::Duration};
+
+use foreseal_chain::View;
+
+use crate::{FollowerBackend, Phase, shared::Shared, wire::Heartbeat};
+
+impl FollowerBackend for Shared {
+    fn view(&self) -> Option<Arc<View>> {
+        self.feed.view()
+    }
+
+    fn publish(&self, view: Arc<View>) {
+        Self::publish(self, view);
+    }
+
+    fn set_phase(&self, phase: Phase) {
+        Self::set_phase(self, phase);
+    }
+
+    fn frame_arrived(&self) {
+        self.heard();
+    }
+
+    fn record_heartbeat(&self, heartbeat: &Heartbeat) {
+        self.record_sequencer_tick(heartbeat.age, heartbeat.ticked);
+    }
+
+    fn pool_changed(&self) {
+        self.feed.arrived();
+    }
+
+    fn wake_waiters(&self) {
+        self.changes.notify();
+    }
+
+    fn run_following(&self, work: &mut dyn FnMut()) {
+        let _working = self.activity.work();
+        work();
+    }
+
+    fn is_stopping(&self) -> bool {
+        self.stopping()
+    }
+
+    fn sleep(&self, wait: Duration) {
+        Self::sleep(self, wait);
+    }
+}
