@@ -3,7 +3,6 @@
 use std::{
     fs::{self, File},
     io,
-    ops::ControlFlow,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -11,16 +10,15 @@ use std::{
 use alloy_genesis::Genesis;
 use foreseal_journal::{DirLock, Disk, RealDisk};
 use foreseal_primitives::{ChainSpec, parse_genesis};
-use foreseal_store::{Store, StoreError, StoreOptions, Upgrading};
 
-use crate::{
-    DamagedFile, DataDirError, DirIdentity, NodeError, StoreSettings, checked_file, genesis::genesis_hash,
-};
-use foreseal_chain::STEP_WINDOW;
+use crate::{DamagedFile, DataDirError, DirIdentity, checked_file};
 
 const GENESIS: &str = "genesis.json";
 const KEY: &str = "sequencer.key";
-const STORE: &str = "store";
+/// Directory of the store in a data directory.
+pub const STORE: &str = "store";
+/// Directory of the journal's segments in a data directory.
+pub const JOURNAL: &str = "journal";
 
 /// Pool saved by the last run.
 pub enum SavedPool {
@@ -52,31 +50,12 @@ impl DataDir {
 
     /// Returns the directory of the journal's segments.
     pub fn journal(&self) -> PathBuf {
-        journal(&self.path)
+        self.path.join(JOURNAL)
     }
 
-    /// Opens the store of this chain, or creates it.
-    pub fn open_store(&self, spec: &ChainSpec, settings: &StoreSettings) -> Result<Store, StoreError> {
-        self.open_store_reporting(spec, settings, &mut |_| ControlFlow::Continue(()))
-    }
-
-    /// Opens the store like [`Self::open_store`]; `report` receives the progress of a schema upgrade.
-    pub fn open_store_reporting(
-        &self,
-        spec: &ChainSpec,
-        settings: &StoreSettings,
-        report: &mut dyn FnMut(Upgrading) -> ControlFlow<()>,
-    ) -> Result<Store, StoreError> {
-        Store::open_reporting(self.path.join(STORE), store_options(spec, settings), report)
-    }
-
-    /// Opens or creates a store of this chain in `folder`.
-    pub fn open_store_in(
-        folder: &Path,
-        spec: &ChainSpec,
-        settings: &StoreSettings,
-    ) -> Result<Store, StoreError> {
-        Store::open(folder, store_options(spec, settings))
+    /// Returns the directory of the store.
+    pub fn store(&self) -> PathBuf {
+        self.path.join(STORE)
     }
 
     /// Returns the path of the data directory.
@@ -107,29 +86,14 @@ impl DataDir {
         given: Option<&Genesis>,
         check: impl FnOnce(&Arc<ChainSpec>) -> Result<(), E>,
     ) -> Result<Arc<ChainSpec>, E> {
-        if let Some(spec) = self.agreed(stored_genesis(&self.path)?, given)? {
-            return Ok(spec);
+        if let Some(spec) = agreed_spec(&self.path, given)? {
+            return Ok(Arc::new(spec));
         }
         let given = given.ok_or_else(|| DataDirError::NoGenesis { datadir: self.path.clone() })?;
         let spec = Arc::new(ChainSpec::new(given.clone()).map_err(DataDirError::from)?);
         check(&spec)?;
         self.store_genesis(given)?;
         Ok(spec)
-    }
-
-    /// Returns the rules of the stored genesis, which must equal the given one; `None` if none is stored.
-    fn agreed(
-        &self,
-        stored: Option<Genesis>,
-        given: Option<&Genesis>,
-    ) -> Result<Option<Arc<ChainSpec>>, DataDirError> {
-        let Some(stored) = stored else { return Ok(None) };
-        if let Some(given) = given
-            && !same(&stored, given)?
-        {
-            return Err(DataDirError::OtherGenesis { datadir: self.path.clone() });
-        }
-        Ok(Some(Arc::new(ChainSpec::new(stored)?)))
     }
 
     fn store_genesis(&self, genesis: &Genesis) -> Result<(), DataDirError> {
@@ -180,51 +144,21 @@ impl DataDir {
     }
 }
 
-/// Read-only access of a follower to a data directory. Writes nothing but the store's reader lock file, and
-/// takes no lock.
-pub(crate) struct FollowerDataDir {
-    pub spec: ChainSpec,
-    pub store: Store,
-    pub journal: PathBuf,
-}
-
-impl FollowerDataDir {
-    /// Opens the store that the sequencer created. If a genesis is given, it must equal the stored one.
-    pub fn open(path: &Path, given: Option<&Genesis>, settings: &StoreSettings) -> Result<Self, NodeError> {
-        let stored =
-            stored_genesis(path)?.ok_or_else(|| DataDirError::NoGenesis { datadir: path.to_owned() })?;
-        if let Some(given) = given
-            && !same(&stored, given)?
-        {
-            return Err(DataDirError::OtherGenesis { datadir: path.to_owned() }.into());
-        }
-        let spec = ChainSpec::new(stored).map_err(DataDirError::from)?;
-        let options = StoreOptions { read_only: true, ..store_options(&spec, settings) };
-        let store = Store::open(path.join(STORE), options)?;
-        Ok(Self { spec, store, journal: journal(path) })
-    }
-}
-
-fn journal(path: &Path) -> PathBuf {
-    path.join("journal")
-}
-
-fn store_options(spec: &ChainSpec, settings: &StoreSettings) -> StoreOptions {
-    StoreOptions {
-        map_size: settings.map_size,
-        // Step states are computed by re-execution on the state before their block, so one more block is
-        // needed.
-        proof_window: settings.proofs.saturating_add(1),
-        step_window: STEP_WINDOW,
-        at: settings.at,
-        caches: settings.caches.state,
-        ..StoreOptions::new(spec.chain_id(), genesis_hash(spec))
-    }
-}
-
 /// Returns the rules of the chain in a data directory; `None` if it holds none. Takes no lock.
-pub(crate) fn stored_spec(datadir: &Path) -> Result<Option<ChainSpec>, DataDirError> {
-    Ok(stored_genesis(datadir)?.map(ChainSpec::new).transpose()?)
+pub fn stored_spec(datadir: &Path) -> Result<Option<ChainSpec>, DataDirError> {
+    agreed_spec(datadir, None)
+}
+
+/// Returns the rules of the chain in a data directory, whose genesis must equal the given one; `None` if it
+/// holds no chain. Takes no lock.
+pub fn agreed_spec(datadir: &Path, given: Option<&Genesis>) -> Result<Option<ChainSpec>, DataDirError> {
+    let Some(stored) = stored_genesis(datadir)? else { return Ok(None) };
+    if let Some(given) = given
+        && !same(&stored, given)?
+    {
+        return Err(DataDirError::OtherGenesis { datadir: datadir.to_owned() });
+    }
+    Ok(Some(ChainSpec::new(stored)?))
 }
 
 fn stored_genesis(datadir: &Path) -> Result<Option<Genesis>, DataDirError> {

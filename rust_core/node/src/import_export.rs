@@ -10,7 +10,8 @@ use std::{
 use foreseal_journal::{Disk, Record};
 
 use crate::{
-    NodeError, Settings, datadir::DataDir, start::Started, start::start, store_writer::StoreObservers,
+    NodeError, Settings, datadir::DataDir, start::Started, start::start, store_files::open_store,
+    store_writer::StoreObservers,
 };
 use foreseal_chain::{BlockReader, Progress, Report, Summary};
 
@@ -106,7 +107,7 @@ pub fn export_chain(
 fn open_offline(settings: &Settings, disk: Arc<dyn Disk>) -> Result<(DataDir, Started), NodeError> {
     let datadir = DataDir::lock(&settings.datadir)?;
     let spec = datadir.spec(settings.genesis.as_ref(), |_| Ok::<_, NodeError>(()))?;
-    let store = datadir.open_store(&spec, &settings.store)?;
+    let store = open_store(&datadir, &spec, &settings.store)?;
     let started = start(&datadir, spec, settings, (store, disk, StoreObservers::default()), &mut |_| {})?;
     Ok((datadir, started))
 }

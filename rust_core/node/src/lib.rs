@@ -49,6 +49,7 @@ mod start_error;
 mod status;
 mod step_signer;
 mod store_backup;
+mod store_files;
 mod store_job;
 mod store_meta;
 mod store_status;

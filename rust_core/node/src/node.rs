@@ -16,10 +16,10 @@ use parking_lot::Mutex;
 use crate::{
     CatchingUp, Changes, ControlError, FollowerStatus, NodeEnvironment, NodeError, NodeMetrics, Phase,
     Producer, QueryHandler, RingLimits, Role, Sequencer, Settings, SettingsError, Status, StepSigner,
-    StoreFailed, Watcher, control::Control, datadir::DataDir, datadir::FollowerDataDir,
-    feed_server::FeedServer, feed_server::FeedSource, follower::Following, follower::ReplicaConfig,
-    follower_status::follower_status, scrubber::ScrubOwner, scrubber::Scrubber, shared::Shared,
-    signer::admit_signer, start::try_first_block, writer::Writer,
+    StoreFailed, Watcher, control::Control, datadir::DataDir, feed_server::FeedServer,
+    feed_server::FeedSource, follower::Following, follower::ReplicaConfig, follower_status::follower_status,
+    scrubber::ScrubOwner, scrubber::Scrubber, shared::Shared, signer::admit_signer, start::try_first_block,
+    store_files::FollowerDataDir, store_files::open_store, writer::Writer,
 };
 use foreseal_chain::{ArchiveCaches, ClockReading, Feed, View};
 
@@ -107,7 +107,7 @@ impl Node {
         let spec = datadir.spec(settings.genesis.as_ref(), |spec| {
             if settings.produce { try_first_block(spec, &settings, now) } else { Ok(()) }
         })?;
-        let store = datadir.open_store(&spec, &settings.store)?;
+        let store = open_store(&datadir, &spec, &settings.store)?;
         let signer = admit_signer(&datadir, &settings, &spec, &store, &mut surroundings)?;
         let pool = Arc::new(Pool::new(settings.pool.clone()));
         let shared = Arc::new(Shared::new(pool, surroundings.clock.clone()));

@@ -9,6 +9,7 @@ use crate::{
     DataDirError, NodeError, StoreSettings,
     datadir::{DataDir, stored_spec},
     genesis::genesis_hash,
+    store_files::open_store_reporting,
 };
 
 /// Opens the store of a data directory for reading. Writes nothing but the reader lock file and takes no
@@ -56,7 +57,7 @@ pub fn upgrade_store(
     let locked = DataDir::lock(datadir)?;
     let found = store_schema(datadir, settings)?;
     if found < SCHEMA {
-        locked.open_store_reporting(&spec, settings, report)?;
+        open_store_reporting(&locked, &spec, settings, report)?;
     }
     Ok(found)
 }

@@ -28,6 +28,7 @@ use crate::{
     datadir::{DataDir, stored_spec},
     genesis::genesis_hash,
     start::start,
+    store_files::open_store,
     store_swap::StoreFolders,
     store_writer::StoreObservers,
 };
@@ -297,7 +298,7 @@ impl<'p> StoreRepair<'p> {
 
     /// Replays the journal beyond the store's state, and waits until it is stored.
     fn replay(&self, watch: ProgressCallback<'_>) -> Result<(), StoreRepairError> {
-        let store = self.lock.open_store(&self.spec, &self.settings)?;
+        let store = open_store(&self.lock, &self.spec, &self.settings)?;
         let files = (store, Arc::new(RealDisk) as _, StoreObservers::default());
         let mut broken = false;
         let mut report = |records| broken |= watch(Repairing::Replaying { records }).is_break();

@@ -12,9 +12,9 @@ use super::{
 };
 use crate::{
     BackupEnd, BlockSource, NodeError, Settings,
-    datadir::DataDir,
     sealed_chain::SealedPosition,
     start::{note, open_chain},
+    store_files::open_store_in,
     store_writer::{StoreObservers, StoreWriter},
 };
 
@@ -80,7 +80,7 @@ impl Rebuild<'_> {
         source: &mut dyn BlockSource,
         watch: ProgressCallback<'_>,
     ) -> Result<(), StoreRepairError> {
-        let store = DataDir::open_store_in(self.folder, self.spec, &self.settings.store)?;
+        let store = open_store_in(self.folder, self.spec, &self.settings.store)?;
         let note = note(&store)?;
         let mut link =
             StoreWriter::start(store.clone(), &self.settings.store, &note, StoreObservers::default())
