@@ -19,9 +19,8 @@ use criterion::Criterion;
 use foreseal_benches::sized;
 use foreseal_chain::{BlockWindow, Clock, SteppedClock};
 use foreseal_journal::RealDisk;
-use foreseal_node::{
-    Node, NodeEnvironment, Producer, Production, Settings, StoreSettings, export_chain, import_chain,
-};
+use foreseal_node::{Node, NodeEnvironment, Producer, Settings, StoreSettings, export_chain, import_chain};
+use foreseal_replication::Production;
 use foreseal_rpc::{Api, Limits};
 use foreseal_testkit::{Contract, Fees, Wallet, counting, erc20_balance_slot, erc20_transfer, test_genesis};
 use rand::{Rng, SeedableRng, rngs::StdRng, seq::SliceRandom};

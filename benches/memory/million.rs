@@ -10,7 +10,8 @@ use std::{
 use alloy_primitives::{Address, B256, Bytes, U256, keccak256};
 use foreseal_chain::{Clock, SteppedClock};
 use foreseal_journal::RealDisk;
-use foreseal_node::{Node, NodeEnvironment, Producer, Production, Settings};
+use foreseal_node::{Node, NodeEnvironment, Producer, Settings};
+use foreseal_replication::Production;
 use foreseal_testkit::{Contract, Fees, Wallet, erc20_transfer, test_genesis};
 use rayon::prelude::*;
 

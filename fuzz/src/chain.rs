@@ -6,8 +6,9 @@ use alloy_primitives::{B256, Bytes};
 use foreseal_chain::{Clock, FinalityDepth, SteppedClock, View};
 use foreseal_journal::RealDisk;
 use foreseal_keccak::keccak;
-use foreseal_node::{Development, Node, NodeEnvironment, Producer, Production, Settings, StoreSettings};
+use foreseal_node::{Development, Node, NodeEnvironment, Producer, Settings, StoreSettings};
 use foreseal_pool::PoolConfig;
+use foreseal_replication::Production;
 use foreseal_rpc::{Api, Key, Limits};
 use foreseal_testkit::{Kinds, Wallet, Workload, counting, test_genesis};
 

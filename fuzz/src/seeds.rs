@@ -11,16 +11,16 @@ use alloy_primitives::{Address, B256, Bytes, U256, keccak256};
 use alloy_rlp::Encodable;
 use foreseal_chain::FinalityDepth;
 use foreseal_journal::{Identity, Journal, JournalOptions, RawAppend, RealDisk, Record, encode_records};
-use foreseal_node::{
-    Phase, PoolStart, Production, ScrubStatus, StoreStatus, wire::Cursor, wire::Ending, wire::Heartbeat,
-    wire::Hello, wire::Outcome, wire::Request, wire::Response, wire::SequencerReport, wire::Welcome,
-};
 use foreseal_pool::{
     Admission, Pool, PoolConfig, PoolError, PoolEvent, PoolSink, Rules, Waiting, decode_submission,
 };
 use foreseal_primitives::{
     Change, Flashblock, Override,
     wire::{encode, to_vec},
+};
+use foreseal_replication::{
+    Phase, PoolStart, Production, ScrubStatus, StoreStatus,
+    wire::{Cursor, Ending, Heartbeat, Hello, Outcome, Request, Response, SequencerReport, Welcome},
 };
 use foreseal_rpc::{Kind, methods};
 use foreseal_testkit::{Fees, Wallet, test_genesis};

@@ -1,6 +1,6 @@
 //! Frames between the sequencer and its followers.
 
-use foreseal_node::wire::{GREATEST_UP, Request, Response, read_frame};
+use foreseal_replication::wire::{GREATEST_UP, Request, Response, read_frame};
 
 use super::nothing;
 use crate::{Memory, Target};

@@ -3,9 +3,9 @@
 
 use std::{fs, io, path::Path};
 
-use crate::{
-    DamagedFile, DataDirError,
-    checked_file::{self, Content, Mismatch},
+use foreseal_chain::datadir::{
+    DamagedFile, DataDirError, Mismatch,
+    checked_file::{self, Content},
 };
 
 const FILE: &str = "journal.contradicted";

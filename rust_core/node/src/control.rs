@@ -13,11 +13,10 @@ use std::{
 };
 
 use foreseal_journal::JournalError;
+use foreseal_replication::Phase;
 use parking_lot::Mutex;
 
-use crate::{
-    BlockSlot, ControlError, Phase, ProductionError, StoreFailed, sequencer::Sequencer, shared::Shared,
-};
+use crate::{BlockSlot, ControlError, ProductionError, StoreFailed, sequencer::Sequencer, shared::Shared};
 
 mod finality;
 mod mine;

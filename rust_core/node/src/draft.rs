@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use alloy_primitives::B256;
 use foreseal_builder::{BuildError, OpenBlock, Opening};
+use foreseal_chain::{Chain, ChainError, Finality, Recorded};
 use foreseal_evm::Rejected;
 use foreseal_journal::Record;
 use foreseal_keccak::keccak;
@@ -12,11 +13,9 @@ use foreseal_primitives::{
     mutant,
 };
 use foreseal_state::{State, StateError, StateReader};
-
 use imbl::Vector;
 
 use crate::stamp::Stamp;
-use foreseal_chain::{Chain, ChainError, Finality, Recorded};
 
 /// A copy of the chain with changes, and the `records` that lead to it. Nothing is durable yet; dropping the
 /// draft discards it.

@@ -6,14 +6,13 @@ use std::{
 };
 
 use foreseal_builder::BuildError;
+use foreseal_chain::{ChainError, ReplayError, datadir::DataDirError};
 use foreseal_journal::JournalError;
+use foreseal_replication::ReplicationError;
 use foreseal_state::StateError;
 use foreseal_store::StoreError;
 
-use crate::{
-    DataDirError, KeyError, ProductionError, ReplicationError, SettingsError, StartError, StoreFailed,
-};
-use foreseal_chain::{ChainError, ReplayError};
+use crate::{KeyError, ProductionError, SettingsError, StartError, StoreFailed};
 
 /// Error of opening, starting, running or stopping a node.
 #[derive(Debug, thiserror::Error)]

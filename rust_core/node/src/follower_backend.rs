@@ -3,8 +3,9 @@
 use std::{sync::Arc, time::Duration};
 
 use foreseal_chain::View;
+use foreseal_replication::{FollowerBackend, Phase, wire::Heartbeat};
 
-use crate::{FollowerBackend, Phase, shared::Shared, wire::Heartbeat};
+use crate::shared::Shared;
 
 impl FollowerBackend for Shared {
     fn view(&self) -> Option<Arc<View>> {

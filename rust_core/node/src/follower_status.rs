@@ -1,6 +1,8 @@
 //! Status of a node that follows a sequencer.
 
-use crate::{FollowingStatus, PoolStart, Status, follower::Following, shared::Shared};
+use foreseal_replication::{Following, PoolStart};
+
+use crate::{FollowingStatus, Status, shared::Shared};
 
 /// Returns the status of the node whose follower is `following`.
 pub(crate) fn follower_status(following: &Following, shared: &Shared) -> Status {

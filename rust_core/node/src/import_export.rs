@@ -7,13 +7,15 @@ use std::{
     sync::Arc,
 };
 
+use foreseal_chain::{BlockReader, Progress, Report, Summary, datadir::DataDir};
 use foreseal_journal::{Disk, Record};
 
 use crate::{
-    NodeError, Settings, datadir::DataDir, start::Started, start::start, store_files::open_store,
+    NodeError, Settings,
+    start::{Started, start},
+    store_files::open_store,
     store_writer::StoreObservers,
 };
-use foreseal_chain::{BlockReader, Progress, Report, Summary};
 
 /// Number of imported blocks that share one journal append: an fsync per block would cost more than the
 /// block.

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::store_meta::Mark;
+use foreseal_chain::Mark;
 
 /// Number of marks within the retention period of the journal.
 const MARKS: u64 = 32;

@@ -1,23 +1,15 @@
 #![doc = include_str!("../README.md")]
 
 mod activity;
-mod backup;
 mod chain_loss;
 mod changes;
-mod checked_file;
 mod contradiction;
 mod control;
-mod datadir;
-mod datadir_error;
 mod draft;
 mod environment;
 mod errors;
-mod feed_server;
-mod follower;
 mod follower_backend;
 mod follower_status;
-mod genesis;
-mod identity;
 mod import_export;
 mod journal_checkpoints;
 mod liveness;
@@ -26,16 +18,12 @@ mod manual;
 mod mining;
 mod node;
 mod offline;
-mod phase;
 mod points;
 mod producer;
-mod production;
 mod production_error;
 mod repair;
-mod replication_error;
 mod request_handler;
 mod scrubber;
-mod sealed_chain;
 mod sequencer;
 mod sequencer_backend;
 mod settings;
@@ -48,49 +36,32 @@ mod start;
 mod start_error;
 mod status;
 mod step_signer;
-mod store_backup;
 mod store_files;
 mod store_job;
-mod store_meta;
-mod store_status;
 mod store_swap;
 mod store_writer;
 mod submission;
-mod submit_error;
-pub mod wire;
 mod write_queue;
 mod writer;
 mod writer_metrics;
 
-pub use backup::{Backup, BackupError, BackupSource, Manifest, ManifestFile, back_up, restore};
 pub use chain_loss::ChainLoss;
 pub use changes::Changes;
-pub use checked_file::{Checksum, DamagedFile, Mismatch};
-pub use datadir_error::DataDirError;
 pub use environment::{NodeEnvironment, Randomness};
 pub use errors::NodeError;
-pub use feed_server::{
-    FeedConfig, FeedServer, FeedSource, FollowerStatus, FrameLog, LogStatus, ManualServer, Pace, RingLimits,
-    SequencerBackend,
-};
-pub use follower::{CatchingUp, FollowerBackend, Following, ManualFollower, ReplicaConfig, SubmissionHandle};
-pub use identity::{DirIdentity, SignerSince};
 pub use import_export::{export_chain, import_chain};
 pub use liveness::Liveness;
 pub use loss::{JournalRepair, JournalRepairError};
 pub use mining::Mining;
 pub use node::Node;
 pub use offline::{open_store_to_read, store_schema, upgrade_store};
-pub use phase::{Phase, PoolStart};
 pub use points::{InspectionPoint, Watcher};
 pub use producer::Producer;
-pub use production::{InvalidProduction, Production};
 pub use production_error::{ControlError, ProductionError};
 pub use repair::{
     BlockSource, FetchPlan, RepairMethod, RepairPlan, RepairSources, Repairing, SourceChain, SourceError,
     StoreRepair, StoreRepairError,
 };
-pub use replication_error::ReplicationError;
 pub use request_handler::QueryHandler;
 pub use sequencer::Sequencer;
 pub use settings::{Development, Role, ScrubSettings, Settings, SettingsError, StoreSettings};
@@ -98,9 +69,6 @@ pub use slot::BlockSlot;
 pub use start_error::StartError;
 pub use status::{FollowingStatus, Head, Status};
 pub use step_signer::{KeyError, StepSigner};
-pub use store_backup::{BackupEnd, BackupFailure, Copied, CopiedPart, StoreBackup, Watching};
-pub use store_status::{ScrubStatus, StoreStatus};
 pub use submission::Sent;
-pub use submit_error::SubmitError;
 pub use write_queue::StoreFailed;
 pub use writer_metrics::{BOUNDS, Histogram, NodeMetrics, StepStage, WriterMetrics};

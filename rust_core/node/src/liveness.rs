@@ -3,7 +3,9 @@
 
 use std::time::Duration;
 
-use crate::{Node, Phase, node::NodeRole, wire::MAX_SILENCE};
+use foreseal_replication::{Phase, wire::MAX_SILENCE};
+
+use crate::{Node, node::NodeRole};
 
 /// Progress of the writing thread at one moment. Compare two readings to detect a stalled thread.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,15 +5,13 @@ use std::{
     sync::Arc,
 };
 
+use foreseal_chain::{SealedPosition, sealed_until};
 use foreseal_journal::{
     Disk, EndMark, Identity, JournalError, JournalReader, OfflineJournal, RealDisk, Repair, Report,
 };
 use foreseal_store::Store;
 
-use crate::{
-    ChainLoss, NodeError, StartError, StoreSettings, contradiction, offline::open_store_to_read,
-    sealed_chain::SealedPosition, sealed_chain::sealed_until,
-};
+use crate::{ChainLoss, NodeError, StartError, StoreSettings, contradiction, offline::open_store_to_read};
 
 impl ChainLoss {
     /// Compares the store and the recorded end with the first `next` appends of the journal. Returns `None`

@@ -5,7 +5,9 @@ use std::{
     sync::Arc,
 };
 
-use crate::{ManualFollower, ManualServer, Node, NodeError, Producer, RingLimits, Watcher, node::NodeRole};
+use foreseal_replication::{ManualFollower, ManualServer, RingLimits};
+
+use crate::{Node, NodeError, Producer, Watcher, node::NodeRole};
 
 impl Node {
     /// Starts the node like [`Self::start_watched`], with the caller driving the connections. A sequencer

@@ -8,20 +8,27 @@ use std::{
     time::Duration,
 };
 
+use foreseal_chain::{ArchiveCaches, CacheSizes, ClockReading, Feed, View, datadir::DataDir};
 use foreseal_pool::Pool;
 use foreseal_primitives::ChainSpec;
+use foreseal_replication::{
+    CatchingUp, FeedServer, FeedSource, FollowerStatus, Following, Phase, ReplicaConfig, RingLimits,
+};
 use foreseal_store::Store;
 use parking_lot::Mutex;
 
 use crate::{
-    CatchingUp, Changes, ControlError, FollowerStatus, NodeEnvironment, NodeError, NodeMetrics, Phase,
-    Producer, QueryHandler, RingLimits, Role, Sequencer, Settings, SettingsError, Status, StepSigner,
-    StoreFailed, Watcher, control::Control, datadir::DataDir, feed_server::FeedServer,
-    feed_server::FeedSource, follower::Following, follower::ReplicaConfig, follower_status::follower_status,
-    scrubber::ScrubOwner, scrubber::Scrubber, shared::Shared, signer::admit_signer, start::try_first_block,
-    store_files::FollowerDataDir, store_files::open_store, writer::Writer,
+    Changes, ControlError, NodeEnvironment, NodeError, NodeMetrics, Producer, QueryHandler, Role, Sequencer,
+    Settings, SettingsError, Status, StepSigner, StoreFailed, Watcher,
+    control::Control,
+    follower_status::follower_status,
+    scrubber::{ScrubOwner, Scrubber},
+    shared::Shared,
+    signer::admit_signer,
+    start::try_first_block,
+    store_files::{FollowerDataDir, open_store},
+    writer::Writer,
 };
-use foreseal_chain::{ArchiveCaches, ClockReading, Feed, View};
 
 /// A node. Reads are served from [`Node::view`]; writes happen on a thread of their own.
 pub struct Node {

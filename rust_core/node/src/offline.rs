@@ -3,14 +3,10 @@
 
 use std::{ops::ControlFlow, path::Path};
 
+use foreseal_chain::datadir::{DataDir, DataDirError, genesis_hash, stored_spec};
 use foreseal_store::{Copying, SCHEMA, Store, StoreOptions, Upgrading};
 
-use crate::{
-    DataDirError, NodeError, StoreSettings,
-    datadir::{DataDir, stored_spec},
-    genesis::genesis_hash,
-    store_files::open_store_reporting,
-};
+use crate::{NodeError, StoreSettings, store_files::open_store_reporting};
 
 /// Opens the store of a data directory for reading. Writes nothing but the reader lock file and takes no
 /// lock, so a node may write the store at the same time.

@@ -2,10 +2,10 @@
 
 use std::{sync::Arc, time::Duration};
 
+use foreseal_chain::ClockReading;
 use parking_lot::Mutex;
 
 use crate::{ProductionError, sequencer::Sequencer};
-use foreseal_chain::ClockReading;
 
 /// Driver of the sequencer of a node that produces blocks. [`Node::start`](crate::Node::start) ticks it on a
 /// thread; a test that owns the clock ticks it itself.

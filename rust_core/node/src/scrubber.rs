@@ -16,9 +16,10 @@ use std::{
     time::Duration,
 };
 
+use foreseal_replication::Phase;
 use foreseal_store::{ScrubPosition, Store, StoreError};
 
-use crate::{Phase, ScrubSettings, shared::Shared, status::ScrubProgress};
+use crate::{ScrubSettings, shared::Shared, status::ScrubProgress};
 
 /// Size of a portion, which is read in one read transaction, in bytes.
 const PORTION_SIZE: u64 = 256 << 10;

@@ -13,17 +13,18 @@ use std::{sync::Arc, time::Duration};
 
 use alloy_primitives::B256;
 use foreseal_builder::{BuildError, OpenBlock, Opening};
+use foreseal_chain::{Chain, ClockReading, Recorded, View};
 use foreseal_evm::Rejected;
 use foreseal_journal::{Journal, JournalError, RawAppend, Record};
 use foreseal_pool::{DropReason, PoolSnapshot};
 use foreseal_primitives::{Flashblock, mutant};
+use foreseal_replication::Phase;
 
 use crate::{
-    BlockSlot, ControlError, InspectionPoint, Mining, Phase, ProductionError, Randomness, Settings,
-    StepSigner, StepStage, StoreFailed, draft::Draft, shared::Shared, snapshots::Snapshots, stamp::Stamp,
-    start::Started, store_writer::StoreWriter, writer_metrics::Stopwatch,
+    BlockSlot, ControlError, InspectionPoint, Mining, ProductionError, Randomness, Settings, StepSigner,
+    StepStage, StoreFailed, draft::Draft, shared::Shared, snapshots::Snapshots, stamp::Stamp, start::Started,
+    store_writer::StoreWriter, writer_metrics::Stopwatch,
 };
-use foreseal_chain::{Chain, ClockReading, Recorded, View};
 
 /// Inputs of blocks and steps other than transactions.
 pub(crate) struct BlockInputs {

@@ -4,9 +4,10 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use alloy_primitives::Address;
 use foreseal_pool::Admission;
+use foreseal_replication::{Phase, SequencerBackend, SubmitError, wire::SequencerReport};
 use foreseal_store::DamageReport;
 
-use crate::{Phase, SequencerBackend, SubmitError, contradiction, shared::Shared, wire::SequencerReport};
+use crate::{contradiction, shared::Shared};
 
 /// Access of a feed server to the node.
 pub(crate) struct FeedBackend {

@@ -3,9 +3,10 @@
 use std::{path::PathBuf, time::Duration};
 
 use alloy_genesis::Genesis;
-
-use crate::{InvalidProduction, Production, write_queue::max_blocks};
 use foreseal_chain::{BlockWindow, CacheSizes, FinalityDepth, STEP_WINDOW};
+use foreseal_replication::{InvalidProduction, Production};
+
+use crate::write_queue::max_blocks;
 
 /// Rejected setting.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -8,17 +8,20 @@ use std::{
     time::Duration,
 };
 
+use foreseal_chain::{Clock, Feed, View};
 use foreseal_pool::Pool;
 use foreseal_primitives::mutant;
+use foreseal_replication::{FrameLog, Phase, PoolStart, ScrubStatus, StoreStatus};
 use foreseal_store::{DamageReport, Store};
 use parking_lot::{Condvar, Mutex};
 
 use crate::{
-    Changes, InspectionPoint, Phase, PoolStart, ScrubStatus, StoreStatus, Watcher, WriterMetrics,
-    activity::Activity, feed_server::FrameLog, request_handler::RequestHandler, status::ScrubProgress,
-    store_writer::StoreGauge, store_writer::StoreObservers,
+    Changes, InspectionPoint, Watcher, WriterMetrics,
+    activity::Activity,
+    request_handler::RequestHandler,
+    status::ScrubProgress,
+    store_writer::{StoreGauge, StoreObservers},
 };
-use foreseal_chain::{Clock, Feed, View};
 
 pub(crate) struct Shared {
     pub(crate) feed: Feed,

@@ -6,13 +6,14 @@
 use std::sync::Arc;
 
 use alloy_primitives::{Address, B256};
+use foreseal_chain::datadir::{DataDir, SignerSince};
 use foreseal_journal::{Disk, Identity, JournalReader, Record};
 use foreseal_primitives::{
     ChainSpec, Flashblock, FlashblockCommitment, PromiseDomain, StepSignature, mutant,
 };
 use foreseal_store::Store;
 
-use crate::{KeyError, NodeEnvironment, NodeError, Settings, SignerSince, StepSigner, datadir::DataDir};
+use crate::{KeyError, NodeEnvironment, NodeError, Settings, StepSigner};
 
 /// Number of newest stored blocks that are searched for a signed step.
 const SEARCHED: u64 = 1_024;

@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use foreseal_primitives::mutant;
-
 use foreseal_chain::ClockReading;
+use foreseal_primitives::mutant;
 
 /// Slot of the block being built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

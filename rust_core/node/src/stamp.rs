@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use foreseal_chain::ClockReading;
 use foreseal_primitives::{Flashblock, FlashblockCommitment};
 
 use crate::StepSigner;
-use foreseal_chain::ClockReading;
 
 /// Time and signer for new steps. Neither affects header or hash, so the same steps can be made again at
 /// another time.

@@ -12,17 +12,21 @@
 use std::sync::Arc;
 
 use foreseal_builder::Opening;
+use foreseal_chain::{
+    ArchiveCaches, Chain, ClockReading, Resumed, SealedPosition, StoreMeta, UnreplayedJournal,
+    datadir::DataDir, replay, sealed_by, sealed_chain,
+};
 use foreseal_journal::{Disk, Identity, Journal, JournalOptions, JournalReader, Record, Recovery};
 use foreseal_primitives::{ChainSpec, mutant};
 use foreseal_store::{Store, StoredHead};
 
 use crate::{
-    BlockSlot, NodeError, Settings, StartError, chain_loss::ChainLoss, contradiction, datadir::DataDir,
-    loss::common, loss::explain, sealed_chain::SealedPosition, sealed_chain::sealed_by,
-    sealed_chain::sealed_chain, store_meta::StoreMeta, store_writer::StoreObservers,
-    store_writer::StoreWriter,
+    BlockSlot, NodeError, Settings, StartError,
+    chain_loss::ChainLoss,
+    contradiction,
+    loss::{common, explain},
+    store_writer::{StoreObservers, StoreWriter},
 };
-use foreseal_chain::{ArchiveCaches, Chain, ClockReading, Resumed, UnreplayedJournal, replay};
 
 /// A fully replayed chain, with its journal and the link to its store.
 pub(crate) struct Started {

@@ -4,9 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use alloy_primitives::{Address, B256};
 use foreseal_chain::View;
+use foreseal_replication::{Phase, PoolStart, ScrubStatus, StoreStatus};
 use parking_lot::Mutex;
-
-use crate::{Phase, PoolStart, ScrubStatus, StoreStatus};
 
 /// Shared progress of the scrub, for status and metrics.
 pub(crate) type ScrubProgress = Arc<Mutex<ScrubStatus>>;

@@ -6,15 +6,14 @@ use std::{
 };
 
 use alloy_genesis::Genesis;
+use foreseal_chain::{
+    STEP_WINDOW,
+    datadir::{DataDir, DataDirError, JOURNAL, STORE, agreed_spec, genesis_hash},
+};
 use foreseal_primitives::ChainSpec;
 use foreseal_store::{Store, StoreError, StoreOptions, Upgrading};
 
-use crate::{
-    DataDirError, NodeError, StoreSettings,
-    datadir::{DataDir, JOURNAL, STORE, agreed_spec},
-    genesis::genesis_hash,
-};
-use foreseal_chain::STEP_WINDOW;
+use crate::{NodeError, StoreSettings};
 
 /// Opens the store of this chain in a locked data directory, or creates it.
 pub(crate) fn open_store(

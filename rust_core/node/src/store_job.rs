@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use alloy_primitives::Bytes;
+use foreseal_chain::{BlockChanges, ExecutedBlock, Step};
 use foreseal_primitives::StateDiff;
 use foreseal_store::{SealedBlock, StoredStep};
 
 use crate::write_queue::Job;
-use foreseal_chain::{BlockChanges, ExecutedBlock, Step};
 
 /// A job for the store.
 #[derive(Debug)]

@@ -6,16 +6,19 @@ use std::{
     thread::JoinHandle,
 };
 
+use foreseal_chain::{Chain, Clock, History, NewestStoredBlock, StoreMeta, StoreUpdate, StoredHistory};
 use foreseal_journal::Journal;
 use foreseal_primitives::mutant;
+use foreseal_replication::{ScrubStatus, StoreStatus};
 use foreseal_store::{Store, StoreError};
 
 use crate::{
-    InspectionPoint, ScrubStatus, StoreFailed, StoreSettings, StoreStatus, Watcher, WriterMetrics,
-    journal_checkpoints::JournalCheckpoints, store_job::StoreJob, store_job::Write, store_meta::StoreMeta,
-    write_queue::Job, write_queue::WriteQueue, writer_metrics::Stopwatch,
+    InspectionPoint, StoreFailed, StoreSettings, Watcher, WriterMetrics,
+    journal_checkpoints::JournalCheckpoints,
+    store_job::{StoreJob, Write},
+    write_queue::{Job, WriteQueue},
+    writer_metrics::Stopwatch,
 };
-use foreseal_chain::{Chain, Clock, History, NewestStoredBlock, StoreUpdate, StoredHistory};
 
 /// Limits of one store commit. All of its data is held in memory once more during the commit.
 const BATCH_BLOCKS: usize = 256;

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use alloy_primitives::{B256, KECCAK256_EMPTY};
+use foreseal_chain::View;
 use foreseal_pool::{
     Admission, PendingHead, PoolError, Rules, Submission, decode_submission, impersonated_submission,
 };
 use foreseal_primitives::{Transaction, wire::decode};
+use foreseal_replication::{SubmissionHandle, SubmitError};
 
-use crate::{Node, SubmissionHandle, SubmitError, node::NodeRole, shared::Shared};
-use foreseal_chain::View;
+use crate::{Node, node::NodeRole, shared::Shared};
 
 /// Outcome of a submission.
 #[derive(Debug)]

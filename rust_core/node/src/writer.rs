@@ -7,21 +7,22 @@ use std::{
     time::Duration,
 };
 
+use foreseal_chain::datadir::{DataDir, SavedPool};
 use foreseal_journal::{Identity, JournalReader};
 use foreseal_primitives::ChainSpec;
+use foreseal_replication::{
+    FeedConfig, FeedServer, FeedSource, FrameLog, Pace, Phase, PoolStart, RingLimits, wire::Welcome,
+};
 use foreseal_store::Store;
 use parking_lot::Mutex;
 
 use crate::{
-    NodeEnvironment, NodeError, Phase, PoolStart, Producer, Role, Settings, StepSigner,
+    NodeEnvironment, NodeError, Producer, Role, Settings, StepSigner,
     control::Control,
-    datadir::{DataDir, SavedPool},
-    feed_server::{FeedConfig, FeedServer, FeedSource, FrameLog, Pace, RingLimits},
     sequencer::{BlockInputs, Sequencer},
     sequencer_backend::FeedBackend,
     shared::Shared,
     start::start,
-    wire::Welcome,
 };
 
 /// Maximum lag, in appends, at which a follower receives the pool in a simulation, whose chains are short.

@@ -9,12 +9,11 @@ use std::{
 };
 
 use foreseal_cache::CacheMetrics;
+use foreseal_chain::Clock;
 use foreseal_journal::{Journal, Record};
 use foreseal_pool::PoolMetrics;
 use foreseal_primitives::Flashblock;
 use foreseal_store::StoreSize;
-
-use foreseal_chain::Clock;
 
 /// Upper bounds of the buckets of a [`Histogram`].
 pub const BOUNDS: [Duration; 16] = [

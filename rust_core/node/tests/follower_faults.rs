@@ -20,13 +20,15 @@ use std::{
 use alloy_primitives::Bytes;
 use foreseal_chain::{FinalityDepth, SteppedClock, changes};
 use foreseal_journal::{Identity, RealDisk};
-use foreseal_node::{
-    Development, InspectionPoint, Node, Phase, Production, QueryHandler, RingLimits, SubmitError, Watcher,
-    export_chain, import_chain, wire::Cursor, wire::GREATEST_DOWN, wire::GREATEST_UP, wire::Hello,
-    wire::Request, wire::Response, wire::Welcome, wire::read_frame, wire::write_numbered,
-};
+use foreseal_node::{Development, InspectionPoint, Node, QueryHandler, Watcher, export_chain, import_chain};
 use foreseal_pool::{Pool, PoolConfig};
 use foreseal_primitives::wire;
+use foreseal_replication::{
+    Phase, Production, RingLimits, SubmitError,
+    wire::{
+        Cursor, GREATEST_DOWN, GREATEST_UP, Hello, Request, Response, Welcome, read_frame, write_numbered,
+    },
+};
 use foreseal_testkit::{Fees, Kinds, LONG, Wallet, Workload, wait_for};
 use support::{
     Bench, fingerprint,

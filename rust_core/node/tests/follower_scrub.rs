@@ -14,7 +14,8 @@ use std::{
 use alloy_primitives::{Bytes, TxKind, U256};
 use foreseal_chain::{Clock, SystemClock};
 use foreseal_journal::RealDisk;
-use foreseal_node::{Node, Phase, ScrubSettings, Settings, StoreSettings};
+use foreseal_node::{Node, ScrubSettings, Settings, StoreSettings};
+use foreseal_replication::Phase;
 use foreseal_testkit::{Fees, Wallet, wait_for};
 use support::{
     open_node,

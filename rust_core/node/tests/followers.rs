@@ -6,12 +6,13 @@ mod support;
 
 use std::{ops::ControlFlow, sync::Arc, time::Duration};
 
-use foreseal_chain::{Change, SteppedClock, changes};
+use foreseal_chain::{Change, SteppedClock, changes, datadir::DataDirError};
 use foreseal_journal::{
     RealDisk,
     simulated::{DiskFault, SimulatedDisk},
 };
-use foreseal_node::{DataDirError, Development, Node, NodeError, Phase, Role, Settings, StoreSettings};
+use foreseal_node::{Development, Node, NodeError, Role, Settings, StoreSettings};
+use foreseal_replication::Phase;
 use foreseal_testkit::{Kinds, Wallet, Workload, wait_for};
 use proptest::{
     prelude::*,

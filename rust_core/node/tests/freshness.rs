@@ -14,7 +14,8 @@ use std::{
 use alloy_primitives::B256;
 use foreseal_chain::SteppedClock;
 use foreseal_journal::{Disk, DiskFile, RealDisk};
-use foreseal_node::{ControlError, Node, NodeEnvironment, Phase};
+use foreseal_node::{ControlError, Node, NodeEnvironment};
+use foreseal_replication::Phase;
 use foreseal_testkit::{Fees, Wallet};
 use support::{Bench, STEP, settings};
 

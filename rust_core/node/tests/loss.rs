@@ -8,7 +8,8 @@ use std::{fs, path::Path, sync::Arc};
 
 use foreseal_chain::SteppedClock;
 use foreseal_journal::{Identity, Journal, JournalError, JournalOptions, RealDisk};
-use foreseal_node::{JournalRepair, NodeError, Phase, ProductionError, Settings, StartError, StoreSettings};
+use foreseal_node::{JournalRepair, NodeError, ProductionError, Settings, StartError, StoreSettings};
+use foreseal_replication::Phase;
 use foreseal_testkit::{Fees, Wallet, wait_for};
 use support::{
     Bench, fingerprint,

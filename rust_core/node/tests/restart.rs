@@ -8,10 +8,11 @@ use std::{path::Path, sync::Arc};
 
 use alloy_consensus::Header;
 use alloy_primitives::B256;
-use foreseal_chain::{SteppedClock, View};
+use foreseal_chain::{SteppedClock, View, datadir::DataDirError};
 use foreseal_journal::RealDisk;
-use foreseal_node::{DataDirError, NodeError, PoolStart, Settings, import_chain};
+use foreseal_node::{NodeError, Settings, import_chain};
 use foreseal_pool::{Status, Waiting};
+use foreseal_replication::PoolStart;
 use foreseal_testkit::{Fees, Kinds, Wallet, Workload};
 use support::{Bench, open_node, settings};
 

@@ -7,7 +7,9 @@ mod support;
 use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
 use alloy_primitives::Address;
-use foreseal_node::{DirIdentity, KeyError, Node, NodeError, PoolStart, Settings};
+use foreseal_chain::datadir::DirIdentity;
+use foreseal_node::{KeyError, Node, NodeError, Settings};
+use foreseal_replication::PoolStart;
 use foreseal_testkit::{Fees, Wallet};
 use support::{Bench, open_node, settings};
 

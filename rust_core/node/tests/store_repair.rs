@@ -12,11 +12,12 @@ use std::{
 };
 
 use alloy_primitives::{B256, Bytes, TxKind, U256};
+use foreseal_backup::{Backup, BackupSource, back_up};
 use foreseal_chain::SteppedClock;
 use foreseal_journal::{EndMark, RealDisk, check, recorded_end};
 use foreseal_node::{
-    Backup, BackupSource, BlockSource, FetchPlan, NodeError, RepairMethod, RepairSources, Repairing,
-    Settings, SourceChain, StoreRepair, StoreRepairError, StoreSettings, back_up,
+    BlockSource, FetchPlan, NodeError, RepairMethod, RepairSources, Repairing, Settings, SourceChain,
+    StoreRepair, StoreRepairError, StoreSettings,
 };
 use foreseal_store::StoreError;
 use foreseal_testkit::{Fees, Wallet};

@@ -3,10 +3,12 @@
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use foreseal_chain::{Clock, SystemClock};
-use foreseal_node::{
-    BackupError, BackupSource, Copied, CopiedPart, Manifest, StoreSettings, back_up, restore,
+use foreseal_backup::{BackupError, BackupSource, Manifest, back_up, restore};
+use foreseal_chain::{
+    Clock, SystemClock,
+    datadir::{Copied, CopiedPart},
 };
+use foreseal_node::StoreSettings;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 

@@ -2,13 +2,13 @@
 
 use std::io;
 
+use foreseal_backup::BackupError;
+use foreseal_chain::datadir::DataDirError;
 use foreseal_conformance::RunError;
 use foreseal_journal::{JournalError, LockError, OfflineError};
 use foreseal_loadgen::{LoadError, SigningError, TargetError};
-use foreseal_node::{
-    BackupError, ControlError, DataDirError, JournalRepairError, NodeError, ReplicationError, SourceError,
-    StartError, StoreRepairError,
-};
+use foreseal_node::{ControlError, JournalRepairError, NodeError, SourceError, StartError, StoreRepairError};
+use foreseal_replication::ReplicationError;
 use foreseal_rpc::{InvalidReceiptError, RpcError};
 use foreseal_store::StoreError;
 use pyo3::exceptions::{PyOSError, PyValueError};
@@ -158,7 +158,7 @@ fn backup_kind(error: &BackupError) -> &'static str {
 fn repair_kind(error: &StoreRepairError) -> &'static str {
     match error {
         StoreRepairError::Node(error) => node_kind(error),
-        // An error of `foreseal_node::Backup`, which this module passes to the repair.
+        // An error of `foreseal_backup::Backup`, which this module passes to the repair.
         StoreRepairError::Backup(error) => error.downcast_ref().map_or("io", backup_kind),
         StoreRepairError::Impossible(_) => "corrupt",
         StoreRepairError::Source(SourceError::Unavailable(_)) => "io",

@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 
 use alloy_primitives::B256;
+use foreseal_backup::Backup;
+use foreseal_chain::datadir::StoreBackup;
 use foreseal_node::{
-    Backup, BlockSource, FetchPlan, RepairMethod, RepairPlan, RepairSources, Repairing, SourceChain,
-    StoreBackup, StoreRepair,
+    BlockSource, FetchPlan, RepairMethod, RepairPlan, RepairSources, Repairing, SourceChain, StoreRepair,
 };
 use foreseal_store::Verifying;
 use pyo3::prelude::*;

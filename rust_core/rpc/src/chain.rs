@@ -4,7 +4,8 @@
 
 use alloy_primitives::Bytes;
 use foreseal_keccak::keccak;
-use foreseal_node::{CatchingUp, Head, Phase, PoolStart, Status, StoreStatus};
+use foreseal_node::{Head, Status};
+use foreseal_replication::{CatchingUp, Phase, PoolStart, StoreStatus};
 use serde_json::Value;
 
 use crate::{

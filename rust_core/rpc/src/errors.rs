@@ -5,7 +5,8 @@ use std::time::Duration;
 use alloy_primitives::{B256, Bytes};
 use foreseal_chain::{FeedError, ResolveError};
 use foreseal_evm::{EstimateError, ExecutionError, HaltReason, OverrideError, SimulateError, TraceLimit};
-use foreseal_node::{ControlError, SubmitError};
+use foreseal_node::ControlError;
+use foreseal_replication::SubmitError;
 use foreseal_scheduler::Stopped;
 use foreseal_state::StateError;
 

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use alloy_primitives::B256;
-use foreseal_node::{Node, SubmitError};
+use foreseal_node::Node;
 use foreseal_pool::{Admission, PoolError, Status, Waiting};
+use foreseal_replication::SubmitError;
 
 use crate::{Error, errors::SyncError, receipt::receipt_of};
 

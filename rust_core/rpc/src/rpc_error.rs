@@ -5,8 +5,9 @@ use std::{fmt, time::Duration};
 use alloy_primitives::{Bytes, U256};
 use foreseal_chain::{FeedError, ResolveError, StepCursor};
 use foreseal_evm::{EstimateError, ExecutionError, OverrideError, Rejected, SimulateError, TraceLimit};
-use foreseal_node::{ControlError, SubmitError};
+use foreseal_node::ControlError;
 use foreseal_pool::PoolError;
+use foreseal_replication::SubmitError;
 use foreseal_scheduler::Stopped;
 use foreseal_state::StateError;
 

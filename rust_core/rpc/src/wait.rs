@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use alloy_primitives::B256;
 use bytes::Bytes;
-use foreseal_node::{Node, Sent, SubmissionHandle, SubmitError};
+use foreseal_node::{Node, Sent};
 use foreseal_pool::{Admission, Submission};
+use foreseal_replication::{SubmissionHandle, SubmitError};
 use parking_lot::Mutex;
 
 use crate::{

@@ -16,8 +16,10 @@ CRATES = {
     "builder": 5,
     "conformance": 5,
     "chain": 6,
-    "node": 7,
-    "rpc": 8,
-    "py": 9,
+    "replication": 7,
+    "node": 8,
+    "backup": 8,
+    "rpc": 9,
+    "py": 10,
 }
 """Layer of each crate that the product consists of, by short name."""

@@ -1,7 +1,8 @@
 //! Safe and finalized blocks, set by a caller.
 
-use crate::{ControlError, sequencer::Sequencer};
 use foreseal_chain::Finality;
+
+use crate::{ControlError, sequencer::Sequencer};
 
 impl Sequencer {
     /// Sets the numbers of the safe and the finalized block; `None` leaves a number unchanged. From then on

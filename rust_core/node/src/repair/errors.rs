@@ -2,11 +2,12 @@
 
 use std::path::PathBuf;
 
+use foreseal_chain::datadir::{BackupFailure, DataDirError};
 use foreseal_journal::{JournalError, OfflineError};
 use foreseal_store::StoreError;
 
 use super::SourceError;
-use crate::{BackupFailure, DataDirError, NodeError};
+use crate::NodeError;
 
 /// Error of a store repair.
 #[derive(Debug, thiserror::Error)]

@@ -2,14 +2,12 @@
 
 use std::{path::PathBuf, sync::Arc};
 
+use foreseal_chain::{SealedPosition, sealed_until};
 use foreseal_journal::{Identity, JournalReader, RealDisk, Report, check, recorded_end};
 use foreseal_store::Store;
 
 use super::errors::StoreRepairError;
-use crate::{
-    ChainLoss,
-    sealed_chain::{SealedPosition, sealed_until},
-};
+use crate::ChainLoss;
 
 const HELP: &str = "see `foreseal journal check`, then `foreseal journal repair`";
 

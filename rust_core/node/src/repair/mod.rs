@@ -19,21 +19,17 @@ pub use source::{BlockSource, SourceChain, SourceError};
 use std::{fs, io, path::Path, sync::Arc};
 
 use alloy_primitives::B256;
+use foreseal_chain::datadir::{DataDir, DataDirError, StoreBackup, genesis_hash, stored_spec};
 use foreseal_journal::{Identity, RealDisk, journal_folder};
 use foreseal_primitives::ChainSpec;
 use foreseal_store::{Fault, MetaFault, Store, StoreError, StoreOptions};
-
-use crate::{
-    DataDirError, NodeError, Settings, StoreBackup, StoreSettings,
-    datadir::{DataDir, stored_spec},
-    genesis::genesis_hash,
-    start::start,
-    store_files::open_store,
-    store_swap::StoreFolders,
-    store_writer::StoreObservers,
-};
 use journal::RepairJournal;
 use rebuild::Rebuild;
+
+use crate::{
+    NodeError, Settings, StoreSettings, start::start, store_files::open_store, store_swap::StoreFolders,
+    store_writer::StoreObservers,
+};
 
 const STORE: &str = "store";
 const DATA: &str = "data.mdb";

@@ -2,9 +2,8 @@
 
 use std::ops::ControlFlow;
 
+use foreseal_chain::datadir::Copied;
 use foreseal_store::{Fault, Verifying};
-
-use crate::Copied;
 
 /// Method of a repair.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,6 +2,7 @@
 
 use std::{ops::ControlFlow, path::Path, sync::Arc};
 
+use foreseal_chain::{SealedPosition, datadir::BackupEnd};
 use foreseal_primitives::ChainSpec;
 use foreseal_store::{Store, StoreError};
 
@@ -11,8 +12,7 @@ use super::{
     source::{Fetcher, SourceError},
 };
 use crate::{
-    BackupEnd, BlockSource, NodeError, Settings,
-    sealed_chain::SealedPosition,
+    BlockSource, NodeError, Settings,
     start::{note, open_chain},
     store_files::open_store_in,
     store_writer::{StoreObservers, StoreWriter},

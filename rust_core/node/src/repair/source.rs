@@ -3,10 +3,8 @@
 use alloy_consensus::Header;
 use alloy_primitives::B256;
 use alloy_rlp::Decodable;
+use foreseal_chain::{ChainError, SealedPosition};
 use foreseal_store::Store;
-
-use crate::sealed_chain::SealedPosition;
-use foreseal_chain::ChainError;
 
 /// Chain of another node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

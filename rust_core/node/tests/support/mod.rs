@@ -12,11 +12,11 @@ use alloy_primitives::{Address, B256, U256};
 use foreseal_chain::{BlockId, Clock, FinalityDepth, SteppedClock, SystemClock, View};
 use foreseal_journal::{Disk, RealDisk};
 use foreseal_node::{
-    Development, Node, NodeEnvironment, NodeError, Producer, Production, ProductionError, Role, Settings,
-    StoreSettings,
+    Development, Node, NodeEnvironment, NodeError, Producer, ProductionError, Role, Settings, StoreSettings,
 };
 use foreseal_pool::PoolConfig;
 use foreseal_primitives::{Change, Override};
+use foreseal_replication::Production;
 use foreseal_testkit::{Wallet, test_genesis};
 
 /// A node, its clock and its producer.

@@ -8,7 +8,8 @@ use std::{
 use alloy_primitives::B256;
 use foreseal_chain::{Clock, View};
 use foreseal_journal::{Disk, RealDisk};
-use foreseal_node::{Node, NodeEnvironment, Phase, Role, Settings};
+use foreseal_node::{Node, NodeEnvironment, Role, Settings};
+use foreseal_replication::Phase;
 use foreseal_testkit::{Wallet, wait_for};
 
 use super::settings;

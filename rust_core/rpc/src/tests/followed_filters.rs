@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use foreseal_node::{Development, Phase, Role, Settings};
+use foreseal_node::{Development, Role, Settings};
+use foreseal_replication::Phase;
 use foreseal_testkit::{Kinds, Wallet, Workload, wait_for};
 use rand::{Rng, SeedableRng, rngs::StdRng};
 use serde_json::{Value, json};

@@ -11,8 +11,9 @@ use std::{
 
 use alloy_primitives::{Address, U256};
 use foreseal_chain::View;
-use foreseal_node::{Development, Node, Phase, Role, Settings};
+use foreseal_node::{Development, Node, Role, Settings};
 use foreseal_primitives::{Change, Override};
+use foreseal_replication::Phase;
 use foreseal_testkit::{Fees, Kinds, LONG, Wallet, Workload, wait_for};
 use serde_json::{Value, json};
 

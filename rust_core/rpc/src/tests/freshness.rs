@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use foreseal_chain::Clock;
 use foreseal_journal::simulated::{DiskFault, SimulatedDisk};
-use foreseal_node::SubmitError;
+use foreseal_replication::SubmitError;
 use foreseal_testkit::{Fees, Wallet};
 use serde_json::{Value, json};
 

@@ -40,10 +40,9 @@ use std::{path::Path, sync::Arc, time::Duration};
 use alloy_primitives::B256;
 use foreseal_chain::{Clock, FinalityDepth, SteppedClock, View};
 use foreseal_journal::{Disk, RealDisk};
-use foreseal_node::{
-    Development, Node, NodeEnvironment, Producer, Production, Role, Settings, StoreSettings,
-};
+use foreseal_node::{Development, Node, NodeEnvironment, Producer, Role, Settings, StoreSettings};
 use foreseal_pool::PoolConfig;
+use foreseal_replication::Production;
 use foreseal_testkit::{Wallet, counting, test_genesis};
 use serde_json::Value;
 

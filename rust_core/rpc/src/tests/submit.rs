@@ -1,7 +1,7 @@
 //! Submission errors of the specification, and the life cycle of a transaction.
 
 use alloy_primitives::{Address, B256, Bytes, TxKind, U256};
-use foreseal_node::SubmitError;
+use foreseal_replication::SubmitError;
 use foreseal_testkit::{Fees, Wallet};
 use serde_json::{Value, json};
 

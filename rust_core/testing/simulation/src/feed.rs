@@ -3,7 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use foreseal_journal::simulated::SimulatedDisk;
-use foreseal_node::{ManualServer, Node, NodeEnvironment, RingLimits, Role, Settings};
+use foreseal_node::{Node, NodeEnvironment, Role, Settings};
+use foreseal_replication::{ManualServer, RingLimits};
 use rand::{Rng, rngs::StdRng};
 
 use crate::{

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use alloy_primitives::{Address, B256, Bytes};
 use foreseal_chain::View;
-use foreseal_node::{ManualFollower, Node, RingLimits, SubmissionHandle, SubmitError};
+use foreseal_node::Node;
 use foreseal_pool::Status;
+use foreseal_replication::{ManualFollower, RingLimits, SubmissionHandle, SubmitError};
 use foreseal_state::{StateError, StateReader};
 
 use crate::{

@@ -6,7 +6,7 @@ use std::{
     rc::Rc,
 };
 
-use foreseal_node::wire::{GREATEST_DOWN, WireError, read_frame};
+use foreseal_replication::wire::{GREATEST_DOWN, WireError, read_frame};
 
 /// Size of the length prefix of a frame, in bytes.
 const LENGTH: usize = 4;

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use foreseal_chain::{Chain, Clock, replay};
 use foreseal_journal::{Identity, Journal, JournalOptions, simulated::DiskFault};
-use foreseal_node::{NodeError, PoolStart};
+use foreseal_node::NodeError;
+use foreseal_replication::PoolStart;
 use rand::{SeedableRng, rngs::StdRng};
 
 use crate::{

@@ -2,9 +2,10 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicU64};
 
-use foreseal_chain::{Clock, View};
+use foreseal_chain::{Clock, View, datadir::DataDirError};
 use foreseal_journal::simulated::SimulatedDisk;
-use foreseal_node::{DataDirError, Node, NodeError, Phase, Producer, Settings, SubmitError};
+use foreseal_node::{Node, NodeError, Producer, Settings};
+use foreseal_replication::{Phase, SubmitError};
 use tempfile::TempDir;
 
 use crate::{

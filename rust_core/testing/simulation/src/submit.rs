@@ -1,8 +1,8 @@
 //! Submissions of every kind.
 
 use alloy_primitives::Bytes;
-use foreseal_node::SubmitError;
 use foreseal_pool::PoolError;
+use foreseal_replication::SubmitError;
 use foreseal_state::StateReader;
 
 use crate::{

@@ -1,0 +1,38 @@
+//! Errors of backup and restore.
+
+use std::path::PathBuf;
+
+use foreseal_chain::datadir::DataDirError;
+use foreseal_journal::JournalError;
+use foreseal_store::StoreError;
+
+/// Error of making or restoring a backup.
+#[derive(Debug, thiserror::Error)]
+pub enum BackupError {
+    #[error(transparent)]
+    DataDir(#[from] DataDirError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    #[error("{} is not empty: name a folder that is new", .0.display())]
+    NotEmpty(PathBuf),
+    /// An earlier run was interrupted.
+    #[error("{} is left of a backup that did not end: remove it first", .0.display())]
+    Unfinished(PathBuf),
+    #[error("{} holds no backup: {why}", path.display())]
+    NotABackup { path: PathBuf, why: String },
+    #[error("the backup has format {found}, newer than {supported}, the newest this program reads")]
+    NewerFormat { found: u32, supported: u32 },
+    #[error("the backup is damaged: {file}: {why}")]
+    Damaged { file: String, why: String },
+    #[error("{} has no sequencer key to copy", .0.display())]
+    NoKey(PathBuf),
+    /// The node removed journal segments that the store needs while the store was copied.
+    #[error(
+        "the node removed the journal after append {sequence} while the store was copied: try again, or keep the journal longer (--store-retention)"
+    )]
+    Outrun { sequence: u64 },
+    #[error("the backup was broken off")]
+    Interrupted,
+}

@@ -1,0 +1,87 @@
+//! The manifest of a backup.
+
+use std::{fs, io, path::Path};
+
+use alloy_primitives::B256;
+use foreseal_chain::datadir::checked_file::{self, Content};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    BackupError,
+    file_names::MANIFEST,
+    files::{ManifestFile, write_file},
+};
+
+/// Newest backup format that this version reads, and the one that it writes.
+pub(crate) const FORMAT: u32 = 2;
+/// Oldest supported format; its manifest has no checksum.
+const OLDEST: u32 = 1;
+
+/// Content of `MANIFEST.json`. It is written last: a folder without it is not a backup.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Manifest {
+    pub format: u32,
+    /// Version of the program that made the backup.
+    pub program: String,
+    /// Milliseconds since the Unix epoch.
+    pub time: u64,
+    pub chain_id: u64,
+    pub genesis: B256,
+    /// Schema version of the store.
+    pub schema: u32,
+    /// Newest block in the store; null if the store has no block yet.
+    pub head: Option<ManifestBlock>,
+    /// Sequence number of the journal append up to which the store is complete.
+    pub journal_sequence: u64,
+    /// Sequence number of the first journal append in the backup, and the one after the last.
+    pub journal_first: u64,
+    pub journal_next: u64,
+    pub files: Vec<ManifestFile>,
+}
+
+/// Number and hash of a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ManifestBlock {
+    pub number: u64,
+    pub hash: B256,
+}
+
+impl Manifest {
+    pub(crate) fn write(&self, folder: &Path) -> Result<(), BackupError> {
+        let text = serde_json::to_vec_pretty(self)
+            .map_err(|error| BackupError::NotABackup { path: folder.to_owned(), why: error.to_string() })?;
+        write_file(folder, MANIFEST, &checked_file::seal_json(&text)).map(drop)
+    }
+
+    /// Reads the manifest of the backup in `folder`.
+    pub(crate) fn read(folder: &Path) -> Result<Self, BackupError> {
+        let refused = |why: String| BackupError::NotABackup { path: folder.to_owned(), why };
+        let text = fs::read(folder.join(MANIFEST)).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => refused(format!("there is no {MANIFEST} in it")),
+            _ => refused(format!("{MANIFEST} cannot be read: {error}")),
+        })?;
+        let damaged = |why| BackupError::Damaged { file: MANIFEST.to_owned(), why };
+        let content = checked_file::unseal_json(text).map_err(|mismatch| damaged(mismatch.to_string()))?;
+        let checked = matches!(content, Content::Checked(_));
+        let text = content.bytes();
+        let format = serde_json::from_slice::<OfAnyFormat>(&text).map(|manifest| manifest.format);
+        match format {
+            Ok(FORMAT) if checked => {}
+            Ok(FORMAT) => return Err(damaged("it has no checksum".to_owned())),
+            Ok(OLDEST) => {}
+            Ok(found) if found > FORMAT => {
+                return Err(BackupError::NewerFormat { found, supported: FORMAT });
+            }
+            Ok(found) => return Err(refused(format!("there is no format {found}"))),
+            Err(error) => return Err(refused(format!("{MANIFEST} is not what a backup writes: {error}"))),
+        }
+        serde_json::from_slice(&text)
+            .map_err(|error| refused(format!("{MANIFEST} is not what a backup writes: {error}")))
+    }
+}
+
+#[derive(Deserialize)]
+struct OfAnyFormat {
+    format: u32,
+}

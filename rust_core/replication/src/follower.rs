@@ -1,0 +1,29 @@
+//! A process that follows the sequencer: it applies the journal's appends and executes nothing.
+//!
+//! ```text
+//!   store (read-only) --> Replica: chain, undone, views --> Shared: newest view, feed, pool --> readers
+//!                             ^
+//!   sequencer --> socket -----+---- Append, Pool, Pulse, Said
+//! ```
+//!
+//! The follower starts from the store, receives later appends from the sequencer, and publishes a view once
+//! it is up to date. After a lost connection it resumes from its cursor. Meanwhile it serves its last view,
+//! whose age shows in the status. A follower whose cursor is no longer valid starts again from the store.
+
+mod backend;
+mod client;
+mod manual_follower;
+mod outbox;
+mod pending_requests;
+mod replica;
+mod replica_state;
+mod sequencer_status;
+mod session;
+mod thread;
+
+pub use backend::FollowerBackend;
+pub use client::Following;
+pub use manual_follower::ManualFollower;
+pub use outbox::SubmissionHandle;
+pub use replica::ReplicaConfig;
+pub use sequencer_status::CatchingUp;

@@ -1,0 +1,68 @@
+//! A manually driven follower, for simulations.
+
+use std::{
+    io::{Read, Write},
+    sync::Arc,
+};
+
+use super::{
+    Following,
+    session::{ConnectionError, Session},
+};
+
+/// The follower's side of its connections, which starts no thread and never blocks. Its owner transports the
+/// bytes and schedules each iteration. An `Err` contains the reason for which the connection ended.
+pub struct ManualFollower {
+    following: Arc<Following>,
+    session: Session,
+}
+
+impl ManualFollower {
+    pub fn new(following: Arc<Following>) -> Self {
+        Self { session: Session::new(following.clone()), following }
+    }
+
+    /// Returns the greeting of a new connection.
+    pub fn greet(&mut self) -> Result<Vec<u8>, String> {
+        let hello = self.session.hello();
+        hello.map_err(|broken| self.lose(&broken))
+    }
+
+    /// Runs one iteration of the receiving thread: reads a frame, complete in `input`, or the end of the
+    /// stream.
+    pub fn receive(&mut self, mut input: &mut dyn Read) -> Result<(), String> {
+        let heard = self.session.receive(&mut input);
+        heard.map_err(|broken| self.lose(&broken))
+    }
+
+    /// Runs one iteration of the sending thread, which starts after the sequencer's greeting.
+    pub fn send_due(&mut self, out: &mut dyn Write) -> Result<(), String> {
+        if !self.session.is_greeted() {
+            return Ok(());
+        }
+        let frames = self.following.outbox.drain_frames(&self.following.known);
+        out.write_all(&frames).map_err(|error| self.lose(&ConnectionError::Io(error)))
+    }
+
+    /// Records that connecting failed with this error.
+    pub fn connection_failed(&mut self, error: std::io::Error) {
+        self.lose(&ConnectionError::Io(error));
+    }
+
+    fn lose(&mut self, broken: &ConnectionError) -> String {
+        self.following.close();
+        let ended = self.session.end(broken);
+        self.following.note_end(&ended);
+        broken.to_string()
+    }
+
+    /// Returns the sequence number of the append that it applies next; `None` before it has a chain.
+    pub fn next(&self) -> Option<u64> {
+        self.session.next()
+    }
+
+    /// Returns `true` if the follower is up to date and publishes new views.
+    pub fn is_live(&self) -> bool {
+        self.session.is_live()
+    }
+}

@@ -1,0 +1,28 @@
+//! The server that feeds followers, on the sequencer's side.
+//!
+//! ```text
+//!   writer, pool -- append, pool event --> FrameLog (bounded ring) --> connection per follower --> socket
+//!                                                                 journal (backlog) -->|
+//! ```
+//!
+//! The writer never waits for a follower. A follower that falls behind by more than the ring holds is
+//! disconnected. It reconnects with its cursor and receives the missing appends from the journal.
+
+mod backend;
+mod feed_server;
+mod feed_source;
+mod follower_session;
+mod frame_log;
+mod manual_server;
+mod pace;
+mod peers;
+mod replies;
+mod request_reader;
+
+pub use backend::SequencerBackend;
+pub use feed_server::FeedServer;
+pub use feed_source::{FeedConfig, FeedSource};
+pub use frame_log::{FrameLog, LogStatus, RingLimits};
+pub use manual_server::ManualServer;
+pub use pace::Pace;
+pub use peers::FollowerStatus;

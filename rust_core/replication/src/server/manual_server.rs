@@ -1,0 +1,62 @@
+//! A manually driven connection to a follower, for simulations.
+
+use std::{
+    io::{BufWriter, Read, Write},
+    sync::Arc,
+};
+
+use super::{
+    FeedSource,
+    feed_source::Attached,
+    follower_session::{FollowerSession, greet},
+    peers::Peer,
+    request_reader::RequestReader,
+};
+
+type FrameWriter = BufWriter<Box<dyn Write>>;
+
+/// The sequencer's side of a connection, which starts no thread and never blocks. Its owner transports the
+/// bytes and schedules each iteration.
+pub struct ManualServer {
+    source: Arc<FeedSource>,
+    peer: Arc<Peer>,
+    ears: Arc<RequestReader>,
+    talk: FollowerSession<FrameWriter>,
+}
+
+impl ManualServer {
+    /// Reads the greeting, which must be complete in `input`. Returns the reason as `Err` if the follower is
+    /// rejected.
+    pub fn greet(
+        source: &Arc<FeedSource>,
+        mut input: &mut dyn Read,
+        out: Box<dyn Write>,
+    ) -> Result<Self, String> {
+        let mut out = BufWriter::new(out);
+        let greeted = greet(source, &mut input, &mut out);
+        let (hello, peer) = greeted.map_err(|left| left.to_string())?;
+        let (attached, ears) = (Attached::to(source, peer.clone()), Arc::<RequestReader>::default());
+        let talk = FollowerSession::new(attached, out, ears.clone(), hello.cursor);
+        Ok(Self { source: source.clone(), peer, ears, talk })
+    }
+
+    /// Runs one iteration of the sending thread. Returns the reason as `Err` if the connection has ended.
+    pub fn run_once(&mut self) -> Result<(), String> {
+        self.talk.run_once().map_err(|left| left.to_string())
+    }
+
+    /// Runs one iteration of the receiving thread: reads a frame, complete in `input`, or the end of the
+    /// stream. Returns `true` if there may be another frame.
+    pub fn receive(&mut self, mut input: &mut dyn Read) -> bool {
+        let open = self.ears.receive(&mut input, &self.source, &self.peer);
+        if !open {
+            self.ears.end(&self.source);
+        }
+        open
+    }
+
+    /// Returns `true` if the follower has been sent the whole backlog.
+    pub fn is_live(&self) -> bool {
+        self.talk.is_live()
+    }
+}

@@ -1,0 +1,104 @@
+//! Requests of a follower.
+
+use std::{
+    io::{self, Read},
+    os::unix::net::UnixStream,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use foreseal_primitives::mutant;
+
+use super::{FeedSource, feed_source::Attached, peers::Peer, replies::Answers};
+use crate::wire::{GREATEST_UP, Outcome, Request, Response, read_frame};
+
+/// Receiving side of a connection, shared with the sending thread.
+#[derive(Debug, Default)]
+pub(super) struct RequestReader {
+    answers: Answers,
+    /// `true` if nothing more can be received.
+    gone: AtomicBool,
+}
+
+impl RequestReader {
+    /// Returns the response frames that are due at log position `at`.
+    pub fn due(&self, at: u64) -> Vec<Vec<u8>> {
+        self.answers.due(at)
+    }
+
+    /// Returns `true` if nothing more will be received.
+    pub fn are_gone(&self) -> bool {
+        self.gone.load(Ordering::Acquire)
+    }
+
+    /// Receives and handles the next frame. Returns `true` if there may be another.
+    pub fn receive(&self, input: &mut impl Read, source: &FeedSource, peer: &Peer) -> bool {
+        let Ok(Some((kind, body))) = read_frame(input, GREATEST_UP) else { return false };
+        match Request::decode(kind, &body) {
+            Ok(up) => self.handle(up, source, peer),
+            Err(error) => {
+                tracing::warn!(%error, name = peer.name, "failed to decode the request of a follower");
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Marks the receiving side as closed.
+    pub fn end(&self, source: &FeedSource) {
+        self.gone.store(true, Ordering::Release);
+        source.log.wake();
+    }
+
+    fn handle(&self, up: Request, source: &FeedSource, peer: &Peer) {
+        let FeedSource { log, backend, .. } = source;
+        match up {
+            Request::Alive { next } => peer.next.store(next, Ordering::Release),
+            Request::Report(metrics) => *peer.report.lock() = metrics,
+            Request::Submit { number, runnable, submission } => {
+                let outcome = Outcome::of(backend.admit(&submission, runnable));
+                // The effects of the submission on the pool are in the log by now.
+                let at = if mutant!("answer-before-event") { 0 } else { log.standing().end };
+                self.answers.add(at, Response::Answer { number, outcome }.encode());
+                log.wake();
+            }
+            Request::Query { number, question } => {
+                let answer = backend.answer(&question).unwrap_or_default();
+                // Everything on which the response depends is in the log by now.
+                self.answers
+                    .add(log.standing().end, Response::Reply { number, answer: answer.into() }.encode());
+                log.wake();
+            }
+            Request::Damaged(report) => backend.confirm_damage(&report, &peer.name),
+            Request::Hello(_) => {}
+        }
+    }
+}
+
+/// Guard that closes the receiving side when its thread ends, even by a panic. Then the sending side ends
+/// too.
+struct ReaderGuard {
+    ears: Arc<RequestReader>,
+    source: Arc<FeedSource>,
+}
+
+impl Drop for ReaderGuard {
+    fn drop(&mut self) {
+        self.ears.end(&self.source);
+    }
+}
+
+/// Starts the thread that receives the follower's requests.
+pub(super) fn listen(mut stream: UnixStream, attached: &Attached) -> io::Result<Arc<RequestReader>> {
+    let ears = Arc::<RequestReader>::default();
+    let (peer, source) = (attached.peer.clone(), attached.source.clone());
+    let hearing = ReaderGuard { ears: ears.clone(), source };
+    let run = move || {
+        let ReaderGuard { ears, source } = &hearing;
+        while ears.receive(&mut stream, source, &peer) {}
+    };
+    std::thread::Builder::new().name("foreseal-feed-ear".to_owned()).spawn(run)?;
+    Ok(ears)
+}
