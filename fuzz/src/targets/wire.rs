@@ -1,6 +1,6 @@
 //! Frames between the sequencer and its followers.
 
-use foreseal_replication::wire::{GREATEST_UP, Request, Response, read_frame};
+use foreseal_replication::wire::{MAX_REQUEST_SIZE, Request, Response, read_frame};
 
 use super::nothing;
 use crate::{Memory, Target};
@@ -20,7 +20,7 @@ pub const TARGET: Target = Target {
 fn run(input: &[u8]) {
     let mut stream = input;
     loop {
-        match read_frame(&mut stream, GREATEST_UP) {
+        match read_frame(&mut stream, MAX_REQUEST_SIZE) {
             Ok(Some((kind, body))) => both(kind, &body),
             Ok(None) => return assert!(stream.is_empty()),
             Err(error) => return assert!(!error.to_string().is_empty()),
@@ -60,7 +60,7 @@ fn both(kind: u8, body: &[u8]) {
 /// Decodes an encoded frame and encodes it again.
 fn reread(mut written: &[u8], again: impl FnOnce(u8, Vec<u8>) -> Option<Vec<u8>>) -> Vec<u8> {
     let (kind, body) =
-        read_frame(&mut written, GREATEST_UP).ok().flatten().expect("a frame that was written is one");
+        read_frame(&mut written, MAX_REQUEST_SIZE).ok().flatten().expect("a frame that was written is one");
     assert!(written.is_empty());
     again(kind, body).expect("what was written is read")
 }

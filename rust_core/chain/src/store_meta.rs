@@ -6,7 +6,7 @@ use alloy_rlp::{RlpDecodable, RlpEncodable};
 
 /// Journal position at which a block was sealed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, RlpEncodable, RlpDecodable)]
-pub struct Mark {
+pub struct JournalCheckpoint {
     pub number: u64,
     pub sequence: u64,
 }
@@ -16,7 +16,7 @@ pub struct Mark {
 pub struct StoreMeta {
     pub beside: ChainMeta,
     /// Journal positions of blocks, oldest first.
-    pub marks: Vec<Mark>,
+    pub marks: Vec<JournalCheckpoint>,
 }
 
 #[derive(RlpEncodable, RlpDecodable)]
@@ -26,7 +26,7 @@ struct StoreMetaWire {
     trails: bool,
     /// Offset in two's complement.
     clock_offset: u64,
-    marks: Vec<Mark>,
+    marks: Vec<JournalCheckpoint>,
 }
 
 impl StoreMeta {
@@ -57,7 +57,10 @@ mod tests {
     #[test]
     fn a_note_is_read_as_it_was_written() {
         let finality = Finality { safe: 5, finalized: 3, trails: false };
-        let marks = vec![Mark { number: 1, sequence: 9 }, Mark { number: 17, sequence: 90 }];
+        let marks = vec![
+            JournalCheckpoint { number: 1, sequence: 9 },
+            JournalCheckpoint { number: 17, sequence: 90 },
+        ];
         for clock_offset in [0, 7_000, -3] {
             let note = StoreMeta { beside: ChainMeta { finality, clock_offset }, marks: marks.clone() };
             assert_eq!(StoreMeta::decode(&note.encode()).unwrap(), note);

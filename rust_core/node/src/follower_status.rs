@@ -1,25 +1,25 @@
 //! Status of a node that follows a sequencer.
 
-use foreseal_replication::{Following, PoolStart};
+use foreseal_replication::{FollowerClient, PoolStart};
 
 use crate::{FollowingStatus, Status, shared::Shared};
 
-/// Returns the status of the node whose follower is `following`.
-pub(crate) fn follower_status(following: &Following, shared: &Shared) -> Status {
-    let (welcome, said) = (following.welcome(), following.report_of_sequencer());
-    let sequencer = said.as_ref().map(|said| said.phase.clone());
+/// Returns the status of the node whose follower is `client`.
+pub(crate) fn follower_status(client: &FollowerClient, shared: &Shared) -> Status {
+    let (welcome, report) = (client.welcome(), client.sequencer_report());
+    let sequencer = report.as_ref().map(|report| report.phase.clone());
     Status {
         phase: shared.phase(),
         age: shared.age(),
-        pool_start: said.as_ref().map_or(PoolStart::New, |said| said.pool_start),
+        pool_start: report.as_ref().map_or(PoolStart::New, |report| report.pool_start),
         produces: welcome.is_some_and(|welcome| welcome.produces),
-        signer: said.as_ref().and_then(|said| said.signer),
+        signer: report.as_ref().and_then(|report| report.signer),
         damage: shared.damage(),
-        store: shared.followed_store(said.and_then(|said| said.store)),
+        store: shared.followed_store(report.and_then(|report| report.store)),
         shown: shared.view().is_some(),
         following: Some(FollowingStatus {
-            lag: following.lag(),
-            beginnings: following.beginnings(),
+            lag: client.lag(),
+            beginnings: client.beginnings(),
             sequencer,
             unheard: shared.unheard(),
         }),

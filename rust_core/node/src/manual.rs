@@ -49,6 +49,6 @@ impl Node {
 
     /// Returns the number of appends up to the newest view; `None` if followers are not served.
     pub fn appends(&self) -> Option<u64> {
-        Some(self.shared.frames()?.standing().next)
+        Some(self.shared.frames()?.status().next)
     }
 }

@@ -12,7 +12,7 @@ use foreseal_chain::{ArchiveCaches, CacheSizes, ClockReading, Feed, View, datadi
 use foreseal_pool::Pool;
 use foreseal_primitives::ChainSpec;
 use foreseal_replication::{
-    CatchingUp, FeedServer, FeedSource, FollowerStatus, Following, Phase, ReplicaConfig, RingLimits,
+    CatchingUp, FeedServer, FeedSource, FollowerClient, FollowerStatus, Phase, ReplicaConfig, RingLimits,
 };
 use foreseal_store::Store;
 use parking_lot::Mutex;
@@ -44,7 +44,7 @@ pub struct Node {
 /// Role of the process with its state.
 pub(crate) enum NodeRole {
     Writer(WriterState),
-    Follower(Arc<Following>),
+    Follower(Arc<FollowerClient>),
 }
 
 /// State of the process that writes the chain.
@@ -98,7 +98,7 @@ impl Node {
             window,
             caches,
         };
-        let part = NodeRole::Follower(Arc::new(Following::new(
+        let part = NodeRole::Follower(Arc::new(FollowerClient::new(
             ground,
             feed,
             name,
@@ -428,7 +428,7 @@ impl Node {
 
     /// Registers `handler` as the handler for the queries of this node's followers.
     pub fn answer_with(&self, handler: Arc<dyn QueryHandler>) {
-        self.shared.desk.register(handler);
+        self.shared.query_handler.register(handler);
     }
 
     /// Sends a query to the sequencer and waits for the answer, at most for `most` of real time. Returns

@@ -45,7 +45,7 @@ impl SequencerBackend for FeedBackend {
 
     fn answer(&self, question: &[u8]) -> Option<Vec<u8>> {
         let now = self.shared.clock.now().monotonic;
-        self.shared.desk.answer(question, &self.shared.pool, now)
+        self.shared.query_handler.answer(question, &self.shared.pool, now)
     }
 
     fn confirm_damage(&self, report: &DamageReport, follower: &str) {

@@ -44,7 +44,7 @@ pub(crate) struct Shared {
     /// Activity of the writing thread.
     pub(crate) activity: Activity,
     /// Handler for the queries of followers.
-    pub(crate) desk: RequestHandler,
+    pub(crate) query_handler: RequestHandler,
     phase: Mutex<(Phase, PoolStart)>,
     /// Counter of events that waiting readers re-check on: a new view, the end of production, damage, answers
     /// from the sequencer.
@@ -73,7 +73,7 @@ impl Shared {
             watcher: OnceLock::new(),
             figures: Arc::default(),
             activity: Activity::default(),
-            desk: RequestHandler::default(),
+            query_handler: RequestHandler::default(),
             phase: Mutex::new((Phase::Replaying { records: 0 }, PoolStart::New)),
             changes: Changes::default(),
             automine: AtomicBool::new(false),

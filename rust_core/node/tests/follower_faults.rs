@@ -26,7 +26,8 @@ use foreseal_primitives::wire;
 use foreseal_replication::{
     Phase, Production, RingLimits, SubmitError,
     wire::{
-        Cursor, GREATEST_DOWN, GREATEST_UP, Hello, Request, Response, Welcome, read_frame, write_numbered,
+        Cursor, Hello, MAX_REQUEST_SIZE, MAX_RESPONSE_SIZE, Request, Response, Welcome, read_frame,
+        write_numbered,
     },
 };
 use foreseal_testkit::{Fees, Kinds, LONG, Wallet, Workload, wait_for};
@@ -42,7 +43,7 @@ fn lose_a_submission(path: &Path) -> JoinHandle<(Cursor, Bytes)> {
     std::thread::spawn(move || {
         let (mut stream, _) = listener.accept().unwrap();
         let hear = || {
-            let (kind, body) = read_frame(&mut &stream, GREATEST_UP).unwrap().unwrap();
+            let (kind, body) = read_frame(&mut &stream, MAX_REQUEST_SIZE).unwrap().unwrap();
             Request::decode(kind, &body).unwrap()
         };
         let Request::Hello(hello) = hear() else { panic!("the first frame is a greeting") };
@@ -137,7 +138,7 @@ fn an_answer_stands_behind_what_the_submission_did_to_the_pool() {
     let sent = sent.0.lock().unwrap().clone();
     let mut sent = sent.as_slice();
     let mut told = Vec::new();
-    while let Some((kind, mut body)) = read_frame(&mut sent, GREATEST_DOWN).unwrap() {
+    while let Some((kind, mut body)) = read_frame(&mut sent, MAX_RESPONSE_SIZE).unwrap() {
         // The frame number is checked by other tests.
         body.truncate(body.len() - 4);
         match Response::decode(kind, body).unwrap() {

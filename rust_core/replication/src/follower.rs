@@ -1,9 +1,9 @@
 //! A process that follows the sequencer: it applies the journal's appends and executes nothing.
 //!
 //! ```text
-//!   store (read-only) --> Replica: chain, undone, views --> Shared: newest view, feed, pool --> readers
+//!   store (read-only) --> Replica: chain, views --> FollowerBackend: newest view, feed, pool --> readers
 //!                             ^
-//!   sequencer --> socket -----+---- Append, Pool, Pulse, Said
+//!   sequencer --> socket -----+---- Append, Pool, Heartbeat, SequencerReport
 //! ```
 //!
 //! The follower starts from the store, receives later appends from the sequencer, and publishes a view once
@@ -22,7 +22,7 @@ mod session;
 mod thread;
 
 pub use backend::FollowerBackend;
-pub use client::Following;
+pub use client::FollowerClient;
 pub use manual_follower::ManualFollower;
 pub use outbox::SubmissionHandle;
 pub use replica::ReplicaConfig;

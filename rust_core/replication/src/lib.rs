@@ -10,7 +10,9 @@ mod submit_error;
 pub mod wire;
 
 pub use error::ReplicationError;
-pub use follower::{CatchingUp, FollowerBackend, Following, ManualFollower, ReplicaConfig, SubmissionHandle};
+pub use follower::{
+    CatchingUp, FollowerBackend, FollowerClient, ManualFollower, ReplicaConfig, SubmissionHandle,
+};
 pub use phase::{Phase, PoolStart};
 pub use production::{InvalidProduction, Production};
 pub use server::{

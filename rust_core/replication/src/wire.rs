@@ -6,8 +6,9 @@
 //!                                      <-----  Welcome (how blocks are produced), or End with a reason
 //!                                      <-----  Append ... Append          the backlog, from the journal
 //!                                      <-----  Pool (all of it)           up to date from here on
-//!                                      <-----  Append, Pool, Pulse, Said, Answer ... in the order of events
-//!     Alive, Submit, Ask, Report ...   ----->
+//!                                      <-----  Append, Pool, Heartbeat, SequencerReport, Answer ... in the
+//!                                              order of events
+//!     Alive, Submit, Query, Report ... ----->
 //! ```
 //!
 //! A frame is its length (4 bytes, little-endian), a byte for its kind, and its body. Decoding trusts no
@@ -22,7 +23,8 @@ mod response;
 
 pub use error::WireError;
 pub use frame::{
-    GREATEST_DOWN, GREATEST_UP, HEARTBEAT_INTERVAL, MAX_SILENCE, read_frame, strip_number, write_numbered,
+    HEARTBEAT_INTERVAL, MAX_REQUEST_SIZE, MAX_RESPONSE_SIZE, MAX_SILENCE, read_frame, strip_number,
+    write_numbered,
 };
 pub use outcome::Outcome;
 pub use request::{Cursor, Hello, Request};

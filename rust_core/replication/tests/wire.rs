@@ -11,7 +11,7 @@ use foreseal_pool::{Added, Admission, PoolError, Waiting};
 use foreseal_replication::{
     Phase, PoolStart, Production, ScrubStatus, StoreStatus, SubmitError,
     wire::{
-        Cursor, Ending, GREATEST_DOWN, GREATEST_UP, Heartbeat, Hello, Outcome, Request, Response,
+        Cursor, Ending, Heartbeat, Hello, MAX_REQUEST_SIZE, MAX_RESPONSE_SIZE, Outcome, Request, Response,
         SequencerReport, Welcome, WireError, read_frame, strip_number, write_numbered,
     },
 };
@@ -99,21 +99,21 @@ fn frames() -> Vec<Vec<u8>> {
 #[test]
 fn what_is_written_is_read() {
     for up in ups() {
-        let (kind, body) = read_frame(&mut up.encode().as_slice(), GREATEST_UP).unwrap().unwrap();
+        let (kind, body) = read_frame(&mut up.encode().as_slice(), MAX_REQUEST_SIZE).unwrap().unwrap();
         assert_eq!(Request::decode(kind, &body).unwrap(), up);
     }
     for down in downs() {
-        let (kind, body) = read_frame(&mut down.encode().as_slice(), GREATEST_UP).unwrap().unwrap();
+        let (kind, body) = read_frame(&mut down.encode().as_slice(), MAX_REQUEST_SIZE).unwrap().unwrap();
         assert_eq!(format!("{:?}", Response::decode(kind, body).unwrap()), format!("{down:?}"));
     }
 }
 
 #[test]
 fn a_stream_that_ends_between_two_frames_has_ended_and_else_it_broke() {
-    assert!(read_frame(&mut [].as_slice(), GREATEST_UP).unwrap().is_none());
+    assert!(read_frame(&mut [].as_slice(), MAX_REQUEST_SIZE).unwrap().is_none());
     for frame in frames() {
         for length in 1..frame.len() {
-            let error = read_frame(&mut &frame[..length], GREATEST_UP).unwrap_err();
+            let error = read_frame(&mut &frame[..length], MAX_REQUEST_SIZE).unwrap_err();
             assert!(matches!(error, WireError::Io(_)), "{error}");
         }
     }
@@ -123,12 +123,12 @@ fn a_stream_that_ends_between_two_frames_has_ended_and_else_it_broke() {
 fn a_length_is_not_believed() {
     let mut frame = u32::MAX.to_le_bytes().to_vec();
     frame.push(1);
-    let error = read_frame(&mut frame.as_slice(), GREATEST_UP).unwrap_err();
-    assert!(matches!(error, WireError::TooLarge { limit: GREATEST_UP, .. }), "{error}");
+    let error = read_frame(&mut frame.as_slice(), MAX_REQUEST_SIZE).unwrap_err();
+    assert!(matches!(error, WireError::TooLarge { limit: MAX_REQUEST_SIZE, .. }), "{error}");
     // Below the limit, memory grows with the received bytes.
-    frame[..4].copy_from_slice(&u32::try_from(GREATEST_UP).unwrap().to_le_bytes());
-    assert!(matches!(read_frame(&mut frame.as_slice(), GREATEST_UP).unwrap_err(), WireError::Io(_)));
-    assert!(matches!(read_frame(&mut [0; 4].as_slice(), GREATEST_UP).unwrap_err(), WireError::Empty));
+    frame[..4].copy_from_slice(&u32::try_from(MAX_REQUEST_SIZE).unwrap().to_le_bytes());
+    assert!(matches!(read_frame(&mut frame.as_slice(), MAX_REQUEST_SIZE).unwrap_err(), WireError::Io(_)));
+    assert!(matches!(read_frame(&mut [0; 4].as_slice(), MAX_REQUEST_SIZE).unwrap_err(), WireError::Empty));
 }
 
 #[test]
@@ -136,14 +136,14 @@ fn a_frame_out_of_its_turn_is_named() {
     for down in downs() {
         let (mut stream, frame) = (Vec::new(), down.encode());
         write_numbered(&mut stream, &frame, 7).unwrap();
-        let (kind, body) = read_frame(&mut stream.as_slice(), GREATEST_DOWN).unwrap().unwrap();
+        let (kind, body) = read_frame(&mut stream.as_slice(), MAX_RESPONSE_SIZE).unwrap().unwrap();
         for due in [6, 8, 0] {
             let error = strip_number(&mut body.clone(), due).unwrap_err();
             assert_eq!(error.to_string(), format!("frame 7 came where {due} was due"));
         }
         let mut numbered = body;
         strip_number(&mut numbered, 7).unwrap();
-        assert_eq!(Some((kind, numbered)), read_frame(&mut frame.as_slice(), GREATEST_DOWN).unwrap());
+        assert_eq!(Some((kind, numbered)), read_frame(&mut frame.as_slice(), MAX_RESPONSE_SIZE).unwrap());
     }
     assert!(matches!(strip_number(&mut vec![0; 3], 0), Err(WireError::Empty)));
 }
@@ -152,7 +152,7 @@ fn a_frame_out_of_its_turn_is_named() {
 fn another_version_is_named() {
     let mut frame = ups()[0].encode();
     frame[13] = 99;
-    let (kind, body) = read_frame(&mut frame.as_slice(), GREATEST_UP).unwrap().unwrap();
+    let (kind, body) = read_frame(&mut frame.as_slice(), MAX_REQUEST_SIZE).unwrap().unwrap();
     let error = Request::decode(kind, &body).unwrap_err();
     assert_eq!(error.to_string(), "the other side speaks version 99 of the feed, this one version 4");
     let error = Request::decode(1, b"GET / HTTP/1.1").unwrap_err();
@@ -163,7 +163,7 @@ fn another_version_is_named() {
 
 /// Decodes arbitrary bytes like both sides.
 fn read_all(mut bytes: &[u8]) {
-    while let Ok(Some((kind, body))) = read_frame(&mut bytes, GREATEST_UP) {
+    while let Ok(Some((kind, body))) = read_frame(&mut bytes, MAX_REQUEST_SIZE) {
         let _ = Request::decode(kind, &body);
         if let Ok(Response::Append(append)) = Response::decode(kind, body) {
             let _ = append.decode();

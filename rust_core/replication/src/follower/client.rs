@@ -17,41 +17,41 @@ use crate::{
 };
 
 /// A follower: its thread, its connection, and the sequencer's last reported status.
-pub struct Following {
-    pub(super) ground: ReplicaConfig,
+pub struct FollowerClient {
+    pub(super) config: ReplicaConfig,
     /// Socket of the sequencer.
     pub(super) socket: PathBuf,
     pub(super) name: String,
     pub(super) pool: Arc<Pool>,
     pub(super) backend: Arc<dyn FollowerBackend>,
-    pub(super) known: SequencerStatus,
+    pub(super) sequencer: SequencerStatus,
     pub(super) outbox: Outbox,
-    pub(super) questions: PendingRequests,
+    pub(super) pending_requests: PendingRequests,
     /// The connection, so that it can be shut down.
     pub(super) stream: Mutex<Option<UnixStream>>,
     pub(super) thread: Mutex<Option<JoinHandle<()>>>,
 }
 
-impl Following {
+impl FollowerClient {
     /// Creates the follower `name` of the sequencer that serves `socket`. `pool` receives the content of the
     /// sequencer's pool.
     pub fn new(
-        ground: ReplicaConfig,
+        config: ReplicaConfig,
         socket: PathBuf,
         name: String,
         pool: Arc<Pool>,
         backend: Arc<dyn FollowerBackend>,
     ) -> Self {
-        let outbox = Outbox::new(ground.store.clone());
+        let outbox = Outbox::new(config.store.clone());
         Self {
-            ground,
+            config,
             socket,
             name,
             pool,
             backend,
-            known: SequencerStatus::default(),
+            sequencer: SequencerStatus::default(),
             outbox,
-            questions: PendingRequests::default(),
+            pending_requests: PendingRequests::default(),
             stream: Mutex::default(),
             thread: Mutex::default(),
         }
@@ -60,7 +60,7 @@ impl Following {
     /// Ends the thread, once [`FollowerBackend::is_stopping`] returns `true`. Blocks until that is done; a second
     /// call does nothing.
     pub fn stop(&self) {
-        self.hang_up();
+        self.disconnect();
         if let Some(thread) = self.thread.lock().take() {
             // The thread catches its own panics, so joining cannot fail.
             let _ = thread.join();
@@ -80,7 +80,7 @@ impl Following {
     /// Sends a request to the sequencer; returns `None` if there is no response within `most`.
     pub fn query(&self, question: Vec<u8>, most: Duration) -> Option<Vec<u8>> {
         let frame = |number| Request::Query { number, question: question.into() }.encode();
-        self.questions.query(most, |number| self.outbox.send_frame(frame(number))).map(Into::into)
+        self.pending_requests.query(most, |number| self.outbox.send_frame(frame(number))).map(Into::into)
     }
 
     /// Returns the number of answered submissions so far.
@@ -90,7 +90,7 @@ impl Following {
 
     /// Returns the reason for which the sequencer's production stopped, if it did.
     pub fn failure(&self) -> Option<String> {
-        match self.known.report()?.phase {
+        match self.sequencer.report()?.phase {
             Phase::Failed(reason) => Some(reason),
             _ => None,
         }
@@ -99,43 +99,43 @@ impl Following {
     /// Releases everything that waits for the connection after it ended.
     pub(super) fn close(&self) {
         self.outbox.close();
-        self.questions.close();
+        self.pending_requests.close();
         self.backend.wake_waiters();
     }
 
-    pub(super) fn hang_up(&self) {
+    pub(super) fn disconnect(&self) {
         if let Some(stream) = self.stream.lock().take() {
             let _ = stream.shutdown(Shutdown::Both);
         }
     }
 
     /// Returns the newest status report of the sequencer.
-    pub fn report_of_sequencer(&self) -> Option<SequencerReport> {
-        self.known.report()
+    pub fn sequencer_report(&self) -> Option<SequencerReport> {
+        self.sequencer.report()
     }
 
     /// Returns the sequencer's greeting of the current or last connection.
     pub fn welcome(&self) -> Option<Arc<Welcome>> {
-        self.known.welcome()
+        self.sequencer.welcome()
     }
 
     /// Returns the number of appends that the sequencer has announced and that are not applied.
     pub fn lag(&self) -> u64 {
-        self.known.lag()
+        self.sequencer.lag()
     }
 
     /// Returns the number of times that the replica was loaded from the store.
     pub fn beginnings(&self) -> u64 {
-        self.known.beginnings()
+        self.sequencer.beginnings()
     }
 
     /// Returns the progress of catching up; `None` when it is up to date.
     pub fn catching_up(&self) -> Option<CatchingUp> {
-        self.known.catching_up()
+        self.sequencer.catching_up()
     }
 
     /// Returns the sequencer's step interval; `None` before its greeting.
     pub fn step(&self) -> Option<Duration> {
-        self.known.welcome().map(|welcome| welcome.production.step)
+        self.sequencer.welcome().map(|welcome| welcome.production.step)
     }
 }

@@ -6,20 +6,20 @@ use std::{
 };
 
 use super::{
-    Following,
+    FollowerClient,
     session::{ConnectionError, Session},
 };
 
 /// The follower's side of its connections, which starts no thread and never blocks. Its owner transports the
 /// bytes and schedules each iteration. An `Err` contains the reason for which the connection ended.
 pub struct ManualFollower {
-    following: Arc<Following>,
+    client: Arc<FollowerClient>,
     session: Session,
 }
 
 impl ManualFollower {
-    pub fn new(following: Arc<Following>) -> Self {
-        Self { session: Session::new(following.clone()), following }
+    pub fn new(client: Arc<FollowerClient>) -> Self {
+        Self { session: Session::new(client.clone()), client }
     }
 
     /// Returns the greeting of a new connection.
@@ -31,8 +31,8 @@ impl ManualFollower {
     /// Runs one iteration of the receiving thread: reads a frame, complete in `input`, or the end of the
     /// stream.
     pub fn receive(&mut self, mut input: &mut dyn Read) -> Result<(), String> {
-        let heard = self.session.receive(&mut input);
-        heard.map_err(|broken| self.lose(&broken))
+        let received = self.session.receive(&mut input);
+        received.map_err(|broken| self.lose(&broken))
     }
 
     /// Runs one iteration of the sending thread, which starts after the sequencer's greeting.
@@ -40,7 +40,7 @@ impl ManualFollower {
         if !self.session.is_greeted() {
             return Ok(());
         }
-        let frames = self.following.outbox.drain_frames(&self.following.known);
+        let frames = self.client.outbox.drain_frames(&self.client.sequencer);
         out.write_all(&frames).map_err(|error| self.lose(&ConnectionError::Io(error)))
     }
 
@@ -50,9 +50,9 @@ impl ManualFollower {
     }
 
     fn lose(&mut self, broken: &ConnectionError) -> String {
-        self.following.close();
+        self.client.close();
         let ended = self.session.end(broken);
-        self.following.note_end(&ended);
+        self.client.note_end(&ended);
         broken.to_string()
     }
 

@@ -46,7 +46,7 @@ struct Waiting {
     damage_sent: bool,
     report: Option<Bytes>,
     /// Frames of requests.
-    questions: Vec<u8>,
+    queries: Vec<u8>,
     /// Number of the next submission.
     next: u64,
     /// Numbers and frames of the submissions that are not sent yet.
@@ -113,7 +113,7 @@ impl Outbox {
     pub fn send_frame(&self, frame: Vec<u8>) -> bool {
         let mut waiting = self.waiting.lock();
         if waiting.open {
-            waiting.questions.extend(frame);
+            waiting.queries.extend(frame);
             self.added.notify_all();
         }
         waiting.open
@@ -136,7 +136,7 @@ impl Outbox {
         let (unsent, underway) = {
             let mut waiting = self.waiting.lock();
             waiting.open = false;
-            waiting.questions.clear();
+            waiting.queries.clear();
             (std::mem::take(&mut waiting.unsent), std::mem::take(&mut waiting.underway))
         };
         // Submissions are numbered and sent in ascending order.
@@ -190,7 +190,7 @@ impl Outbox {
 
     /// Sends queued messages, and a heartbeat at least once per [`HEARTBEAT_INTERVAL`], until `over` is set or the
     /// connection breaks.
-    pub fn send(&self, mut stream: &UnixStream, known: &SequencerStatus, over: &AtomicBool) {
+    pub fn send(&self, mut stream: &UnixStream, sequencer: &SequencerStatus, over: &AtomicBool) {
         while !over.load(Ordering::Acquire) {
             {
                 let mut waiting = self.waiting.lock();
@@ -198,7 +198,7 @@ impl Outbox {
                     self.added.wait_for(&mut waiting, HEARTBEAT_INTERVAL);
                 }
             }
-            if stream.write_all(&self.drain_frames(known)).is_err() {
+            if stream.write_all(&self.drain_frames(sequencer)).is_err() {
                 // Without a working sending side, the receiving side is useless too.
                 let _ = stream.shutdown(Shutdown::Both);
                 return;
@@ -207,12 +207,12 @@ impl Outbox {
     }
 
     /// Returns all queued messages and a heartbeat.
-    pub fn drain_frames(&self, known: &SequencerStatus) -> Vec<u8> {
+    pub fn drain_frames(&self, sequencer: &SequencerStatus) -> Vec<u8> {
         let mut frames = Vec::new();
         {
             let mut waiting = self.waiting.lock();
             waiting.unsent.drain(..).for_each(|(_, frame)| frames.extend(frame));
-            frames.append(&mut waiting.questions);
+            frames.append(&mut waiting.queries);
             let damage = self.store.as_ref().and_then(Store::damage_report);
             if let Some(report) = damage.filter(|_| !waiting.damage_sent) {
                 waiting.damage_sent = true;
@@ -222,14 +222,14 @@ impl Outbox {
                 frames.extend(Request::Report(metrics).encode());
             }
         }
-        frames.extend(Request::Alive { next: known.next() }.encode());
+        frames.extend(Request::Alive { next: sequencer.next() }.encode());
         frames
     }
 }
 
 impl Waiting {
     fn is_idle(&self) -> bool {
-        self.report.is_none() && self.unsent.is_empty() && self.questions.is_empty()
+        self.report.is_none() && self.unsent.is_empty() && self.queries.is_empty()
     }
 }
 

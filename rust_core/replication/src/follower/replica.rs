@@ -56,7 +56,7 @@ pub struct ReplicaConfig {
 
 /// The chain of a follower.
 pub(super) struct Replica {
-    ground: ReplicaConfig,
+    config: ReplicaConfig,
     chain: Chain,
     confirmed: Arc<NewestStoredBlock>,
     /// Generation of the store from which the chain's history is read.
@@ -84,7 +84,7 @@ impl Replica {
     /// Creates the chain as the store holds it. `undone` is the number of blocks already removed from the
     /// published chain.
     pub fn begin(
-        ground: ReplicaConfig,
+        config: ReplicaConfig,
         seed: &Seed,
         welcome: &Welcome,
         undone: u64,
@@ -92,20 +92,20 @@ impl Replica {
         let (Progress { journal_sequence, generation, .. }, head) = (seed.progress, seed.head);
         let confirmed = Arc::new(NewestStoredBlock::default());
         confirmed.set(Some(head.number));
-        let history = history(&ground.store, generation, &confirmed);
-        let record = ground.store.reader_of(generation).record(head.number)?;
+        let history = history(&config.store, generation, &confirmed);
+        let record = config.store.reader_of(generation).record(head.number)?;
         let total_difficulty = record.map(|(_, record)| record.total_difficulty).unwrap_or_default();
         let resumed = Resumed { head: head.number, total_difficulty, beside: seed.note.beside };
-        let stored = (ground.window, ground.caches.renewed());
-        let mut chain = Chain::resumed(ground.spec.clone(), welcome.depth, history, stored, resumed)?;
-        let identity = Identity { chain_id: ground.spec.chain_id(), genesis: ground.store.options().genesis };
+        let stored = (config.window, config.caches.renewed());
+        let mut chain = Chain::resumed(config.spec.clone(), welcome.depth, history, stored, resumed)?;
+        let identity = Identity { chain_id: config.spec.chain_id(), genesis: config.store.options().genesis };
         let past =
-            JournalReader::new(ground.journal.clone(), ground.disk.clone(), identity, journal_sequence + 1);
+            JournalReader::new(config.journal.clone(), config.disk.clone(), identity, journal_sequence + 1);
         // Includes the whole append that sealed the head, because none of its later records is undone yet.
         chain.remember(UnreplayedJournal::new(past, (journal_sequence, usize::MAX)), undone);
         let first = head.number == 0 && journal_sequence == 0;
         Ok(Self {
-            ground,
+            config,
             chain,
             confirmed,
             generation,
@@ -184,11 +184,11 @@ impl Replica {
             if let StoreUpdate::Unwound { to, .. } = update {
                 self.generation += 1;
                 self.confirmed.set(self.confirmed.get().map(|confirmed| confirmed.min(to)));
-                self.chain.read_from(history(&self.ground.store, self.generation, &self.confirmed));
+                self.chain.read_from(history(&self.config.store, self.generation, &self.confirmed));
             }
         }
         // A store of another generation is known only to be ahead.
-        if let Ok(progress) = self.ground.store.reader_of(self.generation).progress() {
+        if let Ok(progress) = self.config.store.reader_of(self.generation).progress() {
             self.confirmed.set(progress.head.map(|head| head.number));
         }
     }

@@ -26,7 +26,7 @@ pub(super) struct SequencerStatus {
     welcome: Mutex<Option<Arc<Welcome>>>,
     report: Mutex<Option<SequencerReport>>,
     /// Sequence numbers of the append that the sequencer publishes next, and of the one that is applied next.
-    told: AtomicU64,
+    announced: AtomicU64,
     applied: AtomicU64,
     /// Number of the newest sealed block that the sequencer shows.
     latest: AtomicU64,
@@ -54,7 +54,7 @@ impl SequencerStatus {
     }
 
     pub fn record_heartbeat(&self, heartbeat: &Heartbeat) {
-        self.told.store(heartbeat.next, Ordering::Release);
+        self.announced.store(heartbeat.next, Ordering::Release);
         self.latest.store(heartbeat.latest, Ordering::Release);
     }
 
@@ -80,7 +80,7 @@ impl SequencerStatus {
     /// Records that all appends before `next` are applied.
     pub fn applied(&self, next: u64) {
         self.applied.store(next, Ordering::Release);
-        self.told.fetch_max(next, Ordering::AcqRel);
+        self.announced.fetch_max(next, Ordering::AcqRel);
     }
 
     /// Returns the sequence number of the append that is applied next.
@@ -90,6 +90,6 @@ impl SequencerStatus {
 
     /// Returns the number of appends that the sequencer has announced and that are not applied.
     pub fn lag(&self) -> u64 {
-        self.told.load(Ordering::Acquire).saturating_sub(self.next())
+        self.announced.load(Ordering::Acquire).saturating_sub(self.next())
     }
 }

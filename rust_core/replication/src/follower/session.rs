@@ -19,14 +19,14 @@ use foreseal_primitives::{
 };
 
 use super::{
-    Following,
+    FollowerClient,
     replica::{ApplyError, Replica, Seed},
     replica_state::ReplicaState,
 };
 use crate::{
     Phase, ReplicationError,
     wire::{
-        Ending, GREATEST_DOWN, Hello, MAX_SILENCE, Request, Response, Welcome, WireError, read_frame,
+        Ending, Hello, MAX_RESPONSE_SIZE, MAX_SILENCE, Request, Response, Welcome, WireError, read_frame,
         strip_number,
     },
 };
@@ -72,7 +72,7 @@ pub(super) enum ConnectionError {
 
 /// Guard that releases everything that waits for a connection when the connection ends, even by a panic.
 struct Closing<'s> {
-    following: &'s Following,
+    client: &'s FollowerClient,
     stream: &'s UnixStream,
     /// Ends the sending thread.
     over: &'s AtomicBool,
@@ -81,22 +81,22 @@ struct Closing<'s> {
 impl Drop for Closing<'_> {
     fn drop(&mut self) {
         self.over.store(true, Ordering::Release);
-        self.following.outbox.wake();
+        self.client.outbox.wake();
         let _ = self.stream.shutdown(Shutdown::Both);
-        self.following.close();
+        self.client.close();
     }
 }
 
 /// The replica, and the connection that keeps it up to date.
 pub(super) struct Session {
-    following: Arc<Following>,
-    held: ReplicaState,
+    client: Arc<FollowerClient>,
+    state: ReplicaState,
     /// Position of the store when this connection was greeted without a replica.
     seed: Option<Seed>,
     /// The sequencer's greeting.
     welcome: Option<Arc<Welcome>>,
     /// Number of frames since the greeting.
-    heard: u32,
+    received: u32,
     /// `true` if the backlog is applied, so that new views are published.
     live: bool,
     /// Number of the newest sealed block at the beginning of the connection.
@@ -104,13 +104,13 @@ pub(super) struct Session {
 }
 
 impl Session {
-    pub fn new(following: Arc<Following>) -> Self {
+    pub fn new(client: Arc<FollowerClient>) -> Self {
         Self {
-            following,
-            held: ReplicaState::default(),
+            client,
+            state: ReplicaState::default(),
             seed: None,
             welcome: None,
-            heard: 0,
+            received: 0,
             live: false,
             start: None,
         }
@@ -118,11 +118,11 @@ impl Session {
 
     /// Follows over one connection until it ends.
     pub fn run(&mut self, stream: &UnixStream) -> ConnectionOutcome {
-        let (over, following) = (AtomicBool::new(false), self.following.clone());
+        let (over, client) = (AtomicBool::new(false), self.client.clone());
         let done = std::thread::scope(|scope| {
-            let _closing = Closing { following: &following, stream, over: &over };
+            let _closing = Closing { client: &client, stream, over: &over };
             let mut input = self.greet(stream)?;
-            scope.spawn(|| following.outbox.send(stream, &following.known, &over));
+            scope.spawn(|| client.outbox.send(stream, &client.sequencer, &over));
             self.listen(&mut input)
         });
         let Err(broken) = done;
@@ -137,7 +137,7 @@ impl Session {
                 return ConnectionOutcome::Refused(reason.clone());
             }
             ConnectionError::Ended(Ending::CursorGone) | ConnectionError::Apply(_) => {
-                self.held.start_over();
+                self.state.start_over();
             }
             _ => {}
         }
@@ -164,14 +164,14 @@ impl Session {
 
     /// Returns the greeting of a new connection, with the replica's cursor.
     pub fn hello(&mut self) -> Result<Vec<u8>, ConnectionError> {
-        (self.seed, self.welcome, self.heard, self.live, self.start) = (None, None, 0, false, None);
-        let Following { ground, name, .. } = &*self.following;
-        let cursor = match &self.held.replica {
+        (self.seed, self.welcome, self.received, self.live, self.start) = (None, None, 0, false, None);
+        let FollowerClient { config, name, .. } = &*self.client;
+        let cursor = match &self.state.replica {
             Some(replica) => replica.cursor(),
-            None => self.seed.insert(Seed::of(&ground.store)?.ok_or(ConnectionError::NoBlock)?).cursor(),
+            None => self.seed.insert(Seed::of(&config.store)?.ok_or(ConnectionError::NoBlock)?).cursor(),
         };
-        let genesis = ground.store.options().genesis;
-        let identity = Identity { chain_id: ground.spec.chain_id(), genesis };
+        let genesis = config.store.options().genesis;
+        let identity = Identity { chain_id: config.spec.chain_id(), genesis };
         Ok(Request::Hello(Hello { identity, name: name.clone(), cursor }).encode())
     }
 
@@ -179,38 +179,38 @@ impl Session {
     pub fn receive(&mut self, input: &mut impl Read) -> Result<(), ConnectionError> {
         let (kind, mut body) = next(input)?;
         if self.is_greeted() {
-            strip_number(&mut body, self.heard)?;
-            self.heard = self.heard.wrapping_add(1);
+            strip_number(&mut body, self.received)?;
+            self.received = self.received.wrapping_add(1);
         }
-        let down = Response::decode(kind, body)?;
-        self.following.backend.frame_arrived();
-        match (down, &self.welcome) {
+        let response = Response::decode(kind, body)?;
+        self.client.backend.frame_arrived();
+        match (response, &self.welcome) {
             (Response::Welcome(welcome), None) => self.begin(welcome),
             (Response::End(ending), None) => Err(ConnectionError::Ended(ending)),
             (_, None) => Err(ConnectionError::NoWelcome),
-            (down, Some(_)) => self.handle(down),
+            (response, Some(_)) => self.handle(response),
         }
     }
 
     /// Handles the sequencer's greeting. Creates a replica if there is none.
     fn begin(&mut self, welcome: Welcome) -> Result<(), ConnectionError> {
-        let following = self.following.clone();
+        let client = self.client.clone();
         let welcome = Arc::new(welcome);
         if let Some(seed) = self.seed.take() {
-            let replica = Replica::begin(following.ground.clone(), &seed, &welcome, self.held.undone)?;
-            self.held.replica = Some(replica);
-            following.known.begun();
+            let replica = Replica::begin(client.config.clone(), &seed, &welcome, self.state.undone)?;
+            self.state.replica = Some(replica);
+            client.sequencer.begun();
         }
         self.note_progress();
-        following.known.set_welcome(welcome.clone());
+        client.sequencer.set_welcome(welcome.clone());
         self.welcome = Some(welcome);
-        following.outbox.open();
+        client.outbox.open();
         Ok(())
     }
 
     /// Returns the sequence number of the append that is applied next; `None` before there is a replica.
     pub fn next(&self) -> Option<u64> {
-        self.held.replica.as_ref().map(Replica::next)
+        self.state.replica.as_ref().map(Replica::next)
     }
 
     /// Returns `true` once the sequencer's greeting has been received.
@@ -223,17 +223,17 @@ impl Session {
         self.live
     }
 
-    fn handle(&mut self, down: Response) -> Result<(), ConnectionError> {
-        let following = self.following.clone();
-        let Following { backend, pool, known, outbox, .. } = &*following;
-        match down {
+    fn handle(&mut self, response: Response) -> Result<(), ConnectionError> {
+        let client = self.client.clone();
+        let FollowerClient { backend, pool, sequencer, outbox, .. } = &*client;
+        match response {
             Response::Welcome(_) => {}
             Response::Append(append) => {
                 let replica = self.replica()?;
                 replica.apply(&append)?;
                 self.note_progress();
                 if self.live || mutant!("show-while-catching-up") {
-                    self.show()?;
+                    self.publish()?;
                 }
             }
             Response::Pool(event) => {
@@ -242,26 +242,26 @@ impl Session {
                     // Adds transactions that a reorg returned to the pool before the view is published;
                     // removes included ones afterwards.
                     pool.join(&event);
-                    self.show()?;
+                    self.publish()?;
                     self.live = true;
-                    known.set_catching_up(None);
+                    sequencer.set_catching_up(None);
                     backend.set_phase(Phase::Following);
                 }
                 pool.apply(event);
                 backend.pool_changed();
             }
             Response::Heartbeat(heartbeat) => {
-                known.record_heartbeat(&heartbeat);
+                sequencer.record_heartbeat(&heartbeat);
                 backend.record_heartbeat(&heartbeat);
             }
-            Response::SequencerReport(said) => {
-                let failed = matches!(said.phase, Phase::Failed(_));
-                known.set_report(said);
+            Response::SequencerReport(report) => {
+                let failed = matches!(report.phase, Phase::Failed(_));
+                sequencer.set_report(report);
                 if failed {
                     backend.wake_waiters();
                 }
             }
-            Response::Reply { number, answer } => following.questions.resolve(number, answer),
+            Response::Reply { number, answer } => client.pending_requests.resolve(number, answer),
             Response::Answer { number, outcome } => {
                 outbox.answered(number, outcome);
                 backend.wake_waiters();
@@ -272,17 +272,17 @@ impl Session {
     }
 
     fn replica(&mut self) -> Result<&mut Replica, ConnectionError> {
-        self.held.replica.as_mut().ok_or(ConnectionError::NoBlock)
+        self.state.replica.as_mut().ok_or(ConnectionError::NoBlock)
     }
 
     /// Updates the progress in the status.
     fn note_progress(&mut self) {
-        let Following { backend, known, .. } = &*self.following;
-        let Some(replica) = &self.held.replica else { return };
-        known.applied(replica.next());
+        let FollowerClient { backend, sequencer, .. } = &*self.client;
+        let Some(replica) = &self.state.replica else { return };
+        sequencer.applied(replica.next());
         if !self.live {
             let current = replica.latest();
-            known.set_catching_up(Some((*self.start.get_or_insert(current), current)));
+            sequencer.set_catching_up(Some((*self.start.get_or_insert(current), current)));
         }
         if backend.view().is_none() {
             backend.set_phase(Phase::Replaying { records: replica.records() });
@@ -291,9 +291,9 @@ impl Session {
 
     /// Publishes the replica's view. There is none in the middle of a change that the sequencer did not
     /// publish either.
-    fn show(&mut self) -> Result<(), ConnectionError> {
-        let Some(replica) = &self.held.replica else { return Ok(()) };
-        let backend = &self.following.backend;
+    fn publish(&mut self) -> Result<(), ConnectionError> {
+        let Some(replica) = &self.state.replica else { return Ok(()) };
+        let backend = &self.client.backend;
         let idle = |welcome: &Welcome| !welcome.produces || backend.view().is_none();
         let view = match (replica.view(), &self.welcome) {
             (Some(view), _) => view,
@@ -315,5 +315,5 @@ fn next(input: &mut impl Read) -> Result<(u8, Vec<u8>), ConnectionError> {
         }
         error => error,
     };
-    read_frame(input, GREATEST_DOWN).map_err(silent)?.ok_or(ConnectionError::Closed)
+    read_frame(input, MAX_RESPONSE_SIZE).map_err(silent)?.ok_or(ConnectionError::Closed)
 }

@@ -8,7 +8,7 @@ use std::{
 };
 
 use super::{
-    Following,
+    FollowerClient,
     session::{ConnectionOutcome, Session},
 };
 use crate::{Phase, ReplicationError};
@@ -18,7 +18,7 @@ use crate::{Phase, ReplicationError};
 const FIRST_WAIT: Duration = Duration::from_millis(20);
 const LONGEST_WAIT: Duration = Duration::from_millis(160);
 
-impl Following {
+impl FollowerClient {
     /// Starts the thread without blocking; a second call does nothing.
     pub fn start(self: &Arc<Self>) -> Result<(), ReplicationError> {
         let mut thread = self.thread.lock();
@@ -41,10 +41,10 @@ impl Following {
     }
 
     fn run(self: &Arc<Self>) {
-        let (mut session, mut wait, mut told) = (Session::new(self.clone()), FIRST_WAIT, None);
+        let (mut session, mut wait, mut logged) = (Session::new(self.clone()), FIRST_WAIT, None);
         while !self.backend.is_stopping() {
             let ended = self.connect(&mut session);
-            self.hang_up();
+            self.disconnect();
             if self.backend.is_stopping() {
                 break;
             }
@@ -56,9 +56,9 @@ impl Following {
                 }
                 ConnectionOutcome::Lost { reason, was_live } => {
                     // One log line for a series of attempts that fail in the same way.
-                    if was_live || told.as_ref() != Some(&reason) {
+                    if was_live || logged.as_ref() != Some(&reason) {
                         tracing::warn!(reason, "the sequencer is not followed for now");
-                        told = Some(reason);
+                        logged = Some(reason);
                     }
                     wait = if was_live { FIRST_WAIT } else { (wait * 2).min(LONGEST_WAIT) };
                 }

@@ -80,7 +80,7 @@ impl FeedServer {
 
     /// Returns the status of the connected followers.
     pub fn followers(&self) -> Vec<FollowerStatus> {
-        let next = self.source.log.standing().next;
+        let next = self.source.log.status().next;
         self.source.peers.status(next, self.source.clock.now().monotonic)
     }
 
@@ -160,7 +160,7 @@ mod tests {
     use crate::{
         Phase, PoolStart, Production, SequencerBackend, SubmitError,
         server::{FeedConfig, FrameLog, Pace, RingLimits},
-        wire::{Cursor, GREATEST_DOWN, Hello, Request, SequencerReport, Welcome, read_frame},
+        wire::{Cursor, Hello, MAX_RESPONSE_SIZE, Request, SequencerReport, Welcome, read_frame},
     };
 
     /// A sequencer that only serves.
@@ -225,7 +225,7 @@ mod tests {
             let identity = Identity { chain_id: 2, genesis: B256::ZERO };
             let hello = Hello { identity, name: String::new(), cursor: Cursor::From { sequence: 0 } };
             stream.write_all(&Request::Hello(hello).encode()).unwrap();
-            read_frame(&mut stream, GREATEST_DOWN)
+            read_frame(&mut stream, MAX_RESPONSE_SIZE)
                 .unwrap()
                 .expect("it is told that it follows another chain");
         }

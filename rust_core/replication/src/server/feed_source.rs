@@ -54,13 +54,13 @@ impl FeedSource {
 }
 
 /// Registration of a connected follower; dropping it unregisters the follower.
-pub(super) struct Attached {
+pub(super) struct Registration {
     pub source: Arc<FeedSource>,
     pub peer: Arc<Peer>,
 }
 
-impl Attached {
-    pub fn to(source: &Arc<FeedSource>, peer: Arc<Peer>) -> Self {
+impl Registration {
+    pub fn new(source: &Arc<FeedSource>, peer: Arc<Peer>) -> Self {
         source.log.attach();
         {
             let mut listeners = source.listeners.lock();
@@ -74,7 +74,7 @@ impl Attached {
     }
 }
 
-impl Drop for Attached {
+impl Drop for Registration {
     fn drop(&mut self) {
         {
             let mut listeners = self.source.listeners.lock();

@@ -13,13 +13,13 @@ use foreseal_primitives::{mutant, wire::to_vec};
 
 use super::{
     FeedSource,
-    feed_source::Attached,
+    feed_source::Registration,
     frame_log::{FrameRead, LogStatus},
     peers::Peer,
     request_reader::{RequestReader, listen},
 };
 use crate::wire::{
-    Cursor, Ending, GREATEST_UP, HEARTBEAT_INTERVAL, Heartbeat, Hello, MAX_SILENCE, Request, Response,
+    Cursor, Ending, HEARTBEAT_INTERVAL, Heartbeat, Hello, MAX_REQUEST_SIZE, MAX_SILENCE, Request, Response,
     SequencerReport, WireError, read_frame, write_numbered,
 };
 
@@ -44,11 +44,11 @@ pub(super) fn serve(source: &Arc<FeedSource>, stream: &UnixStream) -> Result<(),
     stream.set_write_timeout(Some(MAX_SILENCE))?;
     let mut out = BufWriter::new(stream);
     let (hello, peer) = greet(source, &mut &*stream, &mut out)?;
-    let attached = Attached::to(source, peer);
-    let ears = listen(stream.try_clone()?, &attached)?;
-    let mut talk = FollowerSession::new(attached, out, ears, hello.cursor);
+    let registration = Registration::new(source, peer);
+    let requests = listen(stream.try_clone()?, &registration)?;
+    let mut session = FollowerSession::new(registration, out, requests, hello.cursor);
     loop {
-        talk.run_once()?;
+        session.run_once()?;
     }
 }
 
@@ -67,7 +67,9 @@ pub(super) fn greet(
 }
 
 fn read_greeting(source: &FeedSource, input: &mut impl Read) -> Result<(Hello, Arc<Peer>), DisconnectReason> {
-    let Some((kind, body)) = read_frame(input, GREATEST_UP)? else { return Err(DisconnectReason::Closed) };
+    let Some((kind, body)) = read_frame(input, MAX_REQUEST_SIZE)? else {
+        return Err(DisconnectReason::Closed);
+    };
     let hello = match Request::decode(kind, &body) {
         Ok(Request::Hello(hello)) => hello,
         Ok(_) => return Err(WireError::NoGreeting.into()),
@@ -101,28 +103,28 @@ enum Stage {
 pub(super) struct FollowerSession<W> {
     source: Arc<FeedSource>,
     out: W,
-    ears: Arc<RequestReader>,
+    requests: Arc<RequestReader>,
     stage: Stage,
     /// Number of the next frame; `None` before the welcome.
     number: Option<u32>,
     /// The last status that was sent, and the time at which it was checked.
-    said: Option<(SequencerReport, Duration)>,
+    last_report: Option<(SequencerReport, Duration)>,
     /// Time of the last heartbeat.
-    pulsed: Duration,
+    last_heartbeat: Duration,
     /// Position in the log of the next frame.
     at: u64,
     /// State of the log at the last read.
     seen: LogStatus,
-    attached: Attached,
+    registration: Registration,
 }
 
 impl<W: Write> FollowerSession<W> {
-    pub fn new(attached: Attached, out: W, ears: Arc<RequestReader>, cursor: Cursor) -> Self {
-        let source = attached.source.clone();
-        let (pulsed, seen) = (source.pace.now(), source.log.standing());
+    pub fn new(registration: Registration, out: W, requests: Arc<RequestReader>, cursor: Cursor) -> Self {
+        let source = registration.source.clone();
+        let (last_heartbeat, seen) = (source.pace.now(), source.log.status());
         let stage = Stage::Greeted(cursor);
-        let (number, said) = (None, None);
-        Self { source, out, ears, stage, number, said, pulsed, at: 0, seen, attached }
+        let (number, last_report) = (None, None);
+        Self { source, out, requests, stage, number, last_report, last_heartbeat, at: 0, seen, registration }
     }
 
     /// Returns `true` if the backlog has been sent and new events are sent as they happen.
@@ -132,7 +134,7 @@ impl<W: Write> FollowerSession<W> {
 
     /// Runs one iteration. Sends the reason if the follower is no longer served.
     pub fn run_once(&mut self) -> Result<(), DisconnectReason> {
-        let done = self.go();
+        let done = self.advance();
         if let Err(DisconnectReason::Dismissed(ending)) = &done {
             self.write(&Response::End(ending.clone()))?;
             self.out.flush()?;
@@ -140,35 +142,35 @@ impl<W: Write> FollowerSession<W> {
         done
     }
 
-    fn go(&mut self) -> Result<(), DisconnectReason> {
+    fn advance(&mut self) -> Result<(), DisconnectReason> {
         match self.stage {
             Stage::Greeted(cursor) => {
-                let from = self.begin(cursor)?;
+                let from = self.first_sequence(cursor)?;
                 self.write(&Response::Welcome(self.source.welcome.clone()))?;
                 self.number = Some(0);
-                self.send_due()?;
-                self.pulse(false)?;
+                self.send_report()?;
+                self.send_heartbeat(false)?;
                 self.stage = Stage::Behind(from);
             }
             Stage::Behind(from) => self.catch_up(from)?,
-            Stage::Live => self.go_on()?,
+            Stage::Live => self.send_live()?,
         }
         Ok(())
     }
 
-    fn write(&mut self, down: &Response) -> Result<(), DisconnectReason> {
-        self.put(&down.encode())
+    fn write(&mut self, response: &Response) -> Result<(), DisconnectReason> {
+        self.write_frame(&response.encode())
     }
 
-    fn put(&mut self, frame: &[u8]) -> Result<(), DisconnectReason> {
+    fn write_frame(&mut self, frame: &[u8]) -> Result<(), DisconnectReason> {
         let Some(number) = self.number else { return Ok(self.out.write_all(frame)?) };
         self.number = Some(number.wrapping_add(1));
         Ok(write_numbered(&mut self.out, frame, number)?)
     }
 
     /// Returns the sequence number of the first append that the follower needs.
-    fn begin(&self, cursor: Cursor) -> Result<u64, DisconnectReason> {
-        let next = self.source.log.standing().next;
+    fn first_sequence(&self, cursor: Cursor) -> Result<u64, DisconnectReason> {
+        let next = self.source.log.status().next;
         let (sequence, hash) = match cursor {
             Cursor::From { sequence } if sequence <= next => return Ok(sequence),
             Cursor::After { sequence, hash } if sequence < next => (sequence, hash),
@@ -203,25 +205,25 @@ impl<W: Write> FollowerSession<W> {
     }
 
     fn peer_name(&self) -> &str {
-        &self.attached.peer.name
+        &self.registration.peer.name
     }
 
     /// Sends appends from the journal. Once few are left, sends them and the pool.
     fn catch_up(&mut self, from: u64) -> Result<(), DisconnectReason> {
-        let next = self.source.log.standing().next;
+        let next = self.source.log.status().next;
         self.stage = if next.saturating_sub(from) <= self.source.pace.near {
-            self.join(from)?;
+            self.finish_backlog(from)?;
             Stage::Live
         } else {
-            let from = self.past(from, next)?;
-            self.pulse(false)?;
+            let from = self.send_backlog(from, next)?;
+            self.send_heartbeat(false)?;
             Stage::Behind(from)
         };
         Ok(())
     }
 
     /// Sends the appends from number `from` up to the one before `to` from the journal.
-    fn past(&mut self, mut from: u64, to: u64) -> Result<u64, DisconnectReason> {
+    fn send_backlog(&mut self, mut from: u64, to: u64) -> Result<u64, DisconnectReason> {
         for append in self.source.past.until(to).wholes(from)? {
             let append = append?;
             if append.sequence != from {
@@ -229,88 +231,88 @@ impl<W: Write> FollowerSession<W> {
             }
             from += 1;
             self.write(&Response::Append(append))?;
-            self.heard()?;
+            self.check_open()?;
         }
         if from == to { Ok(from) } else { Err(DisconnectReason::Dismissed(Ending::CursorGone)) }
     }
 
     /// Sends the rest of the backlog and the whole pool as of one position in the log. From that position on
     /// the log has every event.
-    fn join(&mut self, from: u64) -> Result<(), DisconnectReason> {
-        let (pool, standing) = self.whole_pool();
-        match self.source.log.appends(from, standing.next) {
-            Some(frames) => frames.iter().try_for_each(|frame| self.put(frame))?,
+    fn finish_backlog(&mut self, from: u64) -> Result<(), DisconnectReason> {
+        let (pool, status) = self.whole_pool();
+        match self.source.log.appends(from, status.next) {
+            Some(frames) => frames.iter().try_for_each(|frame| self.write_frame(frame))?,
             None => {
-                self.past(from, standing.next)?;
+                self.send_backlog(from, status.next)?;
             }
         }
         self.write(&Response::Pool(pool))?;
-        (self.at, self.seen) = (standing.end, standing);
-        self.pulse(false)
+        (self.at, self.seen) = (status.end, status);
+        self.send_heartbeat(false)
     }
 
     /// Returns the whole pool, encoded, and the log position to which it corresponds.
     fn whole_pool(&self) -> (Bytes, LogStatus) {
         let source = &self.source;
-        let (event, standing) = source.pool.whole(|event| (event, source.log.standing()));
+        let (event, status) = source.pool.whole(|event| (event, source.log.status()));
         // Encoded outside the pool's lock, for which steps wait.
         let bytes = to_vec(&event);
-        (bytes.into(), standing)
+        (bytes.into(), status)
     }
 
     /// Waits for events and sends them.
-    fn go_on(&mut self) -> Result<(), DisconnectReason> {
-        for answer in self.ears.due(self.at) {
-            self.put(&answer)?;
+    fn send_live(&mut self) -> Result<(), DisconnectReason> {
+        for answer in self.requests.due(self.at) {
+            self.write_frame(&answer)?;
         }
         self.out.flush()?;
-        let (taken, standing) = self.source.log.read(self.at, self.seen, self.source.pace.wait);
-        let before = std::mem::replace(&mut self.seen, standing);
+        let (taken, status) = self.source.log.read(self.at, self.seen, self.source.pace.wait);
+        let before = std::mem::replace(&mut self.seen, status);
         match taken {
             FrameRead::Frames(frames) => {
-                frames.iter().try_for_each(|frame| self.put(frame))?;
+                frames.iter().try_for_each(|frame| self.write_frame(frame))?;
                 self.at += frames.len() as u64;
             }
             FrameRead::Nothing => {}
             FrameRead::FellBehind => return Err(DisconnectReason::Dismissed(Ending::FellBehind)),
             FrameRead::Closed => return Err(DisconnectReason::Dismissed(Ending::Stopping)),
         }
-        let ticked = standing.ticks != before.ticks;
-        if ticked || self.source.pace.since(self.pulsed) >= HEARTBEAT_INTERVAL {
-            self.pulse(ticked)?;
+        let ticked = status.ticks != before.ticks;
+        if ticked || self.source.pace.since(self.last_heartbeat) >= HEARTBEAT_INTERVAL {
+            self.send_heartbeat(ticked)?;
         }
-        self.send_due()?;
-        self.heard()
+        self.send_report()?;
+        self.check_open()
     }
 
-    fn heard(&self) -> Result<(), DisconnectReason> {
-        if self.ears.are_gone() { Err(DisconnectReason::Closed) } else { Ok(()) }
+    fn check_open(&self) -> Result<(), DisconnectReason> {
+        if self.requests.is_closed() { Err(DisconnectReason::Closed) } else { Ok(()) }
     }
 
-    fn pulse(&mut self, ticked: bool) -> Result<(), DisconnectReason> {
+    fn send_heartbeat(&mut self, ticked: bool) -> Result<(), DisconnectReason> {
         let FeedSource { backend, log, .. } = &*self.source;
-        let (age, next, latest) = (backend.age(), log.standing().next, backend.latest());
+        let (age, next, latest) = (backend.age(), log.status().next, backend.latest());
         self.write(&Response::Heartbeat(Heartbeat { ticked, age, next, latest }))?;
-        self.pulsed = self.source.pace.now();
+        self.last_heartbeat = self.source.pace.now();
         Ok(self.out.flush()?)
     }
 
     /// Sends the sequencer's status if it has changed: at once after a change of phase, otherwise at most
     /// once per [`HEARTBEAT_INTERVAL`].
-    fn send_due(&mut self) -> Result<(), DisconnectReason> {
+    fn send_report(&mut self) -> Result<(), DisconnectReason> {
         let backend = &self.source.backend;
         let phase = backend.phase();
-        if let Some((said, when)) = &self.said
-            && said.phase == phase
+        if let Some((report, when)) = &self.last_report
+            && report.phase == phase
             && self.source.pace.since(*when) < HEARTBEAT_INTERVAL
         {
             return Ok(());
         }
-        let said = SequencerReport { phase, ..backend.report() };
-        if self.said.as_ref().is_none_or(|(before, _)| *before != said) {
-            self.write(&Response::SequencerReport(said.clone()))?;
+        let report = SequencerReport { phase, ..backend.report() };
+        if self.last_report.as_ref().is_none_or(|(before, _)| *before != report) {
+            self.write(&Response::SequencerReport(report.clone()))?;
         }
-        self.said = Some((said, self.source.pace.now()));
+        self.last_report = Some((report, self.source.pace.now()));
         Ok(())
     }
 }

@@ -49,7 +49,7 @@ struct Ring {
     /// Number of wake-ups for other reasons.
     wakes: u64,
     /// Number of connections that read the log; without any, no frame is retained.
-    takers: usize,
+    readers: usize,
     closed: bool,
 }
 
@@ -87,7 +87,7 @@ impl FrameLog {
     /// Returns an empty log for the appends from number `next` on.
     pub fn new(next: u64, room: RingLimits) -> Self {
         let frames = VecDeque::new();
-        let ring = Ring { frames, first: 0, bytes: 0, next, ticks: 0, wakes: 0, takers: 0, closed: false };
+        let ring = Ring { frames, first: 0, bytes: 0, next, ticks: 0, wakes: 0, readers: 0, closed: false };
         Self { ring: Mutex::new(ring), grown: Condvar::new(), room }
     }
 
@@ -97,7 +97,7 @@ impl FrameLog {
         let mut ring = self.ring.lock();
         ring.next = sequence + 1;
         // Without followers the bytes are not even copied.
-        if ring.takers > 0 {
+        if ring.readers > 0 {
             let bytes = Response::Append(append).encode().into();
             ring.push(Framed { bytes, append: Some((sequence, hash)) }, self.room);
         }
@@ -125,20 +125,20 @@ impl FrameLog {
 
     /// Registers a reader.
     pub(super) fn attach(&self) {
-        self.ring.lock().takers += 1;
+        self.ring.lock().readers += 1;
     }
 
     pub(super) fn detach(&self) {
         let mut ring = self.ring.lock();
-        ring.takers -= 1;
-        if ring.takers == 0 {
+        ring.readers -= 1;
+        if ring.readers == 0 {
             ring.clear();
         }
     }
 
     /// Returns the current state of the log.
-    pub fn standing(&self) -> LogStatus {
-        self.ring.lock().standing()
+    pub fn status(&self) -> LogStatus {
+        self.ring.lock().status()
     }
 
     /// Returns the frames of the appends from number `from` up to the one before `to`, if all of them are
@@ -159,7 +159,7 @@ impl FrameLog {
         if ring.end() <= at && same && !ring.closed {
             self.grown.wait_for(&mut ring, wait);
         }
-        (ring.read_at(at), ring.standing())
+        (ring.read_at(at), ring.status())
     }
 }
 
@@ -177,7 +177,7 @@ impl Ring {
         self.first + self.frames.len() as u64
     }
 
-    fn standing(&self) -> LogStatus {
+    fn status(&self) -> LogStatus {
         LogStatus { end: self.end(), next: self.next, ticks: self.ticks, wakes: self.wakes }
     }
 
@@ -246,14 +246,14 @@ mod tests {
     #[test]
     fn whoever_is_slower_than_the_ring_is_long_falls_behind() {
         let log = of(4);
-        let begun = log.standing();
+        let begun = log.status();
         (5..9).for_each(|sequence| log.append(append(sequence)));
         assert_eq!(count(&log.read(begun.end, begun, LONG).0), 4);
         assert_eq!(log.appends(5, 9).unwrap().len(), 4);
         log.append(append(9));
         assert!(matches!(log.read(begun.end, begun, LONG).0, FrameRead::FellBehind));
         assert!(log.appends(5, 10).is_none() && log.appends(6, 10).is_some());
-        assert_eq!((log.standing().end, log.standing().next), (begun.end + 5, 10));
+        assert_eq!((log.status().end, log.status().next), (begun.end + 5, 10));
     }
 
     #[test]
@@ -270,7 +270,7 @@ mod tests {
         let log = FrameLog::new(5, RingLimits::default());
         log.append(append(5));
         log.attach();
-        let begun = log.standing();
+        let begun = log.status();
         assert_eq!(begun.next, 6);
         log.append(append(6));
         log.detach();
@@ -279,7 +279,7 @@ mod tests {
             assert_eq!((ring.frames.len(), ring.bytes), (0, 0));
         }
         log.attach();
-        assert!(log.standing().end > begun.end);
+        assert!(log.status().end > begun.end);
     }
 
     #[test]
@@ -293,7 +293,7 @@ mod tests {
             FrameLog::close,
         ];
         for wake in wakes {
-            let seen = log.standing();
+            let seen = log.status();
             let (woken, hear) = mpsc::channel();
             let other = log.clone();
             std::thread::spawn(move || woken.send(other.read(seen.end, seen, LONG)).unwrap());
@@ -302,7 +302,7 @@ mod tests {
             // An event between reading the state and waiting does not block.
             log.read(seen.end, seen, LONG);
         }
-        let seen = log.standing();
+        let seen = log.status();
         assert!(matches!(log.read(seen.end, seen, LONG).0, FrameRead::Closed));
     }
 }

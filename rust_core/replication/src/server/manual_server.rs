@@ -7,7 +7,7 @@ use std::{
 
 use super::{
     FeedSource,
-    feed_source::Attached,
+    feed_source::Registration,
     follower_session::{FollowerSession, greet},
     peers::Peer,
     request_reader::RequestReader,
@@ -20,8 +20,8 @@ type FrameWriter = BufWriter<Box<dyn Write>>;
 pub struct ManualServer {
     source: Arc<FeedSource>,
     peer: Arc<Peer>,
-    ears: Arc<RequestReader>,
-    talk: FollowerSession<FrameWriter>,
+    requests: Arc<RequestReader>,
+    session: FollowerSession<FrameWriter>,
 }
 
 impl ManualServer {
@@ -35,28 +35,29 @@ impl ManualServer {
         let mut out = BufWriter::new(out);
         let greeted = greet(source, &mut input, &mut out);
         let (hello, peer) = greeted.map_err(|left| left.to_string())?;
-        let (attached, ears) = (Attached::to(source, peer.clone()), Arc::<RequestReader>::default());
-        let talk = FollowerSession::new(attached, out, ears.clone(), hello.cursor);
-        Ok(Self { source: source.clone(), peer, ears, talk })
+        let (registration, requests) =
+            (Registration::new(source, peer.clone()), Arc::<RequestReader>::default());
+        let session = FollowerSession::new(registration, out, requests.clone(), hello.cursor);
+        Ok(Self { source: source.clone(), peer, requests, session })
     }
 
     /// Runs one iteration of the sending thread. Returns the reason as `Err` if the connection has ended.
     pub fn run_once(&mut self) -> Result<(), String> {
-        self.talk.run_once().map_err(|left| left.to_string())
+        self.session.run_once().map_err(|left| left.to_string())
     }
 
     /// Runs one iteration of the receiving thread: reads a frame, complete in `input`, or the end of the
     /// stream. Returns `true` if there may be another frame.
     pub fn receive(&mut self, mut input: &mut dyn Read) -> bool {
-        let open = self.ears.receive(&mut input, &self.source, &self.peer);
+        let open = self.requests.receive(&mut input, &self.source, &self.peer);
         if !open {
-            self.ears.end(&self.source);
+            self.requests.end(&self.source);
         }
         open
     }
 
     /// Returns `true` if the follower has been sent the whole backlog.
     pub fn is_live(&self) -> bool {
-        self.talk.is_live()
+        self.session.is_live()
     }
 }

@@ -6,9 +6,9 @@ use parking_lot::Mutex;
 
 /// Frames of responses, in the order in which they were made.
 #[derive(Debug, Default)]
-pub(super) struct Answers(Mutex<VecDeque<(u64, Vec<u8>)>>);
+pub(super) struct Replies(Mutex<VecDeque<(u64, Vec<u8>)>>);
 
-impl Answers {
+impl Replies {
     /// Queues `frame` to be sent after everything before position `at` of the log.
     pub fn add(&self, at: u64, frame: Vec<u8>) {
         self.0.lock().push_back((at, frame));
@@ -16,8 +16,8 @@ impl Answers {
 
     /// Returns the frames that are due at position `at`.
     pub fn due(&self, at: u64) -> Vec<Vec<u8>> {
-        let mut answers = self.0.lock();
-        let due = answers.iter().take_while(|(place, _)| *place <= at).count();
-        answers.drain(..due).map(|(_, frame)| frame).collect()
+        let mut replies = self.0.lock();
+        let due = replies.iter().take_while(|(position, _)| *position <= at).count();
+        replies.drain(..due).map(|(_, frame)| frame).collect()
     }
 }

@@ -11,31 +11,31 @@ use std::{
 
 use foreseal_primitives::mutant;
 
-use super::{FeedSource, feed_source::Attached, peers::Peer, replies::Answers};
-use crate::wire::{GREATEST_UP, Outcome, Request, Response, read_frame};
+use super::{FeedSource, feed_source::Registration, peers::Peer, replies::Replies};
+use crate::wire::{MAX_REQUEST_SIZE, Outcome, Request, Response, read_frame};
 
 /// Receiving side of a connection, shared with the sending thread.
 #[derive(Debug, Default)]
 pub(super) struct RequestReader {
-    answers: Answers,
+    replies: Replies,
     /// `true` if nothing more can be received.
-    gone: AtomicBool,
+    closed: AtomicBool,
 }
 
 impl RequestReader {
     /// Returns the response frames that are due at log position `at`.
     pub fn due(&self, at: u64) -> Vec<Vec<u8>> {
-        self.answers.due(at)
+        self.replies.due(at)
     }
 
     /// Returns `true` if nothing more will be received.
-    pub fn are_gone(&self) -> bool {
-        self.gone.load(Ordering::Acquire)
+    pub fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Acquire)
     }
 
     /// Receives and handles the next frame. Returns `true` if there may be another.
     pub fn receive(&self, input: &mut impl Read, source: &FeedSource, peer: &Peer) -> bool {
-        let Ok(Some((kind, body))) = read_frame(input, GREATEST_UP) else { return false };
+        let Ok(Some((kind, body))) = read_frame(input, MAX_REQUEST_SIZE) else { return false };
         match Request::decode(kind, &body) {
             Ok(up) => self.handle(up, source, peer),
             Err(error) => {
@@ -48,7 +48,7 @@ impl RequestReader {
 
     /// Marks the receiving side as closed.
     pub fn end(&self, source: &FeedSource) {
-        self.gone.store(true, Ordering::Release);
+        self.closed.store(true, Ordering::Release);
         source.log.wake();
     }
 
@@ -60,15 +60,15 @@ impl RequestReader {
             Request::Submit { number, runnable, submission } => {
                 let outcome = Outcome::of(backend.admit(&submission, runnable));
                 // The effects of the submission on the pool are in the log by now.
-                let at = if mutant!("answer-before-event") { 0 } else { log.standing().end };
-                self.answers.add(at, Response::Answer { number, outcome }.encode());
+                let at = if mutant!("answer-before-event") { 0 } else { log.status().end };
+                self.replies.add(at, Response::Answer { number, outcome }.encode());
                 log.wake();
             }
             Request::Query { number, question } => {
                 let answer = backend.answer(&question).unwrap_or_default();
                 // Everything on which the response depends is in the log by now.
-                self.answers
-                    .add(log.standing().end, Response::Reply { number, answer: answer.into() }.encode());
+                self.replies
+                    .add(log.status().end, Response::Reply { number, answer: answer.into() }.encode());
                 log.wake();
             }
             Request::Damaged(report) => backend.confirm_damage(&report, &peer.name),
@@ -80,25 +80,25 @@ impl RequestReader {
 /// Guard that closes the receiving side when its thread ends, even by a panic. Then the sending side ends
 /// too.
 struct ReaderGuard {
-    ears: Arc<RequestReader>,
+    requests: Arc<RequestReader>,
     source: Arc<FeedSource>,
 }
 
 impl Drop for ReaderGuard {
     fn drop(&mut self) {
-        self.ears.end(&self.source);
+        self.requests.end(&self.source);
     }
 }
 
 /// Starts the thread that receives the follower's requests.
-pub(super) fn listen(mut stream: UnixStream, attached: &Attached) -> io::Result<Arc<RequestReader>> {
-    let ears = Arc::<RequestReader>::default();
-    let (peer, source) = (attached.peer.clone(), attached.source.clone());
-    let hearing = ReaderGuard { ears: ears.clone(), source };
+pub(super) fn listen(mut stream: UnixStream, registration: &Registration) -> io::Result<Arc<RequestReader>> {
+    let requests = Arc::<RequestReader>::default();
+    let (peer, source) = (registration.peer.clone(), registration.source.clone());
+    let guard = ReaderGuard { requests: requests.clone(), source };
     let run = move || {
-        let ReaderGuard { ears, source } = &hearing;
-        while ears.receive(&mut stream, source, &peer) {}
+        let ReaderGuard { requests, source } = &guard;
+        while requests.receive(&mut stream, source, &peer) {}
     };
-    std::thread::Builder::new().name("foreseal-feed-ear".to_owned()).spawn(run)?;
-    Ok(ears)
+    std::thread::Builder::new().name("foreseal-feed-requests".to_owned()).spawn(run)?;
+    Ok(requests)
 }

@@ -16,9 +16,9 @@ pub const MAX_SILENCE: Duration = Duration::from_secs(10);
 /// Maximum interval between two messages.
 pub const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(1);
 /// Maximum size of a frame to a follower: the largest append of a journal and its header fields.
-pub const GREATEST_DOWN: usize = (1 << 30) + (1 << 10);
+pub const MAX_RESPONSE_SIZE: usize = (1 << 30) + (1 << 10);
 /// Maximum size of a frame to the sequencer.
-pub const GREATEST_UP: usize = 16 << 20;
+pub const MAX_REQUEST_SIZE: usize = 16 << 20;
 
 const LENGTH: usize = 4;
 /// Size in bytes of the frame number after a body.

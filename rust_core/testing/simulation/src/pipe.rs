@@ -6,7 +6,7 @@ use std::{
     rc::Rc,
 };
 
-use foreseal_replication::wire::{GREATEST_DOWN, WireError, read_frame};
+use foreseal_replication::wire::{MAX_RESPONSE_SIZE, WireError, read_frame};
 
 /// Size of the length prefix of a frame, in bytes.
 const LENGTH: usize = 4;
@@ -198,7 +198,7 @@ impl Pipe {
         let pipe = self.0.borrow();
         let end = (pipe.arrived == pipe.bytes.len() && pipe.state != State::Open).then_some(pipe.state);
         let mut probe = Probe { rest: &pipe.bytes[..pipe.arrived], end };
-        match read_frame(&mut probe, GREATEST_DOWN) {
+        match read_frame(&mut probe, MAX_RESPONSE_SIZE) {
             Err(WireError::Io(error)) if error.kind() == ErrorKind::WouldBlock && !pipe.timed_out => {
                 Ready::Not
             }
