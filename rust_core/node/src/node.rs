@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use foreseal_chain::{ArchiveCaches, CacheSizes, ClockReading, Feed, View, datadir::DataDir};
+use foreseal_chain::{ArchiveCaches, ClockReading, Feed, View, datadir::DataDir};
 use foreseal_pool::Pool;
 use foreseal_primitives::ChainSpec;
 use foreseal_replication::{
