@@ -1,10 +1,10 @@
-# Foreseal. `make` alone shows this list; `make run` and `make test` need only Rust, Python 3.11 or newer and a C compiler.
+# Commands for developers of Foreseal: `make` lists them. `make run` and `make test` need Rust, Python 3.11 or newer and a C compiler.
 
 PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3.14 python3; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
-# Test vectors and sample exchanges live beside the clone; tests that need them skip, saying so, where they are absent.
+# Folder of test vectors and recorded exchanges, next to the clone. Tests that need them skip with a reason if they are absent.
 FORESEAL_SHARED ?= $(abspath ../shared)
-# Most tests wait for a node now and then: three workers keep two cores busy.
+# Most tests wait for a node at times: three workers fully use two cores.
 PYTEST_WORKERS ?= 3
 ARGS ?=
 KILLS ?= 200
@@ -35,7 +35,7 @@ CORE := python/foreseal/_core.abi3.so
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find rust_core -name '*.rs' -o -name Cargo.toml)
 # Tests that start no process and open no socket.
 UNIT_TESTS := tests/unit
-# Where Python finds the code that tests share, and the campaigns.
+# Import path of the shared test code and of the campaigns.
 TEST_PATH := tests/support:tests/campaigns
 PYTHON_SOURCES := python tests benches docs/render.py docs/tables.py
 COMPILER := tests/support/payments/contracts/compiler
@@ -49,12 +49,12 @@ unexport PYTHONPATH PYTHONHOME
 .DEFAULT_GOAL := help
 .PHONY: help build run demo test test-rust test-python check lint format bench figures load compare streams testing fuzz payments pairings properties crashes log-index archive schedules followers simulate mutants kills kills-workers workers readers flips hostile findings day hour reconcile promises differential contracts docs coverage clients wheel lock clean
 
-help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+help: ## List the commands
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 $(VENV)/.run: requirements/run.lock
-	@test -n "$(PYTHON)" || { echo "Foreseal needs Python 3.11 or newer on the PATH" >&2; exit 1; }
-	@command -v cargo >/dev/null || { echo "Foreseal needs Rust (cargo) on the PATH" >&2; exit 1; }
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer must be on the PATH" >&2; exit 1; }
+	@command -v cargo >/dev/null || { echo "Rust (cargo) must be on the PATH" >&2; exit 1; }
 	@echo "== Python environment in $(VENV)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --requirement requirements/run.lock
@@ -64,12 +64,12 @@ $(VENV)/.dev: $(VENV)/.run requirements/dev.lock requirements/specification.lock
 	@echo "== Test and lint tools"
 	$(BIN)/python -m pip install --quiet --requirement requirements/dev.lock
 	$(BIN)/python -m pip install --quiet --only-binary :all: --requirement requirements/specification.lock \
-		|| echo "The execution specification is not to be had for this Python: the tests beside it are skipped" >&2
+		|| echo "the execution specification is not available for this Python version: its comparison tests will skip" >&2
 	@touch $@
 
 $(VENV)/.fuzz: $(VENV)/.dev requirements/fuzz.lock
 	$(BIN)/python -m pip install --quiet --only-binary :all: --requirement requirements/fuzz.lock \
-		|| echo "atheris is not to be had for this Python: no coverage guides the targets of the Python side" >&2
+		|| echo "atheris is not available for this Python version: Python fuzz targets run without coverage guidance" >&2
 	@touch $@
 
 # One release build of the core serves `make run`, the tests and the benchmarks.
@@ -78,17 +78,17 @@ $(CORE): $(VENV)/.run pyproject.toml $(RUST_SOURCES)
 	$(BIN)/maturin develop --profile release
 	@touch $@
 
-build: $(CORE) ## Create .venv and build the core once, in the release profile
+build: $(CORE) ## Create .venv and build the core in the release profile
 
 run: build ## Start a development chain on http://127.0.0.1:8545 (ARGS="--port 9000 --step 100ms")
 	@exec $(BIN)/foreseal dev $(ARGS)
 
-demo: build $(VENV)/.dev ## Show the life of payments on a development chain, state by state
+demo: build $(VENV)/.dev ## Run the merchant demo: each state of an order on a development chain
 	@$(BIN)/foreseal pay demo $(ARGS)
 
-test: test-rust test-python ## Run every test, Rust then Python
+test: test-rust test-python ## Run all tests, Rust then Python
 
-# The gate draws the same cases every time; `make properties` draws others. Every benchmark runs once as well.
+# A fixed seed gives the same cases every time; `make properties` uses random ones. Each benchmark runs once as a test.
 test-rust: $(VENV)/.run
 	PROPTEST_RNG_SEED=$(SEED) cargo test --release --workspace --quiet
 
@@ -96,7 +96,7 @@ test-python: build $(VENV)/.dev
 	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) $(ARGS)
 	$(BIN)/python -m pytest benches -n $(PYTEST_WORKERS)
 
-lint: build $(VENV)/.dev ## Check format, clippy, ruff, mypy, the stub of the core and the language of comments and docs
+lint: build $(VENV)/.dev ## Check formatting, clippy, ruff, mypy, the stub of the core, and the language of comments, docs and messages
 	cargo fmt --all --check
 	cargo clippy --release --workspace --all-targets -- -D warnings
 	$(BIN)/ruff check $(PYTHON_SOURCES)
@@ -105,7 +105,7 @@ lint: build $(VENV)/.dev ## Check format, clippy, ruff, mypy, the stub of the co
 	$(BIN)/python -m mypy.stubtest --mypy-config-file pyproject.toml foreseal._core
 	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m language
 
-check: build $(VENV)/.dev ## Run what a change needs before a commit: format, lint and unit tests (under two minutes when warm)
+check: build $(VENV)/.dev ## Run the checks needed before a commit: formatting, lint and unit tests (under two minutes when warm)
 	cargo fmt --all --check
 	cargo clippy --release --workspace --all-targets --quiet -- -D warnings
 	$(BIN)/ruff check --quiet $(PYTHON_SOURCES)
@@ -124,119 +124,119 @@ bench: build $(VENV)/.dev ## Run the criterion and pytest-benchmark suites
 	cargo bench --workspace
 	$(BIN)/python -m pytest benches -n 0 --benchmark-enable --benchmark-only $(ARGS)
 
-figures: build $(VENV)/.dev ## Compare with the named baselines (pycryptodome, rlp, trie, eth-bloom, py-evm; alloy-trie, revm) and states of growing size, and save the ratios
+figures: build $(VENV)/.dev ## Measure the core against its named baselines (pycryptodome, rlp, trie, eth-bloom, py-evm, alloy-trie, revm) and save the ratios
 	$(BIN)/python -m benches.python.peer_ratios
 	$(BIN)/python -m benches.python.core_figures
 	$(BIN)/python -m benches.python.step_figures
 
-load: build $(VENV)/.dev ## Compare requests a second with a bare granian app and save the result
+load: build $(VENV)/.dev ## Measure requests per second against a bare granian app and save the result
 	$(BIN)/python -m benches.load $(ARGS)
 
-compare: build $(VENV)/.dev ## Measure Foreseal on both transports beside every peer that is found, and save figures and report (about half an hour)
+compare: build $(VENV)/.dev ## Measure Foreseal on both transports and every installed peer; save figures and report (about 30 minutes)
 	$(BIN)/foreseal bench --start foreseal --start foreseal-asgi --start hardhat --start geth --start anvil --peer anvil \
 		--json benches/results/compare.json --html benches/results/compare.html $(ARGS)
 
-streams: build $(VENV)/.dev ## Measure what comes after a submission and the fan-out to subscribers, and save the results (about ten minutes)
+streams: build $(VENV)/.dev ## Measure submission latency and the fan-out to subscribers; save the results (about 10 minutes)
 	$(BIN)/python -m benches.load.visible
 	$(BIN)/python -m benches.load.sync_send
 	$(BIN)/python -m benches.load.fanout
 
-testing: build $(VENV)/.dev ## Compare 200 web3.py tests on foreseal.testing, eth-tester and anvil (needs Node) and save the result
+testing: build $(VENV)/.dev ## Run 200 web3.py tests on foreseal.testing, eth-tester and anvil (needs Node.js) and save their durations
 	$(BIN)/python -m benches.testing_suite $(ARGS)
 
-fuzz: build $(VENV)/.dev $(VENV)/.fuzz ## Give EXECUTIONS generated inputs to each decoder (TARGET=rlp,http: to some), save the totals; bodies to a live node
+fuzz: build $(VENV)/.dev $(VENV)/.fuzz ## Fuzz each decoder with EXECUTIONS inputs (TARGET=rlp,http selects decoders) and a live node; save the totals
 	PYTHONPATH=$(TEST_PATH) nice -n 10 $(BIN)/python -m fuzz --target $(TARGET) --executions $(EXECUTIONS) --seed $(SEED) \
 		--save benches/results/fuzz.json $(ARGS)
 	FORESEAL_FUZZ=10000 $(BIN)/python -m pytest tests/unit/server/test_fuzz.py tests/e2e/server/test_random_bodies.py -n 0 -s
 
-payments: build $(VENV)/.dev ## Play RUNS random lives of a merchant, with deaths, lost answers and reorganisations, on each database; kill processes at each crash point
+payments: build $(VENV)/.dev ## Run RUNS random merchant scenarios per database with crashes, lost responses and reorganizations; kill processes at every crash point
 	FORESEAL_PAYMENT_RUNS=$(RUNS) $(BIN)/python -m pytest tests/campaigns/payments/test_random_runs.py -n 0 -s
 	FORESEAL_PAYMENT_KILLS=all $(BIN)/python -m pytest tests/campaigns/payments/test_killed_processes.py -n 0
 	FORESEAL_PAYMENT_ROUNDS=300 $(BIN)/python -m pytest tests/campaigns/payments/test_two_processes.py -n 0
 
-pairings: build $(VENV)/.dev ## Pay with every x402 client at every x402 server through every facilitator, stock and ours
+pairings: build $(VENV)/.dev ## Test every x402 client against every x402 server and facilitator, reference and Foreseal
 	FORESEAL_PAIRINGS=all $(BIN)/python -m pytest tests/e2e/payments/x402/pairings -n 0 -v
 
-properties: build $(VENV)/.dev ## Run the property tests with CASES cases each, drawn anew
+properties: build $(VENV)/.dev ## Run the property tests with CASES random cases each
 	PROPTEST_CASES=$(CASES) cargo test --release --workspace --no-fail-fast
 	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --hypothesis-profile=properties $(ARGS)
 
-crashes: $(VENV)/.run ## Break off the store's writes CRASHES times by loss of power and as often by SIGKILL, and look at what is left
+crashes: $(VENV)/.run ## Interrupt store writes CRASHES times by power loss and CRASHES times by SIGKILL; check that the store is consistent
 	FORESEAL_CRASHES=$(CRASHES) cargo test --release -p foreseal-store --test crash
 
-log-index: $(VENV)/.run ## Compare searches in a store of LOGS logs with a naive scan
+log-index: $(VENV)/.run ## Compare log searches in a store of LOGS logs with a linear scan
 	FORESEAL_LOGS=$(LOGS) cargo test --release -p foreseal-store --test store -- many_logs
 
-archive: $(VENV)/.run ## Compare the answers of a chain of BLOCKS blocks with a replay, and again after 100 of them were replaced
+archive: $(VENV)/.run ## Compare results of a chain of BLOCKS blocks with a replay, before and after a reorganization of 100 blocks
 	FORESEAL_ARCHIVE=$(BLOCKS) cargo test --release -p foreseal-rpc --lib tests::archive
 
-schedules: $(VENV)/.run ## Try subscriptions in SCHEDULES random orders of producer, pump and clients, and in every order of a smaller set
+schedules: $(VENV)/.run ## Run subscriptions in SCHEDULES random interleavings of producer, pump and clients, and in every interleaving of a smaller set
 	FORESEAL_SCHEDULES=$(SCHEDULES) cargo test --release -p foreseal-rpc --lib -- tests::streams::schedules --nocapture
 
-followers: $(VENV)/.run ## Change a development chain in FOLLOWED random ways, restarts among them, and compare what a follower shows
-	FORESEAL_FOLLOWED=$(FOLLOWED) cargo test --release -p foreseal-node --test followers -- whatever_changes
+followers: $(VENV)/.run ## Apply FOLLOWED random changes and restarts to a development chain; compare its follower after each
+	FORESEAL_FOLLOWED=$(FOLLOWED) cargo test --release -p foreseal-node --test followers -- random_changes
 
-kills: build $(VENV)/.dev ## Kill a node KILLS times under load, compare with what its clients had read, save the summary
+kills: build $(VENV)/.dev ## Kill a node KILLS times under load; compare the recovered chain with what clients read, and save the summary
 	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m durability --kills $(KILLS) --seed $(SEED) --save benches/results/kills.json
 
-kills-workers: build $(VENV)/.dev ## Kill sequencer, workers and whole groups KILLS times under load (WORKERS=2), compare, save the summary
+kills-workers: build $(VENV)/.dev ## Kill sequencer, workers and process groups KILLS times under load (WORKERS=2); compare and save the summary
 	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m durability --workers $(WORKERS) --kills $(KILLS) --seed $(SEED) \
 		--save benches/results/kills_workers.json
 
-workers: build $(VENV)/.dev ## Compare WORKER_BLOCKS blocks through each of WORKERS workers with the sequencer's, and measure reads through one to eight
+workers: build $(VENV)/.dev ## Compare WORKER_BLOCKS blocks served by each of WORKERS workers with the sequencer; measure reads with one to eight workers
 	FORESEAL_WORKERS_TESTED=$(WORKERS) FORESEAL_WORKER_BLOCKS=$(WORKER_BLOCKS) $(BIN)/python -m pytest tests/e2e/workers -n 0 -s $(ARGS)
 	$(BIN)/python -m benches.load.workers
 
-readers: build $(VENV)/.dev ## Read EVENTS events of the feed over cuts and kills, compare with the journal, save the summary
+readers: build $(VENV)/.dev ## Read EVENTS events of the feed across disconnects and kills; compare with the journal and save the summary
 	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m readers --events $(EVENTS) --seed $(SEED) --save benches/results/readers.json
 
-day: build $(VENV)/.dev ## Let a node make DAY blocks under a mixed load, its clocks running fast, and save what it leaves behind
+day: build $(VENV)/.dev ## Build DAY blocks under a mixed load with accelerated clocks; save resource usage and the state of the store
 	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m day --blocks $(DAY) --seed $(SEED) --save benches/results/day.json $(ARGS)
 
-flips: build $(VENV)/.dev ## Change single bits of the files of a data directory: none may be served or built upon (FLIPS=1000)
+flips: build $(VENV)/.dev ## Flip FLIPS single bits in the files of data directories; check that no corrupt value is served or extended
 	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m flips --flips $(FLIPS) --seed $(SEED) $(ARGS)
 
-hostile: build $(VENV)/.dev ## Attack a node by every pattern (ARGS="--patterns websocket --transport native"), then by a million malformed requests; save what honest clients saw
+hostile: build $(VENV)/.dev ## Attack a node with every pattern (ARGS="--patterns websocket --transport native") and a million malformed requests; save the latency of honest clients
 	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m hostile --long --save benches/results/hostile_patterns.json $(ARGS)
 	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m hostile.malformed --save benches/results/hostile.json
 
-findings: build $(VENV)/.dev ## Reproduce the findings S1 to S12 of an attack on a build (ARGS="--foreseal PATH"), and save which are open
+findings: build $(VENV)/.dev ## Reproduce the security findings S1 to S12 on a build (ARGS="--foreseal PATH") and save which are open
 	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m hostile.findings --save benches/results/hostile_findings.json $(ARGS)
 
-hour: build $(VENV)/.dev ## Use a node for MINUTES minutes, sample its memory, descriptors and threads, save what was found
+hour: build $(VENV)/.dev ## Run a node under load for MINUTES minutes; sample memory, file descriptors and threads, and save the result
 	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m soak --minutes $(MINUTES) --seed $(SEED) --save benches/results/hour.json $(ARGS)
 
-reconcile: build $(VENV)/.dev ## Take PAYMENTS payments through foreseal pay serve, compare its export with the chain, save what was measured
+reconcile: build $(VENV)/.dev ## Process PAYMENTS payments through foreseal pay serve, compare its export with the chain, and save the result
 	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m reconcile --payments $(PAYMENTS) --save benches/results/payments.json $(ARGS)
 
-promises: build $(VENV)/.dev ## Fill STEPS steps over a kill, verify all that was signed, and each with one bit changed, save the summary
+promises: build $(VENV)/.dev ## Build STEPS steps across a kill; verify every pre-confirmation, reject each with one bit flipped, and save the summary
 	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m promises --steps $(STEPS) --seed $(SEED) --save benches/results/promises.json
 
-differential: build $(VENV)/.dev ## Compare with the execution specification (TRANSACTIONS) and anvil (half of that), save what was found
+differential: build $(VENV)/.dev ## Compare TRANSACTIONS transactions with the execution specification and half as many with anvil; save the differences
 	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m differential specification --transactions $(TRANSACTIONS) --seed $(SEED) \
 		--save benches/results/specification.json
 	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m differential anvil --transactions $$(($(TRANSACTIONS) / 2)) --seed $(SEED) \
 		--save benches/results/anvil.json
 
-simulate: $(VENV)/.dev ## Play SEEDS seeds of faults of disk, clock and process from SEED on, save what was tried; SEEDS=1 shows every act
+simulate: $(VENV)/.dev ## Simulate faults of disk, clock and process for SEEDS seeds from SEED and save the summary; SEEDS=1 prints every action
 	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m simulation --seeds $(SEEDS) --seed $(SEED) --save benches/results/simulation.json
 
-mutants: $(VENV)/.run ## Break each invariant on purpose and see that a test notices (ARGS="skip-sync" PAYMENTS="no-overlap")
+mutants: $(VENV)/.run ## Break each invariant on purpose and check that a test fails (ARGS="skip-sync" PAYMENTS="no-overlap")
 	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m mutants.rust $(ARGS)
 	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m mutants.payments $(PAYMENTS)
 
-clients: ## Install the JavaScript clients, the anvil and the schemas that the tests use (npm ci, needs Node)
+clients: ## Install the JavaScript clients, anvil and the schemas that tests use (npm ci, needs Node.js)
 	npm ci --prefix tests/e2e/clients
 	npm ci --prefix tests/campaigns/differential
 	npm ci --prefix tests/integration/openrpc
 	npm ci --prefix tests/support/payments/x402/pairings
 
-contracts: ## Compile the payment contracts and those of their tests (npm ci, needs Node)
+contracts: ## Compile the payment contracts and the contracts of their tests (npm ci, needs Node.js)
 	npm ci --prefix $(COMPILER)
 	node $(COMPILER)/compile.mjs python/foreseal/payments/contracts/sources python/foreseal/payments/contracts/compiled
 	node $(COMPILER)/compile.mjs tests/support/payments/contracts/doubles tests/support/payments/contracts/doubles/compiled
 
-# The diagrams of the site are drawn by this file, so that no page loads anything from another host.
+# This script draws the diagrams of the site, so that no page loads a file from another host.
 MERMAID := 11.12.0
 MERMAID_HASH := 07e37dfa97b337ccc85365d57eddf99b9706f09db3b59b260d0333b23b343c4b
 docs/assets/mermaid.min.js:
@@ -245,17 +245,17 @@ docs/assets/mermaid.min.js:
 	echo "$(MERMAID_HASH)  target/mermaid/package/dist/mermaid.min.js" | sha256sum --check --quiet
 	cp target/mermaid/package/dist/mermaid.min.js $@
 
-docs: build $(VENV)/.dev docs/assets/mermaid.min.js ## Render the generated parts of docs/, and build the site in site/
+docs: build $(VENV)/.dev docs/assets/mermaid.min.js ## Render the generated parts of docs/ and build the site in site/
 	$(BIN)/python docs/render.py
 	$(BIN)/mkdocs build --strict --quiet
 
-coverage: build $(VENV)/.dev ## Measure the line coverage of the Python side
+coverage: build $(VENV)/.dev ## Measure the line coverage of the Python sources
 	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --cov=foreseal --cov-report=term-missing $(ARGS)
 
-wheel: $(VENV)/.dev ## Build wheel and source distribution in dist/, install them where there is no Rust, follow the guide there, save what was measured
+wheel: $(VENV)/.dev ## Build wheel and source distribution in dist/, install both without Rust, follow the guides, and save the result
 	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m distribution --out dist --sdist --save benches/results/wheel.json
 
-lock: $(VENV)/.dev ## Renew the pinned Python versions in requirements/*.lock
+lock: $(VENV)/.dev ## Update the pinned Python versions in requirements/*.lock
 	$(BIN)/pip-compile --quiet --upgrade --strip-extras --no-emit-index-url --no-emit-trusted-host --no-emit-find-links \
 		--output-file requirements/run.lock pyproject.toml requirements/build.in
 	cd requirements && ../$(BIN)/pip-compile --quiet --upgrade --strip-extras --no-emit-index-url --no-emit-trusted-host --no-emit-find-links \
@@ -265,7 +265,7 @@ lock: $(VENV)/.dev ## Renew the pinned Python versions in requirements/*.lock
 	cd requirements && ../$(BIN)/pip-compile --quiet --upgrade --strip-extras --no-emit-index-url --no-emit-trusted-host --no-emit-find-links \
 		--output-file fuzz.lock fuzz.in
 
-clean: ## Remove everything that was built
+clean: ## Remove all build outputs
 	rm -rf $(VENV) target dist $(CORE) tests/e2e/clients/node_modules tests/campaigns/differential/node_modules tests/integration/openrpc/node_modules \
 		tests/support/payments/x402/pairings/node_modules $(COMPILER)/node_modules
 	find . -name __pycache__ -prune -exec rm -rf {} +

@@ -1,1 +1,1 @@
-"""Check of the language of comments, docstrings and documentation pages."""
+"""Check of the language of comments, docstrings, pages, help texts and messages, and of names."""

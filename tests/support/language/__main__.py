@@ -2,9 +2,8 @@
 
 import subprocess
 import sys
-from pathlib import Path
 
-from language.check import READERS, check, check_names, is_checked
+from language.check import READERS, check, check_names, is_checked, kind_of
 from repository import ROOT
 
 # Tracked files, and new ones that are not ignored.
@@ -15,7 +14,7 @@ def main() -> int:
     """Check all files of the repository."""
     listed = subprocess.run(_LIST_FILES, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     paths = [path for path in listed.splitlines() if is_checked(path) and (ROOT / path).exists()]
-    if not {Path(path).suffix for path in paths} >= READERS.keys():
+    if not {kind_of(path) for path in paths} >= READERS.keys():
         sys.exit("no files to check: is this a clone of the repository?")
     files = {path: (ROOT / path).read_text() for path in paths}
     findings = [finding for path, source in files.items() for finding in check(path, source)]

@@ -1,20 +1,34 @@
-"""Findings of the rules in one file."""
+"""Findings of the rules in one file, and in the names of all files."""
 
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from architecture.layers import CRATES
+from language.messages import makefile_prose, python_messages, rust_messages
 from language.names import Name, banned_words, by_layer, python_names, rust_names, shared_names
-from language.rules import MAX_WIDTH, find_opening, find_words
+from language.rules import MAX_WIDTH, find_message_opening, find_opening, find_words
 from language.sources import Line, markdown_prose, python_prose, rust_prose
 
-READERS: dict[str, Callable[[str], Iterator[Line]]] = {
+Reader = Callable[[str], Iterator[Line]]
+
+READERS: dict[str, Reader] = {
     ".rs": rust_prose,
     ".py": python_prose,
     ".md": markdown_prose,
+    ".toml": makefile_prose,
+    ".in": makefile_prose,
+    ".yml": makefile_prose,
+    "Makefile": makefile_prose,
+    "run": makefile_prose,
 }
-"""Reader of the prose of a file, by the ending of its name."""
+"""Reader of the prose of a file, by the ending of its name, or by its name if it has no ending."""
+
+MESSAGE_READERS: dict[str, Reader] = {".rs": rust_messages, ".py": python_messages}
+"""Reader of the texts in string literals of a source file of the product, by the ending of its name."""
+
+# Lines that are wrapped at MAX_WIDTH; ruff measures those of Python.
+_WRAPPED = (".md", ".rs")
 
 # Copies of other projects, and the lists and examples of this check.
 _EXCLUDED = ("rust_core/store/vendor/", "tests/support/language/", "tests/unit/language/")
@@ -28,22 +42,36 @@ class Finding(NamedTuple):
     message: str
 
 
+def kind_of(path: str) -> str:
+    """Return the ending of a file's name, or its name if it has no ending."""
+    name = PurePosixPath(path)
+    return name.suffix or name.name
+
+
 def is_checked(path: str) -> bool:
     """Return True if the rules apply to a file of the repository."""
-    return PurePosixPath(path).suffix in READERS and not path.startswith(_EXCLUDED)
+    return kind_of(path) in READERS and not path.startswith(_EXCLUDED)
 
 
 def check(path: str, source: str) -> Iterator[Finding]:
     """Yield what breaks the rules in a file."""
-    suffix = PurePosixPath(path).suffix
-    for line in READERS[suffix](source):
+    kind = kind_of(path)
+    wide = {number for number, line in enumerate(source.splitlines(), 1) if len(line) > MAX_WIDTH}
+    for line in READERS[kind](source):
         opening = find_opening(line.text) if line.is_first else None
-        if opening is not None:
-            yield Finding(path, line.number, f'opens with "{opening}": begin with a verb or a noun phrase')
-        for word in find_words(line.text):
-            yield Finding(path, line.number, f'"{word}": use the term of the field')
-        if suffix == ".md" and len(line.text) > MAX_WIDTH and not line.text.startswith(("|", "[")):
+        yield from _findings(path, line, opening)
+        if kind in _WRAPPED and line.number in wide and not line.text.startswith(("|", "[")):
             yield Finding(path, line.number, f"longer than {MAX_WIDTH} columns")
+    if kind in MESSAGE_READERS and is_product(path):
+        for line in MESSAGE_READERS[kind](source):
+            yield from _findings(path, line, find_message_opening(line.text))
+
+
+def _findings(path: str, line: Line, opening: str | None) -> Iterator[Finding]:
+    if opening is not None:
+        yield Finding(path, line.number, f'opens with "{opening}": begin with a verb or a noun phrase')
+    for word in find_words(line.text):
+        yield Finding(path, line.number, f'"{word}": use the term of the field')
 
 
 _TESTS = ("/tests/", "tests.rs", "rust_core/testing/", "rust_core/store/vendor/")

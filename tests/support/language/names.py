@@ -10,13 +10,13 @@ WHOLE_NAMES = (
     *("way", "door", "turn", "word", "place", "part", "parts", "thing", "piece", "pieces"),
     *("take", "takes", "taken", "keep", "keeps", "give", "gives", "given", "look", "looks", "known", "hand"),
 )
-"""Words that are no name of a type, function or constant on their own."""
+"""Words that are fine in sentences, but are not the whole name of a type, function or constant."""
 
 INSIDE_NAMES = (
     *("lately", "beside", "somebody", "nobody", "whoever", "whatever", "mended", "kept"),
     *("tell", "tells", "told", "say", "says", "said", "ask", "asks", "asked", "most", "least"),
 )
-"""Words that no name contains, however long it is."""
+"""Words that no name contains; of these, `rules.WORDS` lists those that sentences do not contain either."""
 
 _RUST_TESTS = "#[cfg(test)]\nmod tests"
 _RUST_ITEM = re.compile(
@@ -50,12 +50,24 @@ def rust_names(source: str) -> Iterator[Name]:
 
 
 def python_names(source: str) -> Iterator[Name]:
-    """Yield the classes and functions of a Python file."""
+    """Yield the classes, functions and constants of a Python file."""
     tree = ast.parse(source)
     for node in ast.walk(tree):
         if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             kind = "class" if isinstance(node, ast.ClassDef) else "def"
             yield Name(node.lineno, kind, node.name, node in tree.body)
+        if isinstance(node, ast.Module | ast.ClassDef):
+            yield from _constants(node)
+
+
+def _constants(scope: ast.Module | ast.ClassDef) -> Iterator[Name]:
+    """Yield the constants of a module or class: names in upper case."""
+    for statement in scope.body:
+        targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
+        for target in targets:
+            for each in target.elts if isinstance(target, ast.Tuple) else [target]:
+                if isinstance(each, ast.Name) and each.id.isupper():
+                    yield Name(each.lineno, "const", each.id, isinstance(scope, ast.Module))
 
 
 def banned_words(name: str) -> list[str]:

@@ -1,9 +1,9 @@
-"""Words and openings that comments, docstrings and documentation pages do not use."""
+"""Words and openings that comments, docstrings, documentation pages and messages do not use."""
 
 import re
 
 MAX_WIDTH = 120
-"""Columns of a line of Markdown that is wrapped."""
+"""Columns of a line of prose that is wrapped."""
 
 OPENINGS = (
     *("What", "Whether", "Who", "Whoever", "Whatever", "Whose", "Where", "Of", "As", "Those", "Such"),
@@ -11,13 +11,20 @@ OPENINGS = (
 )
 """First words that say nothing about what follows."""
 
+MESSAGE_OPENINGS = (
+    *("What", "Whether", "Whoever", "Whatever", "Whose", "Those", "Such"),
+    *("There is", "There are"),
+)
+"""Openings that no error message, help text or log line has, in upper or lower case."""
+
 WORDS = (
     *("lately", "somebody", "nobody", "whoever", "whatever", "of then", "as it stands", "at hand"),
     *("the short way", "the long way", "mended", "thrown away", "is to be had"),
 )
-"""Words with a standard term in this field."""
+"""Words with a standard term in this field. `names` lists words that are fine in sentences and fail only as names."""
 
 _OPENING = re.compile(rf"(?:{'|'.join(OPENINGS)})\b")
+_MESSAGE_OPENING = re.compile(rf"(?:{'|'.join(MESSAGE_OPENINGS)}) ", re.IGNORECASE)
 _WORD = re.compile(rf"\b(?:{'|'.join(WORDS)})\b", re.IGNORECASE)
 _CODE = re.compile(r"`[^`]*`")
 
@@ -26,6 +33,12 @@ def find_opening(text: str) -> str | None:
     """Return the banned opening of a comment or docstring, None if it has none."""
     found = _OPENING.match(text)
     return found[0] if found else None
+
+
+def find_message_opening(text: str) -> str | None:
+    """Return the banned opening of a text in a string literal, None if it has none."""
+    found = _OPENING.match(text) or _MESSAGE_OPENING.match(text)
+    return found[0].strip() if found else None
 
 
 def find_words(text: str) -> list[str]:

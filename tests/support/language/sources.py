@@ -7,7 +7,7 @@ import tokenize
 from collections.abc import Iterator
 from typing import NamedTuple
 
-_RUST = re.compile(
+RUST = re.compile(
     r"""(?P<comment>//[^\n]*)|(?P<block>/\*)
     |(?P<raw>\bb?r(?P<hashes>\#*)"(?:.*?)"(?P=hashes))
     |(?P<string>"(?:\\.|[^"\\])*")
@@ -29,8 +29,8 @@ class Line(NamedTuple):
 
 def rust_prose(source: str) -> Iterator[Line]:
     """Yield the lines of comments and doc comments."""
-    position, last = 0, 0
-    while found := _RUST.search(source, position):
+    position, last = 0, -1
+    while found := RUST.search(source, position):
         position = found.end()
         if found["block"]:
             position = _block_end(source, found.end())
@@ -41,7 +41,7 @@ def rust_prose(source: str) -> Iterator[Line]:
         continues = bool(found["comment"]) and last == number - 1 and not before.strip()
         for offset, text in enumerate(source[found.start() : position].splitlines()):
             yield Line(number + offset, _MARKER.sub("", text.strip()), not continues and not offset)
-        last = number if not before.strip() else 0
+        last = number if not before.strip() else -1
 
 
 def _block_end(source: str, position: int) -> int:
@@ -53,21 +53,26 @@ def _block_end(source: str, position: int) -> int:
     return position if depth == 0 else len(source)
 
 
+def docstrings(tree: ast.Module) -> Iterator[ast.Constant]:
+    """Yield the docstrings of modules, classes, functions and attributes."""
+    for node in ast.walk(tree):
+        for statement in getattr(node, "body", None) or () if not isinstance(node, ast.Lambda | ast.IfExp) else ():
+            constant = statement.value if isinstance(statement, ast.Expr) else None
+            if isinstance(constant, ast.Constant) and isinstance(constant.value, str):
+                yield constant
+
+
 def python_prose(source: str) -> Iterator[Line]:
     """Yield the lines of docstrings, those of attributes included, and of comments."""
-    for node in ast.walk(ast.parse(source)):
-        for statement in getattr(node, "body", None) or () if not isinstance(node, ast.Lambda | ast.IfExp) else ():
-            if not isinstance(statement, ast.Expr) or not isinstance(statement.value, ast.Constant):
-                continue
-            if isinstance(text := statement.value.value, str):
-                for offset, line in enumerate(text.splitlines()):
-                    yield Line(statement.lineno + offset, line.strip(), not offset)
-    last = 0
+    for constant in docstrings(ast.parse(source)):
+        for offset, line in enumerate(str(constant.value).splitlines()):
+            yield Line(constant.lineno + offset, line.strip(), not offset)
+    last = -1
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.COMMENT:
             number, stands_alone = token.start[0], not token.line[: token.start[1]].strip()
             yield Line(number, token.string.lstrip("#: "), not (stands_alone and last == number - 1))
-            last = number if stands_alone else 0
+            last = number if stands_alone else -1
 
 
 def markdown_prose(source: str) -> Iterator[Line]:

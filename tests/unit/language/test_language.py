@@ -1,6 +1,10 @@
 """The check of the language finds planted examples and nothing else."""
 
+import pytest
+
 from language.check import Finding, check, check_names, is_checked
+from language.names import INSIDE_NAMES, WHOLE_NAMES
+from language.rules import MESSAGE_OPENINGS, OPENINGS, WORDS
 
 RUST = """//! Blocks by hash.
 
@@ -81,6 +85,105 @@ def test_planted_examples_in_markdown_are_found() -> None:
         (5, 'opens with "Of"'),
         (7, '"lately"'),
         (17, "longer than 120 columns"),
+    ]
+
+
+# One example for each place with texts that people read: path, source, line of the text.
+PLACES = {
+    "doc comment": ("rust_core/a/src/a.rs", "\n/// {}\nfn f() {{}}\n", 2),
+    "module docs": ("rust_core/a/src/a.rs", "//! {}\n", 1),
+    "docstring": ("python/foreseal/a.py", '"""{}"""\n', 1),
+    "page": ("docs/a.md", "# A page\n\n{}\n", 3),
+    "README": ("rust_core/a/README.md", "{}\n", 1),
+    "Makefile help": ("Makefile", "build: $(CORE) ## {}\n", 1),
+    "Makefile comment": ("Makefile", "# {}\n", 1),
+    "configuration comment": ("pyproject.toml", "# {}\n", 1),
+    "CLI help": ("python/foreseal/cli/a.py", '@click.option("--a", help="{}")\ndef a(): ...\n', 1),
+    "setting": ("python/foreseal/server/settings/a.py", 'ROW = Setting(\n    key="a.b",\n    help="{}",\n)\n', 3),
+    "metric HELP": ("python/foreseal/server/metrics/a.py", '\nFAMILY = Family("foreseal_a", "{}")\n', 2),
+    "Python error": ("python/foreseal/a.py", 'def f():\n    raise ValueError(f"{} {{1}}")\n', 2),
+    "Rust error": ("rust_core/a/src/a.rs", '\n#[error("{}")]\nstruct A;\n', 2),
+    "log line": ("rust_core/a/src/a.rs", 'fn f() {{\n    tracing::warn!("{}");\n}}\n', 2),
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("opening", OPENINGS)
+def test_a_banned_opening_is_found_in_every_place(place: str, opening: str) -> None:
+    path, template, line = PLACES[place]
+    lines = [
+        at for at, message in found(path, template.format(f"{opening} the node stores")) if "opens with" in message
+    ]
+    assert lines == [line]
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("word", WORDS)
+def test_a_banned_word_is_found_in_every_place(place: str, word: str) -> None:
+    path, template, line = PLACES[place]
+    assert (line, f'"{word}"') in found(path, template.format(f"Returns the block {word}"))
+
+
+@pytest.mark.parametrize("place", ["Python error", "Rust error", "log line", "CLI help"])
+@pytest.mark.parametrize("opening", MESSAGE_OPENINGS)
+def test_a_message_in_lower_case_has_no_banned_opening(place: str, opening: str) -> None:
+    path, template, line = PLACES[place]
+    assert (line, f'opens with "{opening.lower()}"') in found(path, template.format(f"{opening.lower()} node"))
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_standard_sentence_passes_in_every_place(place: str) -> None:
+    path, template, _ = PLACES[place]
+    assert found(path, template.format("Returns the block that the node stores")) == []
+
+
+@pytest.mark.parametrize("path", ["docs/a.md", "rust_core/a/src/a.rs"])
+def test_a_wide_line_of_prose_is_found(path: str) -> None:
+    text = ("/// " if path.endswith(".rs") else "") + "word " * 22
+    assert found(path, text + "x" * (121 - len(text))) == [(1, "longer than 120 columns")]
+    assert found(path, text + "x" * (120 - len(text))) == []
+
+
+def test_a_line_of_code_may_be_wide() -> None:
+    assert found("rust_core/a/src/a.rs", 'const A: &str = "' + "x" * 120 + '";\n') == []
+
+
+def test_strings_of_tests_are_not_checked() -> None:
+    text = 'fn f() {\n    panic!("whoever it was");\n}\n'
+    assert found("rust_core/a/tests/a.rs", text) == []
+    assert found("rust_core/a/src/a.rs", "#[cfg(test)]\nmod tests {\n" + text + "}\n") == []
+    assert found("tests/unit/a.py", 'A = "nobody is there"\n') == []
+
+
+def test_names_and_codes_in_strings_are_not_checked() -> None:
+    assert found("python/foreseal/a.py", 'A = ("nobody", "what")\n') == []
+
+
+@pytest.mark.parametrize("word", INSIDE_NAMES)
+def test_no_name_contains_a_banned_word(word: str) -> None:
+    path = "rust_core/chain/src/feed.rs"
+    assert named({path: f"fn last_{word}_block() {{}}\n"}) == [(path, 1, f'the name last_{word}_block has "{word}"')]
+
+
+@pytest.mark.parametrize("word", WHOLE_NAMES)
+def test_a_word_of_sentences_fails_only_as_a_whole_name(word: str) -> None:
+    path = "python/foreseal/feed.py"
+    assert named({path: f"def {word}(): ...\n"}) == [(path, 1, f'the name {word} has "{word}"')]
+    assert named({path: f"def {word}_block(): ...\n"}) == []
+    assert found(path, f'"""Return the {word} of the block."""\n') == []
+
+
+def test_words_of_sentences_and_of_names_are_separate_lists() -> None:
+    assert not set(WORDS) & set(WHOLE_NAMES)
+
+
+def test_python_constants_are_names() -> None:
+    path = "python/foreseal/feed.py"
+    source = "MOST_CALLS = 1\n_LOOK: float = 0.1\nclass Feed:\n    A, LEAST = 1, 2\n    most = 3\n"
+    assert sorted(named({path: source})) == [
+        (path, 1, 'the name MOST_CALLS has "most"'),
+        (path, 2, 'the name _LOOK has "look"'),
+        (path, 4, 'the name LEAST has "least"'),
     ]
 
 
